@@ -1,0 +1,239 @@
+//! The three conventions by which a host calls a guest.
+//!
+//! | convention | export | input | output |
+//! |---|---|---|---|
+//! | [`Abi::Substrate`] | `(i32, i32) -> (i64)` | placed by the host's allocator, given as pointer and length | pointer in the low, length in the high half of the result |
+//! | [`Abi::Input`] | `() -> ()` | fetched by the guest through `env.input_len` and `env.input` | none |
+//! | [`Abi::Plain`] | any of number types | the parameters, little-endian, one after the other | the results, likewise |
+
+use crate::contract::ExportId;
+use crate::error::{Error, Result};
+use crate::heap::HeapError;
+use crate::host::HostState;
+use crate::outcome::{Outcome, Trap, TrapKind};
+use crate::signature::{Signature, Value, ValueType};
+use std::fmt;
+use std::str::FromStr;
+
+/// A calling convention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Abi {
+    /// Substrate's: `(pointer, length) -> packed pointer and length`.
+    Substrate,
+    /// The host keeps the input; the guest asks for it.
+    Input,
+    /// Numbers in, numbers out.
+    Plain,
+}
+
+impl Abi {
+    /// Checks an export's signature; `None` stands for one with types other
+    /// than numbers.
+    pub(crate) fn check(self, name: &str, signature: Option<&Signature>) -> Result<()> {
+        let (fits, expected) = match self {
+            Self::Substrate => (
+                signature.is_some_and(|s| {
+                    s.params == [ValueType::I32; 2] && s.results == [ValueType::I64]
+                }),
+                "(i32, i32) -> (i64)",
+            ),
+            Self::Input => {
+                (signature.is_some_and(|s| s.params.is_empty() && s.results.is_empty()), "() -> ()")
+            }
+            Self::Plain => (signature.is_some(), "numbers only"),
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(Error::WrongSignature {
+            name: name.to_owned(),
+            abi: self,
+            expected,
+            found: signature.cloned().unwrap_or_default(),
+        })
+    }
+}
+
+impl fmt::Display for Abi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Substrate => "substrate",
+            Self::Input => "input",
+            Self::Plain => "plain",
+        })
+    }
+}
+
+impl FromStr for Abi {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "substrate" => Ok(Self::Substrate),
+            "input" => Ok(Self::Input),
+            "plain" => Ok(Self::Plain),
+            _ => Err(format!("'{name}' is none of substrate, input, plain")),
+        }
+    }
+}
+
+/// A live instance as the conventions see it: the few things a backend has to
+/// offer so that [`invoke`] can do the rest.
+pub trait Live {
+    /// The linear memory; empty where the module has none.
+    fn memory(&mut self) -> &mut [u8];
+
+    /// Grows the memory; `false` when it is refused.
+    fn grow_memory(&mut self, pages: u32) -> bool;
+
+    /// Allocator, input and log of this instance.
+    fn host(&mut self) -> &mut HostState;
+
+    /// Memory and host state at once.
+    fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState);
+
+    /// Calls an export of Substrate's signature.
+    ///
+    /// # Errors
+    ///
+    /// The outer one is the host's failure, the inner one the guest's trap.
+    fn call_substrate(
+        &mut self,
+        index: u32,
+        pointer: u32,
+        length: u32,
+    ) -> Result<Result<u64, Trap>>;
+
+    /// Calls an export with numbers. `results` has the right number of entries.
+    ///
+    /// # Errors
+    ///
+    /// The outer one is the host's failure, the inner one the guest's trap.
+    fn call_plain(
+        &mut self,
+        index: u32,
+        params: &[Value],
+        results: &mut [Value],
+    ) -> Result<Result<(), Trap>>;
+
+    /// Signature of an export.
+    fn signature(&self, index: u32) -> Option<&Signature>;
+}
+
+/// Runs one export by its convention. `output` is cleared first.
+///
+/// # Errors
+///
+/// When the host side breaks or the handle is of another module.
+pub fn invoke<L: Live>(
+    live: &mut L,
+    export: ExportId,
+    input: &[u8],
+    output: &mut Vec<u8>,
+) -> Result<Outcome> {
+    output.clear();
+    let ended = match export.abi {
+        Abi::Substrate => substrate(live, export.index, input, output)?,
+        Abi::Input => {
+            live.host().set_input(input);
+            live.call_plain(export.index, &[], &mut [])?
+        }
+        Abi::Plain => plain(live, export.index, input, output)?,
+    };
+    Ok(match ended {
+        Ok(()) => Outcome::Returned,
+        Err(trap) => Outcome::Trapped(trap),
+    })
+}
+
+/// The input is always allocated, also an empty one: Substrate's executor does
+/// the same, and every backend pays it alike.
+fn substrate<L: Live>(
+    live: &mut L,
+    index: u32,
+    input: &[u8],
+    output: &mut Vec<u8>,
+) -> Result<Result<(), Trap>> {
+    let Ok(length) = u32::try_from(input.len()) else {
+        return Ok(Err(refuse("it is larger than 4 GiB".to_owned())));
+    };
+    let pointer = match allocate(live, length) {
+        Ok(pointer) => pointer,
+        Err(error) => return Ok(Err(refuse(error.to_string()))),
+    };
+    // The allocator gives only addresses whose whole extent lies in memory.
+    live.memory()[pointer as usize..][..input.len()].copy_from_slice(input);
+    let packed = match live.call_substrate(index, pointer, length)? {
+        Ok(packed) => packed,
+        Err(trap) => return Ok(Err(trap)),
+    };
+    let (pointer, length) = (packed as u32, (packed >> 32) as u32);
+    if length == 0 {
+        return Ok(Ok(()));
+    }
+    let memory = live.memory();
+    let end = pointer as usize + length as usize;
+    Ok(match memory.get(pointer as usize..end) {
+        Some(bytes) => {
+            output.extend_from_slice(bytes);
+            Ok(())
+        }
+        None => Err(TrapKind::BadResult { pointer, length, memory: memory.len() }.into()),
+    })
+}
+
+/// Takes from the host's heap, growing the memory where the heap asks for it.
+fn allocate<L: Live>(live: &mut L, size: u32) -> Result<u32, HeapError> {
+    loop {
+        let (memory, host) = live.memory_and_host();
+        match host.heap().allocate(memory, size) {
+            Err(HeapError::NeedsMemory { pages }) if live.grow_memory(pages) => {}
+            ended => return ended,
+        }
+    }
+}
+
+fn plain<L: Live>(
+    live: &mut L,
+    index: u32,
+    input: &[u8],
+    output: &mut Vec<u8>,
+) -> Result<Result<(), Trap>> {
+    let Some(signature) = live.signature(index) else {
+        return Err(Error::Misuse("the export handle is of another module"));
+    };
+    // The common `() -> ()` goes without an allocation.
+    if signature.params.is_empty() && signature.results.is_empty() && input.is_empty() {
+        return live.call_plain(index, &[], &mut []);
+    }
+    let needed: usize = signature.params.iter().map(|ty| ty.size()).sum();
+    if needed != input.len() {
+        return Ok(Err(refuse(format!(
+            "{signature} takes {needed} bytes of parameters, the input has {}",
+            input.len()
+        ))));
+    }
+    let mut rest = input;
+    let params: Vec<_> = signature
+        .params
+        .iter()
+        .filter_map(|ty| {
+            let (bytes, tail) = rest.split_at(ty.size());
+            rest = tail;
+            Value::from_le_bytes(*ty, bytes)
+        })
+        .collect();
+    let mut results: Vec<_> = signature.results.iter().map(|ty| Value::zero(*ty)).collect();
+    let ended = live.call_plain(index, &params, &mut results)?;
+    if ended.is_ok() {
+        for value in results {
+            value.append_le_bytes(output);
+        }
+    }
+    Ok(ended)
+}
+
+fn refuse(reason: String) -> Trap {
+    TrapKind::BadInput { reason }.into()
+}

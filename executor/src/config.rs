@@ -1,0 +1,88 @@
+//! What is asked of a backend, and what is really in force.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::host::LogSink;
+
+/// What is asked of a backend beside the strategy. What belongs to the guest
+/// (heap pages, limits) is part of [`crate::guest::GuestModule`].
+#[derive(Clone)]
+pub struct Config {
+    /// How long one call may run before the guest is stopped with
+    /// [`TrapKind::DeadlineExceeded`](crate::TrapKind::DeadlineExceeded).
+    /// `None`: no check at all. A check costs 10–30 % of compute, so a timed
+    /// row has none.
+    pub deadline: Option<Duration>,
+    /// Highest level that the guest may log at: 0 off, 1 error … 5 trace.
+    pub max_log_level: u32,
+    /// Where the guest's log lines go.
+    pub log: Option<Arc<LogSink>>,
+    /// Instances that may live at the same time, for backends that reserve.
+    pub instances: u32,
+    /// Whether a compiler may use all processors.
+    pub parallel_compilation: bool,
+}
+
+impl Default for Config {
+    /// No deadline, no log, 32 instances, parallel compilation.
+    fn default() -> Self {
+        Self {
+            deadline: None,
+            max_log_level: 0,
+            log: None,
+            instances: 32,
+            parallel_compilation: true,
+        }
+    }
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config")
+            .field("deadline", &self.deadline)
+            .field("max_log_level", &self.max_log_level)
+            .field("instances", &self.instances)
+            .field("parallel_compilation", &self.parallel_compilation)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is really in force, in words, key by key: part of every record.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EffectiveConfig(BTreeMap<String, String>);
+
+impl EffectiveConfig {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an entry, in builder style.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<String>) -> Self {
+        self.0.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    /// All entries, sorted by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+}
+
+impl From<EffectiveConfig> for BTreeMap<String, String> {
+    fn from(effective: EffectiveConfig) -> Self {
+        effective.0
+    }
+}

@@ -1,0 +1,242 @@
+//! The contract itself: engine → artifact → module → instance.
+
+use crate::abi::Abi;
+use crate::config::{Config, EffectiveConfig};
+use crate::error::{Error, Result};
+use crate::guest::GuestModule;
+use crate::outcome::Outcome;
+use crate::strategy::{Strategy, Support};
+use std::any::Any;
+use std::sync::Arc;
+
+/// One runtime in one mode of execution.
+pub trait Engine: Send + Sync {
+    /// Short name, as in filters and tables: `wasmtime`.
+    fn id(&self) -> &'static str;
+
+    /// Version of the linked runtime: the receipt in every record.
+    fn version(&self) -> &str;
+
+    /// Whether the strategy can be had here at all, on this machine.
+    fn support(&self, strategy: Strategy) -> Support;
+
+    /// Whether the strategy can be had for this module, told from its bytes
+    /// alone. The default asks [`support`](Self::support) and refuses reuse in
+    /// place for modules with state that cannot be brought back.
+    fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
+        match self.support(strategy) {
+            refused @ Support::Unsupported { .. } => refused,
+            support => match guest.info().refusal(strategy) {
+                Some(reason) => Support::unsupported(reason),
+                None => support,
+            },
+        }
+    }
+
+    /// Strategies with the same class share an artifact. The default is one
+    /// class for all.
+    fn artifact_class(&self, _strategy: Strategy) -> &'static str {
+        "any"
+    }
+
+    /// Turns a guest into what this engine loads: machine code for a compiler,
+    /// translated code for an interpreter.
+    ///
+    /// # Errors
+    ///
+    /// When the runtime cannot compile the module.
+    fn compile(&self, guest: &GuestModule, strategy: Strategy, config: &Config)
+    -> Result<Artifact>;
+
+    /// Makes a module that can be instantiated under the strategy, and checks
+    /// that what the strategy's name says is really in force.
+    ///
+    /// # Errors
+    ///
+    /// When the strategy is unsupported, the artifact is not this engine's, or
+    /// the runtime fails.
+    fn load(
+        &self,
+        guest: &GuestModule,
+        artifact: &Artifact,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Box<dyn Module>>;
+}
+
+/// A guest as an engine keeps it between `compile` and `load`.
+#[derive(Clone)]
+pub struct Artifact {
+    engine: &'static str,
+    size: usize,
+    content: Arc<dyn Any + Send + Sync>,
+}
+
+impl Artifact {
+    /// Wraps what an engine made. `size` is in bytes, 0 where the runtime does
+    /// not say.
+    pub fn new<T: Any + Send + Sync>(engine: &'static str, size: usize, content: T) -> Self {
+        Self { engine, size, content: Arc::new(content) }
+    }
+
+    /// Size in bytes, 0 where the runtime does not say.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// What `engine` put in.
+    ///
+    /// # Errors
+    ///
+    /// When another engine made the artifact.
+    pub fn content<T: Any>(&self, engine: &'static str) -> Result<&T> {
+        let foreign = |reason| Error::BadArtifact { engine, reason };
+        if self.engine != engine {
+            return Err(foreign(format!("it was made by {}", self.engine)));
+        }
+        self.content
+            .downcast_ref()
+            .ok_or_else(|| foreign("its content is of another type".to_owned()))
+    }
+}
+
+impl std::fmt::Debug for Artifact {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Artifact")
+            .field("engine", &self.engine)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A loaded module. Shared by all threads.
+pub trait Module: Send + Sync {
+    /// Finds an export once, checks its signature against the convention, and
+    /// gives the handle that calls use.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such function, or its signature does not fit.
+    fn export(&self, name: &str, abi: Abi) -> Result<ExportId>;
+
+    /// An instance for one thread at a time. Nothing needs to be clean yet:
+    /// `prepare` sees to that.
+    ///
+    /// # Errors
+    ///
+    /// When the runtime cannot make one.
+    fn new_instance(&self) -> Result<Box<dyn Instance>>;
+
+    /// What is really in force, probed after loading.
+    fn effective(&self) -> EffectiveConfig;
+}
+
+/// Makes calls, one after the other, each on a clean state.
+pub trait Instance: Send {
+    /// Brings about a clean state: instantiates, resets or takes from the pool.
+    /// After a call that was not finished, it finishes first.
+    ///
+    /// # Errors
+    ///
+    /// When the runtime fails; the instance may be prepared again.
+    fn prepare(&mut self) -> Result<()>;
+
+    /// Runs an export once. `output` is cleared and holds the export's output
+    /// when [`Outcome::Returned`] comes back.
+    ///
+    /// # Errors
+    ///
+    /// When the host side breaks, or without a `prepare` before.
+    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome>;
+
+    /// Gives back, drops or decommits what the call used.
+    ///
+    /// # Errors
+    ///
+    /// When the runtime fails.
+    fn finish(&mut self) -> Result<()>;
+
+    /// The three steps in a row: what the tables time.
+    ///
+    /// # Errors
+    ///
+    /// Those of the three steps; `finish` runs even when `invoke` fails.
+    fn call(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
+        self.prepare()?;
+        let outcome = self.invoke(export, input, output);
+        self.finish()?;
+        outcome
+    }
+
+    /// The linear memory between `prepare` and `finish`, for tests that compare
+    /// states; `None` where there is none or it cannot be seen.
+    fn memory(&mut self) -> Option<&[u8]> {
+        None
+    }
+}
+
+/// Where an instance stands between `prepare` and `finish`, for backends that
+/// need to remember it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CallState {
+    /// Nothing is known to be clean.
+    #[default]
+    Idle,
+    /// `prepare` was done.
+    Prepared,
+    /// `invoke` was done at least once.
+    Used,
+}
+
+/// Handle of an export of one module, under one convention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExportId {
+    /// Position in the module's list of exported functions.
+    pub index: u32,
+    /// The convention it is called by.
+    pub abi: Abi,
+}
+
+/// The exported functions of a module: the part of [`Module::export`] that is
+/// the same for every backend.
+#[derive(Debug, Clone)]
+pub struct Exports(Arc<[crate::guest::FunctionExport]>);
+
+impl Exports {
+    /// The list of a guest.
+    #[must_use]
+    pub fn of(guest: &GuestModule) -> Self {
+        Self(guest.info().exports.clone().into())
+    }
+
+    /// Looks an export up and checks its signature.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such function, or its signature does not fit.
+    pub fn find(&self, name: &str, abi: Abi) -> Result<ExportId> {
+        let Some(index) = self.0.iter().position(|export| export.name == name) else {
+            return Err(Error::NoSuchExport {
+                name: name.to_owned(),
+                candidates: crate::guest::similar(
+                    name,
+                    self.0.iter().map(|export| export.name.as_str()),
+                ),
+            });
+        };
+        abi.check(name, self.0[index].signature.as_ref())?;
+        Ok(ExportId { index: index as u32, abi })
+    }
+
+    /// The export behind a handle; `None` for the handle of another module.
+    #[must_use]
+    pub fn get(&self, export: ExportId) -> Option<&crate::guest::FunctionExport> {
+        self.0.get(export.index as usize)
+    }
+
+    /// All of them, in the order of their handles.
+    pub fn iter(&self) -> impl Iterator<Item = &crate::guest::FunctionExport> {
+        self.0.iter()
+    }
+}

@@ -1,0 +1,434 @@
+//! A static look at a module: what it imports and exports, and which state it
+//! can change.
+
+use crate::error::{Error, Result};
+use crate::heap::WASM_PAGE;
+use crate::signature::{Signature, ValueType};
+use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
+use std::ops::Range;
+use wasmparser::{
+    CompositeInnerType, ConstExpr, DataKind, ExternalKind, FunctionBody, Operator, Parser, Payload,
+    TypeRef, ValidPayload, Validator, WasmFeatures,
+};
+
+/// What is known about a module without running it.
+#[derive(Debug, Clone, Default)]
+pub struct ModuleInfo {
+    /// Exported functions, in the module's order.
+    pub exports: Vec<FunctionExport>,
+    /// Imported functions, in the module's order.
+    pub imports: Vec<FunctionImport>,
+    /// The memory, wherever it is defined.
+    pub memory: Option<MemoryLimits>,
+    /// Whether the memory is imported.
+    pub memory_imported: bool,
+    /// The value of the exported global `__heap_base`.
+    pub heap_base: Option<u32>,
+    /// Active data segments.
+    pub segments: Vec<Segment>,
+    /// Bytes of all active data segments.
+    pub data_bytes: usize,
+    /// Mutable globals.
+    pub mutable_globals: Vec<MutableGlobal>,
+    /// Tables.
+    pub tables: Vec<Table>,
+    /// Number of functions, imported ones included.
+    pub functions: usize,
+    /// Whether a start function runs at each instantiation.
+    pub has_start: bool,
+    /// Whether any instruction can write a table's entries.
+    pub writes_tables: bool,
+    /// Whether any instruction drops a passive segment.
+    pub drops_segments: bool,
+    /// Whether any instruction grows the memory.
+    pub grows_memory: bool,
+}
+
+/// An exported function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionExport {
+    /// Its name.
+    pub name: String,
+    /// Its type; `None` when it uses other types than numbers.
+    pub signature: Option<Signature>,
+}
+
+/// An imported function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionImport {
+    /// Module part of the name.
+    pub module: String,
+    /// Field part of the name.
+    pub name: String,
+    /// Its type; `None` when it uses other types than numbers.
+    pub signature: Option<Signature>,
+}
+
+/// Size limits of a memory, pages of 64 KiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryLimits {
+    /// Initial size.
+    pub minimum: u32,
+    /// Largest size, where the module gives one.
+    pub maximum: Option<u32>,
+}
+
+impl MemoryLimits {
+    /// Initial size in bytes.
+    #[must_use]
+    pub fn initial_bytes(self) -> usize {
+        self.minimum as usize * WASM_PAGE
+    }
+
+    /// Largest size in pages: the module's, or all that 32 bits can address.
+    #[must_use]
+    pub fn largest(self) -> u32 {
+        self.maximum.unwrap_or(65_536)
+    }
+}
+
+/// An active data segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it goes; `None` when that is only known at instantiation.
+    pub offset: Option<u32>,
+    /// Where its bytes lie in the module.
+    pub bytes: Range<usize>,
+}
+
+/// A global that the guest can change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MutableGlobal {
+    /// Its index in the module.
+    pub index: u32,
+    /// A name under which it is exported.
+    pub export: Option<String>,
+    /// Whether it holds a number (and not a reference or a vector).
+    pub is_number: bool,
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// Its index in the module.
+    pub index: u32,
+    /// Initial number of entries.
+    pub minimum: u64,
+    /// Largest number of entries, where the module gives one.
+    pub maximum: Option<u64>,
+    /// A name under which it is exported.
+    pub export: Option<String>,
+}
+
+impl ModuleInfo {
+    /// Validates a module and looks at it.
+    ///
+    /// # Errors
+    ///
+    /// When it is no module, does not validate, or uses what no host here offers.
+    pub fn read(wasm: &[u8]) -> Result<Self> {
+        if !wasm.starts_with(b"\0asm") {
+            return Err(Error::NotAModule { reason: describe(wasm) });
+        }
+        let mut reader = Reader::default();
+        let mut validator = Validator::new_with_features(WasmFeatures::WASM2);
+        for payload in Parser::new(0).parse_all(wasm) {
+            let payload = payload.map_err(invalid)?;
+            if let Payload::Version { encoding: wasmparser::Encoding::Component, .. } = payload {
+                return Err(Error::Unhostable {
+                    reason: "it is a component; a core module is needed".to_owned(),
+                });
+            }
+            if let ValidPayload::Func(function, body) =
+                validator.payload(&payload).map_err(invalid)?
+            {
+                function.into_validator(Default::default()).validate(&body).map_err(invalid)?;
+            }
+            reader.take(payload)?;
+        }
+        reader.finish()
+    }
+
+    /// Why a strategy is refused for this module; `None` when it is not.
+    #[must_use]
+    pub fn refusal(&self, strategy: Strategy) -> Option<String> {
+        match (strategy.instance, strategy.memory) {
+            (InstanceFrom::Reuse, _) => self.reuse_refusal(),
+            (InstanceFrom::Recreate, MemoryFrom::Resident) => self.image_refusal(),
+            _ => None,
+        }
+    }
+
+    /// Why an instance of this module cannot be made clean in place.
+    #[must_use]
+    pub fn reuse_refusal(&self) -> Option<String> {
+        if self.drops_segments {
+            return Some(
+                "the module drops passive segments (data.drop or elem.drop), which cannot be \
+                 brought back in place"
+                    .to_owned(),
+            );
+        }
+        if self.mutable_globals.iter().any(|global| !global.is_number) {
+            return Some(
+                "the module has a mutable global that is no number; its value cannot be saved"
+                    .to_owned(),
+            );
+        }
+        None
+    }
+
+    /// Why the initial memory cannot be told from the bytes alone.
+    #[must_use]
+    pub fn image_refusal(&self) -> Option<String> {
+        if self.has_start {
+            return Some(
+                "the module has a start function, which would run on a memory that is \
+                 initialised already"
+                    .to_owned(),
+            );
+        }
+        if self.segments.iter().any(|segment| segment.offset.is_none()) {
+            return Some("a data segment's place is only known at instantiation".to_owned());
+        }
+        None
+    }
+}
+
+/// What the bytes look like, for people who gave the wrong file.
+fn describe(bytes: &[u8]) -> String {
+    let head = &bytes[..bytes.len().min(64)];
+    if bytes.is_empty() {
+        "the file is empty".to_owned()
+    } else if bytes.len() < 4 && b"\0asm".starts_with(bytes) {
+        "it is cut off within its first four bytes".to_owned()
+    } else if head.trim_ascii_start().starts_with(b"(module") {
+        "it is WebAssembly text; translate it first, for instance with wat2wasm".to_owned()
+    } else if head.starts_with(b"\x7fELF") {
+        "it is an ELF file".to_owned()
+    } else if std::str::from_utf8(head).is_ok() {
+        "it is a text file".to_owned()
+    } else {
+        format!("it starts with {:02x?} and not with \\0asm", &head[..head.len().min(4)])
+    }
+}
+
+fn invalid(error: wasmparser::BinaryReaderError) -> Error {
+    Error::Invalid { reason: error.message().to_owned(), offset: error.offset() }
+}
+
+fn unhostable<T>(reason: impl Into<String>) -> Result<T> {
+    Err(Error::Unhostable { reason: reason.into() })
+}
+
+/// Collects what the sections say; names are resolved at the end.
+#[derive(Default)]
+struct Reader {
+    info: ModuleInfo,
+    types: Vec<Option<Signature>>,
+    functions: Vec<u32>,
+    global_values: Vec<Option<u32>>,
+    named_functions: Vec<(String, u32)>,
+    named_globals: Vec<(String, u32)>,
+    named_tables: Vec<(String, u32)>,
+}
+
+impl Reader {
+    fn take(&mut self, payload: Payload<'_>) -> Result<()> {
+        match payload {
+            Payload::TypeSection(section) => {
+                for group in section {
+                    for ty in group.map_err(invalid)?.into_types() {
+                        self.types.push(match &ty.composite_type.inner {
+                            CompositeInnerType::Func(ty) => numbers(ty),
+                            _ => None,
+                        });
+                    }
+                }
+            }
+            Payload::ImportSection(section) => {
+                for import in section.into_imports() {
+                    self.import(import.map_err(invalid)?)?;
+                }
+            }
+            Payload::FunctionSection(section) => {
+                for ty in section {
+                    self.functions.push(ty.map_err(invalid)?);
+                }
+            }
+            Payload::TableSection(section) => {
+                for table in section {
+                    let ty = table.map_err(invalid)?.ty;
+                    let index = self.info.tables.len() as u32;
+                    self.info.tables.push(Table {
+                        index,
+                        minimum: ty.initial,
+                        maximum: ty.maximum,
+                        export: None,
+                    });
+                }
+            }
+            Payload::MemorySection(section) => {
+                for memory in section {
+                    self.memory(memory.map_err(invalid)?)?;
+                }
+            }
+            Payload::GlobalSection(section) => {
+                for global in section {
+                    let global = global.map_err(invalid)?;
+                    let index = self.global_values.len() as u32;
+                    if global.ty.mutable {
+                        self.info.mutable_globals.push(MutableGlobal {
+                            index,
+                            export: None,
+                            is_number: number(global.ty.content_type).is_some(),
+                        });
+                    }
+                    self.global_values.push(constant(&global.init_expr));
+                }
+            }
+            Payload::ExportSection(section) => {
+                for export in section {
+                    let export = export.map_err(invalid)?;
+                    let named = (export.name.to_owned(), export.index);
+                    match export.kind {
+                        ExternalKind::Func | ExternalKind::FuncExact => {
+                            self.named_functions.push(named);
+                        }
+                        ExternalKind::Global => self.named_globals.push(named),
+                        ExternalKind::Table => self.named_tables.push(named),
+                        _ => {}
+                    }
+                }
+            }
+            Payload::StartSection { .. } => self.info.has_start = true,
+            Payload::DataSection(section) => {
+                for data in section {
+                    let data = data.map_err(invalid)?;
+                    if let DataKind::Active { offset_expr, .. } = data.kind {
+                        self.info.data_bytes += data.data.len();
+                        let end = data.range.end;
+                        self.info.segments.push(Segment {
+                            offset: constant(&offset_expr),
+                            bytes: end - data.data.len()..end,
+                        });
+                    }
+                }
+            }
+            Payload::CodeSectionEntry(body) => self.body(&body)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn import(&mut self, import: wasmparser::Import<'_>) -> Result<()> {
+        let kind = match import.ty {
+            TypeRef::Func(ty) => {
+                self.functions.push(ty);
+                self.info.imports.push(FunctionImport {
+                    module: import.module.to_owned(),
+                    name: import.name.to_owned(),
+                    signature: self.types.get(ty as usize).cloned().flatten(),
+                });
+                return Ok(());
+            }
+            TypeRef::Memory(ty) if (import.module, import.name) == ("env", "memory") => {
+                self.info.memory_imported = true;
+                return self.memory(ty);
+            }
+            TypeRef::Memory(_) => "memory",
+            TypeRef::Global(_) => "global",
+            TypeRef::Table(_) => "table",
+            _ => "item",
+        };
+        unhostable(format!(
+            "it imports the {kind} {}.{}; only functions and the memory env.memory can be given",
+            import.module, import.name
+        ))
+    }
+
+    fn memory(&mut self, ty: wasmparser::MemoryType) -> Result<()> {
+        if ty.memory64 || ty.shared {
+            return unhostable("its memory is 64-bit or shared; a plain 32-bit one is needed");
+        }
+        if self.info.memory.is_some() {
+            return unhostable("it has more than one memory");
+        }
+        // Validation has seen that 32-bit memories have at most 65,536 pages.
+        self.info.memory = Some(MemoryLimits {
+            minimum: ty.initial as u32,
+            maximum: ty.maximum.map(|pages| pages as u32),
+        });
+        Ok(())
+    }
+
+    fn body(&mut self, body: &FunctionBody<'_>) -> Result<()> {
+        let mut operators = body.get_operators_reader().map_err(invalid)?;
+        while !operators.eof() {
+            match operators.read().map_err(invalid)? {
+                Operator::MemoryGrow { .. } => self.info.grows_memory = true,
+                Operator::DataDrop { .. } | Operator::ElemDrop { .. } => {
+                    self.info.drops_segments = true;
+                }
+                Operator::TableSet { .. }
+                | Operator::TableGrow { .. }
+                | Operator::TableFill { .. }
+                | Operator::TableCopy { .. }
+                | Operator::TableInit { .. } => self.info.writes_tables = true,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<ModuleInfo> {
+        self.info.functions = self.functions.len();
+        for (name, index) in self.named_functions {
+            let ty = self.functions.get(index as usize).copied();
+            let signature = ty.and_then(|ty| self.types.get(ty as usize).cloned().flatten());
+            self.info.exports.push(FunctionExport { name, signature });
+        }
+        for (name, index) in self.named_globals {
+            if name == "__heap_base" {
+                self.info.heap_base = self.global_values.get(index as usize).copied().flatten();
+            }
+            for global in &mut self.info.mutable_globals {
+                if global.index == index {
+                    global.export = Some(name.clone());
+                }
+            }
+        }
+        for (name, index) in self.named_tables {
+            if let Some(table) = self.info.tables.get_mut(index as usize) {
+                table.export = Some(name);
+            }
+        }
+        Ok(self.info)
+    }
+}
+
+/// The value of an expression that is a single `i32.const`.
+fn constant(expression: &ConstExpr<'_>) -> Option<u32> {
+    let mut operators = expression.get_operators_reader();
+    match (operators.read().ok()?, operators.read().ok()?) {
+        (Operator::I32Const { value }, Operator::End) => Some(value as u32),
+        _ => None,
+    }
+}
+
+fn number(ty: wasmparser::ValType) -> Option<ValueType> {
+    Some(match ty {
+        wasmparser::ValType::I32 => ValueType::I32,
+        wasmparser::ValType::I64 => ValueType::I64,
+        wasmparser::ValType::F32 => ValueType::F32,
+        wasmparser::ValType::F64 => ValueType::F64,
+        _ => return None,
+    })
+}
+
+fn numbers(ty: &wasmparser::FuncType) -> Option<Signature> {
+    Some(Signature {
+        params: ty.params().iter().map(|ty| number(*ty)).collect::<Option<_>>()?,
+        results: ty.results().iter().map(|ty| number(*ty)).collect::<Option<_>>()?,
+    })
+}

@@ -1,0 +1,143 @@
+//! A guest, looked at and made fit for every backend, once.
+//!
+//! [`GuestModule::new`] unpacks, validates, looks and rewrites: the memory is
+//! defined by the module and exported as `memory`, raised by the extra heap
+//! pages, and every mutable global is exported, so that a reset in place can
+//! reach it. All backends then get the same bytes.
+
+mod blob;
+mod info;
+mod rewrite;
+
+pub use blob::{MAX_UNPACKED, PREFIX, unpack};
+pub use info::{
+    FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment, Table,
+};
+
+use crate::error::{Error, Result};
+use std::sync::Arc;
+
+/// Name under which every rewritten module exports its memory.
+pub const MEMORY: &str = "memory";
+/// Prefix of the exports that rewriting adds.
+pub const ADDED: &str = "__touchstone_";
+
+/// How a guest's memory is set up, as part of its preparation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HeapPages {
+    /// Pages of 64 KiB on top of the module's own minimum.
+    pub extra: u32,
+    /// Whether the memory can grow beyond that. Substrate's default is a fixed
+    /// memory with 2048 extra pages.
+    pub growth: Growth,
+}
+
+/// Whether a memory can grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Growth {
+    /// As far as the module itself allows.
+    #[default]
+    AsDeclared,
+    /// Not at all.
+    Fixed,
+    /// At most to so many pages, or less if the module says so.
+    UpTo(u32),
+}
+
+/// A guest ready for every backend.
+#[derive(Debug, Clone)]
+pub struct GuestModule {
+    name: String,
+    wasm: Arc<[u8]>,
+    info: Arc<ModuleInfo>,
+}
+
+impl GuestModule {
+    /// Prepares a module, raw or as a zstd-compressed Substrate blob.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are no module, do not validate, or need something that no
+    /// host here offers.
+    pub fn new(name: &str, bytes: &[u8], heap: HeapPages) -> Result<Self> {
+        let wasm = unpack(bytes)?;
+        let original = ModuleInfo::read(&wasm)?;
+        let wasm = rewrite::canonical(&wasm, &original, heap)?;
+        let info = ModuleInfo::read(&wasm)?;
+        Ok(Self { name: name.to_owned(), wasm: wasm.into(), info: info.into() })
+    }
+
+    /// The name it was given.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The rewritten module.
+    #[must_use]
+    pub fn wasm(&self) -> &[u8] {
+        &self.wasm
+    }
+
+    /// What was seen in it.
+    #[must_use]
+    pub fn info(&self) -> &ModuleInfo {
+        &self.info
+    }
+
+    /// The module with the content of its active data segments removed, for
+    /// memories that bring their content along.
+    ///
+    /// # Errors
+    ///
+    /// When a segment's place is not known before instantiation, or a start
+    /// function would see the difference.
+    pub fn without_data(&self) -> Result<Vec<u8>> {
+        if let Some(reason) = self.info.image_refusal() {
+            return Err(Error::Unhostable { reason });
+        }
+        rewrite::without_data(&self.wasm)
+    }
+
+    /// The module with its memory imported as `env.memory`, for runtimes that
+    /// take a memory only so.
+    ///
+    /// # Errors
+    ///
+    /// When the module cannot be rewritten.
+    pub fn with_imported_memory(&self) -> Result<Vec<u8>> {
+        rewrite::with_imported_memory(&self.wasm, &self.info)
+    }
+}
+
+/// Up to three names that resemble the one that was asked for: they contain
+/// it, are contained in it, or share most of its letters in order.
+pub fn similar<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut scored: Vec<(usize, &str)> = names
+        .filter_map(|name| {
+            let distance = edit_distance(wanted, name);
+            let near = name.contains(wanted)
+                || wanted.contains(name)
+                || distance <= wanted.len().max(name.len()) / 2;
+            near.then_some((distance, name))
+        })
+        .collect();
+    scored.sort();
+    scored.dedup();
+    scored.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+}
+
+/// Levenshtein distance, one row at a time.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let above = row[j + 1];
+            row[j + 1] = (diagonal + usize::from(x != y)).min(above + 1).min(row[j] + 1);
+            diagonal = above;
+        }
+    }
+    row[b.len()]
+}

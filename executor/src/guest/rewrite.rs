@@ -1,0 +1,258 @@
+//! Rewriting of modules, section by section. Only the sections that change are
+//! encoded anew; the rest, code above all, is carried over byte for byte.
+
+use super::info::{MemoryLimits, ModuleInfo};
+use super::{ADDED, Growth, HeapPages, MEMORY};
+use crate::error::{Error, Result};
+use std::borrow::Cow;
+use wasm_encoder::{
+    ConstExpr, DataSection, EntityType, ExportKind, ExportSection, ImportSection, MemorySection,
+    MemoryType, RawSection, SectionId,
+};
+use wasmparser::{DataKind, ExternalKind, Parser, Payload, TypeRef};
+
+/// The form that every backend gets: memory defined, raised and exported,
+/// mutable globals and written tables exported. The name section is kept, other
+/// custom sections are dropped.
+pub(super) fn canonical(wasm: &[u8], info: &ModuleInfo, heap: HeapPages) -> Result<Vec<u8>> {
+    let mut sections = Sections::of(wasm)?;
+    let limits = match info.memory {
+        Some(limits) => Some(raised(limits, heap)?),
+        None => None,
+    };
+    if let Some(limits) = limits {
+        let mut memories = MemorySection::new();
+        memories.memory(memory_type(limits));
+        sections.replace(SectionId::Memory, &memories);
+    }
+    if info.memory_imported {
+        sections.replace_imports(wasm, None)?;
+    }
+    sections.replace_exports(wasm, info)?;
+    Ok(sections.finish())
+}
+
+/// The canonical form with its memory imported again.
+pub(super) fn with_imported_memory(wasm: &[u8], info: &ModuleInfo) -> Result<Vec<u8>> {
+    let mut sections = Sections::of(wasm)?;
+    if let Some(limits) = info.memory {
+        sections.remove(SectionId::Memory);
+        sections.replace_imports(wasm, Some(limits))?;
+    }
+    Ok(sections.finish())
+}
+
+/// The canonical form with empty active segments. Their number stays, and like
+/// every active segment they count as dropped after instantiation, so that the
+/// guest sees no difference.
+pub(super) fn without_data(wasm: &[u8]) -> Result<Vec<u8>> {
+    let mut sections = Sections::of(wasm)?;
+    let mut data = DataSection::new();
+    for payload in Parser::new(0).parse_all(wasm) {
+        if let Payload::DataSection(section) = payload.map_err(unreadable)? {
+            for segment in section {
+                let segment = segment.map_err(unreadable)?;
+                match segment.kind {
+                    DataKind::Active { .. } => data.active(0, &ConstExpr::i32_const(0), []),
+                    DataKind::Passive => data.passive(segment.data.iter().copied()),
+                };
+            }
+        }
+    }
+    if !data.is_empty() {
+        sections.replace(SectionId::Data, &data);
+    }
+    Ok(sections.finish())
+}
+
+/// Limits with the extra heap pages in them.
+fn raised(limits: MemoryLimits, heap: HeapPages) -> Result<MemoryLimits> {
+    let minimum = limits.minimum.saturating_add(heap.extra);
+    let declared = limits.maximum.map(|maximum| maximum.max(minimum));
+    let maximum = match heap.growth {
+        Growth::AsDeclared => declared,
+        Growth::Fixed => Some(minimum),
+        Growth::UpTo(pages) => Some(declared.map_or(pages, |maximum| maximum.min(pages))),
+    };
+    if minimum > maximum.unwrap_or(65_536).min(65_536) {
+        return Err(Error::Unhostable {
+            reason: format!(
+                "it needs {minimum} pages of memory at the start ({} of its own and {} extra), \
+                 more than the limit allows",
+                limits.minimum, heap.extra
+            ),
+        });
+    }
+    Ok(MemoryLimits { minimum, maximum })
+}
+
+fn memory_type(limits: MemoryLimits) -> MemoryType {
+    MemoryType {
+        minimum: limits.minimum.into(),
+        maximum: limits.maximum.map(Into::into),
+        memory64: false,
+        shared: false,
+        page_size_log2: None,
+    }
+}
+
+/// The sections of a module, in the order in which a module must have them.
+struct Sections<'a>(Vec<(SectionId, Cow<'a, [u8]>)>);
+
+impl<'a> Sections<'a> {
+    fn of(wasm: &'a [u8]) -> Result<Self> {
+        let mut sections = Vec::new();
+        for payload in Parser::new(0).parse_all(wasm) {
+            let payload = payload.map_err(unreadable)?;
+            if let Payload::CustomSection(custom) = &payload {
+                if custom.name() == "name" {
+                    sections.push((SectionId::Custom, Cow::Borrowed(&wasm[custom.range()])));
+                }
+            } else if let Some((id, range)) = payload.as_section()
+                && let Some(id) = section_id(id)
+            {
+                sections.push((id, Cow::Borrowed(&wasm[range])));
+            }
+        }
+        Ok(Self(sections))
+    }
+
+    fn remove(&mut self, id: SectionId) {
+        self.0.retain(|(other, _)| *other != id);
+    }
+
+    /// Puts a section in the place where it belongs, over an old one if there is one.
+    fn replace(&mut self, id: SectionId, section: &impl wasm_encoder::Encode) {
+        let mut encoded = Vec::new();
+        section.encode(&mut encoded);
+        let content = Cow::Owned(without_size(&encoded).to_vec());
+        self.remove(id);
+        let place =
+            self.0.iter().position(|(other, _)| order(*other) > order(id)).unwrap_or(self.0.len());
+        self.0.insert(place, (id, content));
+    }
+
+    /// The function imports, and the memory if it is to be imported.
+    fn replace_imports(&mut self, wasm: &[u8], memory: Option<MemoryLimits>) -> Result<()> {
+        let mut imports = ImportSection::new();
+        if let Some(limits) = memory {
+            imports.import("env", MEMORY, memory_type(limits));
+        }
+        for payload in Parser::new(0).parse_all(wasm) {
+            if let Payload::ImportSection(section) = payload.map_err(unreadable)? {
+                for import in section.into_imports() {
+                    let import = import.map_err(unreadable)?;
+                    if let TypeRef::Func(ty) = import.ty {
+                        imports.import(import.module, import.name, EntityType::Function(ty));
+                    }
+                }
+            }
+        }
+        if imports.is_empty() {
+            self.remove(SectionId::Import);
+        } else {
+            self.replace(SectionId::Import, &imports);
+        }
+        Ok(())
+    }
+
+    /// The old exports, the memory, and what a reset in place has to reach.
+    fn replace_exports(&mut self, wasm: &[u8], info: &ModuleInfo) -> Result<()> {
+        let mut exports = ExportSection::new();
+        let mut memory_exported = false;
+        for payload in Parser::new(0).parse_all(wasm) {
+            if let Payload::ExportSection(section) = payload.map_err(unreadable)? {
+                for export in section {
+                    let export = export.map_err(unreadable)?;
+                    let kind = match export.kind {
+                        ExternalKind::Func | ExternalKind::FuncExact => ExportKind::Func,
+                        ExternalKind::Table => ExportKind::Table,
+                        ExternalKind::Memory => ExportKind::Memory,
+                        ExternalKind::Global => ExportKind::Global,
+                        ExternalKind::Tag => ExportKind::Tag,
+                    };
+                    let is_memory = kind == ExportKind::Memory;
+                    if export.name == MEMORY && !is_memory {
+                        return Err(Error::Unhostable {
+                            reason: "it exports something under the name 'memory' that is none"
+                                .to_owned(),
+                        });
+                    }
+                    memory_exported |= export.name == MEMORY;
+                    exports.export(export.name, kind, export.index);
+                }
+            }
+        }
+        if info.memory.is_some() && !memory_exported {
+            exports.export(MEMORY, ExportKind::Memory, 0);
+        }
+        for global in info.mutable_globals.iter().filter(|global| global.export.is_none()) {
+            exports.export(
+                &format!("{ADDED}global_{}", global.index),
+                ExportKind::Global,
+                global.index,
+            );
+        }
+        if info.writes_tables {
+            for table in info.tables.iter().filter(|table| table.export.is_none()) {
+                exports.export(
+                    &format!("{ADDED}table_{}", table.index),
+                    ExportKind::Table,
+                    table.index,
+                );
+            }
+        }
+        self.replace(SectionId::Export, &exports);
+        Ok(())
+    }
+
+    fn finish(self) -> Vec<u8> {
+        let mut module = wasm_encoder::Module::new();
+        for (id, data) in &self.0 {
+            module.section(&RawSection { id: *id as u8, data });
+        }
+        module.finish()
+    }
+}
+
+fn unreadable(error: wasmparser::BinaryReaderError) -> Error {
+    Error::Invalid { reason: error.message().to_owned(), offset: error.offset() }
+}
+
+/// A section encodes itself as its size and its content; the size is written
+/// again with the content.
+fn without_size(encoded: &[u8]) -> &[u8] {
+    let size = encoded.iter().position(|byte| byte & 0x80 == 0).map_or(0, |last| last + 1);
+    &encoded[size..]
+}
+
+fn section_id(id: u8) -> Option<SectionId> {
+    use SectionId::*;
+    [
+        Type, Import, Function, Table, Memory, Global, Export, Start, Element, Code, Data,
+        DataCount, Tag,
+    ]
+    .into_iter()
+    .find(|known| *known as u8 == id)
+}
+
+/// Place of a section in a module; the name section comes last.
+fn order(id: SectionId) -> u8 {
+    use SectionId::*;
+    match id {
+        Type => 1,
+        Import => 2,
+        Function => 3,
+        Table => 4,
+        Memory => 5,
+        Tag => 6,
+        Global => 7,
+        Export => 8,
+        Start => 9,
+        Element => 10,
+        DataCount => 11,
+        Code => 12,
+        Data => 13,
+        Custom => 14,
+    }
+}

@@ -1,0 +1,189 @@
+//! The host functions: few, and only those without which no guest of the three
+//! conventions answers. Whatever else a guest imports becomes a stub that traps
+//! by name when it is called.
+
+use crate::heap::{Heap, HeapError};
+use crate::outcome::{Trap, TrapKind};
+use crate::signature::ValueType::{I32, I64};
+use crate::signature::{Signature, ValueType};
+
+/// Takes a guest's log line: level (1 error … 5 trace), target, message.
+pub type LogSink = dyn Fn(u32, &str, &str) + Send + Sync;
+
+/// A function that the host offers to guests, all of them in the import
+/// module `env`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HostFunction {
+    /// `(size) -> pointer`: the host's allocator.
+    Malloc,
+    /// `(pointer)`: gives memory back to the host's allocator.
+    Free,
+    /// `() -> level`: highest level that is logged, 0 off … 5 trace.
+    MaxLogLevel,
+    /// `(level, target, message)`: both texts as packed pointer and length.
+    Log,
+    /// `() -> length` of the input that the host keeps.
+    InputLength,
+    /// `(pointer)`: copies the input there.
+    Input,
+}
+
+impl HostFunction {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Malloc, Self::Free, Self::MaxLogLevel, Self::Log, Self::InputLength, Self::Input];
+
+    /// The import's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Malloc => "ext_allocator_malloc_version_1",
+            Self::Free => "ext_allocator_free_version_1",
+            Self::MaxLogLevel => "ext_logging_max_level_version_1",
+            Self::Log => "ext_logging_log_version_1",
+            Self::InputLength => "input_len",
+            Self::Input => "input",
+        }
+    }
+
+    /// The import's type.
+    #[must_use]
+    pub fn signature(self) -> Signature {
+        let (params, results): (&[ValueType], &[ValueType]) = match self {
+            Self::Malloc => (&[I32], &[I32]),
+            Self::Free => (&[I32], &[]),
+            Self::MaxLogLevel => (&[], &[I32]),
+            Self::Log => (&[I32, I64, I64], &[]),
+            Self::InputLength => (&[], &[I64]),
+            Self::Input => (&[I64], &[]),
+        };
+        Signature::new(params, results)
+    }
+
+    /// The host function behind an import, if its name and type fit. An import
+    /// of the right name with another type is answered by a stub like any
+    /// unknown one.
+    #[must_use]
+    pub fn find(module: &str, name: &str, signature: &Signature) -> Option<Self> {
+        Self::ALL.into_iter().find(|function| {
+            module == "env" && function.name() == name && function.signature() == *signature
+        })
+    }
+
+    /// The trap for refused arguments.
+    #[must_use]
+    pub fn refuse(self, reason: impl std::fmt::Display) -> Trap {
+        TrapKind::HostFunction { name: self.name(), reason: reason.to_string() }.into()
+    }
+}
+
+/// What the host keeps for one instance beside its memory.
+pub struct HostState {
+    heap: Heap,
+    heap_base: Option<u32>,
+    input: Vec<u8>,
+    max_log_level: u32,
+    log: Option<std::sync::Arc<LogSink>>,
+}
+
+impl HostState {
+    /// The state of a clean instance. Without a heap base, every allocation is
+    /// refused: there is no place that the host could know to be free.
+    #[must_use]
+    pub fn new(heap_base: Option<u32>, config: &crate::Config) -> Self {
+        Self {
+            heap: Heap::new(heap_base.unwrap_or(u32::MAX)),
+            heap_base,
+            input: Vec::new(),
+            max_log_level: config.max_log_level,
+            log: config.log.clone(),
+        }
+    }
+
+    /// Brings the state back to that of a clean instance, keeping buffers.
+    pub fn reset(&mut self) {
+        self.heap = Heap::new(self.heap_base.unwrap_or(u32::MAX));
+        self.input.clear();
+    }
+
+    /// The allocator.
+    pub fn heap(&mut self) -> &mut Heap {
+        &mut self.heap
+    }
+
+    /// Keeps the input for guests that ask for it.
+    pub fn set_input(&mut self, input: &[u8]) {
+        self.input.clear();
+        self.input.extend_from_slice(input);
+    }
+
+    /// [`HostFunction::Malloc`]. On [`HeapError::NeedsMemory`] the backend
+    /// grows the memory and calls again.
+    ///
+    /// # Errors
+    ///
+    /// Those of the heap.
+    pub fn malloc(&mut self, memory: &mut [u8], size: u32) -> Result<u32, HeapError> {
+        self.heap.allocate(memory, size)
+    }
+
+    /// [`HostFunction::Free`].
+    ///
+    /// # Errors
+    ///
+    /// When the pointer is not in use.
+    pub fn free(&mut self, memory: &mut [u8], pointer: u32) -> Result<(), Trap> {
+        self.heap.free(memory, pointer).map_err(|error| HostFunction::Free.refuse(error))
+    }
+
+    /// [`HostFunction::MaxLogLevel`].
+    #[must_use]
+    pub fn max_log_level(&self) -> u32 {
+        self.max_log_level
+    }
+
+    /// [`HostFunction::Log`].
+    ///
+    /// # Errors
+    ///
+    /// When a text does not lie in memory.
+    pub fn log(&self, memory: &[u8], level: u32, target: u64, message: u64) -> Result<(), Trap> {
+        let text = |packed: u64| {
+            let (pointer, length) = (packed as u32 as usize, (packed >> 32) as usize);
+            memory
+                .get(pointer..pointer + length)
+                .map(String::from_utf8_lossy)
+                .ok_or_else(|| HostFunction::Log.refuse("a text lies outside the memory"))
+        };
+        if let Some(log) = &self.log
+            && level <= self.max_log_level
+        {
+            log(level, &text(target)?, &text(message)?);
+        }
+        Ok(())
+    }
+
+    /// [`HostFunction::InputLength`].
+    #[must_use]
+    pub fn input_len(&self) -> u64 {
+        self.input.len() as u64
+    }
+
+    /// [`HostFunction::Input`].
+    ///
+    /// # Errors
+    ///
+    /// When the input does not fit there.
+    pub fn input(&self, memory: &mut [u8], pointer: u64) -> Result<(), Trap> {
+        usize::try_from(pointer)
+            .ok()
+            .and_then(|start| memory.get_mut(start..)?.get_mut(..self.input.len()))
+            .map(|place| place.copy_from_slice(&self.input))
+            .ok_or_else(|| {
+                HostFunction::Input.refuse(format!(
+                    "{} bytes at {pointer:#x} do not fit the memory",
+                    self.input.len()
+                ))
+            })
+    }
+}

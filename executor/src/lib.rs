@@ -1,0 +1,34 @@
+//! The executor contract of Touchstone, and what every backend shares.
+//!
+//! A backend is an [`Engine`]. It turns a [`guest::GuestModule`] into an
+//! [`Artifact`], an artifact into a [`Module`] under one [`Strategy`], and a
+//! module into [`Instance`]s. An instance makes calls, each of them on a state
+//! that cannot be told from a brand-new instance: `prepare`, `invoke`,
+//! `finish`.
+//!
+//! This crate knows no backend. It owns what all of them need: the guests'
+//! calling conventions ([`abi`]), the host functions ([`host`]) and the host's
+//! allocator ([`heap`]), the look into a module and its rewriting ([`guest`]),
+//! the memory image and its resets ([`memory`]), and a [`mock`] engine to test
+//! a harness with.
+
+pub mod abi;
+mod config;
+mod contract;
+mod error;
+pub mod guest;
+pub mod heap;
+pub mod host;
+pub mod memory;
+pub mod mock;
+mod outcome;
+pub mod probe;
+mod signature;
+mod strategy;
+
+pub use config::{Config, EffectiveConfig};
+pub use contract::{Artifact, CallState, Engine, ExportId, Exports, Instance, Module};
+pub use error::{Error, Result};
+pub use outcome::{Outcome, Trap, TrapKind};
+pub use signature::{Signature, Value, ValueType};
+pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, ParseStrategyError, Strategy, Support};

@@ -1,0 +1,116 @@
+//! A reserved range of addresses with an accessible front: a linear memory.
+
+use super::host_page;
+use crate::error::{Error, Result};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
+
+/// A linear memory of our own: `reserved` bytes of addresses, of which the
+/// first `accessible` can be read and written; the rest faults. It never moves.
+#[derive(Debug)]
+pub struct Mapping {
+    base: *mut u8,
+    reserved: usize,
+    accessible: usize,
+}
+
+// SAFETY: the mapping is owned by this value alone; nothing about it belongs to
+// the thread that made it.
+unsafe impl Send for Mapping {}
+// SAFETY: through a shared reference only plain numbers are given out.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Reserves `reserved` bytes and opens the first `accessible`, all zero.
+    /// Both are rounded up to host pages.
+    ///
+    /// # Errors
+    ///
+    /// When the system has not so many addresses left.
+    pub fn new(accessible: usize, reserved: usize) -> Result<Self> {
+        let page = host_page();
+        let accessible = accessible.next_multiple_of(page);
+        let reserved = reserved.next_multiple_of(page).max(accessible).max(page);
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let base = unsafe {
+            rustix::mm::mmap_anonymous(
+                std::ptr::null_mut(),
+                reserved,
+                ProtFlags::empty(),
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )
+        }
+        .map_err(Error::system("cannot reserve addresses for a memory"))?;
+        let mut mapping = Self { base: base.cast(), reserved, accessible: 0 };
+        mapping.resize(accessible)?;
+        Ok(mapping)
+    }
+
+    /// Start of the memory.
+    #[must_use]
+    pub fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    /// Bytes that can be read and written.
+    #[must_use]
+    pub fn accessible(&self) -> usize {
+        self.accessible
+    }
+
+    /// Bytes of addresses behind [`base`](Self::base).
+    #[must_use]
+    pub fn reserved(&self) -> usize {
+        self.reserved
+    }
+
+    /// Opens more of the reservation, or closes and drops what lies beyond.
+    /// What is opened is zero.
+    ///
+    /// # Errors
+    ///
+    /// When it is larger than the reservation, or the kernel refuses.
+    pub fn resize(&mut self, accessible: usize) -> Result<()> {
+        let accessible = accessible.next_multiple_of(host_page());
+        if accessible > self.reserved {
+            return Err(Error::System {
+                action: "cannot grow a memory beyond its reservation",
+                source: std::io::ErrorKind::OutOfMemory.into(),
+            });
+        }
+        let (low, high, protection) = if accessible > self.accessible {
+            (self.accessible, accessible, MprotectFlags::READ | MprotectFlags::WRITE)
+        } else {
+            (accessible, self.accessible, MprotectFlags::empty())
+        };
+        if low < high {
+            // SAFETY: the range lies in the mapping that this value owns, and
+            // `&mut self` says that nobody reads or writes it meanwhile.
+            unsafe {
+                let start = self.base.add(low).cast();
+                rustix::mm::mprotect(start, high - low, protection)
+                    .map_err(Error::system("cannot change the size of a memory"))?;
+                if protection.is_empty() {
+                    rustix::mm::madvise(start, high - low, rustix::mm::Advice::LinuxDontNeed)
+                        .map_err(Error::system("cannot drop the pages of a memory"))?;
+                }
+            }
+        }
+        self.accessible = accessible;
+        Ok(())
+    }
+
+    /// The memory as bytes.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the first `accessible` bytes are readable and writable, are
+        // initialised by the kernel, and belong to this value alone.
+        unsafe { std::slice::from_raw_parts_mut(self.base, self.accessible) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range is the mapping made in `new`, and nobody else has it.
+        // It cannot fail for a range that was mapped as a whole.
+        let _ = unsafe { rustix::mm::munmap(self.base.cast(), self.reserved) };
+    }
+}

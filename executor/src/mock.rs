@@ -1,0 +1,212 @@
+//! An engine without a runtime, to test a harness with: it answers what it is
+//! told to, fails where it is told to, and writes down what was done to it.
+
+use crate::abi::Abi;
+use crate::config::{Config, EffectiveConfig};
+use crate::contract::{Artifact, CallState, Engine, ExportId, Exports, Instance, Module};
+use crate::error::{Error, Result};
+use crate::guest::GuestModule;
+use crate::outcome::{Outcome, Trap};
+use crate::strategy::{Strategy, Support};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What a mock is asked to answer.
+#[derive(Debug)]
+pub struct MockCall<'a> {
+    /// Name of the export.
+    pub export: &'a str,
+    /// The input.
+    pub input: &'a [u8],
+    /// The strategy of the module.
+    pub strategy: Strategy,
+    /// Calls that this instance made before, as a leaky instance would know.
+    pub calls_before: u64,
+}
+
+/// What a mock answers.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// The export returns this.
+    Output(Vec<u8>),
+    /// The guest traps.
+    Trap(Trap),
+    /// The host side fails.
+    Fail(String),
+}
+
+type Behaviour = dyn Fn(&MockCall<'_>) -> Answer + Send + Sync;
+type Supported = dyn Fn(Strategy) -> Support + Send + Sync;
+
+/// A programmable engine. Clones share their journal.
+#[derive(Clone)]
+pub struct MockEngine {
+    id: &'static str,
+    latency: Duration,
+    behaviour: Arc<Behaviour>,
+    supported: Arc<Supported>,
+    journal: Arc<Mutex<Vec<String>>>,
+}
+
+impl MockEngine {
+    /// An engine that supports everything and returns its input.
+    #[must_use]
+    pub fn new(id: &'static str) -> Self {
+        Self {
+            id,
+            latency: Duration::ZERO,
+            behaviour: Arc::new(|call| Answer::Output(call.input.to_vec())),
+            supported: Arc::new(|_| Support::Native),
+            journal: Arc::default(),
+        }
+    }
+
+    /// Every call takes at least this long (it spins).
+    #[must_use]
+    pub fn with_latency(mut self, latency: Duration) -> Self {
+        self.latency = latency;
+        self
+    }
+
+    /// Calls are answered by this.
+    #[must_use]
+    pub fn answering(
+        mut self,
+        behaviour: impl Fn(&MockCall<'_>) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        self.behaviour = Arc::new(behaviour);
+        self
+    }
+
+    /// Strategies are supported as this says.
+    #[must_use]
+    pub fn supporting(
+        mut self,
+        supported: impl Fn(Strategy) -> Support + Send + Sync + 'static,
+    ) -> Self {
+        self.supported = Arc::new(supported);
+        self
+    }
+
+    /// What was done so far: `compile`, `load pooling`, `instance`, `call f`.
+    #[must_use]
+    pub fn journal(&self) -> Vec<String> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn note(journal: &Mutex<Vec<String>>, entry: String) {
+    journal.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+}
+
+impl Engine for MockEngine {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
+    fn version(&self) -> &str {
+        "mock 1.0"
+    }
+
+    fn support(&self, strategy: Strategy) -> Support {
+        (self.supported)(strategy)
+    }
+
+    fn compile(&self, guest: &GuestModule, _: Strategy, _: &Config) -> Result<Artifact> {
+        note(&self.journal, format!("compile {}", guest.name()));
+        Ok(Artifact::new(self.id, guest.wasm().len(), ()))
+    }
+
+    fn load(
+        &self,
+        guest: &GuestModule,
+        artifact: &Artifact,
+        strategy: Strategy,
+        _: &Config,
+    ) -> Result<Box<dyn Module>> {
+        artifact.content::<()>(self.id)?;
+        note(&self.journal, format!("load {strategy}"));
+        Ok(Box::new(MockModule { engine: self.clone(), strategy, exports: Exports::of(guest) }))
+    }
+}
+
+struct MockModule {
+    engine: MockEngine,
+    strategy: Strategy,
+    exports: Exports,
+}
+
+impl Module for MockModule {
+    fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
+        self.exports.find(name, abi)
+    }
+
+    fn new_instance(&self) -> Result<Box<dyn Instance>> {
+        note(&self.engine.journal, "instance".to_owned());
+        Ok(Box::new(MockInstance {
+            engine: self.engine.clone(),
+            strategy: self.strategy,
+            exports: self.exports.clone(),
+            calls: 0,
+            state: CallState::Idle,
+        }))
+    }
+
+    fn effective(&self) -> EffectiveConfig {
+        EffectiveConfig::new().with("execution", "mock")
+    }
+}
+
+struct MockInstance {
+    engine: MockEngine,
+    strategy: Strategy,
+    exports: Exports,
+    calls: u64,
+    state: CallState,
+}
+
+impl Instance for MockInstance {
+    fn prepare(&mut self) -> Result<()> {
+        self.state = CallState::Prepared;
+        Ok(())
+    }
+
+    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
+        if self.state == CallState::Idle {
+            return Err(Error::Misuse("invoke without prepare"));
+        }
+        self.state = CallState::Used;
+        let started = Instant::now();
+        let name = self
+            .exports
+            .get(export)
+            .map(|export| export.name.as_str())
+            .ok_or(Error::Misuse("the export handle is of another module"))?;
+        let answer = (self.engine.behaviour)(&MockCall {
+            export: name,
+            input,
+            strategy: self.strategy,
+            calls_before: self.calls,
+        });
+        self.calls += 1;
+        while started.elapsed() < self.engine.latency {
+            std::hint::spin_loop();
+        }
+        output.clear();
+        match answer {
+            Answer::Output(bytes) => {
+                output.extend(bytes);
+                Ok(Outcome::Returned)
+            }
+            Answer::Trap(trap) => Ok(Outcome::Trapped(trap)),
+            Answer::Fail(reason) => {
+                Err(Error::Runtime { engine: self.engine.id, action: "answer", reason })
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.state = CallState::Idle;
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! What a guest's work came to. A trap is a result of the guest; a broken host
+//! is an [`Error`](crate::Error) and another type.
+
+use std::fmt;
+
+/// How a call on a guest ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "a guest may have trapped"]
+pub enum Outcome {
+    /// The export returned; its output is in the caller's buffer.
+    Returned,
+    /// The guest trapped; there is no output.
+    Trapped(Trap),
+}
+
+impl Outcome {
+    /// The trap, if there was one.
+    #[must_use]
+    pub fn trap(&self) -> Option<&Trap> {
+        match self {
+            Self::Returned => None,
+            Self::Trapped(trap) => Some(trap),
+        }
+    }
+}
+
+/// Why a guest stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trap {
+    /// The kind, the same for every backend.
+    pub kind: TrapKind,
+    /// What the runtime said about it, in its own words; empty where it says
+    /// nothing more than the kind.
+    pub detail: String,
+}
+
+/// Kinds of traps that every backend can tell apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrapKind {
+    /// `unreachable` was executed, in Rust usually a panic.
+    Unreachable,
+    /// A load, a store or a bulk operation outside the memory.
+    MemoryOutOfBounds,
+    /// A table access outside the table.
+    TableOutOfBounds,
+    /// An indirect call through a null entry or with another signature.
+    BadIndirectCall,
+    /// Integer division by zero.
+    DivisionByZero,
+    /// Integer overflow in a division or conversion, or a NaN converted.
+    BadArithmetic,
+    /// The guest's call stack is exhausted.
+    StackOverflow,
+    /// The call's deadline has passed.
+    DeadlineExceeded,
+    /// An import that no host function answers was called.
+    MissingImport {
+        /// Module part of the import's name.
+        module: String,
+        /// Field part of the import's name.
+        name: String,
+    },
+    /// A host function refused its arguments.
+    HostFunction {
+        /// The host function.
+        name: &'static str,
+        /// What was wrong.
+        reason: String,
+    },
+    /// The export returned a pointer and a length that do not lie in its memory.
+    BadResult {
+        /// Start of the claimed output.
+        pointer: u32,
+        /// Length of the claimed output, bytes.
+        length: u32,
+        /// Size of the memory, bytes.
+        memory: usize,
+    },
+    /// The input does not fit: the host's allocator could not place it, or it
+    /// has not the size of the export's parameters.
+    BadInput {
+        /// What was wrong.
+        reason: String,
+    },
+    /// Anything else; the detail has the runtime's words.
+    Other,
+}
+
+impl Trap {
+    /// A trap without more words.
+    #[must_use]
+    pub const fn new(kind: TrapKind) -> Self {
+        Self { kind, detail: String::new() }
+    }
+
+    /// A trap with the runtime's words.
+    #[must_use]
+    pub fn with_detail(kind: TrapKind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into() }
+    }
+}
+
+impl From<TrapKind> for Trap {
+    fn from(kind: TrapKind) -> Self {
+        Self::new(kind)
+    }
+}
+
+impl fmt::Display for TrapKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable => f.write_str("unreachable executed"),
+            Self::MemoryOutOfBounds => f.write_str("memory access out of bounds"),
+            Self::TableOutOfBounds => f.write_str("table access out of bounds"),
+            Self::BadIndirectCall => f.write_str("indirect call to null or with another signature"),
+            Self::DivisionByZero => f.write_str("integer division by zero"),
+            Self::BadArithmetic => f.write_str("integer overflow or bad conversion"),
+            Self::StackOverflow => f.write_str("call stack exhausted"),
+            Self::DeadlineExceeded => f.write_str("deadline exceeded"),
+            Self::MissingImport { module, name } => {
+                write!(f, "called the import {module}.{name}, which this host does not have")
+            }
+            Self::HostFunction { name, reason } => write!(f, "host function {name}: {reason}"),
+            Self::BadResult { pointer, length, memory } => write!(
+                f,
+                "result of {length} bytes at {pointer:#x} lies outside the memory of {memory} bytes"
+            ),
+            Self::BadInput { reason } => write!(f, "input refused: {reason}"),
+            Self::Other => f.write_str("trap"),
+        }
+    }
+}
+
+impl fmt::Display for Trap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.kind, self.detail.as_str()) {
+            (kind, "") => kind.fmt(f),
+            (TrapKind::Other, detail) => f.write_str(detail),
+            (kind, detail) => write!(f, "{kind} ({detail})"),
+        }
+    }
+}
+
+/// So that a trap can travel through a runtime's own error type and be found
+/// again on the other side.
+impl std::error::Error for Trap {}

@@ -1,0 +1,148 @@
+//! Reading and appending record files.
+
+use super::{Record, SCHEMA};
+use anyhow::{Context, Result, bail};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// Where records lie unless told otherwise: `records/records.jsonl` in the
+/// project, or the path in `TOUCHSTONE_RECORDS`.
+#[must_use]
+pub fn default_path() -> PathBuf {
+    std::env::var_os("TOUCHSTONE_RECORDS").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("records/records.jsonl"),
+        PathBuf::from,
+    )
+}
+
+/// A record file's content.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The records, in the order of the file.
+    pub records: Vec<Record>,
+    /// The lines that could not be believed.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A line that was left out, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Line number, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Reads a record file. A damaged line (cut off by a kill, written by another
+/// version, edited by hand) is skipped and named, never believed and never fatal.
+///
+/// # Errors
+///
+/// When the file is missing or cannot be read.
+pub fn load(path: &Path) -> Result<Loaded> {
+    let file = File::open(path).with_context(|| {
+        format!("cannot read records from {}; `make bench` makes them", path.display())
+    })?;
+    let mut loaded = Loaded::default();
+    for (index, bytes) in BufReader::new(file).split(b'\n').enumerate() {
+        let bytes = bytes.with_context(|| format!("reading {}", path.display()))?;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        match parse(&bytes) {
+            Ok(record) => loaded.records.push(record),
+            Err(reason) => loaded.skipped.push(Skipped { line: index + 1, reason }),
+        }
+    }
+    Ok(loaded)
+}
+
+/// One line. The version is looked at first, so that a line of another layout
+/// is called that and not "missing field".
+fn parse(bytes: &[u8]) -> Result<Record, String> {
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        schema: u32,
+    }
+    let versioned: Versioned = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    if versioned.schema != SCHEMA {
+        return Err(format!(
+            "layout version {} where this build reads {SCHEMA}",
+            versioned.schema
+        ));
+    }
+    serde_json::from_slice(bytes).map_err(|error| error.to_string())
+}
+
+/// A record file open for appending, locked against a second writer.
+#[derive(Debug)]
+pub struct RecordFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl RecordFile {
+    /// Opens (and creates) the file for appending and takes its lock. If a kill
+    /// left half a line at the end, the line is closed so that the next record
+    /// starts on a line of its own.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be written, or another run holds the file.
+    pub fn append_to(path: &Path) -> Result<Self> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        }
+        let mut file = OpenOptions::new()
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(path)
+            .with_context(|| format!("cannot append records to {}", path.display()))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => bail!(
+                "another run is writing {}; wait for it, or name another file in TOUCHSTONE_RECORDS",
+                path.display()
+            ),
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+            }
+        }
+        close_last_line(&mut file).with_context(|| format!("repairing {}", path.display()))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Appends one record as one line in one write and flushes it to the disk,
+    /// so that a kill right after loses nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the disk is full or gone; the records before stay whole.
+    pub fn append(&mut self, record: &Record) -> Result<()> {
+        let mut line = serde_json::to_vec(record).context("a record that JSON cannot hold")?;
+        line.push(b'\n');
+        self.file
+            .write_all(&line)
+            .and_then(|()| self.file.sync_data())
+            .with_context(|| {
+                format!("cannot append to {}; the records before are kept", self.path.display())
+            })
+    }
+}
+
+/// Ends a half-written last line.
+fn close_last_line(file: &mut File) -> std::io::Result<()> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(());
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    if last != *b"\n" {
+        file.write_all(b"\n")?;
+    }
+    Ok(())
+}
