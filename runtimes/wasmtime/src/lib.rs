@@ -1,1 +1,31 @@
-//! x
+//! Wasmtime behind Touchstone's executor contract.
+//!
+//! Three engines of one runtime: Cranelift (`wasmtime`), the single-pass
+//! compiler Winch (`wasmtime_winch`) and the portable interpreter Pulley
+//! (`wasmtime_pulley`). Recreating and pooling are Wasmtime's own; reuse in
+//! place and `recreate_instance_resident` work on memories of this project's
+//! own, given to Wasmtime through its host memory interface.
+
+mod deadline;
+mod engine;
+mod fresh;
+mod linker;
+mod live;
+mod memory;
+mod module;
+mod reuse;
+mod settings;
+mod trap;
+
+use touchstone_executor::Engine;
+
+/// The engines of this crate.
+#[must_use]
+pub fn engines() -> Vec<Box<dyn Engine>> {
+    use engine::{Compiler, Wasmtime};
+    vec![
+        Box::new(Wasmtime::new("wasmtime", Compiler::Cranelift)),
+        Box::new(Wasmtime::new("wasmtime_winch", Compiler::Winch)),
+        Box::new(Wasmtime::new("wasmtime_pulley", Compiler::Pulley)),
+    ]
+}

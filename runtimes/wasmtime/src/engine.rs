@@ -1,0 +1,182 @@
+//! The engine: what it supports, compiling and loading.
+
+use crate::module::Loaded;
+use crate::settings;
+use std::io::Write;
+use std::sync::OnceLock;
+use tempfile::TempPath;
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::memory::pagemap_scan_available;
+use touchstone_executor::{
+    Artifact, CodeFrom, Config, Engine, Error, InstanceFrom, MemoryFrom, Module, Result, Strategy,
+    Support,
+};
+
+/// Which of Wasmtime's code generators makes the code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compiler {
+    /// The optimising compiler.
+    Cranelift,
+    /// The single-pass compiler.
+    Winch,
+    /// Cranelift's code for the Pulley interpreter.
+    Pulley,
+}
+
+/// One engine of this crate.
+#[derive(Debug)]
+pub(crate) struct Wasmtime {
+    id: &'static str,
+    version: String,
+    compiler: Compiler,
+}
+
+/// What `compile` hands to `load`.
+pub(crate) struct Compiled {
+    /// The serialized module.
+    bytes: Vec<u8>,
+    /// The settings it was compiled for.
+    class: &'static str,
+    /// The same bytes as a file, made when first asked for.
+    file: OnceLock<TempPath>,
+}
+
+impl Wasmtime {
+    pub(crate) fn new(id: &'static str, compiler: Compiler) -> Self {
+        Self { id, version: format!("wasmtime {}", wasmtime_environ::VERSION), compiler }
+    }
+}
+
+impl Engine for Wasmtime {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn support(&self, strategy: Strategy) -> Support {
+        if strategy.memory == MemoryFrom::Resident && !pagemap_scan_available() {
+            return Support::unsupported(
+                "this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)",
+            );
+        }
+        match (strategy.instance, strategy.memory) {
+            (InstanceFrom::Interpreted, _) => {
+                Support::unsupported("a new instance each call is called recreate_instance here")
+            }
+            (InstanceFrom::Reuse, MemoryFrom::Segments) => Support::Emulated {
+                how: "one instance on a memory of ours; all pages dropped, then data segments, \
+                      mutable globals and tables written back",
+            },
+            (InstanceFrom::Reuse, MemoryFrom::CopyOnWrite) => Support::Emulated {
+                how: "one instance on a memory of ours mapped copy-on-write; all pages dropped, \
+                      then mutable globals and tables written back",
+            },
+            (InstanceFrom::Reuse, MemoryFrom::Resident) => Support::Emulated {
+                how: "one instance on a memory of ours mapped copy-on-write; written pages found \
+                      with PAGEMAP_SCAN and restored in place, then mutable globals and tables",
+            },
+            (InstanceFrom::Recreate, MemoryFrom::Resident) => Support::Emulated {
+                how: "a new instance each call on a recycled memory of ours mapped copy-on-write; \
+                      written pages found with PAGEMAP_SCAN and restored in place",
+            },
+            (InstanceFrom::Recreate | InstanceFrom::Pooling, _) => Support::Native,
+        }
+    }
+
+    fn artifact_class(&self, strategy: Strategy) -> &'static str {
+        settings::class(strategy)
+    }
+
+    fn compile(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Artifact> {
+        let settings = settings::for_compiling(self.compiler, strategy, config)
+            .map_err(Error::runtime(self.id, "configure its compiler"))?;
+        let engine = wasmtime::Engine::new(&settings)
+            .map_err(Error::runtime(self.id, "start its compiler"))?;
+        let class = settings::class(strategy);
+        let stripped;
+        let wasm = if class == settings::OWN_IMAGE {
+            stripped = guest.without_data()?;
+            &stripped
+        } else {
+            guest.wasm()
+        };
+        let bytes = engine
+            .precompile_module(wasm)
+            .map_err(Error::runtime(self.id, "compile the module"))?;
+        let size = bytes.len();
+        Ok(Artifact::new(self.id, size, Compiled { bytes, class, file: OnceLock::new() }))
+    }
+
+    fn load(
+        &self,
+        guest: &GuestModule,
+        artifact: &Artifact,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Box<dyn Module>> {
+        if let Support::Unsupported { reason } = self.support_for(strategy, guest) {
+            return Err(Error::Unsupported { engine: self.id, strategy, reason });
+        }
+        let compiled: &Compiled = artifact.content(self.id)?;
+        if compiled.class != settings::class(strategy) {
+            return Err(Error::BadArtifact {
+                engine: self.id,
+                reason: format!(
+                    "it was compiled for {} memories, {strategy} needs {}",
+                    compiled.class,
+                    settings::class(strategy)
+                ),
+            });
+        }
+        let loaded = Loaded::new(self.id, self.compiler, guest, strategy, config, |engine| {
+            compiled.load(self.id, engine, strategy.code)
+        })?;
+        Ok(Box::new(loaded))
+    }
+}
+
+impl Compiled {
+    /// From memory or mapped from a file.
+    fn load(
+        &self,
+        id: &'static str,
+        engine: &wasmtime::Engine,
+        code: CodeFrom,
+    ) -> Result<wasmtime::Module> {
+        match code {
+            // SAFETY: the bytes come from `precompile_module` in this process
+            // and were not in anybody's hands since.
+            CodeFrom::InProcess => unsafe { wasmtime::Module::deserialize(engine, &self.bytes) },
+            CodeFrom::Precompiled => {
+                let path = self.file()?;
+                // SAFETY: as above; the file is a private temporary one, opened
+                // for its owner only, and not written after `file` made it.
+                unsafe { wasmtime::Module::deserialize_file(engine, path) }
+            }
+        }
+        .map_err(Error::runtime(id, "load the compiled module"))
+    }
+
+    fn file(&self) -> Result<&TempPath> {
+        if let Some(path) = self.file.get() {
+            return Ok(path);
+        }
+        let write = || -> std::io::Result<TempPath> {
+            let mut file =
+                tempfile::Builder::new().prefix("touchstone-").suffix(".cwasm").tempfile()?;
+            file.write_all(&self.bytes)?;
+            Ok(file.into_temp_path())
+        };
+        let path = write().map_err(Error::system("cannot write the precompiled module"))?;
+        // Another thread may have been faster; its file serves as well.
+        Ok(self.file.get_or_init(|| path))
+    }
+}

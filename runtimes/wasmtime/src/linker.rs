@@ -1,0 +1,123 @@
+//! The host functions, wired into Wasmtime.
+
+use std::collections::HashSet;
+use touchstone_executor::guest::{FunctionImport, ModuleInfo};
+use touchstone_executor::heap::HeapError;
+use touchstone_executor::host::{HostFunction, HostState};
+use touchstone_executor::{Trap, TrapKind};
+use wasmtime::{Caller, Extern, ExternType, Linker, Memory, Module, ModuleExport, Result};
+
+/// Answers every import of the module: known ones by host functions, the rest
+/// by stubs that trap with their name.
+pub(crate) fn link(module: &Module, info: &ModuleInfo) -> Result<Linker<HostState>> {
+    let mut linker = Linker::new(module.engine());
+    let mut seen = HashSet::new();
+    let memory = module.get_export_index(touchstone_executor::guest::MEMORY);
+    for (import, known) in module.imports().zip(&info.imports) {
+        // A module may import the same function twice.
+        if !seen.insert((import.module().to_owned(), import.name().to_owned())) {
+            continue;
+        }
+        match host_function(known) {
+            Some(function) => provide(&mut linker, function, memory)?,
+            None => stub(&mut linker, &import)?,
+        }
+    }
+    Ok(linker)
+}
+
+fn host_function(import: &FunctionImport) -> Option<HostFunction> {
+    HostFunction::find(&import.module, &import.name, import.signature.as_ref()?)
+}
+
+fn stub(linker: &mut Linker<HostState>, import: &wasmtime::ImportType<'_>) -> Result<()> {
+    let ExternType::Func(ty) = import.ty() else {
+        wasmtime::bail!("the import {}.{} is no function", import.module(), import.name());
+    };
+    let kind = TrapKind::MissingImport {
+        module: import.module().to_owned(),
+        name: import.name().to_owned(),
+    };
+    linker.func_new(import.module(), import.name(), ty, move |_, _, _| {
+        Err(Trap::new(kind.clone()).into())
+    })?;
+    Ok(())
+}
+
+/// The export's handle was resolved when linking: a host call looks nothing up
+/// by name.
+fn memory_of(
+    caller: &mut Caller<'_, HostState>,
+    memory: Option<ModuleExport>,
+    function: HostFunction,
+) -> Result<Memory, Trap> {
+    match memory.and_then(|export| caller.get_module_export(&export)) {
+        Some(Extern::Memory(memory)) => Ok(memory),
+        _ => Err(function.refuse("the module has no memory")),
+    }
+}
+
+fn provide(
+    linker: &mut Linker<HostState>,
+    function: HostFunction,
+    memory: Option<ModuleExport>,
+) -> Result<()> {
+    type Host<'a> = Caller<'a, HostState>;
+    let name = function.name();
+    match function {
+        HostFunction::Malloc => linker.func_wrap(
+            "env",
+            name,
+            move |mut caller: Host<'_>, size: u32| -> Result<u32> {
+                let memory = memory_of(&mut caller, memory, function)?;
+                Ok(malloc(&mut caller, memory, size)?)
+            },
+        )?,
+        HostFunction::Free => linker.func_wrap(
+            "env",
+            name,
+            move |mut caller: Host<'_>, pointer: u32| -> Result<()> {
+                let memory = memory_of(&mut caller, memory, function)?;
+                let (bytes, host) = memory.data_and_store_mut(&mut caller);
+                Ok(host.free(bytes, pointer)?)
+            },
+        )?,
+        HostFunction::MaxLogLevel => {
+            linker.func_wrap("env", name, |caller: Host<'_>| caller.data().max_log_level())?
+        }
+        HostFunction::Log => linker.func_wrap(
+            "env",
+            name,
+            move |mut caller: Host<'_>, level: u32, target: u64, message: u64| -> Result<()> {
+                let memory = memory_of(&mut caller, memory, function)?;
+                let (bytes, host) = memory.data_and_store_mut(&mut caller);
+                Ok(host.log(bytes, level, target, message)?)
+            },
+        )?,
+        HostFunction::InputLength => {
+            linker.func_wrap("env", name, |caller: Host<'_>| caller.data().input_len())?
+        }
+        HostFunction::Input => linker.func_wrap(
+            "env",
+            name,
+            move |mut caller: Host<'_>, pointer: u64| -> Result<()> {
+                let memory = memory_of(&mut caller, memory, function)?;
+                let (bytes, host) = memory.data_and_store_mut(&mut caller);
+                Ok(host.input(bytes, pointer)?)
+            },
+        )?,
+    };
+    Ok(())
+}
+
+fn malloc(caller: &mut Caller<'_, HostState>, memory: Memory, size: u32) -> Result<u32, Trap> {
+    loop {
+        let (bytes, host) = memory.data_and_store_mut(&mut *caller);
+        match host.malloc(bytes, size) {
+            Ok(pointer) => return Ok(pointer),
+            Err(HeapError::NeedsMemory { pages })
+                if memory.grow(&mut *caller, pages.into()).is_ok() => {}
+            Err(error) => return Err(HostFunction::Malloc.refuse(error)),
+        }
+    }
+}

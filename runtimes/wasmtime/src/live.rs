@@ -1,0 +1,158 @@
+//! A live Wasmtime instance, as the calling conventions see it.
+
+use crate::module::Shared;
+use crate::trap;
+use std::sync::Arc;
+use touchstone_executor::abi::Live;
+use touchstone_executor::host::HostState;
+use touchstone_executor::{Error, Result, Signature, Trap, Value};
+use wasmtime::{Extern, Func, Instance, Memory, Store, TypedFunc, Val};
+
+/// A store, the instance in it and its memory.
+pub(crate) struct Running {
+    pub(crate) store: Store<HostState>,
+    pub(crate) instance: Instance,
+    pub(crate) memory: Option<Memory>,
+    shared: Arc<Shared>,
+}
+
+impl Running {
+    /// Makes a new instance.
+    pub(crate) fn new(shared: &Arc<Shared>, host: HostState) -> Result<Self> {
+        let mut store = Store::new(shared.pre.module().engine(), host);
+        if let Some(clock) = &shared.clock {
+            // Start functions run under the deadline too.
+            store.set_epoch_deadline(clock.ticks());
+        }
+        let instance = shared
+            .pre
+            .instantiate(&mut store)
+            .map_err(Error::runtime(shared.id, "instantiate the module"))?;
+        let memory =
+            match shared.memory.map(|export| instance.get_module_export(&mut store, &export)) {
+                Some(Some(Extern::Memory(memory))) => Some(memory),
+                _ => None,
+            };
+        Ok(Self { store, instance, memory, shared: Arc::clone(shared) })
+    }
+
+    /// Drops instance and store; what the host kept is given back, to be used again.
+    pub(crate) fn into_host(self) -> HostState {
+        self.store.into_data()
+    }
+
+    pub(crate) fn memory_bytes(&self) -> Option<&[u8]> {
+        self.memory.map(|memory| memory.data(&self.store))
+    }
+
+    fn function(&mut self, index: u32) -> Result<Func> {
+        let export = self
+            .shared
+            .functions
+            .get(index as usize)
+            .ok_or(Error::Misuse("the export handle is of another module"))?;
+        match self.instance.get_module_export(&mut self.store, export) {
+            Some(Extern::Func(function)) => Ok(function),
+            _ => Err(Error::Misuse("the export handle is of another module")),
+        }
+    }
+
+    fn start_clock(&mut self) {
+        if let Some(clock) = &self.shared.clock {
+            self.store.set_epoch_deadline(clock.ticks());
+        }
+    }
+
+    fn ended<T>(&self, ended: wasmtime::Result<T>) -> Result<Result<T, Trap>> {
+        match ended {
+            Ok(value) => Ok(Ok(value)),
+            Err(error) => trap::sort(self.shared.id, error).map(Err),
+        }
+    }
+}
+
+impl Live for Running {
+    fn memory(&mut self) -> &mut [u8] {
+        self.memory_and_host().0
+    }
+
+    fn grow_memory(&mut self, pages: u32) -> bool {
+        self.memory.is_some_and(|memory| memory.grow(&mut self.store, pages.into()).is_ok())
+    }
+
+    fn host(&mut self) -> &mut HostState {
+        self.store.data_mut()
+    }
+
+    fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
+        match self.memory {
+            Some(memory) => memory.data_and_store_mut(&mut self.store),
+            None => (&mut [], self.store.data_mut()),
+        }
+    }
+
+    fn call_substrate(
+        &mut self,
+        index: u32,
+        pointer: u32,
+        length: u32,
+    ) -> Result<Result<u64, Trap>> {
+        let function = self.function(index)?;
+        self.start_clock();
+        // SAFETY: a handle with this convention is only given out by
+        // `Exports::find`, after the export's signature was found to be
+        // `(i32, i32) -> (i64)`; checking again would cost each call.
+        let function: TypedFunc<(u32, u32), u64> =
+            unsafe { TypedFunc::new_unchecked(&self.store, function) };
+        let ended = function.call(&mut self.store, (pointer, length));
+        self.ended(ended)
+    }
+
+    fn call_plain(
+        &mut self,
+        index: u32,
+        params: &[Value],
+        results: &mut [Value],
+    ) -> Result<Result<(), Trap>> {
+        let function = self.function(index)?;
+        self.start_clock();
+        if params.is_empty() && results.is_empty() {
+            // SAFETY: the conventions call without parameters and results only
+            // where the export's signature is `() -> ()`.
+            let function: TypedFunc<(), ()> =
+                unsafe { TypedFunc::new_unchecked(&self.store, function) };
+            let ended = function.call(&mut self.store, ());
+            return self.ended(ended);
+        }
+        let params: Vec<Val> = params.iter().map(|value| to_wasmtime(*value)).collect();
+        let mut outputs: Vec<Val> = results.iter().map(|value| to_wasmtime(*value)).collect();
+        let ended = function.call(&mut self.store, &params, &mut outputs);
+        for (result, output) in results.iter_mut().zip(outputs) {
+            *result = from_wasmtime(output)?;
+        }
+        self.ended(ended)
+    }
+
+    fn signature(&self, index: u32) -> Option<&Signature> {
+        self.shared.exports.iter().nth(index as usize)?.signature.as_ref()
+    }
+}
+
+fn to_wasmtime(value: Value) -> Val {
+    match value {
+        Value::I32(value) => Val::I32(value),
+        Value::I64(value) => Val::I64(value),
+        Value::F32(bits) => Val::F32(bits),
+        Value::F64(bits) => Val::F64(bits),
+    }
+}
+
+pub(crate) fn from_wasmtime(value: Val) -> Result<Value> {
+    Ok(match value {
+        Val::I32(value) => Value::I32(value),
+        Val::I64(value) => Value::I64(value),
+        Val::F32(bits) => Value::F32(bits),
+        Val::F64(bits) => Value::F64(bits),
+        _ => return Err(Error::Misuse("a result that is no number")),
+    })
+}

@@ -1,0 +1,126 @@
+//! Memories of our own for Wasmtime, through its host memory interface.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use touchstone_executor::memory::{Mapping, Plan};
+use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
+
+/// Gives Wasmtime its linear memories.
+///
+/// With a plan, memories come with the plan's content, are reset when an
+/// instance lets go of them, and are given out again. Without one they are
+/// plain zeroed memories, each used once.
+pub(crate) struct Memories(Arc<Recycler>);
+
+struct Recycler {
+    plan: Option<Plan>,
+    /// Clean memories, at most `keep` of them.
+    idle: Mutex<Vec<Mapping>>,
+    keep: usize,
+}
+
+impl Memories {
+    pub(crate) fn new(plan: Option<Plan>, keep: usize) -> Self {
+        Self(Arc::new(Recycler { plan, idle: Mutex::default(), keep }))
+    }
+}
+
+impl Recycler {
+    fn take(&self, minimum: usize, reserved: usize) -> Result<Mapping, String> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(mapping) = idle {
+            return Ok(mapping);
+        }
+        let mapping = Mapping::new(minimum, reserved).map_err(|error| error.to_string())?;
+        if let Some(plan) = &self.plan {
+            // SAFETY: the mapping is new, zero, of the module's initial size,
+            // which is the plan's, and nobody else knows of it.
+            unsafe { plan.install(mapping.base()) }.map_err(|error| error.to_string())?;
+        }
+        Ok(mapping)
+    }
+
+    /// Resets a memory and keeps it. One that cannot be reset is unmapped: the
+    /// next instance gets a new one.
+    fn give_back(&self, mut mapping: Mapping) {
+        let Some(plan) = &self.plan else { return };
+        if mapping.resize(plan.size()).is_err() {
+            return;
+        }
+        // SAFETY: the plan was installed when the mapping was made, and
+        // Wasmtime has just dropped its only handle to it.
+        if unsafe { plan.reset(mapping.base()) }.is_err() {
+            return;
+        }
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < self.keep {
+            idle.push(mapping);
+        }
+    }
+}
+
+// SAFETY: `new_memory` returns memories of `minimum` accessible bytes inside a
+// reservation of `reserved + guard` bytes that never moves. The rest of the
+// reservation is inaccessible, so that what the compiler leaves to the guard
+// pages faults. With a plan the memory is not zero at the start but holds what
+// the module's (removed) data segments would have written.
+unsafe impl MemoryCreator for Memories {
+    fn new_memory(
+        &self,
+        _ty: MemoryType,
+        minimum: usize,
+        maximum: Option<usize>,
+        reserved_size_in_bytes: Option<usize>,
+        guard_size_in_bytes: usize,
+    ) -> Result<Box<dyn LinearMemory>, String> {
+        let capacity = reserved_size_in_bytes.or(maximum).unwrap_or(minimum).max(minimum);
+        let mapping = self.0.take(minimum, capacity + guard_size_in_bytes)?;
+        let home = Arc::clone(&self.0);
+        Ok(Box::new(Lent { mapping: Some(mapping), size: minimum, capacity, home }))
+    }
+}
+
+/// What Wasmtime holds.
+struct Lent {
+    /// `None` only while it is being dropped.
+    mapping: Option<Mapping>,
+    /// Size of the memory as the guest sees it, bytes.
+    size: usize,
+    /// Bytes that the memory may grow to.
+    capacity: usize,
+    home: Arc<Recycler>,
+}
+
+// SAFETY: the pointer is that of a mapping owned by this value, which does not
+// move and of which `size` bytes are accessible.
+unsafe impl LinearMemory for Lent {
+    fn byte_size(&self) -> usize {
+        self.size
+    }
+
+    fn byte_capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn grow_to(&mut self, new_size: usize) -> wasmtime::Result<()> {
+        if new_size > self.capacity {
+            wasmtime::bail!("a memory cannot grow beyond its reservation");
+        }
+        if let Some(mapping) = &mut self.mapping {
+            mapping.resize(new_size)?;
+        }
+        self.size = new_size;
+        Ok(())
+    }
+
+    fn as_ptr(&self) -> *mut u8 {
+        self.mapping.as_ref().map_or(std::ptr::null_mut(), Mapping::base)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(mapping) = self.mapping.take() {
+            self.home.give_back(mapping);
+        }
+    }
+}

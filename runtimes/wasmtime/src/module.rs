@@ -1,0 +1,212 @@
+//! A loaded module, and the proof that it is what its strategy says.
+
+use crate::deadline::Clock;
+use crate::engine::Compiler;
+use crate::fresh::Fresh;
+use crate::linker;
+use crate::memory::Memories;
+use crate::reuse::Reused;
+use crate::settings::{self, KEEP_RESIDENT};
+use std::sync::Arc;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{GuestModule, MEMORY, ModuleInfo};
+use touchstone_executor::host::HostState;
+use touchstone_executor::memory::{InitialMemory, Plan, Reset};
+use touchstone_executor::probe::{MappingKind, mapping_kind};
+use touchstone_executor::{
+    Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, MemoryFrom, Module,
+    Result, Strategy,
+};
+use wasmtime::{Engine, InstancePre, ModuleExport};
+
+/// What all instances of a module share.
+pub(crate) struct Shared {
+    pub(crate) id: &'static str,
+    pub(crate) pre: InstancePre<HostState>,
+    pub(crate) exports: Exports,
+    /// Wasmtime's handles, in the order of `exports`.
+    pub(crate) functions: Vec<ModuleExport>,
+    pub(crate) memory: Option<ModuleExport>,
+    pub(crate) mutable_globals: Vec<ModuleExport>,
+    pub(crate) written_tables: Vec<ModuleExport>,
+    pub(crate) clock: Option<Clock>,
+    /// How memories are reset in place, where the content is known from the bytes.
+    pub(crate) plan: Option<Plan>,
+    heap_base: Option<u32>,
+    config: Config,
+}
+
+impl Shared {
+    /// The host's side of a clean instance.
+    pub(crate) fn new_host(&self) -> HostState {
+        HostState::new(self.heap_base, &self.config)
+    }
+}
+
+/// A module under one strategy.
+pub(crate) struct Loaded {
+    shared: Arc<Shared>,
+    strategy: Strategy,
+    effective: EffectiveConfig,
+}
+
+impl Loaded {
+    pub(crate) fn new(
+        id: &'static str,
+        compiler: Compiler,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+        load: impl FnOnce(&Engine) -> Result<wasmtime::Module>,
+    ) -> Result<Self> {
+        let plan = plan(guest, strategy)?;
+        let own_memory = own_memory(strategy, plan.as_ref(), config);
+        let settings = settings::for_running(compiler, strategy, config, guest.info(), own_memory)
+            .map_err(Error::runtime(id, "configure itself"))?;
+        let engine = Engine::new(&settings).map_err(Error::runtime(id, "start"))?;
+        if engine.is_pulley() != (compiler == Compiler::Pulley) {
+            return Err(Error::WrongMode {
+                engine: id,
+                strategy,
+                reason: "the code is for the other kind of execution".to_owned(),
+            });
+        }
+        let clock = config.deadline.map(|deadline| Clock::start(&engine, deadline)).transpose()?;
+        let module = load(&engine)?;
+        let info = guest.info();
+        let pre = linker::link(&module, info)
+            .and_then(|linker| linker.instantiate_pre(&module))
+            .map_err(Error::runtime(id, "link the module"))?;
+        let exports = Exports::of(guest);
+        let find = |name: &str| {
+            module.get_export_index(name).ok_or(Error::Misuse("an export that the module lacks"))
+        };
+        let functions = exports.iter().map(|export| find(&export.name)).collect::<Result<_>>()?;
+        let (mutable_globals, written_tables) = state_exports(info, find)?;
+        let shared = Arc::new(Shared {
+            id,
+            functions,
+            memory: module.get_export_index(MEMORY),
+            mutable_globals,
+            written_tables,
+            pre,
+            exports,
+            clock,
+            plan,
+            heap_base: info.heap_base,
+            config: config.clone(),
+        });
+        let mut loaded =
+            Self { shared, strategy, effective: settings::describe(compiler, strategy, config) };
+        let memory = loaded.probe_memory(info)?;
+        loaded.effective = loaded.effective.with("memory", memory);
+        Ok(loaded)
+    }
+
+    /// Looks under a data segment of a live instance: is the memory mapped as
+    /// the strategy's name says?
+    fn probe_memory(&self, info: &ModuleInfo) -> Result<String> {
+        let Some(offset) = info
+            .segments
+            .iter()
+            .find(|segment| !segment.bytes.is_empty())
+            .and_then(|segment| segment.offset)
+        else {
+            return Ok("not probed: the module has no data segment at a known place".to_owned());
+        };
+        let mut instance = self.new_instance()?;
+        instance.prepare()?;
+        let address = instance.memory().map(|memory| memory.as_ptr() as usize + offset as usize);
+        let kind = address.and_then(mapping_kind);
+        instance.finish()?;
+        let wants_image = self.strategy.memory != MemoryFrom::Segments;
+        match kind {
+            Some(MappingKind::PrivateFile(name)) if wants_image => {
+                Ok(format!("copy-on-write image of {}", kind_of_file(&name)))
+            }
+            Some(MappingKind::Anonymous) if !wants_image => Ok("anonymous".to_owned()),
+            Some(other) => Err(Error::WrongMode {
+                engine: self.shared.id,
+                strategy: self.strategy,
+                reason: format!("its memory is mapped as {other:?}"),
+            }),
+            None => Ok("not probed: /proc/self/maps has no answer".to_owned()),
+        }
+    }
+}
+
+/// The image's origin without what differs from run to run.
+fn kind_of_file(name: &str) -> &'static str {
+    if name.contains("memfd:") { "a file in memory" } else { "the precompiled file" }
+}
+
+impl Module for Loaded {
+    fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
+        self.shared.exports.find(name, abi)
+    }
+
+    fn new_instance(&self) -> Result<Box<dyn Instance>> {
+        Ok(match self.strategy.instance {
+            InstanceFrom::Reuse => {
+                Box::new(Reused::new(&self.shared, reset_of(self.strategy.memory)))
+            }
+            _ => Box::new(Fresh::new(&self.shared)),
+        })
+    }
+
+    fn effective(&self) -> EffectiveConfig {
+        self.effective.clone()
+    }
+}
+
+fn reset_of(memory: MemoryFrom) -> Reset {
+    match memory {
+        MemoryFrom::Segments => Reset::Segments,
+        MemoryFrom::CopyOnWrite => Reset::Drop,
+        MemoryFrom::Resident => Reset::Resident { limit: KEEP_RESIDENT },
+    }
+}
+
+/// How memories of our own are reset, for strategies that use them and modules
+/// whose content is known from the bytes.
+fn plan(guest: &GuestModule, strategy: Strategy) -> Result<Option<Plan>> {
+    let uses_own = strategy.instance == InstanceFrom::Reuse
+        || settings::class(strategy) == settings::OWN_IMAGE;
+    if !uses_own || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
+        return Ok(None);
+    }
+    Plan::new(InitialMemory::of(guest)?, reset_of(strategy.memory)).map(Some)
+}
+
+/// Memories of our own, for strategies that use them.
+fn own_memory(strategy: Strategy, plan: Option<&Plan>, config: &Config) -> Option<Arc<Memories>> {
+    if strategy.instance == InstanceFrom::Reuse {
+        // The instance installs the plan itself, after instantiation.
+        Some(Arc::new(Memories::new(None, 0)))
+    } else if settings::class(strategy) == settings::OWN_IMAGE {
+        Some(Arc::new(Memories::new(plan.cloned(), config.instances as usize)))
+    } else {
+        None
+    }
+}
+
+/// Handles of the mutable globals, and of the tables if they can be written.
+fn state_exports(
+    info: &ModuleInfo,
+    find: impl Fn(&str) -> Result<ModuleExport>,
+) -> Result<(Vec<ModuleExport>, Vec<ModuleExport>)> {
+    let globals = info
+        .mutable_globals
+        .iter()
+        .filter_map(|global| global.export.as_deref())
+        .map(&find)
+        .collect::<Result<_>>()?;
+    let tables = info
+        .tables
+        .iter()
+        .filter(|_| info.writes_tables)
+        .filter_map(|table| table.export.as_deref())
+        .map(&find)
+        .collect::<Result<_>>()?;
+    Ok((globals, tables))
+}

@@ -1,0 +1,153 @@
+//! One instance for all calls, reset in place: memory, mutable globals, tables.
+
+use crate::live::Running;
+use crate::module::Shared;
+use std::sync::Arc;
+use touchstone_executor::memory::{InitialMemory, Plan, Reset};
+use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result, abi};
+use wasmtime::{Extern, Global, Ref, Table, Val};
+
+/// Resets in `finish`, so that an idle instance is clean and small.
+pub(crate) struct Reused {
+    shared: Arc<Shared>,
+    reset: Reset,
+    /// `None` before the first call and after growth.
+    resident: Option<Resident>,
+    state: CallState,
+}
+
+/// An instance and what it looked like when it was new.
+struct Resident {
+    running: Running,
+    plan: Option<Plan>,
+    globals: Vec<(Global, Val)>,
+    tables: Vec<(Table, Vec<Ref>)>,
+}
+
+impl Reused {
+    pub(crate) fn new(shared: &Arc<Shared>, reset: Reset) -> Self {
+        Self { shared: Arc::clone(shared), reset, resident: None, state: CallState::Idle }
+    }
+}
+
+impl Instance for Reused {
+    fn prepare(&mut self) -> Result<()> {
+        if self.state == CallState::Used {
+            self.finish()?;
+        }
+        if self.resident.is_none() {
+            self.resident = Some(Resident::new(&self.shared, self.reset)?);
+        }
+        self.state = CallState::Prepared;
+        Ok(())
+    }
+
+    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
+        match &mut self.resident {
+            Some(resident) if self.state != CallState::Idle => {
+                self.state = CallState::Used;
+                abi::invoke(&mut resident.running, export, input, output)
+            }
+            _ => Err(Error::Misuse("invoke without prepare")),
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let used = std::mem::take(&mut self.state) == CallState::Used;
+        if let Some(mut resident) = self.resident.take()
+            && (!used || resident.reset(self.shared.id)?)
+        {
+            self.resident = Some(resident);
+        }
+        Ok(())
+    }
+
+    fn memory(&mut self) -> Option<&[u8]> {
+        self.resident.as_ref()?.running.memory_bytes()
+    }
+}
+
+impl Resident {
+    fn new(shared: &Arc<Shared>, reset: Reset) -> Result<Self> {
+        let mut running = Running::new(shared, shared.new_host())?;
+        let globals = globals(shared, &mut running)?;
+        let tables = tables(shared, &mut running)?;
+        let plan = match running.memory {
+            Some(memory) => {
+                let plan = match &shared.plan {
+                    Some(plan) => plan.clone(),
+                    // A start function has run: only now the content is known.
+                    None => Plan::new(InitialMemory::capture(memory.data(&running.store)), reset)?,
+                };
+                // SAFETY: the memory is one of ours (`Memories` without a
+                // plan): page-aligned, private, of the plan's size, and only
+                // this instance has it. All that is not zero in it now is part
+                // of the plan's content.
+                unsafe { plan.install(memory.data_ptr(&running.store)) }?;
+                Some(plan)
+            }
+            None => None,
+        };
+        Ok(Self { running, plan, globals, tables })
+    }
+
+    /// Brings everything back; `false` when something grew that cannot shrink.
+    fn reset(&mut self, id: &'static str) -> Result<bool> {
+        let store = &mut self.running.store;
+        if let (Some(memory), Some(plan)) = (self.running.memory, &self.plan) {
+            if memory.data_size(&*store) != plan.size() {
+                return Ok(false);
+            }
+            // SAFETY: the plan was installed to this memory in `new`; the
+            // instance is not running, and `&mut self` keeps it so.
+            unsafe { plan.reset(memory.data_ptr(&*store)) }?;
+        }
+        for (global, value) in &self.globals {
+            global.set(&mut *store, *value).map_err(Error::runtime(id, "restore a global"))?;
+        }
+        for (table, entries) in &self.tables {
+            if table.size(&*store) != entries.len() as u64 {
+                return Ok(false);
+            }
+            for (index, entry) in entries.iter().enumerate() {
+                table
+                    .set(&mut *store, index as u64, entry.clone())
+                    .map_err(Error::runtime(id, "restore a table"))?;
+            }
+        }
+        store.data_mut().reset();
+        Ok(true)
+    }
+}
+
+/// Mutable globals with their first values.
+fn globals(shared: &Shared, running: &mut Running) -> Result<Vec<(Global, Val)>> {
+    shared
+        .mutable_globals
+        .iter()
+        .map(|export| match running.instance.get_module_export(&mut running.store, export) {
+            Some(Extern::Global(global)) => {
+                let value = global.get(&mut running.store);
+                Ok((global, value))
+            }
+            _ => Err(Error::Misuse("a mutable global that is not exported")),
+        })
+        .collect()
+}
+
+/// Tables with their first entries, where the guest can write them.
+fn tables(shared: &Shared, running: &mut Running) -> Result<Vec<(Table, Vec<Ref>)>> {
+    shared
+        .written_tables
+        .iter()
+        .map(|export| match running.instance.get_module_export(&mut running.store, export) {
+            Some(Extern::Table(table)) => {
+                let entries = (0..table.size(&running.store))
+                    .map_while(|index| table.get(&mut running.store, index))
+                    .collect();
+                Ok((table, entries))
+            }
+            _ => Err(Error::Misuse("a written table that is not exported")),
+        })
+        .collect()
+}
