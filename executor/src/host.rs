@@ -7,7 +7,7 @@ use crate::outcome::{Trap, TrapKind};
 use crate::signature::ValueType::{I32, I64};
 use crate::signature::{Signature, ValueType};
 
-/// Takes a guest's log line: level (1 error … 5 trace), target, message.
+/// Takes a guest's log line: level (0 error … 4 trace), target, message.
 pub type LogSink = dyn Fn(u32, &str, &str) + Send + Sync;
 
 /// A function that the host offers to guests, all of them in the import
@@ -142,7 +142,8 @@ impl HostState {
         self.max_log_level
     }
 
-    /// [`HostFunction::Log`].
+    /// [`HostFunction::Log`]. Levels of messages count from 0 (error), the
+    /// highest level that is logged counts from 1, because 0 there means off.
     ///
     /// # Errors
     ///
@@ -156,7 +157,7 @@ impl HostState {
                 .ok_or_else(|| HostFunction::Log.refuse("a text lies outside the memory"))
         };
         if let Some(log) = &self.log
-            && level <= self.max_log_level
+            && level < self.max_log_level
         {
             log(level, &text(target)?, &text(message)?);
         }

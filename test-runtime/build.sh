@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# Builds the guest modules, the same to the byte on every machine.
+#
+#   build.sh           builds them and replaces those in built/
+#   build.sh --check   builds them and compares them with those in built/
+set -euo pipefail
+
+guests=(test-runtime large-runtime core-runtime)
+target=wasm32v1-none
+
+fail() {
+    printf 'build.sh: %s\n' "$1" >&2
+    exit "${2:-2}"
+}
+
+# The SHA-256 digest of a file, or a dash where there is no such file.
+digest() {
+    if [[ ! -f $1 ]]; then
+        echo -
+    elif command -v sha256sum >/dev/null; then
+        sha256sum <"$1" | cut -d ' ' -f 1
+    else
+        shasum -a 256 <"$1" | cut -d ' ' -f 1
+    fi
+}
+
+check=false
+case "$#:${1-}" in
+    0:) ;;
+    1:--check) check=true ;;
+    *) fail "usage: build.sh [--check]" ;;
+esac
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+cd -- "$here"
+
+# Whatever the caller set for a build of its own must not reach this one; only
+# where cargo keeps its files and how it reaches a registry is left alone.
+while IFS= read -r name; do
+    case $name in
+        CARGO_HOME | CARGO_HTTP_* | CARGO_NET_* | CARGO_REGISTR* | CARGO_SOURCE_*) ;;
+        CARGO | CARGO_* | RUSTC | RUSTC_* | RUSTDOC* | RUSTFLAGS | RUSTUP_TOOLCHAIN)
+            unset "$name"
+            ;;
+    esac
+done < <(compgen -e)
+
+# The toolchain: pinned, and used directly rather than through the proxies.
+command -v rustup >/dev/null ||
+    fail "rustup is not installed; get it from https://rustup.rs."
+channel=$(sed -n 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)
+cargo=$(rustup which --toolchain "$channel" cargo 2>/dev/null) ||
+    fail "cargo $channel is missing; run 'rustup toolchain install $channel --profile minimal'."
+rustc=$(rustup which --toolchain "$channel" rustc 2>/dev/null) ||
+    fail "rustc $channel is missing; run 'rustup toolchain install $channel --profile minimal'."
+sysroot=$("$rustc" --print sysroot)
+if [[ ! -d $sysroot/lib/rustlib/$target/lib ]]; then
+    rustup target add --toolchain "$channel" "$target" ||
+        fail "the target $target could not be added to toolchain $channel."
+fi
+
+# An empty wrapper also overrides one from a configuration file.
+export RUSTC=$rustc RUSTC_WRAPPER='' RUSTC_WORKSPACE_WRAPPER=''
+export CARGO_TARGET_DIR=$here/target CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=never
+mkdir -p -- "${CARGO_HOME:=$HOME/.cargo}"
+CARGO_HOME=$(cd -- "$CARGO_HOME" && pwd -P)
+export CARGO_HOME
+
+# Dependencies come first, because the flags name the folders they are in.
+"$cargo" fetch --quiet --locked --target "$target"
+
+# Panic messages hold paths of source files; the last prefix that fits a path
+# replaces it, so the more special ones are at the end.
+commit=$("$rustc" -vV | sed -n 's/^commit-hash: //p')
+flags=(
+    -Clink-arg=--import-memory
+    -Clink-arg=--export-table
+    -Clink-arg=--export=__heap_base
+    -Clink-arg=-zstack-size=1048576
+    "--remap-path-prefix=$here=/guests"
+    "--remap-path-prefix=$sysroot/lib/rustlib/src/rust=/rustc/$commit"
+)
+for registry in "$CARGO_HOME"/registry/src/*/; do
+    flags+=("--remap-path-prefix=${registry%/}=/registry")
+done
+CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf '%s' "${flags[*]}")
+export CARGO_ENCODED_RUSTFLAGS
+
+packages=()
+for guest in "${guests[@]}"; do
+    packages+=(--package "$guest")
+done
+"$cargo" build --locked --release --target "$target" "${packages[@]}"
+
+# Where cargo left the module of a guest.
+module() {
+    printf '%s/target/%s/release/%s.wasm' "$here" "$target" "${1//-/_}"
+}
+
+if $check; then
+    same=true
+    printf '%-20s %-64s %s\n' guest expected got
+    for guest in "${guests[@]}"; do
+        expected=$(sed -n "s/^\([0-9a-f]*\) [ *]$guest\.wasm\$/\1/p" built/SHA256SUMS 2>/dev/null || true)
+        # The list and the module beside it must agree as well.
+        if [[ -z $expected || $(digest "built/$guest.wasm") != "$expected" ]]; then
+            expected="missing or not what SHA256SUMS says"
+        fi
+        got=$(digest "$(module "$guest")")
+        printf '%-20s %-64s %s\n' "$guest" "$expected" "$got"
+        [[ $got == "$expected" ]] || same=false
+    done
+    $same || fail "the modules in built/ are not what their source builds to." 1
+else
+    mkdir -p built
+    : >built/SHA256SUMS
+    for guest in "${guests[@]}"; do
+        install -m 644 -- "$(module "$guest")" "built/$guest.wasm"
+        printf '%s  %s.wasm\n' "$(digest "built/$guest.wasm")" "$guest" >>built/SHA256SUMS
+    done
+    cat built/SHA256SUMS
+fi

@@ -1,0 +1,19 @@
+//! A guest the size of a relay chain's runtime: as much code, data and table,
+//! all of it real and within reach of an export.
+
+#![no_std]
+
+extern crate alloc;
+
+mod exercise;
+mod hash;
+mod interpreter;
+mod phrase;
+mod signature;
+mod text;
+
+guest_support::export! {
+    test_empty_return = exercise::empty_return,
+    test_dirty_plenty_memory = exercise::dirty_plenty_memory,
+    large_exercise = exercise::exercise,
+}
