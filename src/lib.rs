@@ -1,7 +1,22 @@
 //! Touchstone compares WebAssembly executors side by side: runtimes,
 //! instantiation strategies, threads and payloads, on the same guests.
 //!
-//! The library is the harness: [`record`] is what a run leaves behind, and
-//! `report` makes the page out of it. `ARCHITECTURE.md` has the picture.
+//! The library is the harness, in the order of the work: a [`case`] names what
+//! is called; [`guests`] are what it is called on; the [`matrix`] crosses them
+//! with engines, strategies and threads; a [`session`] opens a cell and checks
+//! its output; [`measure`] times it; [`run`] drives all that and appends
+//! [`record`]s; `report` makes the page out of them. `ARCHITECTURE.md` has the
+//! picture.
 
+pub mod case;
+pub mod guests;
+pub mod matrix;
+pub mod measure;
+pub mod pairs;
+pub mod plan;
+pub mod provenance;
 pub mod record;
+pub mod report;
+pub mod run;
+pub mod session;
+pub mod stats;

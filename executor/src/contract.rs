@@ -62,7 +62,39 @@ pub trait Engine: Send + Sync {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>>;
+
+    /// The same call on a clean instance, written against the runtime's own
+    /// interface: what this adapter is held against. `None` where the strategy
+    /// is not the runtime's own.
+    ///
+    /// # Errors
+    ///
+    /// When the runtime fails to set it up.
+    fn raw(&self, _guest: &GuestModule, _call: &RawCall<'_>) -> Result<Option<RawCaller>> {
+        Ok(None)
+    }
+
+    /// Whether [`raw`](Self::raw) has something for the strategy.
+    fn has_raw(&self, _strategy: Strategy) -> bool {
+        false
+    }
 }
+
+/// What a raw reference is to call, in Substrate's convention.
+#[derive(Debug, Clone, Copy)]
+pub struct RawCall<'a> {
+    /// How a clean instance comes about.
+    pub strategy: Strategy,
+    /// Settings, the same as the adapter's.
+    pub config: &'a Config,
+    /// The export.
+    pub export: &'a str,
+    /// Its input.
+    pub input: &'a [u8],
+}
+
+/// Makes one call on a clean instance and puts the output into the buffer.
+pub type RawCaller = Box<dyn FnMut(&mut Vec<u8>) -> Result<()> + Send>;
 
 /// A guest as an engine keeps it between `compile` and `load`.
 #[derive(Clone)]

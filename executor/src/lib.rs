@@ -27,7 +27,9 @@ mod signature;
 mod strategy;
 
 pub use config::{Config, EffectiveConfig};
-pub use contract::{Artifact, CallState, Engine, ExportId, Exports, Instance, Module};
+pub use contract::{
+    Artifact, CallState, Engine, ExportId, Exports, Instance, Module, RawCall, RawCaller,
+};
 pub use error::{Error, Result};
 pub use outcome::{Outcome, Trap, TrapKind};
 pub use signature::{Signature, Value, ValueType};

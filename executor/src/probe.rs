@@ -38,6 +38,15 @@ fn kind_if_covering(line: &str, address: usize) -> Option<MappingKind> {
     })
 }
 
+/// Minor page faults of the calling thread so far; `None` without `/proc`.
+#[must_use]
+pub fn thread_page_faults() -> Option<u64> {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").ok()?;
+    // The second field is the command's name and may hold spaces; `minflt` is
+    // the tenth field, the eighth after the name's closing bracket (proc(5)).
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(7)?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +61,17 @@ mod tests {
         assert_eq!(kind_if_covering(file, 0x7f00_0010_0000), None);
         let heap = "1000-2000 rw-p 00000000 00:00 0 [heap]";
         assert_eq!(kind_if_covering(heap, 0x1000), Some(MappingKind::Anonymous));
+    }
+
+    #[test]
+    fn touching_new_pages_is_counted() {
+        let before = thread_page_faults().unwrap();
+        let mut pages = vec![0_u8; 64 * 4096];
+        for page in pages.chunks_mut(4096) {
+            page[0] = std::hint::black_box(1);
+        }
+        // Fewer than 64 where the allocator or huge pages help.
+        assert!(thread_page_faults().unwrap() > before);
     }
 
     #[test]

@@ -1,0 +1,158 @@
+//! Command line of the bench binary: criterion's, and a little of our own.
+//!
+//! Criterion reads the process's arguments itself and refuses what it does not
+//! know. So our own flags are taken out first, by starting the same program
+//! again without them and with what they say in the environment.
+
+use clap::{Arg, ArgAction, Command};
+use std::os::unix::process::CommandExt;
+use std::time::Duration;
+use touchstone::matrix::Filter;
+use touchstone::plan::Plan;
+
+const RESUME: &str = "TOUCHSTONE_RESUME";
+const SAMPLING: &str = "TOUCHSTONE_SAMPLING";
+const BUDGET: &str = "TOUCHSTONE_BUDGET";
+
+/// What the process is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Time and record.
+    Measure,
+    /// Let criterion do something else with the same functions: try them once,
+    /// profile them, compare stored results. Nothing is recorded.
+    Other,
+    /// Print the names.
+    List,
+}
+
+/// What was asked for.
+pub(crate) struct Arguments {
+    pub(crate) mode: Mode,
+    pub(crate) filter: Filter,
+    pub(crate) filter_text: Option<String>,
+    /// Go on where the last run was broken off.
+    pub(crate) resume: bool,
+    quick: bool,
+    budget: Option<Duration>,
+    warm_up: Option<f64>,
+    measurement: Option<f64>,
+    samples: Option<usize>,
+}
+
+impl Arguments {
+    /// Reads the arguments; does not come back if our own flags are among them.
+    pub(crate) fn read() -> anyhow::Result<Self> {
+        take_own_flags()?;
+        // Criterion's options, as far as they take a value or matter here; it
+        // checks them itself afterwards.
+        let with_value = [
+            "color", "save-baseline", "baseline", "baseline-lenient", "load-baseline", "format",
+            "profile-time", "sample-size", "warm-up-time", "measurement-time", "nresamples",
+            "noise-threshold", "confidence-level", "significance-level", "plotting-backend",
+            "output-format",
+        ];
+        let flags = [
+            "verbose", "quiet", "noplot", "discard-baseline", "list", "ignored", "exact", "quick",
+            "test", "bench", "nocapture", "show-output", "include-ignored", "version", "help",
+        ];
+        let mut command = Command::new("matrix")
+            .disable_help_flag(true)
+            .ignore_errors(true)
+            .arg(Arg::new("FILTER").index(1));
+        for name in with_value {
+            command = command.arg(Arg::new(name).long(name).num_args(1));
+        }
+        for name in flags {
+            let arg = Arg::new(name).long(name).action(ArgAction::SetTrue);
+            command = command.arg(match name {
+                "verbose" => arg.short('v'),
+                "quiet" => arg.short('q'),
+                "noplot" => arg.short('n'),
+                "help" => arg.short('h'),
+                "version" => arg.short('V'),
+                _ => arg,
+            });
+        }
+        let matches = command.get_matches();
+        let text = |name: &str| matches.get_one::<String>(name);
+        let number = |name: &str| text(name).and_then(|value| value.parse().ok());
+        let other = ["test", "quick", "ignored", "help", "version"]
+            .iter()
+            .any(|flag| matches.get_flag(flag))
+            || text("profile-time").is_some()
+            || text("load-baseline").is_some()
+            // `cargo test --benches` gives no `--bench`: criterion then tries
+            // each function once.
+            || !matches.get_flag("bench");
+        let filter_text = text("FILTER").cloned();
+        Ok(Self {
+            mode: match (matches.get_flag("list"), other) {
+                (true, _) => Mode::List,
+                (false, true) => Mode::Other,
+                (false, false) => Mode::Measure,
+            },
+            filter: match &filter_text {
+                Some(text) if matches.get_flag("exact") => Filter::Exact(text.clone()),
+                text => Filter::new(text.as_deref()),
+            },
+            filter_text,
+            resume: std::env::var_os(RESUME).is_some(),
+            quick: std::env::var(SAMPLING).is_ok_and(|value| value == "quick"),
+            budget: std::env::var(BUDGET)
+                .ok()
+                .map(|value| value.parse())
+                .transpose()
+                .map_err(|_| anyhow::anyhow!("{BUDGET} is to be a number of seconds"))?
+                .map(Duration::from_secs),
+            warm_up: number("warm-up-time"),
+            measurement: number("measurement-time"),
+            samples: text("sample-size").and_then(|value| value.parse().ok()),
+        })
+    }
+
+    /// How long to sample each of so many cells.
+    pub(crate) fn plan(&self, cells: usize) -> Plan {
+        let mut plan = if self.quick {
+            Plan::quick(self.budget.unwrap_or(Duration::from_secs(60)), cells)
+        } else {
+            Plan::full(self.budget.unwrap_or(Duration::from_secs(600)), cells)
+        };
+        if let Some(seconds) = self.warm_up {
+            plan.warm_up = Duration::from_secs_f64(seconds.max(0.0));
+        }
+        if let Some(seconds) = self.measurement {
+            plan.measurement = Duration::from_secs_f64(seconds.max(0.0));
+        }
+        if let Some(samples) = self.samples {
+            plan.samples = samples;
+        }
+        if self.warm_up.is_some() || self.measurement.is_some() || self.samples.is_some() {
+            "custom".clone_into(&mut plan.name);
+        }
+        plan
+    }
+}
+
+/// `--resume` and `--sampling quick|full`.
+fn take_own_flags() -> anyhow::Result<()> {
+    let mut rest = Vec::new();
+    let mut settings = Vec::new();
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--resume" => settings.push((RESUME, "1".to_owned())),
+            "--sampling" => match arguments.next().as_deref() {
+                Some(name @ ("quick" | "full")) => settings.push((SAMPLING, name.to_owned())),
+                _ => anyhow::bail!("--sampling takes quick or full"),
+            },
+            _ => rest.push(argument),
+        }
+    }
+    if settings.is_empty() {
+        return Ok(());
+    }
+    let program = std::env::current_exe()?;
+    // `exec` comes back only when it failed.
+    Err(std::process::Command::new(program).args(rest).envs(settings).exec().into())
+}

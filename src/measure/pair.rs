@@ -1,0 +1,94 @@
+//! Two things that do the same work, timed in turns. What the machine does to
+//! one it does to the other, so that their ratio holds where neither time does.
+
+use crate::stats::{Estimate, estimate};
+use anyhow::{Context, Result};
+use std::time::{Duration, Instant};
+
+/// How a pair is timed.
+#[derive(Debug, Clone, Copy)]
+pub struct PairPlan {
+    /// Rounds; each times both sides once.
+    pub rounds: usize,
+    /// No further round is begun after this, once there are enough for an interval.
+    pub at_most: Duration,
+    /// Time of one side in one round.
+    pub round: Duration,
+}
+
+/// What came out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairResult {
+    /// ns per call of subject and reference, round by round.
+    pub rounds: Vec<(f64, f64)>,
+    /// Subject over reference: the median of the rounds' ratios.
+    pub ratio: Estimate,
+    /// Median of the subject, ns per call.
+    pub subject_ns: f64,
+    /// Median of the reference, ns per call.
+    pub reference_ns: f64,
+}
+
+/// Fewest rounds that have a 95 % interval.
+const FEWEST: usize = 6;
+
+/// Times both sides in turns; who goes first changes from round to round.
+///
+/// # Errors
+///
+/// When one side fails.
+pub fn pair(
+    plan: PairPlan,
+    mut subject: impl FnMut() -> Result<()>,
+    mut reference: impl FnMut() -> Result<()>,
+) -> Result<PairResult> {
+    let calls = calls_for(plan.round, &mut subject)?.min(calls_for(plan.round, &mut reference)?);
+    let mut rounds = Vec::with_capacity(plan.rounds);
+    let started = Instant::now();
+    for index in 0..plan.rounds {
+        if index >= FEWEST && started.elapsed() > plan.at_most {
+            break;
+        }
+        let (first, second);
+        if index % 2 == 0 {
+            first = per_call(calls, &mut subject)?;
+            second = per_call(calls, &mut reference)?;
+        } else {
+            second = per_call(calls, &mut reference)?;
+            first = per_call(calls, &mut subject)?;
+        }
+        rounds.push((first, second));
+    }
+    let ratios: Vec<f64> = rounds.iter().map(|(subject, reference)| subject / reference).collect();
+    let median = |side: fn(&(f64, f64)) -> f64| {
+        let side: Vec<f64> = rounds.iter().map(side).collect();
+        estimate(&side).map(|estimate| estimate.median).context("no rounds")
+    };
+    Ok(PairResult {
+        ratio: estimate(&ratios).context("no rounds")?,
+        subject_ns: median(|round| round.0)?,
+        reference_ns: median(|round| round.1)?,
+        rounds,
+    })
+}
+
+/// Calls that fill a round; finding out also warms the side up.
+fn calls_for(round: Duration, call: &mut impl FnMut() -> Result<()>) -> Result<u64> {
+    let mut calls = 1;
+    loop {
+        let took = per_call(calls, call)? * calls as f64;
+        if took >= round.as_nanos() as f64 / 2.0 {
+            let per_call = (took / calls as f64).max(1.0);
+            return Ok((round.as_nanos() as f64 / per_call).ceil().max(1.0) as u64);
+        }
+        calls *= 2;
+    }
+}
+
+fn per_call(calls: u64, call: &mut impl FnMut() -> Result<()>) -> Result<f64> {
+    let started = Instant::now();
+    for _ in 0..calls {
+        call()?;
+    }
+    Ok(started.elapsed().as_nanos() as f64 / calls as f64)
+}

@@ -1,0 +1,143 @@
+//! Pairs in turns: each adapter against its runtime's raw interface, and a cell
+//! against itself.
+
+use crate::matrix::{Cell, Filter};
+use crate::measure::{Caller, PairPlan, pair};
+use crate::provenance;
+use crate::record::{PairRecord, Provenance};
+use crate::session::{Refused, Session, refused_beforehand};
+use anyhow::{Context, Result, ensure};
+use touchstone_executor::{CodeFrom, RawCall};
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The adapter against the raw interface of its runtime.
+    Overhead,
+    /// A cell against itself: what the machine lets anyone believe.
+    Null,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Overhead => "overhead",
+            Self::Null => "null",
+        }
+    }
+}
+
+/// A pair to be timed.
+pub struct Pair {
+    /// What is compared.
+    pub kind: Kind,
+    /// The cell that is judged, and for [`Kind::Null`] its own reference.
+    pub cell: Cell,
+}
+
+impl Pair {
+    /// Name for filters: `overhead/<executor>/<case>_from_<guest>/<n>_threads`.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let key = &self.cell.key;
+        format!("{}/{}/{}/{}_threads", self.kind.name(), key.executor(), key.group(), key.threads)
+    }
+
+    /// What the subject is held against, in words.
+    fn reference(&self) -> String {
+        match self.kind {
+            Kind::Overhead => format!("raw API of {}", self.cell.engine.version()),
+            Kind::Null => "the same cell again".to_owned(),
+        }
+    }
+}
+
+/// The pairs among some cells: one thread, the first guest of each case, code
+/// compiled in process. The null row stands once per engine, for the last
+/// strategy that is the runtime's own.
+#[must_use]
+pub fn pairs(cells: &[Cell]) -> Vec<Pair> {
+    let candidates = cells.iter().filter(|cell| {
+        cell.key.threads == 1
+            && cell.case.guests.first() == Some(&cell.guest)
+            && cell.strategy.code == CodeFrom::InProcess
+            && refused_beforehand(cell, 1).is_none()
+            && cell.engine.has_raw(cell.strategy)
+    });
+    let mut pairs: Vec<Pair> = candidates
+        .map(|cell| Pair { kind: Kind::Overhead, cell: cell.clone() })
+        .collect();
+    for index in 0..pairs.len() {
+        let cell = &pairs[index].cell;
+        let same = |other: &Pair| {
+            other.cell.key.case == cell.key.case && other.cell.key.backend == cell.key.backend
+        };
+        if !pairs[index + 1..].iter().any(|other| other.kind == Kind::Overhead && same(other)) {
+            let cell = cell.clone();
+            pairs.push(Pair { kind: Kind::Null, cell });
+        }
+    }
+    pairs
+}
+
+/// The pairs that a filter means.
+#[must_use]
+pub fn select(pairs: Vec<Pair>, filter: &Filter) -> Vec<Pair> {
+    pairs.into_iter().filter(|pair| filter.matches(&pair.id())).collect()
+}
+
+/// Times a pair after both sides gave the expected output.
+///
+/// # Errors
+///
+/// When a side cannot be set up, gives another output, or fails.
+pub fn measure(
+    session: &mut Session,
+    pair_to_time: &Pair,
+    plan: PairPlan,
+    provenance: &Provenance,
+) -> Result<PairRecord> {
+    let cell = &pair_to_time.cell;
+    let opened = session.open(cell).map_err(|Refused { reason, .. }| anyhow::anyhow!(reason))?;
+    let mut subject = Caller::new(&opened)?;
+    let result = match pair_to_time.kind {
+        Kind::Null => {
+            let mut again = Caller::new(&opened)?;
+            pair(plan, || subject.call(), || again.call())?
+        }
+        Kind::Overhead => {
+            let guest = session.guest(cell)?;
+            let call = RawCall {
+                strategy: cell.strategy,
+                config: session.config(),
+                export: &cell.case.export,
+                input: &opened.input,
+            };
+            let mut raw = cell.engine.raw(&guest, &call)?.context("there is no raw reference")?;
+            let mut output = Vec::new();
+            let expected = cell.case.expect.output.bytes(guest.info().heap_base)?;
+            for _ in 0..2 {
+                raw(&mut output)?;
+                ensure!(output == expected, "the raw reference gives another output");
+            }
+            pair(plan, || subject.call(), || Ok(raw(&mut output)?))?
+        }
+    };
+    let (ratio_low, ratio_high) =
+        result.ratio.interval.context("too few rounds for an interval")?;
+    Ok(PairRecord {
+        group: pair_to_time.kind.name().to_owned(),
+        case: cell.key.case.clone(),
+        guest: cell.key.guest.clone(),
+        threads: cell.key.threads,
+        subject: cell.key.executor(),
+        reference: pair_to_time.reference(),
+        provenance: Provenance { recorded_at: provenance::now(), ..provenance.clone() },
+        ratio: result.ratio.median,
+        ratio_low,
+        ratio_high,
+        subject_ns: result.subject_ns,
+        reference_ns: result.reference_ns,
+        rounds: result.rounds,
+    })
+}

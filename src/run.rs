@@ -1,0 +1,220 @@
+//! Driving a run: cell by cell, each one opened, timed and recorded before the
+//! next. Knows no benchmark library: who takes the samples is a [`Sampler`].
+
+use crate::matrix::Cell;
+use crate::measure::{Caller, Others, phases, throughput};
+use crate::plan::Plan;
+use crate::provenance;
+use crate::record::{CellKey, CellRecord, Phases, Provenance, Record, RecordFile, Status};
+use crate::session::{Opened, Refused, Session};
+use crate::stats::estimate;
+use anyhow::Result;
+use std::time::Duration;
+use touchstone_executor::Support;
+
+/// Takes the latency samples of one cell.
+pub trait Sampler {
+    /// Calls `sample` with numbers of calls; it returns the time they took
+    /// together. Gives back the samples of the measurement proper (calls, ns),
+    /// warm-up left out; none when nothing was measured, for instance because
+    /// the cells are only tried out.
+    fn sample(
+        &mut self,
+        key: &CellKey,
+        samples: usize,
+        sample: &mut dyn FnMut(u64) -> Duration,
+    ) -> Vec<(u64, u64)>;
+}
+
+/// What happened to the cells of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Timed and recorded.
+    pub timed: usize,
+    /// Run, but not measured: nothing was recorded.
+    pub tried: usize,
+    /// Unsupported or skipped, and recorded so.
+    pub left_out: usize,
+    /// Wrong, trapped or failed, and recorded so.
+    pub failed: usize,
+}
+
+/// A run over cells.
+pub struct Runner<'a> {
+    /// Opens the cells.
+    pub session: &'a mut Session,
+    /// Where records go; `None` when nothing is to be recorded.
+    pub records: Option<&'a mut RecordFile>,
+    /// Stands in every record.
+    pub provenance: Provenance,
+    /// How long to sample.
+    pub plan: Plan,
+    /// What happened so far.
+    pub tally: Tally,
+}
+
+impl Runner<'_> {
+    /// One cell, from opening to its record. A cell that cannot be timed
+    /// becomes a record with its reason and is not an error; it comes back, to
+    /// be told to people.
+    ///
+    /// # Errors
+    ///
+    /// When the record cannot be written.
+    pub fn cell(&mut self, cell: &Cell, sampler: &mut dyn Sampler) -> Result<Option<Refused>> {
+        let mut record = self.blank(cell);
+        let measured = match self.session.open(cell) {
+            Ok(opened) => {
+                describe(&mut record, &opened);
+                self.measure(cell, &opened, sampler, &mut record)
+            }
+            Err(refused) => Err(refused),
+        };
+        let refused = match measured {
+            Ok(true) => {
+                self.tally.timed += 1;
+                None
+            }
+            Ok(false) => {
+                self.tally.tried += 1;
+                return Ok(None);
+            }
+            Err(refused) => {
+                match refused.status {
+                    Status::Unsupported | Status::Skipped => self.tally.left_out += 1,
+                    _ => self.tally.failed += 1,
+                }
+                record.status = refused.status;
+                record.reason = Some(refused.reason.clone());
+                Some(refused)
+            }
+        };
+        record.provenance.recorded_at = provenance::now();
+        if let Some(records) = &mut self.records {
+            records.append(&Record::Cell(Box::new(record)))?;
+        }
+        Ok(refused)
+    }
+
+    fn blank(&mut self, cell: &Cell) -> CellRecord {
+        CellRecord {
+            key: cell.key.clone(),
+            provenance: self.provenance.clone(),
+            status: Status::Ok,
+            reason: None,
+            support: None,
+            guest_sha256: self.session.digest(&cell.guest),
+            runtime_version: cell.engine.version().to_owned(),
+            effective: Default::default(),
+            median_ns: None,
+            low_ns: None,
+            high_ns: None,
+            samples: Vec::new(),
+            other_threads_calls: Vec::new(),
+            throughput_per_s: None,
+            throughput_low_per_s: None,
+            throughput_high_per_s: None,
+            throughput_rounds: Vec::new(),
+            phases: None,
+        }
+    }
+
+    /// Latency beside the other threads, then throughput, then phases. `false`
+    /// when the sampler measured nothing.
+    fn measure(
+        &self,
+        cell: &Cell,
+        opened: &Opened,
+        sampler: &mut dyn Sampler,
+        record: &mut CellRecord,
+    ) -> Result<bool, Refused> {
+        let failed =
+            |error: anyhow::Error| Refused { status: Status::Failed, reason: format!("{error:#}") };
+        let others = Others::start(opened, cell.key.threads - 1).map_err(failed)?;
+        let mut caller = Caller::new(opened).map_err(failed)?;
+        let mut broken = None;
+        let call_ns = opened.estimate_ns * cell.key.threads.min(2) as u64;
+        let samples = sampler.sample(&cell.key, self.plan.samples_for(call_ns), &mut |calls| {
+            caller.time(calls).unwrap_or_else(|error| {
+                broken.get_or_insert(error);
+                // What is returned here is never published: the cell fails.
+                Duration::from_nanos(calls)
+            })
+        });
+        record.other_threads_calls = others.stop().map_err(failed)?;
+        if let Some(error) = broken {
+            return Err(failed(error));
+        }
+        if samples.is_empty() {
+            return Ok(false);
+        }
+        let per_call: Vec<f64> =
+            samples.iter().map(|(calls, ns)| *ns as f64 / (*calls).max(1) as f64).collect();
+        let latency = estimate(&per_call);
+        record.median_ns = latency.map(|latency| latency.median);
+        (record.low_ns, record.high_ns) = latency.and_then(|latency| latency.interval).unzip();
+        record.samples = samples;
+
+        let together = throughput(opened, cell.key.threads, self.plan.throughput).map_err(failed)?;
+        let rates: Vec<f64> = together.per_second().collect();
+        record.throughput_per_s = estimate(&rates).map(|rate| rate.median);
+        record.throughput_low_per_s = rates.iter().copied().min_by(f64::total_cmp);
+        record.throughput_high_per_s = rates.iter().copied().max_by(f64::total_cmp);
+        record.throughput_rounds = together.rounds;
+
+        let parts = phases(opened, self.plan.throughput / 4).map_err(failed)?;
+        record.phases = Some(Phases {
+            compile_ns: opened.compile_ns,
+            load_ns: opened.load_ns,
+            first_call_ns: opened.first_call_ns,
+            prepare_ns: parts.prepare_ns,
+            invoke_ns: parts.invoke_ns,
+            finish_ns: parts.finish_ns,
+            page_faults_per_call: parts.page_faults_per_call,
+            artifact_bytes: opened.artifact_bytes,
+        });
+        Ok(true)
+    }
+}
+
+/// What is known once a cell is open.
+fn describe(record: &mut CellRecord, opened: &Opened) {
+    record.effective = opened.effective.clone().into();
+    match &opened.support {
+        Support::Native => record.support = Some("native".to_owned()),
+        Support::Emulated { how } => {
+            record.support = Some("emulated".to_owned());
+            record.reason = Some((*how).to_owned());
+        }
+        // An unsupported cell is never opened.
+        Support::Unsupported { .. } => {}
+    }
+}
+
+/// The cells that a run broken off had finished, and its name, so that a later
+/// one can go on: those of the last run in the file, as far as they were made
+/// on this machine, by this build and from these guests.
+#[must_use]
+pub fn finished_by_last_run(
+    records: &[Record],
+    now: &Provenance,
+    mut digest: impl FnMut(&str) -> Option<String>,
+) -> Option<(String, Vec<String>)> {
+    let last = records.last()?.provenance();
+    if last.machine != now.machine
+        || last.tools != now.tools
+        || last.sampling.name != now.sampling.name
+    {
+        return None;
+    }
+    let finished = records
+        .iter()
+        .filter(|record| record.provenance().run == last.run)
+        .filter_map(|record| match record {
+            Record::Cell(cell) => (digest(&cell.key.guest).as_ref() == Some(&cell.guest_sha256))
+                .then(|| cell.key.id()),
+            Record::Pair(pair) => Some(pair.id()),
+        })
+        .collect();
+    Some((last.run.clone(), finished))
+}

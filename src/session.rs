@@ -1,0 +1,239 @@
+//! Opening cells: guests, artifacts and modules are made when first needed, and
+//! no cell is handed out before its output was compared with the expected one.
+
+use crate::guests::Guests;
+use crate::matrix::Cell;
+use crate::record::Status;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::{
+    Artifact, Config, EffectiveConfig, ExportId, Instance, Module, Outcome, Support,
+};
+
+/// Makes and keeps what cells share.
+pub struct Session {
+    guests: Guests,
+    config: Config,
+    artifacts: HashMap<ArtifactKey, (Artifact, u64)>,
+    /// The module of the cell before: the next one often differs in threads only.
+    last: Option<(ModuleKey, Loaded)>,
+}
+
+type ArtifactKey = (&'static str, &'static str, String, String);
+type ModuleKey = (&'static str, String, String, String);
+
+#[derive(Clone)]
+struct Loaded {
+    module: Arc<dyn Module>,
+    guest: GuestModule,
+    compile_ns: u64,
+    load_ns: u64,
+    artifact_bytes: u64,
+}
+
+/// A cell that gave the right output and can be timed.
+#[derive(Clone)]
+pub struct Opened {
+    /// The loaded module.
+    pub module: Arc<dyn Module>,
+    /// The export to call.
+    pub export: ExportId,
+    /// What it is given.
+    pub input: Arc<[u8]>,
+    /// What is really in force.
+    pub effective: EffectiveConfig,
+    /// Whether the runtime or this project does the strategy, and how.
+    pub support: Support,
+    /// Time to compile, ns; that of the run that filled the artifact cache.
+    pub compile_ns: u64,
+    /// Time to load, ns.
+    pub load_ns: u64,
+    /// Time of the very first call, ns.
+    pub first_call_ns: u64,
+    /// Time of the second call, ns: enough to plan the sampling.
+    pub estimate_ns: u64,
+    /// Size of the artifact, bytes.
+    pub artifact_bytes: u64,
+}
+
+/// A cell that is not timed, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// What kind of refusal.
+    pub status: Status,
+    /// In words.
+    pub reason: String,
+}
+
+impl Refused {
+    fn new(status: Status, reason: impl std::fmt::Display) -> Self {
+        // `{:#}` prints the chain of causes where there is one.
+        Self { status, reason: format!("{reason:#}") }
+    }
+}
+
+/// Processors that this process may use.
+#[must_use]
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Why a cell will not be run, as far as that is known without loading anything.
+#[must_use]
+pub fn refused_beforehand(cell: &Cell, cores: usize) -> Option<Refused> {
+    if let Support::Unsupported { reason } = cell.engine.support(cell.strategy) {
+        return Some(Refused { status: Status::Unsupported, reason });
+    }
+    (cell.key.threads > cores).then(|| Refused {
+        status: Status::Skipped,
+        reason: format!("{} threads on {cores} processors would time the scheduler", cell.key.threads),
+    })
+}
+
+impl Session {
+    /// A session over some guests. `config` goes to every engine.
+    #[must_use]
+    pub fn new(guests: Guests, config: Config) -> Self {
+        Self { guests, config, artifacts: HashMap::new(), last: None }
+    }
+
+    /// What goes to every engine.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The guest's digest, for the record; empty when the file cannot be read.
+    pub fn digest(&mut self, guest: &str) -> String {
+        self.guests.file(guest).map(|file| file.sha256.clone()).unwrap_or_default()
+    }
+
+    /// Loads what the cell needs, calls it twice and compares the output both
+    /// times: the second call is the first that sees what an earlier one left.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`], when the cell cannot be run or must not be believed.
+    pub fn open(&mut self, cell: &Cell) -> Result<Opened, Refused> {
+        if let Some(refused) = refused_beforehand(cell, cores()) {
+            return Err(refused);
+        }
+        let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
+        let loaded = self.load(cell)?;
+        let heap_base = loaded.guest.info().heap_base;
+        let input = cell.case.input.bytes(heap_base).map_err(failed)?;
+        let expected = cell.case.expect.output.bytes(heap_base).map_err(failed)?;
+        let host = |error: touchstone_executor::Error| Refused::new(Status::Failed, error);
+        let export = loaded.module.export(&cell.case.export, cell.case.abi).map_err(host)?;
+        let mut instance = loaded.module.new_instance().map_err(host)?;
+        let first_call_ns = checked_call(&mut *instance, export, &input, &expected)?;
+        let estimate_ns = checked_call(&mut *instance, export, &input, &expected)?;
+        Ok(Opened {
+            effective: loaded.module.effective(),
+            module: loaded.module,
+            export,
+            input: input.into(),
+            support: cell.engine.support_for(cell.strategy, &loaded.guest),
+            compile_ns: loaded.compile_ns,
+            load_ns: loaded.load_ns,
+            first_call_ns,
+            estimate_ns,
+            artifact_bytes: loaded.artifact_bytes,
+        })
+    }
+
+    /// The prepared guest of a cell.
+    ///
+    /// # Errors
+    ///
+    /// When its file is missing or cannot be hosted.
+    pub fn guest(&mut self, cell: &Cell) -> anyhow::Result<GuestModule> {
+        self.guests.module(&cell.guest, cell.case.heap.into())
+    }
+
+    fn load(&mut self, cell: &Cell) -> Result<Loaded, Refused> {
+        let heap = format!("{:?}", HeapPages::from(cell.case.heap));
+        let key = (cell.engine.id(), cell.key.strategy.clone(), cell.guest.clone(), heap.clone());
+        if let Some((last, loaded)) = &self.last
+            && *last == key
+        {
+            return Ok(loaded.clone());
+        }
+        // The old module goes first: two pools need not fit the addresses.
+        self.last = None;
+        let guest = self.guest(cell).map_err(|error| Refused::new(Status::Failed, error))?;
+        if let Support::Unsupported { reason } = cell.engine.support_for(cell.strategy, &guest) {
+            return Err(Refused { status: Status::Unsupported, reason });
+        }
+        let host = |error: touchstone_executor::Error| {
+            let status = match error {
+                touchstone_executor::Error::Unsupported { .. } => Status::Unsupported,
+                _ => Status::Failed,
+            };
+            Refused::new(status, error)
+        };
+        let class = cell.engine.artifact_class(cell.strategy);
+        let artifact_key = (cell.engine.id(), class, cell.guest.clone(), heap);
+        if !self.artifacts.contains_key(&artifact_key) {
+            let started = Instant::now();
+            let artifact =
+                cell.engine.compile(&guest, cell.strategy, &self.config).map_err(host)?;
+            self.artifacts.insert(artifact_key.clone(), (artifact, elapsed(started)));
+        }
+        let (artifact, compile_ns) = &self.artifacts[&artifact_key];
+        let started = Instant::now();
+        let module = cell
+            .engine
+            .load(&guest, artifact, cell.strategy, &self.config)
+            .map_err(host)?;
+        let loaded = Loaded {
+            module: module.into(),
+            guest,
+            compile_ns: *compile_ns,
+            load_ns: elapsed(started),
+            artifact_bytes: artifact.size() as u64,
+        };
+        self.last = Some((key, loaded.clone()));
+        Ok(loaded)
+    }
+}
+
+/// ns since then.
+pub(crate) fn elapsed(started: Instant) -> u64 {
+    u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn checked_call(
+    instance: &mut dyn Instance,
+    export: ExportId,
+    input: &[u8],
+    expected: &[u8],
+) -> Result<u64, Refused> {
+    let mut output = Vec::new();
+    let started = Instant::now();
+    let outcome = instance
+        .call(export, input, &mut output)
+        .map_err(|error| Refused::new(Status::Failed, error))?;
+    let took = elapsed(started);
+    match outcome {
+        Outcome::Trapped(trap) => Err(Refused::new(Status::Trapped, trap)),
+        Outcome::Returned if output == expected => Ok(took),
+        Outcome::Returned => Err(Refused {
+            status: Status::Wrong,
+            reason: format!("expected {}, got {}", abbreviate(expected), abbreviate(&output)),
+        }),
+    }
+}
+
+/// Bytes for a message: hexadecimal, the first 32.
+#[must_use]
+pub fn abbreviate(bytes: &[u8]) -> String {
+    let shown: String = bytes.iter().take(32).map(|byte| format!("{byte:02x}")).collect();
+    if bytes.len() > 32 {
+        format!("0x{shown}… ({} bytes)", bytes.len())
+    } else {
+        format!("0x{shown}")
+    }
+}
