@@ -196,10 +196,8 @@ impl From<Heap> for HeapPages {
 /// `TOUCHSTONE_CASES`.
 #[must_use]
 pub fn default_folder() -> PathBuf {
-    std::env::var_os("TOUCHSTONE_CASES").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/cases"),
-        PathBuf::from,
-    )
+    std::env::var_os("TOUCHSTONE_CASES")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/cases"), PathBuf::from)
 }
 
 /// All cases of a folder, sorted by file name.

@@ -55,8 +55,9 @@ impl Guests {
 
     fn read(&self, name: &str) -> Result<GuestFile> {
         let path = self.folder.join(format!("{name}.wasm"));
-        let bytes = std::fs::read(&path)
-            .with_context(|| format!("there is no guest {}; `make guests` builds it", path.display()))?;
+        let bytes = std::fs::read(&path).with_context(|| {
+            format!("there is no guest {}; `make guests` builds it", path.display())
+        })?;
         let sha256 = digest(&bytes);
         let list = self.folder.join("SHA256SUMS");
         let listed = std::fs::read_to_string(&list)

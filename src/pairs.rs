@@ -64,9 +64,8 @@ pub fn pairs(cells: &[Cell]) -> Vec<Pair> {
             && refused_beforehand(cell, 1).is_none()
             && cell.engine.has_raw(cell.strategy)
     });
-    let mut pairs: Vec<Pair> = candidates
-        .map(|cell| Pair { kind: Kind::Overhead, cell: cell.clone() })
-        .collect();
+    let mut pairs: Vec<Pair> =
+        candidates.map(|cell| Pair { kind: Kind::Overhead, cell: cell.clone() }).collect();
     for index in 0..pairs.len() {
         let cell = &pairs[index].cell;
         let same = |other: &Pair| {

@@ -60,7 +60,9 @@ impl Plan {
     #[must_use]
     pub fn samples_for(&self, call_ns: u64) -> usize {
         let fit = self.measurement.as_nanos() as u64 / call_ns.max(1);
-        usize::try_from(fit).unwrap_or(usize::MAX).clamp(FEWEST_SAMPLES, self.samples.max(FEWEST_SAMPLES))
+        usize::try_from(fit)
+            .unwrap_or(usize::MAX)
+            .clamp(FEWEST_SAMPLES, self.samples.max(FEWEST_SAMPLES))
     }
 
     /// As it stands in a record.

@@ -78,7 +78,12 @@ fn commit() -> String {
         return "unknown".to_owned();
     };
     let changed = git(&[
-        "status", "--porcelain", "--", ":/", ":(exclude,top)records", ":(exclude,top)image",
+        "status",
+        "--porcelain",
+        "--",
+        ":/",
+        ":(exclude,top)records",
+        ":(exclude,top)image",
         ":(exclude,top)BENCHMARK.md",
     ]);
     match changed.as_deref() {

@@ -155,7 +155,8 @@ impl Runner<'_> {
         (record.low_ns, record.high_ns) = latency.and_then(|latency| latency.interval).unzip();
         record.samples = samples;
 
-        let together = throughput(opened, cell.key.threads, self.plan.throughput).map_err(failed)?;
+        let together =
+            throughput(opened, cell.key.threads, self.plan.throughput).map_err(failed)?;
         let rates: Vec<f64> = together.per_second().collect();
         record.throughput_per_s = estimate(&rates).map(|rate| rate.median);
         record.throughput_low_per_s = rates.iter().copied().min_by(f64::total_cmp);

@@ -88,7 +88,10 @@ pub fn refused_beforehand(cell: &Cell, cores: usize) -> Option<Refused> {
     }
     (cell.key.threads > cores).then(|| Refused {
         status: Status::Skipped,
-        reason: format!("{} threads on {cores} processors would time the scheduler", cell.key.threads),
+        reason: format!(
+            "{} threads on {cores} processors would time the scheduler",
+            cell.key.threads
+        ),
     })
 }
 
@@ -184,10 +187,8 @@ impl Session {
         }
         let (artifact, compile_ns) = &self.artifacts[&artifact_key];
         let started = Instant::now();
-        let module = cell
-            .engine
-            .load(&guest, artifact, cell.strategy, &self.config)
-            .map_err(host)?;
+        let module =
+            cell.engine.load(&guest, artifact, cell.strategy, &self.config).map_err(host)?;
         let loaded = Loaded {
             module: module.into(),
             guest,

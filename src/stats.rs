@@ -69,9 +69,6 @@ mod tests {
         assert_eq!(estimate(&[f64::NAN]), None);
         assert_eq!(estimate(&[3.0, 1.0]), Some(Estimate { median: 2.0, interval: None }));
         let ten: Vec<f64> = (1..=10).map(f64::from).collect();
-        assert_eq!(
-            estimate(&ten),
-            Some(Estimate { median: 5.5, interval: Some((2.0, 9.0)) })
-        );
+        assert_eq!(estimate(&ten), Some(Estimate { median: 5.5, interval: Some((2.0, 9.0)) }));
     }
 }

@@ -47,14 +47,39 @@ impl Arguments {
         // Criterion's options, as far as they take a value or matter here; it
         // checks them itself afterwards.
         let with_value = [
-            "color", "save-baseline", "baseline", "baseline-lenient", "load-baseline", "format",
-            "profile-time", "sample-size", "warm-up-time", "measurement-time", "nresamples",
-            "noise-threshold", "confidence-level", "significance-level", "plotting-backend",
+            "color",
+            "save-baseline",
+            "baseline",
+            "baseline-lenient",
+            "load-baseline",
+            "format",
+            "profile-time",
+            "sample-size",
+            "warm-up-time",
+            "measurement-time",
+            "nresamples",
+            "noise-threshold",
+            "confidence-level",
+            "significance-level",
+            "plotting-backend",
             "output-format",
         ];
         let flags = [
-            "verbose", "quiet", "noplot", "discard-baseline", "list", "ignored", "exact", "quick",
-            "test", "bench", "nocapture", "show-output", "include-ignored", "version", "help",
+            "verbose",
+            "quiet",
+            "noplot",
+            "discard-baseline",
+            "list",
+            "ignored",
+            "exact",
+            "quick",
+            "test",
+            "bench",
+            "nocapture",
+            "show-output",
+            "include-ignored",
+            "version",
+            "help",
         ];
         let mut command = Command::new("matrix")
             .disable_help_flag(true)

@@ -49,7 +49,25 @@ fn run() -> Result<usize> {
         list(&cells, &pairs);
         return Ok(0);
     }
+    register_fonts()?;
     Run::new(&arguments, &cells, &pairs)?.go()
+}
+
+/// Criterion draws with the same plotters library as the report, which is built
+/// without the system's fonts: it has to be given the embedded ones.
+fn register_fonts() -> Result<()> {
+    use plotters::style::{FontStyle, register_font};
+    for (style, font) in [
+        (FontStyle::Normal, dejavu::sans::regular()),
+        (FontStyle::Bold, dejavu::sans::bold()),
+        (FontStyle::Italic, dejavu::sans::oblique()),
+        (FontStyle::Oblique, dejavu::sans::oblique()),
+    ] {
+        if register_font("sans-serif", style, font).is_err() {
+            anyhow::bail!("the embedded fonts cannot be read");
+        }
+    }
+    Ok(())
 }
 
 /// As criterion lists: what would be timed.
@@ -182,7 +200,8 @@ impl<'a> Run<'a> {
         let plan = PairPlan {
             rounds: self.plan.pair_rounds,
             round: Duration::from_micros(2500),
-            at_most: (self.plan.measurement * 4).clamp(Duration::from_millis(300), Duration::from_secs(4)),
+            at_most: (self.plan.measurement * 4)
+                .clamp(Duration::from_millis(300), Duration::from_secs(4)),
         };
         let mut failed = 0;
         for pair in &self.pairs {
@@ -222,7 +241,9 @@ fn at_least(time: Duration) -> Duration {
 /// end at once; what is left to do is to say so.
 fn keep_what_is_done() -> Result<()> {
     ctrlc::set_handler(|| {
-        println!("\nstopped; all finished cells are recorded. Go on with: cargo bench … -- --resume");
+        println!(
+            "\nstopped; all finished cells are recorded. Go on with: cargo bench … -- --resume"
+        );
         std::process::exit(130);
     })
     .context("cannot watch for Ctrl-C")
@@ -240,7 +261,13 @@ struct Progress {
 impl Progress {
     fn new(total: usize) -> Self {
         let now = Instant::now();
-        Self { total, done: 0, started: now, terminal: std::io::stderr().is_terminal(), last_line: now }
+        Self {
+            total,
+            done: 0,
+            started: now,
+            terminal: std::io::stderr().is_terminal(),
+            last_line: now,
+        }
     }
 
     fn next(&mut self, name: &str) {
@@ -254,12 +281,7 @@ impl Progress {
                 format!(", about {}:{:02} min left", seconds / 60, seconds % 60)
             };
             // Failing to tell is no reason to stop.
-            let _ = writeln!(
-                std::io::stderr(),
-                "[{}/{}{left}] {name}",
-                self.done + 1,
-                self.total
-            );
+            let _ = writeln!(std::io::stderr(), "[{}/{}{left}] {name}", self.done + 1, self.total);
             self.last_line = Instant::now();
         }
         self.done += 1;

@@ -58,7 +58,8 @@ pub fn phases(opened: &Opened, time: Duration) -> Result<PhaseTimes> {
     for _ in 0..calls {
         call(Some(&mut steps))?;
     }
-    let faults = thread_page_faults().zip(faults_before).map_or(0, |(after, before)| after - before);
+    let faults =
+        thread_page_faults().zip(faults_before).map_or(0, |(after, before)| after - before);
     let median = |samples: &[f64]| stats::estimate(samples).map_or(0, |e| e.median as u64);
     Ok(PhaseTimes {
         prepare_ns: median(&steps[0]),

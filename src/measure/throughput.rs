@@ -61,7 +61,10 @@ pub fn throughput(opened: &Opened, threads: usize, time: Duration) -> Result<Thr
     let rounds = (0..ROUNDS)
         .map(|index| {
             let of_round = per_thread.iter().map(|rounds| rounds[index]);
-            (of_round.clone().map(|(ns, _)| ns).max().unwrap_or(0), of_round.map(|(_, calls)| calls).collect())
+            (
+                of_round.clone().map(|(ns, _)| ns).max().unwrap_or(0),
+                of_round.map(|(_, calls)| calls).collect(),
+            )
         })
         .collect();
     Ok(Throughput { rounds })

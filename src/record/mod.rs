@@ -257,6 +257,17 @@ impl CellKey {
     }
 }
 
+impl PairRecord {
+    /// The pair's name as filters take it.
+    #[must_use]
+    pub fn id(&self) -> String {
+        format!(
+            "{}/{}/{}_from_{}/{}_threads",
+            self.group, self.subject, self.case, self.guest, self.threads
+        )
+    }
+}
+
 impl Record {
     /// Where the record comes from.
     #[must_use]

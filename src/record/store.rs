@@ -67,10 +67,7 @@ fn parse(bytes: &[u8]) -> Result<Record, String> {
     }
     let versioned: Versioned = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if versioned.schema != SCHEMA {
-        return Err(format!(
-            "layout version {} where this build reads {SCHEMA}",
-            versioned.schema
-        ));
+        return Err(format!("layout version {} where this build reads {SCHEMA}", versioned.schema));
     }
     serde_json::from_slice(bytes).map_err(|error| error.to_string())
 }
@@ -124,12 +121,9 @@ impl RecordFile {
     pub fn append(&mut self, record: &Record) -> Result<()> {
         let mut line = serde_json::to_vec(record).context("a record that JSON cannot hold")?;
         line.push(b'\n');
-        self.file
-            .write_all(&line)
-            .and_then(|()| self.file.sync_data())
-            .with_context(|| {
-                format!("cannot append to {}; the records before are kept", self.path.display())
-            })
+        self.file.write_all(&line).and_then(|()| self.file.sync_data()).with_context(|| {
+            format!("cannot append to {}; the records before are kept", self.path.display())
+        })
     }
 }
 

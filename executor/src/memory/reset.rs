@@ -147,26 +147,39 @@ impl Plan {
         Ok(())
     }
 
-    /// Writes the clean content over `used`, which starts at `offset`.
+    /// Writes the clean content over `used`, whole host pages that start at `offset`.
     fn restore_bytes(&self, offset: usize, used: &mut [u8]) {
         let image = self.image().map_or(&[][..], Image::bytes);
-        let covered = image.len().saturating_sub(offset).min(used.len());
-        let (in_image, beyond) = used.split_at_mut(covered);
-        for (line, clean) in
-            in_image.chunks_mut(LINE).zip(image[image.len().min(offset)..].chunks(LINE))
-        {
-            // Storing only what differs leaves clean lines clean: they are not
-            // written back to memory, which made this twice as fast as a copy.
-            if line != clean {
-                line.copy_from_slice(clean);
+        let image = image.get(offset..).unwrap_or_default();
+        // The image is made of whole pages as well: no line lies across its end.
+        let (in_image, beyond) = used.split_at_mut(image.len().min(used.len()));
+        let (in_image, _) = in_image.as_chunks_mut::<LINE>();
+        let (clean, _) = image.as_chunks::<LINE>();
+        // Storing only what differs leaves clean lines clean: they are not
+        // written back to memory, which made this twice as fast as a copy.
+        for (line, clean) in in_image.iter_mut().zip(clean) {
+            if differ(line, clean) {
+                *line = *clean;
             }
         }
-        for line in beyond.chunks_mut(LINE) {
-            if line.iter().any(|byte| *byte != 0) {
-                line.fill(0);
+        for line in beyond.as_chunks_mut::<LINE>().0 {
+            if differ(line, &[0; LINE]) {
+                *line = [0; LINE];
             }
         }
     }
+}
+
+/// Whether two lines differ. All words are looked at, without a branch in
+/// between, so that the compiler makes vector instructions of it; leaving at the
+/// first difference took ten times as long.
+#[inline]
+fn differ(a: &[u8; LINE], b: &[u8; LINE]) -> bool {
+    let words = |line: &[u8; LINE]| {
+        let (words, _) = line.as_chunks::<8>();
+        std::array::from_fn::<u64, { LINE / 8 }, _>(|index| u64::from_ne_bytes(words[index]))
+    };
+    words(a).iter().zip(words(b)).fold(0, |seen, (a, b)| seen | (a ^ b)) != 0
 }
 
 /// Drops the pages of a range; they read as the file under them or as zero.

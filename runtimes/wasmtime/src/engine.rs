@@ -1,15 +1,15 @@
 //! The engine: what it supports, compiling and loading.
 
 use crate::module::Loaded;
-use crate::settings;
+use crate::{raw, settings};
 use std::io::Write;
 use std::sync::OnceLock;
 use tempfile::TempPath;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::memory::pagemap_scan_available;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, InstanceFrom, MemoryFrom, Module, Result, Strategy,
-    Support,
+    Artifact, CodeFrom, Config, Engine, Error, InstanceFrom, MemoryFrom, Module, RawCall,
+    RawCaller, Result, Strategy, Support,
 };
 
 /// Which of Wasmtime's code generators makes the code.
@@ -140,6 +140,17 @@ impl Engine for Wasmtime {
             compiled.load(self.id, engine, strategy.code)
         })?;
         Ok(Box::new(loaded))
+    }
+
+    fn has_raw(&self, strategy: Strategy) -> bool {
+        self.support(strategy) == Support::Native && strategy.code == CodeFrom::InProcess
+    }
+
+    fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
+        if !self.has_raw(call.strategy) {
+            return Ok(None);
+        }
+        raw::caller(self.id, self.compiler, guest, call).map(Some)
     }
 }
 

@@ -13,6 +13,7 @@ mod linker;
 mod live;
 mod memory;
 mod module;
+mod raw;
 mod reuse;
 mod settings;
 mod trap;

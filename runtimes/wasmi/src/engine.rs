@@ -1,0 +1,177 @@
+//! The two engines: what they can do, translating, and loading.
+
+use crate::fresh::FreshModule;
+use crate::module::{Shared, Translated};
+use crate::raw;
+use crate::reuse::ReuseModule;
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::memory::pagemap_scan_available;
+use touchstone_executor::{
+    Artifact, CodeFrom, Config, Engine, Error, InstanceFrom, MemoryFrom, Module, RawCall,
+    RawCaller, Result, Strategy, Support,
+};
+use wasmi::CompilationMode;
+
+/// The linked wasmi. It has no constant of its own; a test below holds this one
+/// against the lock file.
+const VERSION: &str = "wasmi 2.0.0";
+/// Frames of a guest's call stack. wasmi's 1000 are fewer than compilers give:
+/// a recursion that fits half a MiB of machine stack should fit here. Values
+/// have their own limit, 1 MB, as wasmi sets it.
+const MAX_FRAMES: usize = 16_384;
+
+/// When functions are translated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Translation {
+    /// All of them, before the first call.
+    Eager,
+    /// Each one when it is first called.
+    Lazy,
+}
+
+/// wasmi in one mode of translation.
+pub(crate) struct Wasmi {
+    translation: Translation,
+}
+
+impl Wasmi {
+    pub(crate) fn new(translation: Translation) -> Self {
+        Self { translation }
+    }
+
+    fn wasmi_config(&self, config: &Config) -> wasmi::Config {
+        let mut wasmi = wasmi::Config::default();
+        wasmi
+            .compilation_mode(match self.translation {
+                Translation::Eager => CompilationMode::Eager,
+                Translation::Lazy => CompilationMode::Lazy,
+            })
+            .consume_fuel(config.deadline.is_some())
+            .ignore_custom_sections(true)
+            .set_max_recursion_depth(MAX_FRAMES)
+            // wasmi keeps two stacks by default: of more threads, each call but
+            // two at a time would allocate one.
+            .set_max_cached_stacks(config.instances.max(2) as usize);
+        wasmi
+    }
+
+    fn check(&self, strategy: Strategy, guest: &GuestModule) -> Result<()> {
+        match self.support_for(strategy, guest) {
+            Support::Unsupported { reason } => {
+                Err(Error::Unsupported { engine: self.id(), strategy, reason })
+            }
+            Support::Native | Support::Emulated { .. } => Ok(()),
+        }
+    }
+}
+
+impl Engine for Wasmi {
+    fn id(&self) -> &'static str {
+        match self.translation {
+            Translation::Eager => "wasmi",
+            Translation::Lazy => "wasmi_lazy",
+        }
+    }
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn support(&self, strategy: Strategy) -> Support {
+        if strategy.code == CodeFrom::Precompiled {
+            return Support::unsupported("wasmi cannot store translated code");
+        }
+        match (strategy.instance, strategy.memory) {
+            (InstanceFrom::Interpreted, _) => Support::Native,
+            (InstanceFrom::Recreate, MemoryFrom::Segments) => {
+                Support::unsupported("a new instance each call is what `interpreted` does here")
+            }
+            (InstanceFrom::Recreate, _) => Support::unsupported(
+                "wasmi zero-fills every memory that a new instance gets, so none can start from \
+                 an image",
+            ),
+            (InstanceFrom::Pooling, _) => Support::unsupported("wasmi has no pooling allocator"),
+            (InstanceFrom::Reuse, MemoryFrom::Segments) => Support::Emulated {
+                how: "a memory of ours given through Memory::new_static; its pages are dropped, \
+                      the data segments written again, globals and tables restored",
+            },
+            (InstanceFrom::Reuse, MemoryFrom::CopyOnWrite) => Support::Emulated {
+                how: "a memory of ours given through Memory::new_static, mapped copy-on-write \
+                      from an image; written pages are dropped, globals and tables restored",
+            },
+            (InstanceFrom::Reuse, MemoryFrom::Resident) if pagemap_scan_available() => {
+                Support::Emulated {
+                    how: "a memory of ours given through Memory::new_static, mapped copy-on-write \
+                          from an image; written pages are restored in place, globals and tables \
+                          too",
+                }
+            }
+            (InstanceFrom::Reuse, MemoryFrom::Resident) => {
+                Support::unsupported("this kernel has no PAGEMAP_SCAN (Linux 6.7 has)")
+            }
+        }
+    }
+
+    fn artifact_class(&self, strategy: Strategy) -> &'static str {
+        Translated::class_of(strategy)
+    }
+
+    fn compile(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Artifact> {
+        self.check(strategy, guest)?;
+        let translated =
+            Translated::new(self.id(), &self.wasmi_config(config), guest, strategy, config)?;
+        // wasmi does not say how large its code is.
+        Ok(Artifact::new(self.id(), 0, translated))
+    }
+
+    fn load(
+        &self,
+        guest: &GuestModule,
+        artifact: &Artifact,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Box<dyn Module>> {
+        self.check(strategy, guest)?;
+        let translated: &Translated = artifact.content(self.id())?;
+        let shared = Shared::new(self.id(), translated, guest, strategy, config)?;
+        Ok(match strategy.instance {
+            InstanceFrom::Reuse => Box::new(ReuseModule::new(shared, strategy)?),
+            _ => Box::new(FreshModule::new(shared)),
+        })
+    }
+
+    fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
+        if !self.has_raw(call.strategy) {
+            return Ok(None);
+        }
+        raw::caller(self.id(), &self.wasmi_config(call.config), guest, call).map(Some)
+    }
+
+    fn has_raw(&self, strategy: Strategy) -> bool {
+        self.support(strategy) == Support::Native
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_the_linked_one() {
+        let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+        // Outside the workspace there is no lock file to compare with.
+        let Ok(lock) = std::fs::read_to_string(lock) else { return };
+        let versions: Vec<_> = lock
+            .split("[[package]]")
+            .filter(|package| package.contains("\nname = \"wasmi\"\n"))
+            .filter_map(|package| package.split("version = \"").nth(1)?.split('"').next())
+            .map(|version| format!("wasmi {version}"))
+            .collect();
+        assert_eq!(versions, [VERSION]);
+    }
+}

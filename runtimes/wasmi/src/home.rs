@@ -1,0 +1,132 @@
+//! A store, and the memory of ours that is lent to it: all unsafe code of this
+//! crate.
+//!
+//! wasmi takes a memory only as `&'static mut [u8]` and keeps it, as a raw
+//! pointer and a length, until its store is dropped. We remap and reset that
+//! memory while the store lives. Three rules make this sound:
+//!
+//! 1. **The mapping outlives the store.** Both are private fields of [`Home`],
+//!    the store is declared (so dropped) first, and nobody outside this module
+//!    gets at the store itself: [`Home::store`] gives a context, which cannot be
+//!    swapped for another one.
+//! 2. **Nobody looks while we change it.** Slices of the memory that wasmi gives
+//!    out borrow from a context, so from `&mut Home`; what remaps or resets takes
+//!    `&mut Home` or `Home`, so no such slice is alive then.
+//! 3. **All access goes through one pointer.** After the memory is lent, this
+//!    side too uses only the pointer that wasmi keeps (`Memory::data_ptr`), never
+//!    one derived from the mapping. The memory never moves: a static buffer
+//!    grows only in place.
+
+use touchstone_executor::guest::MemoryLimits;
+use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::host::HostState;
+use touchstone_executor::memory::{Mapping, Plan};
+use touchstone_executor::{Error, Result};
+use wasmi::{AsContextMut, Memory, MemoryType, Store, StoreContextMut};
+
+/// What a store carries for the host functions.
+pub(crate) struct State {
+    /// Allocator, input and log.
+    pub(crate) host: HostState,
+    /// The guest's memory, known once it is instantiated or lent.
+    pub(crate) memory: Option<Memory>,
+}
+
+/// A store with the memory that is lent to it, if one is.
+pub(crate) struct Home {
+    // Fields are dropped in this order, and rule 1 needs it.
+    // In a box because it is large and homes are moved.
+    store: Box<Store<State>>,
+    lent: Option<Lent>,
+}
+
+struct Lent {
+    mapping: Mapping,
+    memory: Memory,
+    /// The plan that was installed, once one was.
+    plan: Option<Plan>,
+}
+
+impl Home {
+    /// A store without a memory of ours.
+    pub(crate) fn new(engine: &wasmi::Engine, host: HostState) -> Self {
+        let state = State { host, memory: None };
+        Self { store: Box::new(Store::new(engine, state)), lent: None }
+    }
+
+    /// Lends the store a memory of ours, once. wasmi zero-fills the initial size.
+    pub(crate) fn lend(&mut self, engine: &'static str, limits: MemoryLimits) -> Result<Memory> {
+        if self.lent.is_some() {
+            return Err(Error::Misuse("a store is lent one memory only"));
+        }
+        let bytes = limits.largest() as usize * WASM_PAGE;
+        let mapping = Mapping::new(bytes, bytes)?;
+        // SAFETY: the first `bytes` bytes of the mapping are readable, writable
+        // and initialised by the kernel, and no other reference to them exists.
+        // They do not live for 'static, but longer than the store, which alone
+        // can use the reference (rule 1).
+        let buffer: &'static mut [u8] =
+            unsafe { std::slice::from_raw_parts_mut(mapping.base(), bytes) };
+        let ty = MemoryType::new(limits.minimum, limits.maximum);
+        let memory = Memory::new_static(&mut *self.store, ty, buffer)
+            .map_err(Error::runtime(engine, "take a memory"))?;
+        let moved = memory.data_ptr(&*self.store) != mapping.base();
+        self.lent = Some(Lent { mapping, memory, plan: None });
+        self.store.data_mut().memory = Some(memory);
+        if moved {
+            return Err(Error::runtime(engine, "take a memory")("it uses another one"));
+        }
+        Ok(memory)
+    }
+
+    /// Makes the lent memory's clean content that of the plan, whatever it held
+    /// before. Consumes `self`: after a failure the memory may be closed, and
+    /// nothing can run on it any more.
+    pub(crate) fn install(mut self, plan: Plan) -> Result<Self> {
+        let Some(lent) = &mut self.lent else {
+            return Err(Error::Misuse("no memory was lent that a plan could be for"));
+        };
+        let open = lent.mapping.accessible();
+        if plan.size() > open {
+            return Err(Error::Misuse("the plan is for a larger memory"));
+        }
+        // Closing drops all pages; what is opened again is zero and not resident.
+        lent.mapping.resize(0)?;
+        lent.mapping.resize(open)?;
+        // SAFETY: the pointer is the page-aligned start of a private mapping of at
+        // least `plan.size()` bytes, all zero and untouched; no slice of it is
+        // alive (rule 2).
+        unsafe { plan.install(lent.memory.data_ptr(&*self.store)) }?;
+        lent.plan = Some(plan);
+        Ok(self)
+    }
+
+    /// Makes the lent memory clean again. After an error it must not be used.
+    pub(crate) fn reset(&mut self) -> Result<()> {
+        let Some(Lent { memory, plan: Some(plan), .. }) = &self.lent else {
+            return Ok(());
+        };
+        // SAFETY: as in `install`, which has installed this very plan there.
+        unsafe { plan.reset(memory.data_ptr(&*self.store)) }
+    }
+
+    /// The plan that was installed.
+    pub(crate) fn plan(&self) -> Option<&Plan> {
+        self.lent.as_ref()?.plan.as_ref()
+    }
+
+    /// Address of the lent memory, to ask the kernel about it.
+    pub(crate) fn address(&self) -> Option<usize> {
+        Some(self.lent.as_ref()?.memory.data_ptr(&*self.store) as usize)
+    }
+
+    /// The store, for everything that wasmi does with it.
+    pub(crate) fn store(&mut self) -> StoreContextMut<'_, State> {
+        self.store.as_context_mut()
+    }
+
+    /// What the store carries.
+    pub(crate) fn state(&mut self) -> &mut State {
+        self.store.data_mut()
+    }
+}

@@ -1,0 +1,142 @@
+//! What a module imports: host functions, and stubs for all that this host does
+//! not have.
+
+use crate::home::State;
+use crate::trap::carry;
+use std::sync::Arc;
+use touchstone_executor::guest::{FunctionImport, MEMORY};
+use touchstone_executor::heap::HeapError;
+use touchstone_executor::host::{HostFunction, HostState};
+use touchstone_executor::{Error, Result, TrapKind};
+use wasmi::{Caller, Extern, ExternType, Func, FuncType, Memory, StoreContextMut};
+
+/// The imports of a module, in its order.
+pub(crate) struct Imports(Vec<Import>);
+
+enum Import {
+    Memory,
+    Host(HostFunction),
+    Missing { name: Arc<(String, String)>, ty: FuncType },
+}
+
+impl Imports {
+    /// Decides once for every import what answers it.
+    pub(crate) fn of(
+        engine: &'static str,
+        module: &wasmi::Module,
+        functions: &[FunctionImport],
+    ) -> Result<Self> {
+        let mut functions = functions.iter();
+        let decide = |import: wasmi::ImportType<'_>| match import.ty() {
+            ExternType::Memory(_) => Ok(Import::Memory),
+            ExternType::Func(ty) => {
+                let (module, name) = (import.module(), import.name());
+                let signature = functions.next().and_then(|known| known.signature.as_ref());
+                let host = signature.and_then(|found| HostFunction::find(module, name, found));
+                Ok(host.map_or_else(
+                    || Import::Missing {
+                        name: Arc::new((module.to_owned(), name.to_owned())),
+                        ty: ty.clone(),
+                    },
+                    Import::Host,
+                ))
+            }
+            _ => Err(Error::runtime(engine, "link the module")("it imports a table or a global")),
+        };
+        module.imports().map(decide).collect::<Result<_>>().map(Self)
+    }
+
+    /// The imports in a store. By position and not by name: a module may import
+    /// one name with two types, and nothing has to be looked up.
+    pub(crate) fn define(
+        &self,
+        store: &mut StoreContextMut<'_, State>,
+        memory: Option<Memory>,
+    ) -> Vec<Extern> {
+        self.0
+            .iter()
+            .filter_map(|import| {
+                Some(match import {
+                    Import::Memory => Extern::Memory(memory?),
+                    Import::Host(function) => Extern::Func(host_function(store, *function)),
+                    Import::Missing { name, ty } => Extern::Func(missing(store, name, ty)),
+                })
+            })
+            .collect()
+    }
+}
+
+fn missing(
+    store: &mut StoreContextMut<'_, State>,
+    name: &Arc<(String, String)>,
+    ty: &FuncType,
+) -> Func {
+    let name = Arc::clone(name);
+    Func::new(store, ty.clone(), move |_, _, _| {
+        let (module, name) = (*name).clone();
+        Err(carry(TrapKind::MissingImport { module, name }))
+    })
+}
+
+type Guest<'a> = Caller<'a, State>;
+type Answer<T> = Result<T, wasmi::Error>;
+
+fn host_function(store: &mut StoreContextMut<'_, State>, function: HostFunction) -> Func {
+    match function {
+        HostFunction::Malloc => Func::wrap(store, malloc),
+        HostFunction::Free => Func::wrap(store, |mut guest: Guest<'_>, pointer: u32| {
+            let (memory, host) = memory_and_host(&mut guest);
+            host.free(memory, pointer).map_err(carry)
+        }),
+        HostFunction::MaxLogLevel => {
+            Func::wrap(store, |guest: Guest<'_>| guest.data().host.max_log_level())
+        }
+        HostFunction::Log => {
+            Func::wrap(store, |mut guest: Guest<'_>, level: u32, target: u64, message: u64| {
+                let (memory, host) = memory_and_host(&mut guest);
+                host.log(memory, level, target, message).map_err(carry)
+            })
+        }
+        HostFunction::InputLength => {
+            Func::wrap(store, |guest: Guest<'_>| guest.data().host.input_len())
+        }
+        HostFunction::Input => Func::wrap(store, |mut guest: Guest<'_>, pointer: u64| {
+            let (memory, host) = memory_and_host(&mut guest);
+            host.input(memory, pointer).map_err(carry)
+        }),
+    }
+}
+
+fn malloc(mut guest: Guest<'_>, size: u32) -> Answer<u32> {
+    loop {
+        let (bytes, host) = memory_and_host(&mut guest);
+        let error = match host.malloc(bytes, size) {
+            Ok(pointer) => return Ok(pointer),
+            Err(error) => error,
+        };
+        let grown = match error {
+            HeapError::NeedsMemory { pages } => memory(&guest)
+                .is_some_and(|memory| memory.grow(&mut guest, u64::from(pages)).is_ok()),
+            _ => false,
+        };
+        if !grown {
+            return Err(carry(HostFunction::Malloc.refuse(error)));
+        }
+    }
+}
+
+/// The memory is known beforehand except in a start function, which runs while
+/// the instance is being made.
+fn memory(guest: &Guest<'_>) -> Option<Memory> {
+    guest.data().memory.or_else(|| guest.get_export(MEMORY)?.into_memory())
+}
+
+fn memory_and_host<'a>(guest: &'a mut Guest<'_>) -> (&'a mut [u8], &'a mut HostState) {
+    match memory(guest) {
+        Some(memory) => {
+            let (bytes, state) = memory.data_and_store_mut(guest);
+            (bytes, &mut state.host)
+        }
+        None => (&mut [], &mut guest.data_mut().host),
+    }
+}

@@ -1,0 +1,261 @@
+//! A guest that is instantiated, and the calls on it.
+
+use crate::home::{Home, State};
+use crate::module::Shared;
+use crate::trap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::guest::MEMORY;
+use touchstone_executor::host::HostState;
+use touchstone_executor::memory::Plan;
+use touchstone_executor::{Error, ExportId, Result, Signature, Trap, TrapKind, Value, ValueType};
+use wasmi::{F32, F64, Func, Memory, ResumableCall, StoreContextMut, TypedFunc, Val};
+
+/// Fuel between two looks at the clock: about a millisecond.
+const SLICE: u64 = 1_000_000;
+/// More than any guest burns in a nanosecond, so that a start function, which
+/// cannot be resumed, has not less time than its deadline.
+const FUEL_PER_NANOSECOND: u128 = 4;
+const FOREIGN: Error = Error::Misuse("the export handle is of another module");
+
+/// An exported function, ready to be called.
+#[derive(Clone, Copy)]
+enum Entry {
+    Substrate(TypedFunc<(u32, u32), u64>),
+    Nothing(TypedFunc<(), ()>),
+    Other(Func),
+}
+
+impl Entry {
+    fn func(&self) -> &Func {
+        match self {
+            Self::Substrate(function) => function.func(),
+            Self::Nothing(function) => function.func(),
+            Self::Other(function) => function,
+        }
+    }
+}
+
+/// Buffers that outlive an instance.
+#[derive(Default)]
+pub(crate) struct Buffers {
+    /// Exported functions by handle, found when they are first called.
+    entries: Vec<Option<Entry>>,
+    params: Vec<Val>,
+    results: Vec<Val>,
+}
+
+/// An instance with its store.
+pub(crate) struct Running {
+    pub(crate) home: Home,
+    pub(crate) instance: wasmi::Instance,
+    memory: Option<Memory>,
+    shared: Arc<Shared>,
+    buffers: Buffers,
+}
+
+impl Running {
+    /// Instantiates: initialises, and runs the start function.
+    pub(crate) fn new(shared: &Arc<Shared>, mut home: Home, mut buffers: Buffers) -> Result<Self> {
+        let failed = |error| Error::runtime(shared.engine, "instantiate the module")(error);
+        if let Some(deadline) = shared.deadline {
+            let fuel = deadline.as_nanos().saturating_mul(FUEL_PER_NANOSECOND);
+            let fuel = u64::try_from(fuel).unwrap_or(u64::MAX).max(SLICE);
+            home.store().set_fuel(fuel).map_err(failed)?;
+        }
+        let lent = home.state().memory;
+        let mut store = home.store();
+        let imports = shared.imports.define(&mut store, lent);
+        let instance =
+            wasmi::Instance::new(&mut store, &shared.module, &imports).map_err(failed)?;
+        let memory = instance.get_memory(&store, MEMORY);
+        home.state().memory = memory;
+        buffers.entries.clear();
+        buffers.entries.resize(shared.exports.iter().count(), None);
+        Ok(Self { home, instance, memory, shared: Arc::clone(shared), buffers })
+    }
+
+    /// Makes the lent memory's clean content that of the plan.
+    pub(crate) fn install(self, plan: Plan) -> Result<Self> {
+        Ok(Self { home: self.home.install(plan)?, ..self })
+    }
+
+    /// The guest's memory, where it has one.
+    pub(crate) fn bytes(&mut self) -> Option<&[u8]> {
+        Some(self.memory?.data_mut(self.home.store()))
+    }
+
+    /// Drops the instance and keeps what the next one can use.
+    pub(crate) fn into_buffers(self) -> Buffers {
+        self.buffers
+    }
+
+    fn entry(&mut self, index: u32) -> Result<Entry> {
+        match self.buffers.entries.get(index as usize) {
+            Some(Some(entry)) => Ok(*entry),
+            Some(None) => self.find_entry(index),
+            None => Err(FOREIGN),
+        }
+    }
+
+    /// Looks a function up by its name, which is wasmi's only way.
+    #[cold]
+    fn find_entry(&mut self, index: u32) -> Result<Entry> {
+        use ValueType::{I32, I64};
+        let id = ExportId { index, abi: Abi::Plain };
+        let export = self.shared.exports.get(id).ok_or(FOREIGN)?;
+        let failed = |error| Error::runtime(self.shared.engine, "find an export")(error);
+        let store = self.home.store();
+        let func = self
+            .instance
+            .get_func(&store, &export.name)
+            .ok_or_else(|| failed(format!("'{}' is gone", export.name)))?;
+        let shape = export.signature.as_ref().map(|s| (&s.params[..], &s.results[..]));
+        let entry = match shape {
+            Some(([I32, I32], [I64])) => func.typed(&store).map(Entry::Substrate),
+            Some(([], [])) => func.typed(&store).map(Entry::Nothing),
+            _ => Ok(Entry::Other(func)),
+        };
+        let entry = entry.map_err(|error| failed(error.to_string()))?;
+        self.buffers.entries[index as usize] = Some(entry);
+        Ok(entry)
+    }
+
+    /// Calls with the numbers in `buffers.params`, whose results come to lie in
+    /// `buffers.results`.
+    fn call_numbers(&mut self, func: &Func) -> Result<(), wasmi::Error> {
+        let Buffers { params, results, .. } = &mut self.buffers;
+        match self.shared.deadline {
+            None => func.call(self.home.store(), params, results),
+            Some(deadline) => metered(self.home.store(), func, params, results, deadline),
+        }
+    }
+
+    fn ended<T>(&self, ended: Result<T, wasmi::Error>) -> Result<Result<T, Trap>> {
+        match ended {
+            Ok(value) => Ok(Ok(value)),
+            Err(error) => trap::find(self.shared.engine, error).map(Err),
+        }
+    }
+}
+
+/// Calls in slices of fuel and stops the guest at its deadline.
+fn metered(
+    mut store: StoreContextMut<'_, State>,
+    func: &Func,
+    params: &[Val],
+    results: &mut [Val],
+    deadline: Duration,
+) -> Result<(), wasmi::Error> {
+    let started = Instant::now();
+    store.set_fuel(SLICE)?;
+    let mut call = func.call_resumable(&mut store, params, results)?;
+    loop {
+        call = match call {
+            ResumableCall::Finished => return Ok(()),
+            ResumableCall::HostTrap(stopped) => return Err(stopped.into_host_error()),
+            ResumableCall::OutOfFuel(stopped) => {
+                if started.elapsed() >= deadline {
+                    return Err(trap::carry(TrapKind::DeadlineExceeded));
+                }
+                store.set_fuel(SLICE.max(stopped.required_fuel()))?;
+                stopped.resume(&mut store, results)?
+            }
+        };
+    }
+}
+
+impl Live for Running {
+    fn memory(&mut self) -> &mut [u8] {
+        match self.memory {
+            Some(memory) => memory.data_mut(self.home.store()),
+            None => &mut [],
+        }
+    }
+
+    fn grow_memory(&mut self, pages: u32) -> bool {
+        self.memory.is_some_and(|memory| memory.grow(self.home.store(), pages.into()).is_ok())
+    }
+
+    fn host(&mut self) -> &mut HostState {
+        &mut self.home.state().host
+    }
+
+    fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
+        match self.memory {
+            Some(memory) => {
+                let (bytes, state) = memory.data_and_store_mut(self.home.store());
+                (bytes, &mut state.host)
+            }
+            None => (&mut [], &mut self.home.state().host),
+        }
+    }
+
+    fn call_substrate(
+        &mut self,
+        index: u32,
+        pointer: u32,
+        length: u32,
+    ) -> Result<Result<u64, Trap>> {
+        let Entry::Substrate(function) = self.entry(index)? else {
+            return Err(FOREIGN);
+        };
+        if self.shared.deadline.is_none() {
+            let ended = function.call(self.home.store(), (pointer, length));
+            return self.ended(ended);
+        }
+        let params = [Value::I32(pointer as i32), Value::I32(length as i32)];
+        let mut results = [Value::I64(0)];
+        let ended = self.call_plain(index, &params, &mut results)?;
+        Ok(ended.map(|()| match results {
+            [Value::I64(packed)] => packed as u64,
+            _ => 0,
+        }))
+    }
+
+    fn call_plain(
+        &mut self,
+        index: u32,
+        params: &[Value],
+        results: &mut [Value],
+    ) -> Result<Result<(), Trap>> {
+        let entry = self.entry(index)?;
+        if let (Entry::Nothing(function), None) = (&entry, self.shared.deadline) {
+            let ended = function.call(self.home.store(), ());
+            return self.ended(ended);
+        }
+        self.buffers.params.clear();
+        self.buffers.params.extend(params.iter().map(|value| to_wasmi(*value)));
+        self.buffers.results.clear();
+        self.buffers.results.resize(results.len(), Val::I32(0));
+        let ended = self.call_numbers(entry.func());
+        for (result, value) in results.iter_mut().zip(&self.buffers.results) {
+            *result = from_wasmi(value).unwrap_or(*result);
+        }
+        self.ended(ended)
+    }
+
+    fn signature(&self, index: u32) -> Option<&Signature> {
+        self.shared.exports.get(ExportId { index, abi: Abi::Plain })?.signature.as_ref()
+    }
+}
+
+fn to_wasmi(value: Value) -> Val {
+    match value {
+        Value::I32(value) => Val::I32(value),
+        Value::I64(value) => Val::I64(value),
+        Value::F32(bits) => Val::F32(F32::from_bits(bits)),
+        Value::F64(bits) => Val::F64(F64::from_bits(bits)),
+    }
+}
+
+fn from_wasmi(value: &Val) -> Option<Value> {
+    Some(match value {
+        Val::I32(value) => Value::I32(*value),
+        Val::I64(value) => Value::I64(*value),
+        Val::F32(value) => Value::F32(value.to_bits()),
+        Val::F64(value) => Value::F64(value.to_bits()),
+        _ => return None,
+    })
+}

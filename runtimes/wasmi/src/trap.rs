@@ -1,0 +1,53 @@
+//! Traps: ours on their way through wasmi, and wasmi's own in our words.
+
+use std::fmt;
+use touchstone_executor::{Error, Result, Trap, TrapKind};
+use wasmi::TrapCode;
+
+/// A trap of ours inside wasmi's error type.
+#[derive(Debug)]
+struct Carried(Trap);
+
+impl fmt::Display for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl wasmi::errors::HostError for Carried {}
+
+/// A trap as an error that a host function can return to wasmi.
+pub(crate) fn carry(trap: impl Into<Trap>) -> wasmi::Error {
+    wasmi::Error::host(Carried(trap.into()))
+}
+
+/// The trap in an error of wasmi, or the host's failure if it is none: lazy
+/// translation, for instance, can fail in the middle of a call.
+pub(crate) fn find(engine: &'static str, error: wasmi::Error) -> Result<Trap> {
+    if let Some(Carried(trap)) = error.downcast_ref() {
+        return Ok(trap.clone());
+    }
+    match error.as_trap_code() {
+        Some(code) => Ok(translate(code)),
+        None => Err(Error::runtime(engine, "run the guest")(error)),
+    }
+}
+
+fn translate(code: TrapCode) -> Trap {
+    use TrapCode::*;
+    let kind = match code {
+        UnreachableCodeReached => TrapKind::Unreachable,
+        MemoryOutOfBounds => TrapKind::MemoryOutOfBounds,
+        TableOutOfBounds => TrapKind::TableOutOfBounds,
+        IndirectCallToNull | BadSignature => TrapKind::BadIndirectCall,
+        IntegerDivisionByZero => TrapKind::DivisionByZero,
+        IntegerOverflow | BadConversionToInteger => TrapKind::BadArithmetic,
+        StackOverflow => TrapKind::StackOverflow,
+        // Fuel is only ever bought because there is a deadline.
+        OutOfFuel => TrapKind::DeadlineExceeded,
+        GrowthOperationLimited | OutOfSystemMemory => {
+            return Trap::with_detail(TrapKind::Other, code.trap_message());
+        }
+    };
+    kind.into()
+}

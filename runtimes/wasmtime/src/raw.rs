@@ -1,0 +1,66 @@
+//! The same calls against Wasmtime's own interface, without this project's
+//! contract: what the adapter is held against.
+//!
+//! Written as a careful user would: everything that can be resolved once is
+//! resolved once, and the settings are the adapter's. Each call makes an
+//! instance, places header and input at the heap base, calls, reads the output
+//! and drops the instance.
+
+use crate::engine::Compiler;
+use crate::settings;
+use touchstone_executor::guest::{GuestModule, MEMORY};
+use touchstone_executor::{Error, RawCall, RawCaller, Result};
+use wasmtime::{Engine, Extern, Linker, Module, Store, TypedFunc};
+
+/// Bytes that the host's allocator puts before an allocation.
+const HEADER: usize = 8;
+/// The header of the smallest allocation in use.
+const IN_USE: u64 = 1 << 32;
+
+pub(crate) fn caller(
+    id: &'static str,
+    compiler: Compiler,
+    guest: &GuestModule,
+    call: &RawCall<'_>,
+) -> Result<RawCaller> {
+    let failed = || Error::runtime(id, "set up its raw interface");
+    let config = settings::for_running(compiler, call.strategy, call.config, guest.info(), None)
+        .map_err(failed())?;
+    let engine = Engine::new(&config).map_err(failed())?;
+    let module = Module::new(&engine, guest.wasm()).map_err(failed())?;
+    let mut linker: Linker<()> = Linker::new(&engine);
+    linker.define_unknown_imports_as_traps(&module).map_err(failed())?;
+    let pre = linker.instantiate_pre(&module).map_err(failed())?;
+    let (Some(memory), Some(function), Some(heap_base)) = (
+        module.get_export_index(MEMORY),
+        module.get_export_index(call.export),
+        guest.info().heap_base,
+    ) else {
+        return Err(Error::Misuse("the raw reference needs memory, export and heap base"));
+    };
+    let header = heap_base.next_multiple_of(8) as usize;
+    let input = call.input.to_vec();
+    Ok(Box::new(move |output| {
+        let mut run = || -> wasmtime::Result<()> {
+            let mut store = Store::new(&engine, ());
+            let instance = pre.instantiate(&mut store)?;
+            let (Some(Extern::Memory(memory)), Some(Extern::Func(function))) = (
+                instance.get_module_export(&mut store, &memory),
+                instance.get_module_export(&mut store, &function),
+            ) else {
+                wasmtime::bail!("an export is of another kind");
+            };
+            let bytes = memory.data_mut(&mut store);
+            let start = header + HEADER;
+            bytes[header..start].copy_from_slice(&IN_USE.to_le_bytes());
+            bytes[start..][..input.len()].copy_from_slice(&input);
+            let function: TypedFunc<(u32, u32), u64> = function.typed(&store)?;
+            let packed = function.call(&mut store, (start as u32, input.len() as u32))?;
+            output.clear();
+            let (start, length) = (packed as u32 as usize, (packed >> 32) as usize);
+            output.extend_from_slice(&memory.data(&store)[start..][..length]);
+            Ok(())
+        };
+        run().map_err(Error::runtime(id, "call the guest through its raw interface"))
+    }))
+}

@@ -1,0 +1,80 @@
+//! The charts: each as SVG on a light and on a dark ground, and as PNG.
+
+mod axis;
+mod dots;
+mod heatmap;
+mod legend;
+mod picks;
+mod render;
+mod scene;
+mod text;
+mod theme;
+mod threads;
+
+use super::matrix::Matrix;
+use anyhow::{Context, Result};
+pub(super) use picks::{makes_new, reuses};
+use scene::Scene;
+use theme::Theme;
+
+/// Names of all charts there can be. A file in the images folder is ours, and
+/// is removed when its chart is no longer made, if its name is made of these.
+pub(super) const NAMES: [&str; 6] =
+    ["latency", "recreate", "reuse", "pooling", "threads", "heatmap"];
+
+/// The files of one chart.
+const ENDINGS: [&str; 3] = [".svg", "-dark.svg", ".png"];
+
+/// File names that a chart of this name can have.
+pub(super) fn file_names(name: &str) -> [String; 3] {
+    ENDINGS.map(|ending| format!("{name}{ending}"))
+}
+
+/// A chart that was drawn.
+#[derive(Debug)]
+pub(super) struct Chart {
+    /// One of [`NAMES`].
+    pub name: &'static str,
+    /// What it shows.
+    pub title: String,
+    /// File names and contents.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+/// Draws every chart for which there are records, in the order of [`NAMES`].
+pub(super) fn draw(matrix: &Matrix) -> Result<Vec<Chart>> {
+    text::register()?;
+    let mut charts = Vec::new();
+    for name in NAMES {
+        let (Some(light), Some(dark)) =
+            (scene(name, matrix, &theme::LIGHT), scene(name, matrix, &theme::DARK))
+        else {
+            continue;
+        };
+        let contents = [render::svg(&light), render::svg(&dark), render::png(&light)];
+        let files = file_names(name)
+            .into_iter()
+            .zip(contents)
+            .map(|(file, content)| {
+                let content = content.with_context(|| format!("drawing {file}"))?;
+                Ok((file, content))
+            })
+            .collect::<Result<_>>()?;
+        charts.push(Chart { name, title: light.title, files });
+    }
+    Ok(charts)
+}
+
+/// One chart, laid out. `None` if there is nothing to show.
+fn scene(name: &str, matrix: &Matrix, theme: &Theme) -> Option<Scene> {
+    let plot = match name {
+        "latency" => picks::latency(matrix),
+        "recreate" => picks::family(matrix, "A new instance for each call", picks::makes_new),
+        "reuse" => picks::family(matrix, "One instance, reset for each call", picks::reuses),
+        "pooling" => picks::pools(matrix),
+        "threads" => return threads::scene(matrix, theme),
+        "heatmap" => return heatmap::scene(matrix, theme),
+        _ => return None,
+    };
+    dots::scene(&plot, theme)
+}

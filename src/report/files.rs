@@ -1,0 +1,64 @@
+//! Putting files on disk whole, or not at all.
+
+use anyhow::{Context, Result};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// Content of a file; `None` if there is no such file.
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+    match std::fs::read(path) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+/// The folder a file lies in.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A new content, on disk beside the file it will become.
+#[derive(Debug)]
+pub(super) struct Staged {
+    file: tempfile::NamedTempFile,
+    path: PathBuf,
+}
+
+/// Writes a content beside `path`, making the folder if need be. The file at
+/// `path` is not touched.
+pub(super) fn stage(path: &Path, content: &[u8]) -> Result<Staged> {
+    let failed = || format!("cannot write {}; the old file is as it was", path.display());
+    let folder = folder_of(path);
+    std::fs::create_dir_all(folder).with_context(failed)?;
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // As any other file; the default for temporary files is the owner only.
+        builder.permissions(std::fs::Permissions::from_mode(0o644));
+    }
+    let mut file = builder.prefix(".touchstone-").tempfile_in(folder).with_context(failed)?;
+    file.write_all(content).and_then(|()| file.as_file().sync_all()).with_context(failed)?;
+    Ok(Staged { file, path: path.to_owned() })
+}
+
+impl Staged {
+    /// Replaces the file in one step and returns its path.
+    pub(super) fn commit(self) -> Result<PathBuf> {
+        let path = self.path;
+        self.file
+            .persist(&path)
+            .with_context(|| format!("cannot replace {}; it is as it was", path.display()))?;
+        Ok(path)
+    }
+}
+
+/// Removes a file that may not be there. Returns whether it was.
+pub(super) fn remove(path: &Path) -> Result<bool> {
+    match std::fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error).with_context(|| format!("cannot remove {}", path.display())),
+    }
+}

@@ -1,0 +1,170 @@
+//! The selected cells as a table that can be asked.
+
+use super::order;
+use super::rank::Timing;
+use crate::record::{CellRecord, Status};
+use std::collections::BTreeSet;
+
+/// A backend with a strategy: a column of the tables.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Executor {
+    /// Backend, as the records name it.
+    pub backend: String,
+    /// Strategy, as the records name it.
+    pub strategy: String,
+}
+
+impl Executor {
+    /// The name in tables and charts.
+    pub(super) fn name(&self) -> String {
+        format!("{}_{}", self.backend, self.strategy)
+    }
+
+    /// The same without regard to where its code comes from.
+    pub(super) fn base(&self) -> Self {
+        self.with(self.strategy.strip_suffix(order::PRECOMPILED).unwrap_or(&self.strategy))
+    }
+
+    /// The same backend with another strategy.
+    pub(super) fn with(&self, strategy: &str) -> Self {
+        Self { backend: self.backend.clone(), strategy: strategy.to_owned() }
+    }
+}
+
+/// A case on a guest: what is done, whoever does it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Work {
+    /// Guest module.
+    pub guest: String,
+    /// Case.
+    pub case: String,
+}
+
+/// The cells with the lists of their names, all in the order of the tables.
+#[derive(Debug)]
+pub(super) struct Matrix {
+    cells: Vec<CellRecord>,
+    /// Every executor that has a cell.
+    pub executors: Vec<Executor>,
+    /// Every case on every guest that has a cell.
+    pub works: Vec<Work>,
+}
+
+impl Matrix {
+    /// Takes cells that are in the order of the tables.
+    pub(super) fn new(cells: Vec<CellRecord>) -> Self {
+        let mut executors: Vec<Executor> = cells.iter().map(executor_of).collect();
+        executors.dedup();
+        let works: BTreeSet<Work> = cells.iter().map(work_of).collect();
+        let mut works: Vec<Work> = works.into_iter().collect();
+        works.sort_by(|a, b| {
+            order::guests(&a.guest, &b.guest).then_with(|| order::cases(&a.case, &b.case))
+        });
+        Self { cells, executors, works }
+    }
+
+    /// All cells.
+    pub(super) fn cells(&self) -> &[CellRecord] {
+        &self.cells
+    }
+
+    /// The cells that were timed.
+    pub(super) fn timed(&self) -> impl Iterator<Item = &CellRecord> {
+        self.cells.iter().filter(|cell| cell.status == Status::Ok)
+    }
+
+    /// One cell.
+    pub(super) fn get(
+        &self,
+        executor: &Executor,
+        work: &Work,
+        threads: usize,
+    ) -> Option<&CellRecord> {
+        self.cells.iter().find(|cell| {
+            let key = &cell.key;
+            key.threads == threads
+                && key.backend == executor.backend
+                && key.strategy == executor.strategy
+                && key.case == work.case
+                && key.guest == work.guest
+        })
+    }
+
+    /// The time of one cell, if it was timed.
+    pub(super) fn time(&self, executor: &Executor, work: &Work, threads: usize) -> Option<Timing> {
+        Timing::of(self.get(executor, work, threads)?)
+    }
+
+    /// The backends, in alphabetical order.
+    pub(super) fn backends(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.executors.iter().map(|e| e.backend.as_str()).collect();
+        names.dedup();
+        names
+    }
+
+    /// The guests, in the order of the tables.
+    pub(super) fn guests(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.works.iter().map(|work| work.guest.as_str()).collect();
+        names.dedup();
+        names
+    }
+
+    /// The numbers of threads that occur for a work, timed or not.
+    pub(super) fn threads(&self, work: &Work) -> Vec<usize> {
+        let all: BTreeSet<usize> = self
+            .cells
+            .iter()
+            .filter(|cell| work_of(cell) == *work)
+            .map(|cell| cell.key.threads)
+            .collect();
+        all.into_iter().collect()
+    }
+
+    /// The most threads at which anything was timed for a work.
+    pub(super) fn most_threads(&self, work: &Work) -> Option<usize> {
+        self.timed().filter(|cell| work_of(cell) == *work).map(|cell| cell.key.threads).max()
+    }
+
+    /// The guest for statements about one guest: the small one if it is there.
+    pub(super) fn main_guest(&self) -> Option<&str> {
+        let guests = self.guests();
+        guests.iter().find(|guest| **guest == order::TEST_GUEST).or(guests.first()).copied()
+    }
+
+    /// A case on the main guest, if there are cells of it.
+    pub(super) fn main_work(&self, case: &str) -> Option<&Work> {
+        let guest = self.main_guest()?;
+        self.works.iter().find(|work| work.guest == guest && work.case == case)
+    }
+
+    /// The works that the overview charts show: the two well-known cases on
+    /// every guest; if there are none of them, the first two works there are.
+    pub(super) fn overview(&self) -> Vec<&Work> {
+        let known: Vec<&Work> = self
+            .works
+            .iter()
+            .filter(|work| work.case == order::EMPTY || work.case == order::DIRTY)
+            .collect();
+        if known.is_empty() { self.works.iter().take(2).collect() } else { known }
+    }
+
+    /// Whether an executor interprets: by its strategy, or because it was
+    /// found to.
+    pub(super) fn interprets(&self, executor: &Executor) -> bool {
+        executor.strategy == "interpreted"
+            || self.cells.iter().any(|cell| {
+                executor_of(cell) == *executor
+                    && cell.effective.get("execution").is_some_and(|how| how == "interpreted")
+            })
+    }
+}
+
+/// The executor of a cell.
+pub(super) fn executor_of(cell: &CellRecord) -> Executor {
+    Executor { backend: cell.key.backend.clone(), strategy: cell.key.strategy.clone() }
+}
+
+/// The work of a cell.
+pub(super) fn work_of(cell: &CellRecord) -> Work {
+    Work { guest: cell.key.guest.clone(), case: cell.key.case.clone() }
+}

@@ -1,0 +1,77 @@
+//! The charts in the page, each with a sentence on how to read it.
+
+use crate::report::charts::{self, Chart};
+use crate::report::markdown::code;
+use crate::report::matrix::{Executor, Matrix};
+use crate::report::order;
+use crate::report::rank::podium;
+use crate::report::units::{time, times};
+use std::fmt::Write;
+
+/// `folder` is where the images are, as seen from the page.
+pub(in crate::report) fn section(charts: &[Chart], matrix: &Matrix, folder: &str) -> String {
+    let mut text = String::from("## Charts\n\n");
+    for name in charts::NAMES {
+        let Some(chart) = charts.iter().find(|chart| chart.name == name) else {
+            let _ = writeln!(text, "There are no records for the chart {}.\n", code(name));
+            continue;
+        };
+        let [light, dark, _] = charts::file_names(name);
+        let _ = writeln!(
+            text,
+            "{}\n\n<picture>\n  <source media=\"(prefers-color-scheme: dark)\" \
+             srcset=\"{folder}{dark}\">\n  <img alt=\"{}\" src=\"{folder}{light}\">\n</picture>\n",
+            sentence(name, matrix),
+            chart.title
+        );
+    }
+    text
+}
+
+/// How to read a chart.
+fn sentence(name: &str, matrix: &Matrix) -> String {
+    match name {
+        "latency" => {
+            "Every executor by the time of an empty call: a step of the axis is a factor, so equal \
+             distances are equal ratios."
+                .to_owned()
+        }
+        "recreate" => spread(matrix, "make a new instance for each call", charts::makes_new),
+        "reuse" => spread(matrix, "reset one instance", charts::reuses),
+        "pooling" => "For each backend that pools: left of its `instance_reuse` is what the pool \
+                      wins, right of it what the pool costs."
+            .to_owned(),
+        "threads" => {
+            "A line on the dashed one scales perfectly; a flat one means that the threads \
+                      wait for each other."
+                .to_owned()
+        }
+        _ => "Read down a column: light is near the fastest of that column, dark is far from it, \
+              hatched was not timed."
+            .to_owned(),
+    }
+}
+
+/// The fastest and the slowest of a family on the main guest.
+fn spread(matrix: &Matrix, what: &str, wanted: fn(&Executor) -> bool) -> String {
+    let slowest = |work| {
+        let times = matrix.executors.iter().filter(|executor| wanted(executor));
+        let times = times.filter_map(|executor| Some(matrix.time(executor, work, 1)?.median));
+        times.max_by(f64::total_cmp)
+    };
+    let computed = matrix.main_work(order::EMPTY).and_then(|work| {
+        let (best, timing) = podium(matrix, work, 1, None, wanted)?.best;
+        let factor = slowest(work)? / timing.median;
+        let guest = code(&work.guest);
+        let mut text = format!(
+            "Of the executors that {what}, {} has the lowest median for an empty call on {guest}, {}",
+            code(&best.name()),
+            time(timing.median)
+        );
+        if factor > 1.0 {
+            let _ = write!(text, "; the slowest takes {} as long", times(factor));
+        }
+        Some(text + ".")
+    });
+    computed.unwrap_or_else(|| format!("The executors that {what}, fastest on top."))
+}

@@ -1,0 +1,52 @@
+//! The big table: a row for each case, guest and number of threads, a column
+//! for each executor, one table for each backend.
+
+use super::{time_or_word, with_interval};
+use crate::report::markdown::{Footnotes, Table, code, escape};
+use crate::report::matrix::{Executor, Matrix};
+use crate::report::order;
+use std::fmt::Write;
+
+pub(in crate::report) fn section(matrix: &Matrix) -> String {
+    let mut text = String::from("## Results\n\n");
+    if matrix.cells().is_empty() {
+        text.push_str("There are no records of any cell.\n\n");
+        return text;
+    }
+    text.push_str(
+        "Time of one call on a clean instance: median [95 % interval]; on N threads, the time of \
+         one thread while N−1 others do the same. – is a cell without a record.",
+    );
+    if matrix.guests().contains(&order::LARGE_GUEST) {
+        let _ = write!(
+            text,
+            " {} stands where other reports of this shape have a Kusama runtime.",
+            code(order::LARGE_GUEST)
+        );
+    }
+    text.push_str("\n\n");
+    for backend in matrix.backends() {
+        text.push_str(&table(matrix, backend));
+    }
+    text
+}
+
+fn table(matrix: &Matrix, backend: &str) -> String {
+    let executors: Vec<&Executor> =
+        matrix.executors.iter().filter(|executor| executor.backend == backend).collect();
+    let mut headings = vec!["Benchmark function".to_owned()];
+    headings.extend(executors.iter().map(|executor| escape(&executor.name())));
+    let mut table = Table::new(&headings);
+    let mut notes = Footnotes::default();
+    for work in &matrix.works {
+        for threads in matrix.threads(work) {
+            let (case, guest) = (escape(&work.case), escape(&work.guest));
+            let mut row = vec![format!("{case}_from_{guest}_on_{threads}_threads")];
+            row.extend(executors.iter().map(|executor| {
+                time_or_word(matrix.get(executor, work, threads), &mut notes, with_interval)
+            }));
+            table.row(&row);
+        }
+    }
+    format!("### {}\n\n{}{}", code(backend), table.finish(), notes.finish())
+}

@@ -1,0 +1,108 @@
+//! What happens on more threads: latency and throughput relative to one.
+
+use crate::record::{CellRecord, Status};
+use crate::report::markdown::{Table, code, details, escape};
+use crate::report::matrix::{Executor, Matrix, Work};
+use crate::report::units::{count, rate, times};
+
+pub(in crate::report) fn section(matrix: &Matrix) -> String {
+    let tables: Vec<String> = matrix.works.iter().filter_map(|work| table(matrix, work)).collect();
+    if tables.is_empty() {
+        return "## Threads\n\nNothing was timed on more than one thread.\n\n".to_owned();
+    }
+    format!(
+        "## Threads\n\nLatency on N threads over latency on one (1 × is perfect), and throughput of \
+         N threads together with its ratio to one thread (N × is perfect). {}\n\n{}",
+        progress(matrix),
+        tables.concat()
+    )
+}
+
+/// Whether the other threads really did the same while one was timed.
+fn progress(matrix: &Matrix) -> String {
+    let several: Vec<&CellRecord> = matrix.timed().filter(|cell| cell.key.threads > 1).collect();
+    let (known, unknown): (Vec<&CellRecord>, Vec<&CellRecord>) = several
+        .into_iter()
+        .partition(|cell| cell.other_threads_calls.len() + 1 == cell.key.threads);
+    let idle: Vec<String> = known
+        .iter()
+        .filter(|cell| cell.other_threads_calls.contains(&0))
+        .map(|cell| code(&cell.key.id()))
+        .collect();
+    let least = known.iter().flat_map(|cell| &cell.other_threads_calls).min();
+    let mut text = match least {
+        Some(least) if idle.is_empty() => format!(
+            "In {} of {} cells on several threads every other thread made calls while one was timed, \
+             the slowest {least}.",
+            known.len(),
+            known.len() + unknown.len(),
+        ),
+        Some(_) => format!(
+            "**In {} an other thread made no call while one was timed, so these did not run under \
+             contention: {}.**",
+            count(idle.len(), "cell"),
+            idle.join(", ")
+        ),
+        None => String::new(),
+    };
+    if !unknown.is_empty() {
+        let gap = if text.is_empty() { "" } else { " " };
+        text.push_str(&format!(
+            "{gap}For {} the calls of the other threads are not on record.",
+            count(unknown.len(), "cell")
+        ));
+    }
+    text
+}
+
+fn table(matrix: &Matrix, work: &Work) -> Option<String> {
+    let most = matrix.most_threads(work)?;
+    let several: Vec<usize> =
+        matrix.threads(work).into_iter().filter(|n| *n > 1 && *n <= most).collect();
+    if several.is_empty() {
+        return None;
+    }
+    let mut headings = vec!["Executor".to_owned(), "throughput, 1 thread".to_owned()];
+    for threads in &several {
+        headings.push(format!("latency, {threads} : 1"));
+        headings.push(format!("throughput, {threads} threads"));
+    }
+    let mut table = Table::new(&headings);
+    let mut rows = 0;
+    for executor in &matrix.executors {
+        let timed = several.iter().any(|n| matrix.time(executor, work, *n).is_some());
+        if !timed {
+            continue;
+        }
+        rows += 1;
+        table.row(&row(matrix, executor, work, &several));
+    }
+    let title = format!(
+        "<code>{}</code> on <code>{}</code>, {}",
+        escape(&work.case),
+        escape(&work.guest),
+        count(rows, "executor")
+    );
+    (rows > 0).then(|| details(&title, &table.finish()))
+}
+
+fn row(matrix: &Matrix, executor: &Executor, work: &Work, several: &[usize]) -> Vec<String> {
+    let throughput = |threads| {
+        let cell = matrix.get(executor, work, threads)?;
+        cell.throughput_per_s.filter(|_| cell.status == Status::Ok)
+    };
+    let missing = || "–".to_owned();
+    let alone = throughput(1);
+    let mut row = vec![code(&executor.name()), alone.map_or_else(missing, rate)];
+    for threads in several {
+        let together = matrix.time(executor, work, *threads);
+        let latency = matrix.time(executor, work, 1).zip(together);
+        row.push(latency.map_or_else(missing, |(one, all)| times(all.median / one.median)));
+        row.push(match (throughput(*threads), alone) {
+            (Some(all), Some(one)) if one > 0.0 => format!("{} ({})", rate(all), times(all / one)),
+            (Some(all), _) => rate(all),
+            (None, _) => missing(),
+        });
+    }
+    row
+}

@@ -1,0 +1,131 @@
+//! Which records the report is made of.
+//!
+//! A record file grows by appending; it may hold several runs, machines, guest
+//! builds and runtime versions. Only what can stand side by side is taken: one
+//! machine, one build of each guest, one version of each runtime, and the
+//! newest record of each cell. What is left out is counted.
+
+use super::matrix::Matrix;
+use super::order;
+use crate::record::{CellRecord, Machine, PairRecord, Provenance, Record};
+use std::collections::BTreeMap;
+
+/// The records of the report.
+#[derive(Debug)]
+pub(super) struct Selected {
+    /// The machine they were all made on.
+    pub machine: Machine,
+    /// One record for each cell.
+    pub matrix: Matrix,
+    /// One record for each pair.
+    pub pairs: Vec<PairRecord>,
+    /// What was not taken.
+    pub left_out: LeftOut,
+}
+
+/// How many records were not taken, by the first reason that holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Made on another machine than the newest record.
+    pub other_machine: usize,
+    /// Made with other guest bytes than the newest record of that guest.
+    pub other_guest: usize,
+    /// Made with another runtime version than the newest record of that backend.
+    pub other_version: usize,
+    /// Made again later.
+    pub superseded: usize,
+}
+
+impl LeftOut {
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.other_machine + self.other_guest + self.other_version + self.superseded
+    }
+}
+
+/// Takes what belongs together. `None` if there are no records.
+pub(super) fn select(mut records: Vec<Record>) -> Option<Selected> {
+    // Stable: of two records with one time stamp the later line is the newer.
+    records.sort_by(|a, b| age(a.provenance()).cmp(age(b.provenance())));
+    let machine = records.last()?.provenance().machine.clone();
+    let mut left_out = LeftOut::default();
+
+    let all = records.len();
+    records.retain(|record| record.provenance().machine == machine);
+    left_out.other_machine = all - records.len();
+
+    let mut cells = Vec::new();
+    let mut pairs = BTreeMap::new();
+    for record in records {
+        match record {
+            Record::Cell(cell) => cells.push(*cell),
+            Record::Pair(pair) => {
+                if pairs.insert(pair_key(&pair), *pair).is_some() {
+                    left_out.superseded += 1;
+                }
+            }
+        }
+    }
+    left_out.other_guest =
+        keep_newest(&mut cells, |cell| &cell.key.guest, |cell| &cell.guest_sha256);
+    left_out.other_version =
+        keep_newest(&mut cells, |cell| &cell.key.backend, |cell| &cell.runtime_version);
+
+    let mut newest = BTreeMap::new();
+    for cell in cells {
+        if newest.insert(cell.key.clone(), cell).is_some() {
+            left_out.superseded += 1;
+        }
+    }
+    let mut cells: Vec<CellRecord> = newest.into_values().collect();
+    cells.sort_by(|a, b| {
+        let (a, b) = (&a.key, &b.key);
+        a.backend
+            .cmp(&b.backend)
+            .then_with(|| order::strategies(&a.strategy, &b.strategy))
+            .then_with(|| order::guests(&a.guest, &b.guest))
+            .then_with(|| order::cases(&a.case, &b.case))
+            .then_with(|| a.threads.cmp(&b.threads))
+    });
+    let pairs = pairs.into_values().collect();
+    Some(Selected { machine, matrix: Matrix::new(cells), pairs, left_out })
+}
+
+/// A time stamp that sorts by time: without the `Z`, a whole second sorts
+/// before its fractions.
+fn age(provenance: &Provenance) -> &str {
+    provenance.recorded_at.trim_end_matches('Z')
+}
+
+/// A pair's name, in the order in which the tables list them.
+fn pair_key(pair: &PairRecord) -> (String, String, String, usize, String, String) {
+    (
+        pair.group.clone(),
+        pair.case.clone(),
+        pair.guest.clone(),
+        pair.threads,
+        pair.subject.clone(),
+        pair.reference.clone(),
+    )
+}
+
+/// For each `of`, keeps the cells whose `mark` is the one of its newest cell,
+/// and returns how many went. `cells` must be sorted by age. An empty mark
+/// (a cell that failed before there was anything to name) decides nothing.
+fn keep_newest(
+    cells: &mut Vec<CellRecord>,
+    of: impl Fn(&CellRecord) -> &String,
+    mark: impl Fn(&CellRecord) -> &String,
+) -> usize {
+    let newest: BTreeMap<String, String> = cells
+        .iter()
+        .filter(|cell| !mark(cell).is_empty())
+        .map(|cell| (of(cell).clone(), mark(cell).clone()))
+        .collect();
+    let before = cells.len();
+    cells.retain(|cell| {
+        mark(cell).is_empty() || newest.get(of(cell)).is_none_or(|wanted| wanted == mark(cell))
+    });
+    before - cells.len()
+}

@@ -1,0 +1,135 @@
+//! Numbers as people read them: a unit that fits and few digits.
+
+/// Units of time with their length in ns, shortest first.
+const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+
+/// Digits after the point so that `value` shows `digits` significant ones.
+fn decimals(value: f64, digits: usize) -> usize {
+    if value <= 0.0 || !value.is_finite() {
+        return 0;
+    }
+    // At most a dozen significant digits are ever asked for: the cast is exact.
+    let magnitude = value.log10().floor() as i64;
+    let digits = i64::try_from(digits).unwrap_or(4);
+    usize::try_from((digits - 1 - magnitude).clamp(0, 9)).unwrap_or(0)
+}
+
+/// `value` with `digits` significant digits; rounding up to the next power of
+/// ten does not leave a digit too many (9.9996 is 10.00, not 10.000).
+fn significant(value: f64, digits: usize) -> String {
+    let first = format!("{value:.*}", decimals(value, digits));
+    let rounded = first.parse().unwrap_or(value);
+    format!("{value:.*}", decimals(rounded, digits))
+}
+
+/// The unit for a time of `ns`: the largest in which the rounded value is at
+/// least one.
+fn unit_of(ns: f64, digits: usize) -> (&'static str, f64) {
+    let fits = |scale: f64| significant(ns / scale, digits).parse().is_ok_and(|v: f64| v >= 1.0);
+    TIMES.into_iter().rev().find(|&(_, scale)| fits(scale)).unwrap_or(TIMES[0])
+}
+
+/// A time given in ns, four significant digits: `4.212 µs`.
+pub(super) fn time(ns: f64) -> String {
+    let (unit, scale) = unit_of(ns, 4);
+    format!("{} {unit}", significant(ns / scale, 4))
+}
+
+/// A time given in ns, as short as a chart wants it: `4.2 µs`, `62 ms`, `271 µs`.
+pub(super) fn time_short(ns: f64) -> String {
+    let (unit, scale) = unit_of(ns, 3);
+    let value = ns / scale;
+    let digits = if value >= 99.5 { 3 } else { 2 };
+    format!("{} {unit}", significant(value, digits))
+}
+
+/// A median with its interval, all in ns, printed in the median's unit:
+/// `4.212 µs [4.190 – 4.251]`. A bound that is missing is said to be missing.
+pub(super) fn time_with_interval(median: f64, low: Option<f64>, high: Option<f64>) -> String {
+    let (unit, scale) = unit_of(median, 4);
+    let places = decimals(median / scale, 4);
+    match (low, high) {
+        (Some(low), Some(high)) => {
+            format!("{} [{:.places$} – {:.places$}]", time(median), low / scale, high / scale)
+        }
+        _ => format!("{} {unit} [no interval]", significant(median / scale, 4)),
+    }
+}
+
+/// How many times: `350 ×`, `11.2 ×`, `1.02 ×`.
+pub(super) fn times(ratio: f64) -> String {
+    // Digits after the third of a large factor would only pretend.
+    let step = if ratio >= 1e3 { 10_f64.powf(ratio.log10().floor() - 2.0) } else { 0.0 };
+    let ratio = if step > 0.0 { (ratio / step).round() * step } else { ratio };
+    format!("{} ×", significant(ratio, 3))
+}
+
+/// A ratio near one, with the digits that a comparison needs: `1.024`.
+pub(super) fn ratio(ratio: f64) -> String {
+    format!("{ratio:.3}")
+}
+
+/// A share as a percentage: `1.7 %`.
+pub(super) fn percent(share: f64) -> String {
+    format!("{} %", significant(share * 100.0, 2))
+}
+
+/// Calls a second: `16.13 /s`, `235.4 k/s`, `7.692 M/s`.
+pub(super) fn rate(per_second: f64) -> String {
+    let (value, unit) = match per_second {
+        v if v >= 1e6 => (v / 1e6, "M/s"),
+        v if v >= 1e3 => (v / 1e3, "k/s"),
+        v => (v, "/s"),
+    };
+    format!("{} {unit}", significant(value, 4))
+}
+
+/// A size given in bytes: `96 B`, `57.4 KiB`, `1.25 MiB`.
+pub(super) fn bytes(bytes: u64) -> String {
+    // A double holds sizes up to 9 PB exactly.
+    let value = bytes as f64;
+    match value {
+        v if v >= 1_048_576.0 => format!("{} MiB", significant(v / 1_048_576.0, 3)),
+        v if v >= 1024.0 => format!("{} KiB", significant(v / 1024.0, 3)),
+        _ => format!("{bytes} B"),
+    }
+}
+
+/// A count with its noun: `1 thread`, `2 threads`.
+pub(super) fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_four_digits_and_the_unit_that_fits() {
+        let texts = [0.25, 130.25, 999.96, 4212.4, 62_130_000.0, 1.5e9].map(time);
+        assert_eq!(texts, ["0.2500 ns", "130.2 ns", "1.000 µs", "4.212 µs", "62.13 ms", "1.500 s"]);
+    }
+
+    #[test]
+    fn a_missing_bound_is_said_to_be_missing() {
+        assert_eq!(
+            time_with_interval(4212.0, Some(4190.0), Some(4251.0)),
+            "4.212 µs [4.190 – 4.251]"
+        );
+        assert_eq!(time_with_interval(4212.0, None, Some(4251.0)), "4.212 µs [no interval]");
+    }
+
+    #[test]
+    fn short_forms() {
+        assert_eq!([129.6, 4212.0, 62_130_000.0].map(time_short), ["130 ns", "4.2 µs", "62 ms"]);
+        assert_eq!(
+            [14_540.0, 350.2, 11.23, 1.0].map(times),
+            ["14500 ×", "350 ×", "11.2 ×", "1.00 ×"]
+        );
+        assert_eq!(
+            [12.0, 235_412.0, 9_999_999.0].map(rate),
+            ["12.00 /s", "235.4 k/s", "10.00 M/s"]
+        );
+        assert_eq!([96, 58_778, 1_310_720].map(bytes), ["96 B", "57.4 KiB", "1.25 MiB"]);
+    }
+}

@@ -1,0 +1,109 @@
+//! Every engine of the registry under every strategy, held against the
+//! contract: `pooling_cow::a_trap_leaves_the_next_call_clean` runs that
+//! behaviour on all engines that support that strategy for the guest.
+
+mod common;
+
+use std::collections::BTreeSet;
+use touchstone_executor::{Strategy, Support};
+
+/// One module of tests per strategy, one test per behaviour.
+macro_rules! strategies {
+    ($($strategy:ident)*) => {
+        const TESTED: &[&str] = &[$(stringify!($strategy)),*];
+        $(mod $strategy {
+            fn strategy() -> touchstone_executor::Strategy {
+                stringify!($strategy).parse().unwrap()
+            }
+            behaviours! {
+                calling: substrate_outputs_are_right
+                    the_input_lies_at_the_heap_base_behind_its_header
+                    inputs_are_fetched
+                    numbers_go_in_and_out_without_a_memory
+                    without_a_heap_base_an_input_is_refused
+                    log_lines_arrive
+                    unknown_imports_load_and_trap_by_name
+                    misuse_is_named
+                    exports_are_checked_by_name_and_signature
+                    artifacts_of_others_are_refused
+                    what_is_in_force_is_said
+                    raw_interfaces_answer_the_same;
+                clean: two_hundred_calls_are_like_the_first
+                    table_entries_are_brought_back
+                    a_start_function_has_run_before_each_call
+                    a_dropped_segment_refuses_reuse_and_nothing_else
+                    a_large_memory_is_clean_at_both_ends
+                    instances_on_four_threads_do_not_mix
+                    instances_outlive_their_module;
+                limits: a_memory_bomb_stops_at_the_limit
+                    growing_answers_the_same_on_every_call
+                    the_hosts_allocator_grows_the_memory
+                    a_fixed_memory_refuses_what_does_not_fit;
+                traps: a_trap_leaves_the_next_call_clean
+                    a_missing_import_traps_by_name
+                    a_host_function_refuses_by_name
+                    a_result_outside_the_memory_is_a_trap
+                    an_endless_loop_ends_at_its_deadline
+                    under_a_deadline_calls_end_as_without;
+            }
+        })*
+    };
+}
+
+macro_rules! behaviours {
+    ($($part:ident: $($behaviour:ident)*;)*) => {
+        $($(#[test]
+        fn $behaviour() {
+            crate::common::$part::$behaviour(strategy());
+        })*)*
+    };
+}
+
+strategies! {
+    interpreted
+    instance_reuse
+    instance_reuse_precompiled
+    instance_reuse_cow
+    instance_reuse_cow_precompiled
+    instance_reuse_resident
+    instance_reuse_resident_precompiled
+    recreate_instance
+    recreate_instance_precompiled
+    recreate_instance_cow
+    recreate_instance_cow_precompiled
+    recreate_instance_resident
+    recreate_instance_resident_precompiled
+    pooling
+    pooling_precompiled
+    pooling_cow
+    pooling_cow_precompiled
+    pooling_cow_resident
+    pooling_cow_resident_precompiled
+}
+
+#[test]
+fn every_strategy_is_tested() {
+    let all: BTreeSet<_> = Strategy::all().iter().map(ToString::to_string).collect();
+    assert_eq!(all, TESTED.iter().map(ToString::to_string).collect());
+}
+
+#[test]
+fn every_engine_does_something_and_says_why_not_the_rest() {
+    for engine in touchstone_runtimes::engines() {
+        let mut supported = 0;
+        for strategy in Strategy::all() {
+            match engine.support(strategy) {
+                Support::Unsupported { reason } => {
+                    assert!(!reason.trim().is_empty(), "{} {strategy}", engine.id());
+                }
+                Support::Emulated { how } => {
+                    assert!(!how.trim().is_empty(), "{} {strategy}", engine.id());
+                    supported += 1;
+                }
+                Support::Native => supported += 1,
+            }
+        }
+        assert!(supported > 0, "{} supports no strategy", engine.id());
+        println!("{} ({}): {supported} strategies", engine.id(), engine.version());
+    }
+}

@@ -1,0 +1,254 @@
+//! Conventions, handles, and misuse.
+
+use super::guests::{INPUT, PLAIN, SUBSTRATE, many_imports};
+use super::{each, each_with, guest, load};
+use std::sync::{Arc, Mutex};
+use touchstone_executor::abi::Abi;
+use touchstone_executor::mock::MockEngine;
+use touchstone_executor::{
+    Config, Engine, Error, ExportId, Outcome, RawCall, Strategy, Support, Trap, TrapKind,
+};
+
+pub(crate) fn substrate_outputs_are_right(strategy: Strategy) {
+    each(strategy, &guest(SUBSTRATE), |loaded| {
+        let instance = &mut *loaded.instance();
+        for (name, input, expected) in [
+            ("echo", &b"some input"[..], &b"some input"[..]),
+            ("echo", b"", b""),
+            ("nothing", b"some input", b""),
+            ("constant", b"", b"hello"),
+        ] {
+            let export = loaded.export(name, Abi::Substrate);
+            assert_eq!(loaded.output(instance, export, input), expected, "{}", loaded.name);
+        }
+    });
+}
+
+pub(crate) fn the_input_lies_at_the_heap_base_behind_its_header(strategy: Strategy) {
+    each(strategy, &guest(SUBSTRATE), |loaded| {
+        let export = loaded.export("place", Abi::Substrate);
+        let instance = &mut *loaded.instance();
+        // Size classes: 8 bytes are class 0, 100 bytes lie in 128, class 4.
+        for (length, class) in [(0_usize, 0_u64), (8, 0), (100, 4)] {
+            let output = loaded.output(instance, export, &vec![1; length]);
+            let mut expected = 2016_u32.to_le_bytes().to_vec();
+            expected.extend((1_u64 << 32 | class).to_le_bytes());
+            assert_eq!(output, expected, "{}", loaded.name);
+        }
+    });
+}
+
+pub(crate) fn inputs_are_fetched(strategy: Strategy) {
+    each(strategy, &guest(INPUT), |loaded| {
+        let check = loaded.export("check", Abi::Input);
+        let instance = &mut *loaded.instance();
+        for _ in 0..2 {
+            assert!(loaded.output(instance, check, b"abc").is_empty());
+            for wrong in [&b"abd"[..], b"ab", b""] {
+                let (outcome, output) = loaded.outcome(instance, check, wrong);
+                assert_eq!(outcome, Outcome::Trapped(TrapKind::Unreachable.into()));
+                assert!(output.is_empty());
+            }
+        }
+        let (outcome, _) = loaded.outcome(instance, loaded.export("far", Abi::Input), b"abc");
+        let trap = outcome.trap().map(|trap| &trap.kind);
+        assert!(matches!(trap, Some(TrapKind::HostFunction { name: "input", .. })), "{outcome:?}");
+    });
+}
+
+pub(crate) fn numbers_go_in_and_out_without_a_memory(strategy: Strategy) {
+    each(strategy, &guest(PLAIN), |loaded| {
+        let instance = &mut *loaded.instance();
+        let plain = |name| loaded.export(name, Abi::Plain);
+        for _ in 0..2 {
+            assert_eq!(loaded.output(instance, plain("nothing"), b""), b"");
+            assert_eq!(
+                loaded.output(instance, plain("add"), &[1, 0, 0, 0, 2, 0, 0, 0]),
+                [3, 0, 0, 0]
+            );
+            assert_eq!(loaded.output(instance, plain("count"), b""), [1, 0, 0, 0]);
+            // A signalling NaN's payload travels as it is.
+            let (f32, f64) = (0x7fa0_0001_u32, 0x7ff4_0000_0000_0001_u64);
+            let mut input = (-7_i32).to_le_bytes().to_vec();
+            input.extend(i64::MIN.to_le_bytes());
+            input.extend(f32.to_le_bytes());
+            input.extend(f64.to_le_bytes());
+            let mut expected = f64.to_le_bytes().to_vec();
+            expected.extend(f32.to_le_bytes());
+            expected.extend(i64::MIN.to_le_bytes());
+            expected.extend((-7_i32).to_le_bytes());
+            assert_eq!(loaded.output(instance, plain("mix"), &input), expected, "{}", loaded.name);
+            let (outcome, _) = loaded.outcome(instance, plain("add"), &[1]);
+            let trap = outcome.trap().map(|trap| &trap.kind);
+            assert!(matches!(trap, Some(TrapKind::BadInput { .. })), "{outcome:?}");
+        }
+        instance.prepare().unwrap();
+        assert!(instance.memory().is_none_or(<[u8]>::is_empty));
+    });
+}
+
+pub(crate) fn without_a_heap_base_an_input_is_refused(strategy: Strategy) {
+    let guest = guest(
+        r#"(module (memory (export "memory") 1)
+             (func (export "f") (param i32 i32) (result i64) (i64.const 0)))"#,
+    );
+    each(strategy, &guest, |loaded| {
+        let export = loaded.export("f", Abi::Substrate);
+        let (outcome, _) = loaded.outcome(&mut *loaded.instance(), export, b"x");
+        let trap = outcome.trap().map(|trap| &trap.kind);
+        assert!(matches!(trap, Some(TrapKind::BadInput { .. })), "{}: {outcome:?}", loaded.name);
+    });
+}
+
+pub(crate) fn log_lines_arrive(strategy: Strategy) {
+    let guest = guest(
+        r#"(module (import "env" "ext_logging_log_version_1" (func $log (param i32 i64 i64)))
+             (import "env" "ext_logging_max_level_version_1" (func $level (result i32)))
+             (memory (export "memory") 1) (data (i32.const 8) "targetmessage")
+             (func (export "log") (result i32)
+               (call $log (i32.const 2) (i64.const 0x600000008) (i64.const 0x70000000e))
+               (call $log (i32.const 3) (i64.const 0x600000008) (i64.const 0x70000000e))
+               (call $level)))"#,
+    );
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&lines);
+    let config = Config {
+        max_log_level: 3,
+        log: Some(Arc::new(move |level, target, message| {
+            sink.lock().unwrap().push(format!("{level} {target} {message}"));
+        })),
+        ..Config::default()
+    };
+    each_with(strategy, &guest, &config, |loaded| {
+        let export = loaded.export("log", Abi::Plain);
+        assert_eq!(loaded.output(&mut *loaded.instance(), export, b""), [3, 0, 0, 0]);
+        assert_eq!(std::mem::take(&mut *lines.lock().unwrap()), ["2 target message"]);
+    });
+}
+
+pub(crate) fn unknown_imports_load_and_trap_by_name(strategy: Strategy) {
+    each(strategy, &guest(&many_imports()), |loaded| {
+        let instance = &mut *loaded.instance();
+        let fine = loaded.export("fine", Abi::Plain);
+        let call = loaded.export("call", Abi::Plain);
+        for _ in 0..2 {
+            assert_eq!(loaded.output(instance, fine, b""), [7, 0, 0, 0], "{}", loaded.name);
+            let (outcome, _) = loaded.outcome(instance, call, b"");
+            let kind =
+                TrapKind::MissingImport { module: "env".to_owned(), name: "unknown_17".to_owned() };
+            assert_eq!(outcome.trap().map(|trap| &trap.kind), Some(&kind), "{}", loaded.name);
+        }
+    });
+}
+
+pub(crate) fn misuse_is_named(strategy: Strategy) {
+    each(strategy, &guest(PLAIN), |loaded| {
+        let export = loaded.export("nothing", Abi::Plain);
+        let instance = &mut *loaded.instance();
+        let output = &mut Vec::new();
+        let misuse = |result| assert!(matches!(result, Err(Error::Misuse(_))), "{}", loaded.name);
+        misuse(instance.invoke(export, b"", output));
+        instance.finish().unwrap();
+        instance.prepare().unwrap();
+        misuse(instance.invoke(ExportId { index: 999, abi: Abi::Plain }, b"", output));
+        // More than one call on the same state is no misuse.
+        let count = loaded.export("count", Abi::Plain);
+        for expected in 1..=2 {
+            assert_eq!(instance.invoke(count, b"", output).unwrap(), Outcome::Returned);
+            assert_eq!(output[0], expected, "{}", loaded.name);
+        }
+        // A call that was not finished leaves nothing to the next one.
+        instance.prepare().unwrap();
+        assert_eq!(instance.invoke(count, b"", output).unwrap(), Outcome::Returned);
+        assert_eq!(output[0], 1, "{}", loaded.name);
+        instance.finish().unwrap();
+        instance.finish().unwrap();
+        misuse(instance.invoke(export, b"", output));
+        assert!(instance.memory().is_none());
+    });
+}
+
+pub(crate) fn exports_are_checked_by_name_and_signature(strategy: Strategy) {
+    each(strategy, &guest(PLAIN), |loaded| {
+        match loaded.module.export("coumt", Abi::Plain) {
+            Err(Error::NoSuchExport { name, candidates }) => {
+                assert_eq!((name.as_str(), candidates[0].as_str()), ("coumt", "count"));
+            }
+            other => panic!("{}: {other:?}", loaded.name),
+        }
+        for abi in [Abi::Substrate, Abi::Input] {
+            let wrong = loaded.module.export("add", abi);
+            assert!(matches!(wrong, Err(Error::WrongSignature { .. })), "{}", loaded.name);
+        }
+    });
+}
+
+pub(crate) fn artifacts_of_others_are_refused(strategy: Strategy) {
+    let guest = guest(PLAIN);
+    let config = Config::default();
+    let able: Vec<_> = touchstone_runtimes::engines()
+        .into_iter()
+        .filter(|engine| {
+            !matches!(engine.support_for(strategy, &guest), Support::Unsupported { .. })
+        })
+        .collect();
+    let mut artifacts =
+        vec![("mock", MockEngine::new("mock").compile(&guest, strategy, &config).unwrap())];
+    for engine in &able {
+        artifacts.push((engine.id(), engine.compile(&guest, strategy, &config).unwrap()));
+    }
+    for engine in &able {
+        for (maker, artifact) in &artifacts {
+            let loaded = engine.load(&guest, artifact, strategy, &config);
+            match loaded {
+                Ok(_) => assert_eq!(*maker, engine.id()),
+                Err(Error::BadArtifact { .. }) => assert_ne!(*maker, engine.id()),
+                Err(error) => panic!("{} {strategy}: {error}", engine.id()),
+            }
+        }
+    }
+}
+
+pub(crate) fn what_is_in_force_is_said(strategy: Strategy) {
+    let guest = guest(SUBSTRATE);
+    for engine in touchstone_runtimes::engines() {
+        if matches!(engine.support_for(strategy, &guest), Support::Unsupported { .. }) {
+            let refused = engine
+                .compile(&guest, strategy, &Config::default())
+                .and_then(|artifact| engine.load(&guest, &artifact, strategy, &Config::default()));
+            let refused = refused.map(|_| ()).unwrap_err();
+            assert!(matches!(refused, Error::Unsupported { .. }), "{}: {refused}", engine.id());
+            continue;
+        }
+        let module = load(&*engine, &guest, strategy, &Config::default()).unwrap();
+        let effective = module.effective();
+        assert!(effective.get("execution").is_some(), "{}", engine.id());
+        assert!(effective.iter().all(|(key, value)| !key.is_empty() && !value.is_empty()));
+    }
+}
+
+pub(crate) fn raw_interfaces_answer_the_same(strategy: Strategy) {
+    let (guest, config) = (guest(SUBSTRATE), Config::default());
+    for engine in touchstone_runtimes::engines() {
+        for (export, input, expected) in [
+            ("echo", &b"input"[..], &b"input"[..]),
+            ("nothing", b"", b""),
+            ("constant", b"", b"hello"),
+        ] {
+            let call = RawCall { strategy, config: &config, export, input };
+            let raw = engine.raw(&guest, &call).unwrap();
+            assert_eq!(raw.is_some(), engine.has_raw(strategy), "{} {strategy}", engine.id());
+            let Some(mut raw) = raw else { continue };
+            let output = &mut b"left over".to_vec();
+            for _ in 0..2 {
+                raw(output).unwrap();
+                assert_eq!(output, expected, "{} {strategy}", engine.id());
+            }
+        }
+    }
+}
+
+/// For messages about traps.
+pub(crate) fn kind(outcome: &Outcome) -> Option<&TrapKind> {
+    outcome.trap().map(|Trap { kind, .. }| kind)
+}

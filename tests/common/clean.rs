@@ -1,0 +1,161 @@
+//! Every call finds the state of a brand-new instance.
+
+use super::guests::{CHURN, PASSIVE, START, SUBSTRATE, TABLE};
+use super::{Loaded, each, each_that_compiles, guest, guest_with};
+use std::sync::Barrier;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{Growth, HeapPages};
+use touchstone_executor::{Config, Error, Instance, InstanceFrom, Outcome, Strategy, Support};
+
+/// Memory on both sides of the data, stack area, globals, a grown memory, the
+/// host's allocator; calls that return, that grow and that trap in turn.
+pub(crate) fn two_hundred_calls_are_like_the_first(strategy: Strategy) {
+    each(strategy, &guest(CHURN), |loaded| {
+        let export = loaded.export("churn", Abi::Substrate);
+        let expected: Vec<_> = (0_u8..4)
+            .map(|mode| loaded.outcome(&mut *loaded.instance(), export, &[mode]))
+            .collect();
+        check_first(loaded, &expected);
+        let memory = clean_memory(&mut *loaded.instance());
+        let instance = &mut *loaded.instance();
+        for call in 0..200_u32 {
+            // Mostly calls that can be reset in place, and every order of two.
+            let mode = [0, 1, 0, 2, 0, 3, 1, 2, 1, 3, 2, 3, 0, 0, 0, 0][call as usize % 16];
+            let found = loaded.outcome(instance, export, &[mode]);
+            assert_eq!(found, expected[usize::from(mode)], "{} call {call}", loaded.name);
+            if call % 10 == 9 {
+                assert!(clean_memory(instance) == memory, "{} after call {call}", loaded.name);
+            }
+        }
+    });
+}
+
+/// What the first call must see, told from the guest's text.
+fn check_first(loaded: &Loaded, expected: &[(Outcome, Vec<u8>)]) {
+    let (outcome, seen) = &expected[0];
+    assert_eq!(*outcome, Outcome::Returned, "{}", loaded.name);
+    assert_eq!(seen[8..12], 3_u32.to_le_bytes(), "pages");
+    // The input's header and class of 8, then the next header.
+    assert_eq!(seen[12..16], (70_000_u32 + 8 + 8 + 8).to_le_bytes(), "first allocation");
+    assert_eq!(seen[16..24], 77_u64.to_le_bytes());
+    assert_eq!(seen[24..32], 1.5_f64.to_le_bytes());
+    assert_eq!(seen[32..36], 0.25_f32.to_le_bytes());
+    assert_eq!(seen[36..40], 1024_u32.to_le_bytes());
+    assert!(expected[1].0 == Outcome::Returned && expected[2].0.trap().is_some());
+    assert!(expected[3].0.trap().is_some());
+}
+
+fn clean_memory(instance: &mut dyn Instance) -> Option<Vec<u8>> {
+    instance.prepare().unwrap();
+    let memory = instance.memory().map(<[u8]>::to_vec);
+    instance.finish().unwrap();
+    memory
+}
+
+pub(crate) fn table_entries_are_brought_back(strategy: Strategy) {
+    each_that_compiles(strategy, &guest(TABLE), |loaded| {
+        let export = loaded.export("shuffle", Abi::Plain);
+        let instance = &mut *loaded.instance();
+        let mut expected = 1231_u32.to_le_bytes().to_vec();
+        expected.extend(4_u32.to_le_bytes());
+        for call in 0..20_u32 {
+            let found = loaded.output(instance, export, &(call % 5).to_le_bytes());
+            assert_eq!(found, expected, "{} call {call}", loaded.name);
+        }
+    });
+}
+
+pub(crate) fn a_start_function_has_run_before_each_call(strategy: Strategy) {
+    each(strategy, &guest(START), |loaded| {
+        let export = loaded.export("look", Abi::Plain);
+        let numbers = [6_u32, 1032, 7, 1048];
+        let expected: Vec<u8> = numbers.into_iter().flat_map(u32::to_le_bytes).collect();
+        let instance = &mut *loaded.instance();
+        for call in 0..5 {
+            assert_eq!(loaded.output(instance, export, b""), expected, "{} {call}", loaded.name);
+        }
+    });
+}
+
+pub(crate) fn a_dropped_segment_refuses_reuse_and_nothing_else(strategy: Strategy) {
+    let guest = guest(PASSIVE);
+    for engine in touchstone_runtimes::engines() {
+        if strategy.instance != InstanceFrom::Reuse
+            || matches!(engine.support(strategy), Support::Unsupported { .. })
+        {
+            continue;
+        }
+        let Support::Unsupported { reason } = engine.support_for(strategy, &guest) else {
+            panic!("{} {strategy} does not refuse", engine.id());
+        };
+        assert!(reason.contains("data.drop"), "{reason}");
+        let refused = engine
+            .compile(&guest, strategy, &Config::default())
+            .and_then(|artifact| engine.load(&guest, &artifact, strategy, &Config::default()));
+        assert!(matches!(refused, Err(Error::Unsupported { .. })), "{}", engine.id());
+    }
+    each_that_compiles(strategy, &guest, |loaded| {
+        let export = loaded.export("once", Abi::Plain);
+        let instance = &mut *loaded.instance();
+        for _ in 0..3 {
+            assert_eq!(loaded.output(instance, export, b""), [42, 0, 0, 0], "{}", loaded.name);
+        }
+    });
+}
+
+/// Substrate's size of memory: 2048 pages on top, 128 MiB.
+pub(crate) fn a_large_memory_is_clean_at_both_ends(strategy: Strategy) {
+    let guest = guest_with(SUBSTRATE, HeapPages { extra: 2048, growth: Growth::Fixed });
+    each(strategy, &guest, |loaded| {
+        let export = loaded.export("ends", Abi::Substrate);
+        let instance = &mut *loaded.instance();
+        let expected = [[0; 16].to_vec(), 2049_u64.to_le_bytes().to_vec()].concat();
+        for _ in 0..3 {
+            assert_eq!(loaded.output(instance, export, b"x"), expected, "{}", loaded.name);
+        }
+    });
+}
+
+pub(crate) fn instances_on_four_threads_do_not_mix(strategy: Strategy) {
+    each(strategy, &guest(CHURN), |loaded| {
+        let export = loaded.export("churn", Abi::Substrate);
+        let barrier = Barrier::new(4);
+        std::thread::scope(|scope| {
+            for thread in 0..4_u8 {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    // Each with an input of its own, modes 0 and 2 by its first byte.
+                    let input = [thread % 2 * 2, thread, thread];
+                    let expected = loaded.outcome(&mut *loaded.instance(), export, &input);
+                    let instance = &mut *loaded.instance();
+                    barrier.wait();
+                    for call in 0..200 {
+                        let found = loaded.outcome(instance, export, &input);
+                        assert_eq!(found, expected, "{} {thread} {call}", loaded.name);
+                    }
+                });
+            }
+        });
+    });
+}
+
+/// Instances that are made, used and dropped in any order.
+pub(crate) fn instances_outlive_their_module(strategy: Strategy) {
+    each(strategy, &guest(SUBSTRATE), |loaded| {
+        let mut instances: Vec<_> = (0..3).map(|_| loaded.instance()).collect();
+        let echo = loaded.export("echo", Abi::Substrate);
+        for (index, instance) in instances.iter_mut().enumerate() {
+            instance.prepare().unwrap();
+            let output = &mut Vec::new();
+            let input = vec![index as u8; 10 * index];
+            assert_eq!(instance.invoke(echo, &input, output).unwrap(), Outcome::Returned);
+            assert_eq!(*output, input, "{}", loaded.name);
+        }
+        instances.remove(1);
+        for instance in &mut instances {
+            assert_eq!(loaded.output(&mut **instance, echo, b"again"), b"again");
+        }
+        // The last ones are dropped in the middle of a call.
+        instances.iter_mut().for_each(|instance| instance.prepare().unwrap());
+    });
+}

@@ -1,0 +1,68 @@
+//! Growth and its limits.
+
+use super::calling::kind;
+use super::guests::{BOMB, SUBSTRATE};
+use super::{each, guest, guest_with};
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{Growth, HeapPages};
+use touchstone_executor::{Strategy, TrapKind};
+
+pub(crate) fn a_memory_bomb_stops_at_the_limit(strategy: Strategy) {
+    let guest = guest_with(BOMB, HeapPages { extra: 1, growth: Growth::UpTo(20) });
+    each(strategy, &guest, |loaded| {
+        let grow = loaded.export("grow", Abi::Plain);
+        let allocate = loaded.export("allocate", Abi::Plain);
+        let instance = &mut *loaded.instance();
+        for _ in 0..2 {
+            assert_eq!(loaded.output(instance, grow, b""), [20, 0, 0, 0], "{}", loaded.name);
+            let (outcome, _) = loaded.outcome(instance, allocate, b"");
+            match kind(&outcome) {
+                Some(TrapKind::HostFunction { name, .. }) => {
+                    assert_eq!(*name, "ext_allocator_malloc_version_1");
+                }
+                _ => panic!("{}: {outcome:?}", loaded.name),
+            }
+        }
+    });
+}
+
+pub(crate) fn growing_answers_the_same_on_every_call(strategy: Strategy) {
+    let guest = guest_with(BOMB, HeapPages { extra: 0, growth: Growth::UpTo(9) });
+    each(strategy, &guest, |loaded| {
+        let by = loaded.export("by", Abi::Plain);
+        let instance = &mut *loaded.instance();
+        for _ in 0..3 {
+            for (pages, old, new) in [(0_i32, 1_i32, 1_i32), (3, 1, 4), (8, 1, 9), (9, -1, 1)] {
+                let expected = [old.to_le_bytes(), new.to_le_bytes()].concat();
+                let found = loaded.output(instance, by, &pages.to_le_bytes());
+                assert_eq!(found, expected, "{}: grow by {pages}", loaded.name);
+            }
+        }
+    });
+}
+
+pub(crate) fn the_hosts_allocator_grows_the_memory(strategy: Strategy) {
+    each(strategy, &guest(SUBSTRATE), |loaded| {
+        let echo = loaded.export("echo", Abi::Substrate);
+        let large = loaded.export("large", Abi::Substrate);
+        let instance = &mut *loaded.instance();
+        let input: Vec<u8> = (0..200_000_u32).map(|index| (index % 251) as u8).collect();
+        for _ in 0..3 {
+            assert!(loaded.output(instance, echo, &input) == input, "{}", loaded.name);
+            // While the guest runs: it must see its memory's new size at once.
+            let found = loaded.output(instance, large, b"");
+            assert_eq!(found, 17_u64.to_le_bytes(), "{}", loaded.name);
+        }
+    });
+}
+
+pub(crate) fn a_fixed_memory_refuses_what_does_not_fit(strategy: Strategy) {
+    let guest = guest_with(SUBSTRATE, HeapPages { extra: 1, growth: Growth::Fixed });
+    each(strategy, &guest, |loaded| {
+        let echo = loaded.export("echo", Abi::Substrate);
+        let instance = &mut *loaded.instance();
+        let (outcome, _) = loaded.outcome(instance, echo, &vec![1; 200_000]);
+        assert!(matches!(kind(&outcome), Some(TrapKind::BadInput { .. })), "{}", loaded.name);
+        assert_eq!(loaded.output(instance, echo, b"small"), b"small", "{}", loaded.name);
+    });
+}

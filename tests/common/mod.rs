@@ -1,0 +1,124 @@
+//! The harness of the behaviour tests: every engine in the registry, one
+//! strategy, one guest.
+
+pub(crate) mod calling;
+pub(crate) mod clean;
+pub(crate) mod guests;
+pub(crate) mod limits;
+pub(crate) mod traps;
+
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::{Config, Engine, ExportId, Instance, Module, Outcome, Strategy, Support};
+
+/// A guest from text, with the memory it declares.
+pub(crate) fn guest(wat: &str) -> GuestModule {
+    guest_with(wat, HeapPages::default())
+}
+
+/// A guest from text.
+pub(crate) fn guest_with(wat: &str, heap: HeapPages) -> GuestModule {
+    GuestModule::new("guest", &wat::parse_str(wat).unwrap(), heap).unwrap()
+}
+
+/// A guest loaded by one engine under one strategy.
+pub(crate) struct Loaded {
+    /// For messages: engine and strategy.
+    pub(crate) name: String,
+    pub(crate) module: Box<dyn Module>,
+}
+
+impl Loaded {
+    pub(crate) fn instance(&self) -> Box<dyn Instance> {
+        self.module.new_instance().unwrap_or_else(|error| panic!("{}: {error}", self.name))
+    }
+
+    pub(crate) fn export(&self, name: &str, abi: Abi) -> ExportId {
+        self.module.export(name, abi).unwrap_or_else(|error| panic!("{}: {error}", self.name))
+    }
+
+    /// One call that returns.
+    pub(crate) fn output(
+        &self,
+        instance: &mut dyn Instance,
+        export: ExportId,
+        input: &[u8],
+    ) -> Vec<u8> {
+        match self.outcome(instance, export, input) {
+            (Outcome::Returned, output) => output,
+            (Outcome::Trapped(trap), _) => panic!("{}: {trap}", self.name),
+        }
+    }
+
+    /// One call, however it ends. The buffer starts with what must be cleared.
+    pub(crate) fn outcome(
+        &self,
+        instance: &mut dyn Instance,
+        export: ExportId,
+        input: &[u8],
+    ) -> (Outcome, Vec<u8>) {
+        let mut output = b"left over".to_vec();
+        let outcome = instance
+            .call(export, input, &mut output)
+            .unwrap_or_else(|error| panic!("{}: {error}", self.name));
+        (outcome, output)
+    }
+}
+
+/// Runs a test on every engine that supports the strategy for the guest.
+pub(crate) fn each(strategy: Strategy, guest: &GuestModule, test: impl Fn(&Loaded)) {
+    each_with(strategy, guest, &Config::default(), test);
+}
+
+/// The same with a configuration.
+pub(crate) fn each_with(
+    strategy: Strategy,
+    guest: &GuestModule,
+    config: &Config,
+    test: impl Fn(&Loaded),
+) {
+    run(strategy, guest, config, false, test);
+}
+
+/// The same for guests that use what an engine may lack: it is left out when it
+/// does not compile the guest.
+pub(crate) fn each_that_compiles(strategy: Strategy, guest: &GuestModule, test: impl Fn(&Loaded)) {
+    run(strategy, guest, &Config::default(), true, test);
+}
+
+fn run(
+    strategy: Strategy,
+    guest: &GuestModule,
+    config: &Config,
+    optional: bool,
+    test: impl Fn(&Loaded),
+) {
+    let mut covered = Vec::new();
+    for engine in touchstone_runtimes::engines() {
+        let name = format!("{} {strategy}", engine.id());
+        if matches!(engine.support_for(strategy, guest), Support::Unsupported { .. }) {
+            continue;
+        }
+        match load(&*engine, guest, strategy, config) {
+            Ok(module) => test(&Loaded { name, module }),
+            Err(error) if optional => {
+                println!("{name}: left out: {error}");
+                continue;
+            }
+            Err(error) => panic!("{name}: {error}"),
+        }
+        covered.push(engine.id());
+    }
+    println!("{strategy} covered: {covered:?}");
+}
+
+/// Compiles and loads.
+pub(crate) fn load(
+    engine: &dyn Engine,
+    guest: &GuestModule,
+    strategy: Strategy,
+    config: &Config,
+) -> touchstone_executor::Result<Box<dyn Module>> {
+    let artifact = engine.compile(guest, strategy, config)?;
+    engine.load(guest, &artifact, strategy, config)
+}

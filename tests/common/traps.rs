@@ -1,0 +1,127 @@
+//! Traps: their kinds, and the clean call after each.
+
+use super::guests::{SUBSTRATE, TRAPS};
+use super::{Loaded, each, each_with, guest};
+use std::time::{Duration, Instant};
+use touchstone_executor::abi::Abi;
+use touchstone_executor::{Config, Instance, Outcome, Strategy, TrapKind};
+
+/// After this, both counters of the guest must be at their first value.
+fn next_call_is_clean(loaded: &Loaded, instance: &mut dyn Instance, after: &str) {
+    let count = loaded.export("count", Abi::Plain);
+    let clean = [1, 0, 0, 0, 1, 0, 0, 0];
+    assert_eq!(loaded.output(instance, count, b""), clean, "{} after {after}", loaded.name);
+}
+
+fn trap(loaded: &Loaded, instance: &mut dyn Instance, name: &str, abi: Abi) -> TrapKind {
+    let (outcome, output) = loaded.outcome(instance, loaded.export(name, abi), b"");
+    assert!(output.is_empty(), "{}: {name} left an output", loaded.name);
+    match outcome {
+        Outcome::Trapped(trap) => trap.kind,
+        Outcome::Returned => panic!("{}: {name} returned", loaded.name),
+    }
+}
+
+pub(crate) fn a_trap_leaves_the_next_call_clean(strategy: Strategy) {
+    each(strategy, &guest(TRAPS), |loaded| {
+        let instance = &mut *loaded.instance();
+        for (name, expected) in [
+            ("unreachable", TrapKind::Unreachable),
+            ("load", TrapKind::MemoryOutOfBounds),
+            ("store", TrapKind::MemoryOutOfBounds),
+            ("divide", TrapKind::DivisionByZero),
+            ("overflow", TrapKind::BadArithmetic),
+            ("convert", TrapKind::BadArithmetic),
+            ("null", TrapKind::BadIndirectCall),
+            ("type", TrapKind::BadIndirectCall),
+            ("table", TrapKind::TableOutOfBounds),
+            ("recurse", TrapKind::StackOverflow),
+        ] {
+            for _ in 0..2 {
+                let found = trap(loaded, instance, name, Abi::Plain);
+                assert_eq!(found, expected, "{}: {name}", loaded.name);
+                next_call_is_clean(loaded, instance, name);
+            }
+        }
+    });
+}
+
+pub(crate) fn a_missing_import_traps_by_name(strategy: Strategy) {
+    each(strategy, &guest(TRAPS), |loaded| {
+        let instance = &mut *loaded.instance();
+        let expected =
+            TrapKind::MissingImport { module: "env".to_owned(), name: "does_not_exist".to_owned() };
+        assert_eq!(trap(loaded, instance, "missing", Abi::Plain), expected, "{}", loaded.name);
+        next_call_is_clean(loaded, instance, "missing");
+    });
+}
+
+pub(crate) fn a_host_function_refuses_by_name(strategy: Strategy) {
+    each(strategy, &guest(TRAPS), |loaded| {
+        let instance = &mut *loaded.instance();
+        match trap(loaded, instance, "refused", Abi::Plain) {
+            TrapKind::HostFunction { name: "ext_allocator_free_version_1", reason } => {
+                assert!(!reason.is_empty());
+            }
+            other => panic!("{}: {other}", loaded.name),
+        }
+        next_call_is_clean(loaded, instance, "refused");
+    });
+}
+
+pub(crate) fn a_result_outside_the_memory_is_a_trap(strategy: Strategy) {
+    each(strategy, &guest(TRAPS), |loaded| {
+        let instance = &mut *loaded.instance();
+        let expected = TrapKind::BadResult { pointer: 0xfff8, length: 16, memory: 65_536 };
+        assert_eq!(trap(loaded, instance, "result", Abi::Substrate), expected, "{}", loaded.name);
+        next_call_is_clean(loaded, instance, "result");
+    });
+}
+
+fn with_deadline(milliseconds: u64) -> Config {
+    Config { deadline: Some(Duration::from_millis(milliseconds)), ..Config::default() }
+}
+
+pub(crate) fn an_endless_loop_ends_at_its_deadline(strategy: Strategy) {
+    each_with(strategy, &guest(TRAPS), &with_deadline(100), |loaded| {
+        let instance = &mut *loaded.instance();
+        let started = Instant::now();
+        let found = trap(loaded, instance, "endless", Abi::Plain);
+        assert_eq!(found, TrapKind::DeadlineExceeded, "{}", loaded.name);
+        let took = started.elapsed();
+        assert!(took >= Duration::from_millis(100), "{}: stopped after {took:?}", loaded.name);
+        assert!(took < Duration::from_secs(20), "{}: stopped after {took:?}", loaded.name);
+        next_call_is_clean(loaded, instance, "endless");
+    });
+}
+
+/// A deadline far away changes nothing else.
+pub(crate) fn under_a_deadline_calls_end_as_without(strategy: Strategy) {
+    each_with(strategy, &guest(TRAPS), &with_deadline(60_000), |loaded| {
+        let instance = &mut *loaded.instance();
+        for (name, expected) in [
+            ("unreachable", TrapKind::Unreachable),
+            ("load", TrapKind::MemoryOutOfBounds),
+            ("recurse", TrapKind::StackOverflow),
+            (
+                "missing",
+                TrapKind::MissingImport {
+                    module: "env".to_owned(),
+                    name: "does_not_exist".to_owned(),
+                },
+            ),
+        ] {
+            assert_eq!(trap(loaded, instance, name, Abi::Plain), expected, "{}", loaded.name);
+            next_call_is_clean(loaded, instance, name);
+        }
+    });
+    each_with(strategy, &guest(SUBSTRATE), &with_deadline(60_000), |loaded| {
+        let echo = loaded.export("echo", Abi::Substrate);
+        let large = loaded.export("large", Abi::Substrate);
+        let instance = &mut *loaded.instance();
+        for _ in 0..2 {
+            assert_eq!(loaded.output(instance, echo, b"input"), b"input", "{}", loaded.name);
+            assert_eq!(loaded.output(instance, large, b"")[..4], 17_u32.to_le_bytes());
+        }
+    });
+}

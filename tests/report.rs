@@ -1,0 +1,328 @@
+//! The report, made from records that are made up.
+
+#[path = "fixtures/records.rs"]
+mod fixtures;
+#[path = "fixtures/svg.rs"]
+mod svg;
+
+use fixtures::{append, cell, large_matrix, pair, provenance, records, untimed};
+use std::path::PathBuf;
+use touchstone::record::{CellRecord, Record, Status};
+use touchstone::report::{self, Options};
+
+const EMPTY: &str = "call_empty_function";
+const DIRTY: &str = "dirty_1mb_of_memory";
+
+/// A folder with a record file in it.
+struct Place {
+    _folder: tempfile::TempDir,
+    options: Options,
+}
+
+impl Place {
+    fn with(all: &[Record]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let options =
+            Options { records: at("records.jsonl"), page: at("BENCHMARK.md"), images: at("image") };
+        append(&options.records, all);
+        Self { _folder: folder, options }
+    }
+
+    /// Writes the report and returns the page.
+    fn page(&self) -> String {
+        report::write(&self.options).unwrap();
+        std::fs::read_to_string(&self.options.page).unwrap()
+    }
+
+    fn image(&self, name: &str) -> PathBuf {
+        self.options.images.join(name)
+    }
+}
+
+/// A few cells of two backends with everything that can happen to a cell.
+fn small() -> Vec<Record> {
+    let no_pool = "the runtime has no pool | and says <so>";
+    let mut all = records([
+        cell("alpha", "instance_reuse", EMPTY, 1, 130.0),
+        cell("alpha", "instance_reuse", EMPTY, 2, 140.0),
+        cell("alpha", "recreate_instance", EMPTY, 1, 45_000.0),
+        cell("alpha", "recreate_instance", EMPTY, 2, 95_000.0),
+        untimed(cell("alpha", "pooling", EMPTY, 1, 1.0), Status::Unsupported, no_pool),
+        untimed(cell("alpha", "pooling", EMPTY, 2, 1.0), Status::Unsupported, no_pool),
+        cell("alpha", "instance_reuse", DIRTY, 1, 10_800.0),
+        untimed(cell("alpha", "recreate_instance", DIRTY, 1, 1.0), Status::Wrong, "output differs"),
+        cell("beta", "interpreted", EMPTY, 1, 62_000_000.0),
+        untimed(cell("beta", "interpreted", DIRTY, 1, 1.0), Status::Trapped, "out of bounds"),
+    ]);
+    all.push(Record::Pair(Box::new(pair("null", "alpha_instance_reuse", [0.98, 1.0, 1.015]))));
+    all.push(Record::Pair(Box::new(pair("overhead", "alpha_instance_reuse", [1.0, 1.01, 1.02]))));
+    all
+}
+
+fn assert_has(page: &str, text: &str) {
+    assert!(page.contains(text), "the page lacks {text:?}:\n{page}");
+}
+
+#[test]
+fn a_small_page() {
+    insta::assert_snapshot!(Place::with(&small()).page());
+}
+
+#[test]
+fn ties_are_named_and_differences_too_small_to_believe_are_ties() {
+    let cells = [
+        cell("alpha", "instance_reuse", EMPTY, 1, 1000.0),
+        cell("alpha", "pooling_cow", EMPTY, 1, 1015.0),
+        cell("alpha", "pooling", EMPTY, 1, 1040.0),
+        cell("alpha", "recreate_instance", EMPTY, 1, 9000.0),
+    ];
+    let page = Place::with(&records(cells.clone())).page();
+    assert_has(&page, "tie: `alpha_instance_reuse` and `alpha_pooling_cow` |");
+    assert_has(&page, "1.04 × (`alpha_pooling`)");
+    assert_has(&page, "9.00 × (`alpha_recreate_instance`)");
+
+    // The null row strays by 5 %: 4 % between two medians mean nothing now.
+    let mut all = records(cells);
+    all.push(Record::Pair(Box::new(pair("null", "alpha_pooling", [0.97, 1.0, 1.05]))));
+    let page = Place::with(&all).page();
+    assert_has(&page, "tie: `alpha_instance_reuse`, `alpha_pooling_cow` and `alpha_pooling` |");
+    assert_has(&page, "smallest difference that this report lets anyone believe is 5.0 %");
+}
+
+#[test]
+fn a_missing_interval_is_neither_narrow_nor_zero() {
+    let mut best = cell("alpha", "pooling", EMPTY, 1, 1000.0);
+    best.low_ns = None;
+    let other = cell("alpha", "pooling_cow", EMPTY, 1, 5000.0);
+    let page = Place::with(&records([best.clone(), other.clone()])).page();
+    assert_has(&page, "`alpha_pooling` has the lowest median but no interval");
+    assert_has(&page, "1.000 µs [no interval]");
+
+    let mut slow = best;
+    slow.median_ns = Some(9000.0);
+    let page = Place::with(&records([slow, other])).page();
+    assert_has(&page, "(not ranked for want of an interval: `alpha_pooling`)");
+}
+
+#[test]
+fn an_untimed_cell_has_a_word_and_a_reason() {
+    let page = Place::with(&small()).page();
+    assert_has(&page, "unsupported<sup>");
+    assert_has(&page, "wrong<sup>");
+    assert_has(&page, "</sup> output differs<br>");
+    assert_has(&page, "the runtime has no pool \\| and says &lt;so&gt;");
+    assert!(!page.contains("///"), "a failed cell without a reason:\n{page}");
+}
+
+#[test]
+fn only_what_can_stand_side_by_side_is_taken() {
+    let at = |minute, mut cell: CellRecord| {
+        cell.provenance = provenance(minute);
+        cell
+    };
+    let mut elsewhere = at(1, cell("alpha", "pooling", EMPTY, 1, 1111.0));
+    elsewhere.provenance.machine.cores = 64;
+    let mut old_guest = at(2, cell("alpha", "pooling", EMPTY, 1, 2222.0));
+    old_guest.guest_sha256 = "other".to_owned();
+    let mut old_version = at(3, cell("alpha", "instance_reuse", EMPTY, 1, 3333.0));
+    old_version.runtime_version = "alpha 0.9".to_owned();
+    let superseded = at(4, cell("alpha", "pooling_cow", EMPTY, 1, 4444.0));
+    let newest = at(5, cell("alpha", "pooling_cow", EMPTY, 1, 5555.0));
+    // The order in the file is not the order of time.
+    let place = Place::with(&records([newest, elsewhere, old_guest, old_version, superseded]));
+    let page = place.page();
+    assert_has(&page, "5.555 µs");
+    for time in ["1.111 µs", "2.222 µs", "3.333 µs", "4.444 µs"] {
+        assert!(!page.contains(time), "{time} was taken");
+    }
+    assert_has(&page, "4 records: 1 made again later, 1 made on another machine");
+    let left_out = report::write(&place.options).unwrap().left_out;
+    assert_eq!((left_out.other_guest, left_out.other_version), (1, 1));
+}
+
+#[test]
+fn a_short_run_is_called_one() {
+    let mut quick = cell("alpha", "pooling", EMPTY, 1, 1000.0);
+    quick.provenance.sampling.name = "quick".to_owned();
+    let page = Place::with(&records([quick])).page();
+    assert_has(&page, "**Caution**: 1 of 1 cell");
+}
+
+#[test]
+fn damaged_lines_are_named() {
+    let place = Place::with(&small());
+    let mut lines = std::fs::read_to_string(&place.options.records).unwrap();
+    lines.push_str("{\"kind\":\"cell\",\"schema\":1,\"ca\n{\"schema\":99}\n");
+    std::fs::write(&place.options.records, lines).unwrap();
+    let written = report::write(&place.options).unwrap();
+    let numbers: Vec<usize> = written.skipped_lines.iter().map(|skipped| skipped.line).collect();
+    assert_eq!(numbers, [13, 14]);
+    let page = place.page();
+    assert_has(&page, "2 lines could not be believed");
+    assert_has(&page, "- line 14: layout version 99 where this build reads 1");
+}
+
+#[test]
+fn the_same_records_give_the_same_bytes() {
+    let mut all = small();
+    let (one, two) = (Place::with(&all), Place::with(&all));
+    all.reverse();
+    let reversed = Place::with(&all);
+    let files = report::write(&one.options).unwrap().files;
+    report::write(&two.options).unwrap();
+    report::write(&two.options).unwrap();
+    report::write(&reversed.options).unwrap();
+    for path in files {
+        let name = path.strip_prefix(one.options.page.parent().unwrap()).unwrap();
+        let read = |place: &Place| std::fs::read(place.options.page.with_file_name(name)).unwrap();
+        assert!(read(&one) == read(&two), "{} differs", path.display());
+        assert!(read(&one) == read(&reversed), "{} depends on the order", path.display());
+    }
+}
+
+#[test]
+fn check_finds_what_differs() {
+    let place = Place::with(&small());
+    report::write(&place.options).unwrap();
+    assert_eq!(report::check(&place.options).unwrap(), Vec::<PathBuf>::new());
+
+    let page = std::fs::read_to_string(&place.options.page).unwrap();
+    std::fs::write(&place.options.page, page.replace("130.0 ns", "100.0 ns")).unwrap();
+    std::fs::remove_file(place.image("latency.svg")).unwrap();
+    let wanted = vec![place.image("latency.svg"), place.options.page.clone()];
+    assert_eq!(report::check(&place.options).unwrap(), wanted);
+}
+
+#[test]
+fn text_outside_the_markers_is_kept() {
+    let place = Place::with(&small());
+    std::fs::write(&place.options.page, "# Mine\n\nAbove.\n").unwrap();
+    let page = place.page();
+    assert!(page.starts_with("# Mine\n\nAbove.\n\n<!-- BEGIN touchstone report -->\n"));
+    std::fs::write(&place.options.page, format!("{page}\nBelow.\n")).unwrap();
+    let again = place.page();
+    assert_eq!(again, format!("{page}\nBelow.\n"));
+    // Editing one's own text is no difference.
+    assert!(report::check(&place.options).unwrap().is_empty());
+
+    std::fs::write(&place.options.page, "<!-- BEGIN touchstone report -->\nno end").unwrap();
+    let error = format!("{:#}", report::write(&place.options).unwrap_err());
+    assert!(error.contains("<!-- END -->"), "{error}");
+}
+
+#[test]
+fn a_chart_without_records_is_removed_and_nothing_else_is() {
+    let place = Place::with(&small());
+    report::write(&place.options).unwrap();
+    std::fs::write(place.image("mine.svg"), "mine").unwrap();
+    std::fs::write(place.image("pooling.svg"), "of an earlier report").unwrap();
+    assert_eq!(report::check(&place.options).unwrap(), [place.image("pooling.svg")]);
+    let removed = report::write(&place.options).unwrap().removed;
+    assert_eq!(removed, [place.image("pooling.svg")]);
+    assert!(place.image("mine.svg").exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_leaves_the_old_report_whole() {
+    let place = Place::with(&small());
+    std::fs::write(&place.options.page, "old").unwrap();
+    // A file where the folder should be: not even root can write into that.
+    std::fs::write(&place.options.images, "in the way").unwrap();
+    let error = format!("{:#}", report::write(&place.options).unwrap_err());
+    assert!(error.contains("cannot write") && error.contains("image"), "{error}");
+    assert_eq!(std::fs::read_to_string(&place.options.page).unwrap(), "old");
+}
+
+#[test]
+fn no_records_are_a_clear_error() {
+    let empty = Place::with(&[]);
+    let error = format!("{:#}", report::write(&empty.options).unwrap_err());
+    assert!(error.contains("holds no records; `make bench` makes them"), "{error}");
+    assert!(!empty.options.page.exists());
+
+    std::fs::write(&empty.options.records, "junk\n").unwrap();
+    let error = format!("{:#}", report::write(&empty.options).unwrap_err());
+    assert!(error.contains("1 line could not be believed, the first of them line 1"), "{error}");
+
+    std::fs::remove_file(&empty.options.records).unwrap();
+    assert!(report::write(&empty.options).is_err());
+}
+
+#[test]
+fn pairs_alone_and_cells_without_a_time_make_a_page() {
+    let pairs = [Record::Pair(Box::new(pair("null", "alpha_pooling", [0.99, 1.0, 1.01])))];
+    let page = Place::with(&pairs).page();
+    assert_has(&page, "There are no records of any cell.");
+    assert_has(&page, "Nothing was timed, so there is nothing to choose by.");
+
+    let only = untimed(cell("alpha", "pooling", EMPTY, 1, 1.0), Status::Failed, "no memory");
+    let page = Place::with(&records([only])).page();
+    assert_has(&page, "There are no records for the chart `heatmap`.");
+    assert_has(&page, "There are no records of pairs");
+}
+
+#[test]
+fn no_text_of_a_chart_lies_on_another() {
+    for all in [small(), large_matrix(&[1, 2]), large_matrix(&[1, 2, 4, 8, 16])] {
+        let place = Place::with(&all);
+        let files = report::write(&place.options).unwrap().files;
+        for path in files.iter().filter(|path| path.extension().is_some_and(|e| e == "svg")) {
+            let picture = std::fs::read_to_string(path).unwrap();
+            let (width, height) = svg::size(&picture);
+            let texts = svg::texts(&picture);
+            for (index, text) in texts.iter().enumerate() {
+                assert!(text.size >= 11.0, "{}: {text:?} is too small", path.display());
+                let inside = text.left >= 0.0
+                    && text.right <= width
+                    && text.middle > 5.0
+                    && text.middle < height - 5.0;
+                assert!(inside, "{}: {text:?} leaves the picture", path.display());
+                let other = texts[index + 1..].iter().find(|other| text.overlaps(other));
+                assert!(other.is_none(), "{}: {text:?} lies on {other:?}", path.display());
+            }
+        }
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
+
+    /// Whatever a record says, the report is made, and made again the same.
+    #[test]
+    fn no_text_in_a_record_breaks_the_page(
+        name in "\\PC{0,12}|<!-- END -->|a\\|b`c|\\x01",
+        reason in ".{0,40}|<!-- BEGIN touchstone report -->|</details>",
+        median in proptest::option::of(proptest::num::f64::ANY),
+    ) {
+        let mut odd = cell(&name, &name, &name, 1, 1.0);
+        (odd.median_ns, odd.low_ns) = (median.filter(|ns| ns.is_finite()), None);
+        let failed = untimed(cell("alpha", &name, EMPTY, 1, 1.0), Status::Failed, &reason);
+        let mut all = small();
+        all.extend(records([odd, failed]));
+        let place = Place::with(&all);
+        let page = place.page();
+        proptest::prop_assert_eq!(page.matches("<!-- END -->").count(), 1);
+        proptest::prop_assert!(report::check(&place.options).unwrap().is_empty());
+    }
+}
+
+/// Writes the report of a large matrix to the folder in `TOUCHSTONE_LOOK`, to be
+/// looked at: `TOUCHSTONE_LOOK=/tmp/look cargo test --test report -- --ignored`.
+#[test]
+#[ignore = "for looking at the charts"]
+fn look() {
+    let folder = PathBuf::from(std::env::var_os("TOUCHSTONE_LOOK").unwrap());
+    for (name, threads) in [("two", vec![1, 2]), ("sixteen", vec![1, 2, 4, 8, 16])] {
+        let folder = folder.join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let options = Options {
+            records: folder.join("records.jsonl"),
+            page: folder.join("BENCHMARK.md"),
+            images: folder.join("image"),
+        };
+        let _ = std::fs::remove_file(&options.records);
+        append(&options.records, &large_matrix(&threads));
+        report::write(&options).unwrap();
+    }
+}
