@@ -3,6 +3,7 @@
 use crate::live::Running;
 use crate::module::Shared;
 use std::sync::Arc;
+use touchstone_executor::heap::Heap;
 use touchstone_executor::memory::{InitialMemory, Plan, Reset};
 use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result, abi};
 use wasmtime::{Extern, Global, Ref, Table, Val};
@@ -22,6 +23,8 @@ struct Resident {
     plan: Option<Plan>,
     globals: Vec<(Global, Val)>,
     tables: Vec<(Table, Vec<Ref>)>,
+    /// The host's allocator after the start function, which may have allocated.
+    heap: Heap,
 }
 
 impl Reused {
@@ -88,7 +91,8 @@ impl Resident {
             }
             None => None,
         };
-        Ok(Self { running, plan, globals, tables })
+        let heap = running.store.data_mut().heap().clone();
+        Ok(Self { running, plan, globals, tables, heap })
     }
 
     /// Brings everything back; `false` when something grew that cannot shrink.
@@ -115,7 +119,9 @@ impl Resident {
                     .map_err(Error::runtime(id, "restore a table"))?;
             }
         }
-        store.data_mut().reset();
+        let host = store.data_mut();
+        host.reset();
+        *host.heap() = self.heap.clone();
         Ok(true)
     }
 }
