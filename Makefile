@@ -1,2 +1,58 @@
-bench:
-	cargo bench --features=all
+# The two commands are `make test` and `make bench`; `make help` lists the rest.
+
+CARGO     ?= cargo
+FEATURES  ?= all
+# Budgets in seconds for all cells together, compilation and set-up not counted.
+# They are shared out among the cells, so more backends do not take longer.
+BUDGET_FULL  ?= 720
+BUDGET_QUICK ?= 75
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test bench quick report guests guests-check check fmt lint doc clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## say what is missing, in a sentence each
+	@command -v $(CARGO) >/dev/null || { echo "cargo is missing: install Rust 1.95 or newer from https://rustup.rs"; exit 2; }
+	@command -v cc >/dev/null || { echo "a C compiler is missing: install gcc or clang (Debian: apt-get install build-essential)"; exit 2; }
+
+# In release, so that tests and benches share one build of the runtimes; the
+# executor's own tests once more with overflow checks and debug assertions.
+test: setup ## all tests, over every backend of FEATURES
+	$(CARGO) test --locked -p touchstone-executor
+	$(CARGO) test --release --workspace --locked --features=$(FEATURES)
+
+bench: setup ## the full matrix, then BENCHMARK.md and image/ (under 20 minutes on two cores)
+	TOUCHSTONE_BUDGET=$(BUDGET_FULL) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling full --noplot
+	@$(MAKE) --no-print-directory report
+
+quick: setup ## the same with short sampling (under 3 minutes)
+	TOUCHSTONE_BUDGET=$(BUDGET_QUICK) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling quick --noplot
+	@$(MAKE) --no-print-directory report
+
+report: setup ## BENCHMARK.md and image/ from the stored records alone
+	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- report
+
+guests: setup ## rebuild the guests byte for byte
+	test-runtime/build.sh
+
+guests-check: setup ## rebuild the guests and compare with the checked-in digests
+	test-runtime/build.sh --check
+
+check: fmt lint doc ## format, clippy, documentation
+
+fmt:
+	$(CARGO) fmt --all --check
+	cd test-runtime && $(CARGO) fmt --all --check
+
+lint:
+	$(CARGO) clippy --workspace --all-targets --locked --features=$(FEATURES) -- -D warnings
+	$(CARGO) clippy --all-targets --locked -- -D warnings
+
+doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --features=$(FEATURES)
+
+clean: ## what was built; records, page and charts stay
+	$(CARGO) clean
+	rm -rf test-runtime/target

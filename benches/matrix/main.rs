@@ -144,8 +144,10 @@ impl<'a> Run<'a> {
             if self.arguments.mode == Mode::Measure { self.time_pairs()? } else { 0 };
         if self.records.is_some() {
             println!(
-                "{} cells timed, {} left out with the reason, {} failed; records: {}",
+                "{} cells and {} pairs timed, {} cells left out with the reason, {} failed; \
+                 records: {}",
                 tally.timed,
+                self.pairs.len() - failed_pairs,
                 tally.left_out,
                 tally.failed + failed_pairs,
                 record::default_path().display()

@@ -1,0 +1,77 @@
+//! What this project is built from: licences that go together with its own, and
+//! sources that everybody can reach. Works offline, from the locked graph.
+
+use std::process::Command;
+
+/// Licences that code under `Apache-2.0 OR MIT` may link.
+const ALLOWED: [&str; 9] = [
+    "MIT",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "0BSD",
+    "Zlib",
+    "Unicode-3.0",
+    "Unlicense",
+];
+
+/// Whether an SPDX expression can be met with the allowed licences. Knows what
+/// manifests use: OR (and the old `/`), AND, brackets around either.
+fn allowed(expression: &str) -> bool {
+    let expression = expression.trim();
+    let split = |word: &str| -> Option<(String, String)> {
+        let mut depth = 0;
+        for (at, letter) in expression.char_indices() {
+            depth += i32::from(letter == '(') - i32::from(letter == ')');
+            if depth == 0 && expression[at..].starts_with(word) {
+                return Some((expression[..at].into(), expression[at + word.len()..].into()));
+            }
+        }
+        None
+    };
+    if let Some((left, right)) = split(" OR ").or_else(|| split("/")) {
+        return allowed(&left) || allowed(&right);
+    }
+    if let Some((left, right)) = split(" AND ") {
+        return allowed(&left) && allowed(&right);
+    }
+    match expression.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
+        Some(inner) => allowed(inner),
+        None => ALLOWED.contains(&expression),
+    }
+}
+
+#[test]
+fn expressions_are_understood() {
+    assert!(allowed("MIT OR GPL-3.0"));
+    assert!(allowed("(MIT OR Apache-2.0) AND Unicode-3.0"));
+    assert!(allowed("Unlicense/MIT"));
+    assert!(!allowed("GPL-3.0"));
+    assert!(!allowed("MIT AND GPL-3.0"));
+}
+
+#[test]
+fn every_dependency_has_an_allowed_licence_and_a_public_source() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--offline", "--locked", "--format-version=1", "--features=all"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut problems = Vec::new();
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        if let Some(source) = package["source"].as_str()
+            && source != "registry+https://github.com/rust-lang/crates.io-index"
+        {
+            problems.push(format!("{name} comes from {source}"));
+        }
+        match package["license"].as_str() {
+            Some(licence) if allowed(licence) => {}
+            other => problems.push(format!("{name} has the licence {other:?}")),
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
