@@ -1,0 +1,197 @@
+//! The built guests, on every engine and strategy: what each export answers,
+//! and that no answer depends on the calls before.
+
+use std::sync::Arc;
+use touchstone::guests::Guests;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
+use touchstone_executor::{
+    Artifact, Config, Engine, Instance, Module, Outcome, Strategy, Support, TrapKind,
+};
+
+/// A guest under every strategy of every engine, artifacts compiled once.
+fn everywhere(guest: &GuestModule, mut test: impl FnMut(&str, Strategy, &dyn Module)) {
+    for engine in touchstone_runtimes::engines() {
+        let mut artifacts: Vec<(&str, Artifact)> = Vec::new();
+        for strategy in Strategy::all() {
+            if let Support::Unsupported { .. } = engine.support_for(strategy, guest) {
+                continue;
+            }
+            let class = engine.artifact_class(strategy);
+            if !artifacts.iter().any(|(known, _)| *known == class) {
+                let artifact = engine.compile(guest, strategy, &Config::default()).unwrap();
+                artifacts.push((class, artifact));
+            }
+            let (_, artifact) = artifacts.iter().find(|(known, _)| *known == class).unwrap();
+            let module = load(&engine, guest, artifact, strategy);
+            test(engine.id(), strategy, &*module);
+        }
+    }
+}
+
+fn load(
+    engine: &Arc<dyn Engine>,
+    guest: &GuestModule,
+    artifact: &Artifact,
+    strategy: Strategy,
+) -> Box<dyn Module> {
+    engine
+        .load(guest, artifact, strategy, &Config::default())
+        .unwrap_or_else(|error| panic!("{} {strategy}: {error}", engine.id()))
+}
+
+fn call(
+    module: &dyn Module,
+    instance: &mut dyn Instance,
+    export: &str,
+    input: &[u8],
+) -> (Outcome, Vec<u8>) {
+    let export = module.export(export, Abi::Substrate).unwrap();
+    let mut output = Vec::new();
+    let outcome = instance.call(export, input, &mut output).unwrap();
+    (outcome, output)
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    touchstone::case::parse_hex(&format!("0x{text}")).unwrap()
+}
+
+fn guest(name: &str, extra: u32, growth: Growth) -> GuestModule {
+    Guests::built().module(name, HeapPages { extra, growth }).unwrap()
+}
+
+/// Whatever ran before, these answer the same.
+#[test]
+fn test_runtime_answers_alike_after_everything() {
+    let guest = guest("test-runtime", 32, Growth::Fixed);
+    let heap_base = guest.info().heap_base.unwrap();
+    let dirty = [heap_base.to_le_bytes(), 16_u32.to_le_bytes()].concat();
+    // The first page that `test_dirty_plenty_memory` writes.
+    let first_page = heap_base.next_multiple_of(65_536);
+    let poke = [&first_page.to_le_bytes()[..], &[0x5a]].concat();
+    let answers: Vec<(&str, Vec<u8>, Vec<u8>)> = vec![
+        ("test_empty_return", vec![], vec![]),
+        ("test_count", vec![], hex("2a00000001000000")),
+        ("test_echo", b"hello".to_vec(), b"hello".to_vec()),
+        ("test_dirty_plenty_memory", dirty, vec![]),
+        ("test_poke", poke, vec![]),
+        ("test_peek", first_page.to_le_bytes().to_vec(), vec![0]),
+        ("test_sum_heap", 256_u32.to_le_bytes().to_vec(), vec![0; 4]),
+        ("test_allocate", hex("0a00000064000000"), hex("b412aa41")),
+        (
+            "test_normalize",
+            hex("c3a920efac8120c38520ed959c"),
+            hex("65cc8120efac812041cc8a20e18492e185a1e186ab"),
+        ),
+        (
+            "test_hash",
+            b"\x01abc".to_vec(),
+            hex("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        ),
+        ("test_max_level", vec![], vec![0; 4]),
+    ];
+    let traps: [(&str, TrapKind); 5] = [
+        ("test_trap", TrapKind::Unreachable),
+        ("test_divide_by_zero", TrapKind::DivisionByZero),
+        ("test_stack_overflow", TrapKind::StackOverflow),
+        ("test_out_of_bounds_read", TrapKind::MemoryOutOfBounds),
+        (
+            "test_missing_import",
+            TrapKind::MissingImport {
+                module: "env".to_owned(),
+                name: "ext_touchstone_missing_version_1".to_owned(),
+            },
+        ),
+    ];
+    everywhere(&guest, |engine, strategy, module| {
+        let name = format!("{engine} {strategy}");
+        let mut instance = module.new_instance().unwrap();
+        for round in 0..2 {
+            for (export, input, expected) in &answers {
+                let (outcome, output) = call(module, &mut *instance, export, input);
+                assert_eq!(outcome, Outcome::Returned, "{name} {export} round {round}");
+                assert_eq!(&output, expected, "{name} {export} round {round}");
+            }
+            for (export, kind) in &traps {
+                let (outcome, _) = call(module, &mut *instance, export, &[]);
+                assert_eq!(outcome.trap().map(|trap| &trap.kind), Some(kind), "{name} {export}");
+            }
+            let (outcome, _) = call(module, &mut *instance, "test_out_of_bounds_result", &[]);
+            assert!(
+                matches!(outcome.trap().map(|trap| &trap.kind), Some(TrapKind::BadResult { .. })),
+                "{name} {outcome:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn growth_starts_from_the_same_size_on_every_call() {
+    let guest = guest("test-runtime", 0, Growth::UpTo(64));
+    let before = guest.info().memory.unwrap().minimum.to_le_bytes();
+    everywhere(&guest, |engine, strategy, module| {
+        let mut instance = module.new_instance().unwrap();
+        for _ in 0..3 {
+            let grown = call(module, &mut *instance, "test_grow", &3_u32.to_le_bytes()).1;
+            assert_eq!(grown, before, "{engine} {strategy}");
+            let bomb = call(module, &mut *instance, "test_memory_bomb", &[]).1;
+            assert_eq!(bomb, 64_u32.to_le_bytes(), "{engine} {strategy}");
+        }
+    });
+}
+
+#[test]
+fn core_runtime_answers_with_its_version() {
+    let guest = guest("core-runtime", 2048, Growth::Fixed);
+    assert_eq!(guest.info().imports.len(), 44);
+    let expected =
+        hex("28746f75636873746f6e653c746f75636873746f6e652d636f72650100000030000000000000001\
+         8df6acb689907609b0500000037e397fc7c91f5e40200000040fe3ad401f8959a06000000d2bc98\
+         97eed08f1503000000bc9d89904f5b923f01000000af2c0297a23e6d3d0b0000000700000001");
+    everywhere(&guest, |engine, strategy, module| {
+        let mut instance = module.new_instance().unwrap();
+        let (outcome, output) = call(module, &mut *instance, "Core_version", &[]);
+        assert_eq!((outcome, output), (Outcome::Returned, expected.clone()), "{engine} {strategy}");
+        let (outcome, _) = call(module, &mut *instance, "Metadata_metadata", &[]);
+        assert!(
+            matches!(outcome.trap().map(|trap| &trap.kind), Some(TrapKind::MissingImport { .. })),
+            "{engine} {strategy}: {outcome:?}"
+        );
+    });
+}
+
+/// The large guest's real code, once per engine.
+#[test]
+fn large_runtime_really_computes() {
+    let guest = guest("large-runtime", 256, Growth::Fixed);
+    let info = guest.info();
+    assert!(info.data_bytes >= 1 << 20 && info.functions >= 3000, "{}", info.data_bytes);
+    let digests = [
+        "443353e7102b78c369bb3fe8a74e6dffe2ac7daed0df4673f63c2cf1d759e4e9",
+        "e23ee759fd840282939f072bc3095c6c5efbbe4d81f25d313c0b0b51dea51854",
+        "7b104dab85e2482aeee806f61f457af0f66afdbc62db27e80a2d483535fd1979",
+        "66283cb5aa9a017cd2e3ede52cf1b058346fa008d727dc4308c19842ddd3bc9b",
+        "a8471a4c280725b34bed4ca19d3136d322c49b1c67f685d87b2edbb3526da6df",
+        "72b50f439304c3ce2cdda2fb8eb63f115dea1a941f08c4f722f981d6ab5525ad",
+        "9e98c5dbdf6fd42893418579026433d2bf83cc639789c329d97abec685039992",
+        "e7baddd709552bd68d9f496c88cc3a27ed61781fc2d914df90bc7df6c1360ad3",
+        "ee199561feabd9b6eea78b105f14f889bda918dc95e4598f8c8bbefdd74f562e",
+        "5cee1fefe866eeb184af93289181b68a3fd27a887b596f1f3618e5cb5385d877",
+        "be662f6c6119dfe9064246a99dcf71440a70c4cfdd769e6b8704f3d14c5f4a6f",
+    ];
+    for engine in touchstone_runtimes::engines() {
+        let strategy = Strategy::all()
+            .into_iter()
+            .find(|strategy| engine.support_for(*strategy, &guest).is_supported())
+            .unwrap();
+        let artifact = engine.compile(&guest, strategy, &Config::default()).unwrap();
+        let module = load(&engine, &guest, &artifact, strategy);
+        let mut instance = module.new_instance().unwrap();
+        for (selector, digest) in digests.iter().enumerate() {
+            let input = [&(selector as u32).to_le_bytes()[..], b"touchstone"].concat();
+            let (outcome, output) = call(&*module, &mut *instance, "large_exercise", &input);
+            assert_eq!(outcome, Outcome::Returned, "{} {selector}", engine.id());
+            assert_eq!(output, hex(digest), "{} {selector}", engine.id());
+        }
+    }
+}
