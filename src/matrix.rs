@@ -61,7 +61,7 @@ pub enum Filter {
     All,
     /// Names that the expression finds itself in.
     Pattern(regex::Regex),
-    /// This name, or one this is the beginning of up to a `/`.
+    /// This name and no other.
     Exact(String),
 }
 
@@ -123,7 +123,7 @@ pub fn near(text: &str, names: &[String]) -> Vec<String> {
     let mut parts = BTreeSet::new();
     for name in names {
         parts.insert(name.as_str());
-        parts.extend(name.split('/'));
+        parts.extend(name.split('/').flat_map(|part| part.split("_from_").chain([part])));
     }
     similar(text, parts.into_iter())
 }

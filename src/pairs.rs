@@ -7,6 +7,7 @@ use crate::provenance;
 use crate::record::{PairRecord, Provenance};
 use crate::session::{Refused, Session, refused_beforehand};
 use anyhow::{Context, Result, ensure};
+use touchstone_executor::abi::Abi;
 use touchstone_executor::{CodeFrom, RawCall};
 
 /// What is compared.
@@ -59,6 +60,7 @@ impl Pair {
 pub fn pairs(cells: &[Cell]) -> Vec<Pair> {
     let candidates = cells.iter().filter(|cell| {
         cell.key.threads == 1
+            && cell.case.abi == Abi::Substrate
             && cell.case.guests.first() == Some(&cell.guest)
             && cell.strategy.code == CodeFrom::InProcess
             && refused_beforehand(cell, 1).is_none()
@@ -102,7 +104,9 @@ pub fn measure(
     let result = match pair_to_time.kind {
         Kind::Null => {
             let mut again = Caller::new(&opened)?;
-            pair(plan, || subject.call(), || again.call())?
+            let result = pair(plan, || subject.call(), || again.call())?;
+            again.check()?;
+            result
         }
         Kind::Overhead => {
             let guest = session.guest(cell)?;
@@ -119,9 +123,12 @@ pub fn measure(
                 raw(&mut output)?;
                 ensure!(output == expected, "the raw reference gives another output");
             }
-            pair(plan, || subject.call(), || Ok(raw(&mut output)?))?
+            let result = pair(plan, || subject.call(), || Ok(raw(&mut output)?))?;
+            ensure!(output == expected, "the raw reference's output has changed");
+            result
         }
     };
+    subject.check()?;
     let (ratio_low, ratio_high) =
         result.ratio.interval.context("too few rounds for an interval")?;
     Ok(PairRecord {

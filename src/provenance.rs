@@ -59,7 +59,14 @@ pub fn tools() -> Tools {
             if cfg!(debug_assertions) { "debug assertions on" } else { "debug assertions off" }
         ),
         commit: commit(),
+        binary: binary(),
     }
+}
+
+/// First digits of this program's SHA-256; empty where it cannot read itself.
+fn binary() -> String {
+    let bytes = std::env::current_exe().and_then(std::fs::read);
+    bytes.map(|bytes| crate::guests::digest(&bytes)[..16].to_owned()).unwrap_or_default()
 }
 
 /// The commit of the working tree. What a run itself writes (records, page,

@@ -6,7 +6,7 @@ use crate::measure::{Caller, Others, phases, throughput};
 use crate::plan::Plan;
 use crate::provenance;
 use crate::record::{CellKey, CellRecord, Phases, Provenance, Record, RecordFile, Status};
-use crate::session::{Opened, Refused, Session};
+use crate::session::{Opened, Refused, Session, cores, too_many_threads};
 use crate::stats::estimate;
 use anyhow::Result;
 use std::time::Duration;
@@ -33,7 +33,8 @@ pub struct Tally {
     pub timed: usize,
     /// Run, but not measured: nothing was recorded.
     pub tried: usize,
-    /// Unsupported or skipped, and recorded so.
+    /// Unsupported, and recorded so; or skipped for having more threads than
+    /// there are processors.
     pub left_out: usize,
     /// Wrong, trapped or failed, and recorded so.
     pub failed: usize,
@@ -62,6 +63,12 @@ impl Runner<'_> {
     ///
     /// When the record cannot be written.
     pub fn cell(&mut self, cell: &Cell, sampler: &mut dyn Sampler) -> Result<Option<Refused>> {
+        // Nothing is known about such a cell, here or elsewhere, and the other
+        // machine's reader has other numbers of threads: no record.
+        if let Some(refused) = too_many_threads(cell, cores()) {
+            self.tally.left_out += 1;
+            return Ok(Some(refused));
+        }
         let mut record = self.blank(cell);
         let measured = match self.session.open(cell) {
             Ok(opened) => {
@@ -84,6 +91,9 @@ impl Runner<'_> {
                     Status::Unsupported | Status::Skipped => self.tally.left_out += 1,
                     _ => self.tally.failed += 1,
                 }
+                // What was measured before it failed must not be published.
+                let CellRecord { effective, support, .. } = record;
+                record = CellRecord { effective, support, ..self.blank(cell) };
                 record.status = refused.status;
                 record.reason = Some(refused.reason.clone());
                 Some(refused)
@@ -134,19 +144,39 @@ impl Runner<'_> {
         let mut caller = Caller::new(opened).map_err(failed)?;
         let mut broken = None;
         let call_ns = opened.estimate_ns * cell.key.threads.min(2) as u64;
+        // What the other threads had done before and after each sample.
+        let mut counts = vec![others.counts()];
         let samples = sampler.sample(&cell.key, self.plan.samples_for(call_ns), &mut |calls| {
-            caller.time(calls).unwrap_or_else(|error| {
-                broken.get_or_insert(error);
-                // What is returned here is never published: the cell fails.
-                Duration::from_nanos(calls)
-            })
+            // What is returned after a failure is never published, and nothing
+            // is called any more: the number of calls asked for may be absurd.
+            let took = broken.is_none().then(|| caller.time(calls));
+            counts.push(others.counts());
+            match took {
+                Some(Ok(took)) => took,
+                Some(Err(error)) => {
+                    broken = Some(error);
+                    Duration::from_nanos(calls.max(1))
+                }
+                None => Duration::from_nanos(calls.max(1)),
+            }
         });
-        record.other_threads_calls = others.stop().map_err(failed)?;
+        // Gives its instance back, for the throughput to use.
+        drop(caller);
+        others.stop().map_err(failed)?;
+        let before = &counts[counts.len().saturating_sub(1 + samples.len())];
+        record.other_threads_calls = counts[counts.len() - 1]
+            .iter()
+            .zip(before)
+            .map(|(after, before)| after - before)
+            .collect();
         if let Some(error) = broken {
             return Err(failed(error));
         }
         if samples.is_empty() {
-            return Ok(false);
+            return match self.records {
+                None => Ok(false),
+                Some(_) => Err(failed(anyhow::anyhow!("no samples were taken"))),
+            };
         }
         let per_call: Vec<f64> =
             samples.iter().map(|(calls, ns)| *ns as f64 / (*calls).max(1) as f64).collect();
@@ -163,6 +193,10 @@ impl Runner<'_> {
         record.throughput_high_per_s = rates.iter().copied().max_by(f64::total_cmp);
         record.throughput_rounds = together.rounds;
 
+        // With other threads beside it, a phase of one call says little.
+        if cell.key.threads > 1 {
+            return Ok(true);
+        }
         let parts = phases(opened, self.plan.throughput / 4).map_err(failed)?;
         record.phases = Some(Phases {
             compile_ns: opened.compile_ns,
@@ -203,7 +237,8 @@ pub fn finished_by_last_run(
 ) -> Option<(String, Vec<String>)> {
     let last = records.last()?.provenance();
     if last.machine != now.machine
-        || last.tools != now.tools
+        || last.tools.binary.is_empty()
+        || last.tools.binary != now.tools.binary
         || last.sampling.name != now.sampling.name
     {
         return None;
@@ -212,6 +247,12 @@ pub fn finished_by_last_run(
         .iter()
         .filter(|record| record.provenance().run == last.run)
         .filter_map(|record| match record {
+            // What went wrong may have been the machine's fault: try again.
+            Record::Cell(cell)
+                if matches!(cell.status, Status::Failed | Status::Trapped | Status::Wrong) =>
+            {
+                None
+            }
             Record::Cell(cell) => (digest(&cell.key.guest).as_ref() == Some(&cell.guest_sha256))
                 .then(|| cell.key.id()),
             Record::Pair(pair) => Some(pair.id()),

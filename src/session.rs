@@ -5,7 +5,7 @@ use crate::guests::Guests;
 use crate::matrix::Cell;
 use crate::record::Status;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
@@ -28,20 +28,58 @@ type ModuleKey = (&'static str, String, String, String);
 struct Loaded {
     module: Arc<dyn Module>,
     guest: GuestModule,
+    instances: Instances,
     compile_ns: u64,
     load_ns: u64,
+    /// Time of the first instance and its first call, by case.
+    first_call_ns: HashMap<String, u64>,
     artifact_bytes: u64,
+}
+
+/// Idle instances of a module. Making one can cost as much as a thousand calls
+/// (a memory of 128 MiB that is cleared once), so they are made once and handed
+/// from one measurement to the next.
+#[derive(Clone)]
+pub struct Instances {
+    module: Arc<dyn Module>,
+    idle: Arc<Mutex<Vec<Box<dyn Instance>>>>,
+}
+
+impl Instances {
+    /// No instance yet.
+    #[must_use]
+    pub fn new(module: Arc<dyn Module>) -> Self {
+        Self { module, idle: Arc::default() }
+    }
+
+    /// An idle instance, or a new one.
+    ///
+    /// # Errors
+    ///
+    /// When the runtime cannot make one.
+    pub fn take(&self) -> touchstone_executor::Result<Box<dyn Instance>> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(|| self.module.new_instance(), Ok)
+    }
+
+    /// For the next one who needs it. Its next `prepare` cleans up whatever a
+    /// call broken off has left.
+    pub fn give_back(&self, instance: Box<dyn Instance>) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(instance);
+    }
 }
 
 /// A cell that gave the right output and can be timed.
 #[derive(Clone)]
 pub struct Opened {
-    /// The loaded module.
-    pub module: Arc<dyn Module>,
+    /// Instances of the loaded module.
+    pub instances: Instances,
     /// The export to call.
     pub export: ExportId,
     /// What it is given.
     pub input: Arc<[u8]>,
+    /// What has to come out.
+    pub expected: Arc<[u8]>,
     /// What is really in force.
     pub effective: EffectiveConfig,
     /// Whether the runtime or this project does the strategy, and how.
@@ -50,7 +88,7 @@ pub struct Opened {
     pub compile_ns: u64,
     /// Time to load, ns.
     pub load_ns: u64,
-    /// Time of the very first call, ns.
+    /// Time of making an instance and its first call, ns.
     pub first_call_ns: u64,
     /// Time of the second call, ns: enough to plan the sampling.
     pub estimate_ns: u64,
@@ -86,6 +124,12 @@ pub fn refused_beforehand(cell: &Cell, cores: usize) -> Option<Refused> {
     if let Support::Unsupported { reason } = cell.engine.support(cell.strategy) {
         return Some(Refused { status: Status::Unsupported, reason });
     }
+    too_many_threads(cell, cores)
+}
+
+/// The refusal of a cell with more threads than processors.
+#[must_use]
+pub fn too_many_threads(cell: &Cell, cores: usize) -> Option<Refused> {
     (cell.key.threads > cores).then(|| Refused {
         status: Status::Skipped,
         reason: format!(
@@ -130,14 +174,22 @@ impl Session {
         let expected = cell.case.expect.output.bytes(heap_base).map_err(failed)?;
         let host = |error: touchstone_executor::Error| Refused::new(Status::Failed, error);
         let export = loaded.module.export(&cell.case.export, cell.case.abi).map_err(host)?;
-        let mut instance = loaded.module.new_instance().map_err(host)?;
-        let first_call_ns = checked_call(&mut *instance, export, &input, &expected)?;
+        let started = Instant::now();
+        let mut instance = loaded.instances.take().map_err(host)?;
+        let made_ns = elapsed(started);
+        let first_ns = made_ns + checked_call(&mut *instance, export, &input, &expected)?;
         let estimate_ns = checked_call(&mut *instance, export, &input, &expected)?;
+        loaded.instances.give_back(instance);
+        let first_call_ns = match &mut self.last {
+            Some((_, last)) => *last.first_call_ns.entry(cell.key.case.clone()).or_insert(first_ns),
+            None => first_ns,
+        };
         Ok(Opened {
             effective: loaded.module.effective(),
-            module: loaded.module,
+            instances: loaded.instances,
             export,
             input: input.into(),
+            expected: expected.into(),
             support: cell.engine.support_for(cell.strategy, &loaded.guest),
             compile_ns: loaded.compile_ns,
             load_ns: loaded.load_ns,
@@ -186,14 +238,20 @@ impl Session {
             self.artifacts.insert(artifact_key.clone(), (artifact, elapsed(started)));
         }
         let (artifact, compile_ns) = &self.artifacts[&artifact_key];
+        cell.engine.stage(artifact, cell.strategy).map_err(host)?;
         let started = Instant::now();
-        let module =
+        let mut module =
             cell.engine.load(&guest, artifact, cell.strategy, &self.config).map_err(host)?;
+        let load_ns = elapsed(started);
+        module.probe().map_err(host)?;
+        let module: Arc<dyn Module> = module.into();
         let loaded = Loaded {
-            module: module.into(),
+            instances: Instances::new(Arc::clone(&module)),
+            module,
             guest,
+            first_call_ns: HashMap::new(),
             compile_ns: *compile_ns,
-            load_ns: elapsed(started),
+            load_ns,
             artifact_bytes: artifact.size() as u64,
         };
         self.last = Some((key, loaded.clone()));

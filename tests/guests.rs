@@ -37,6 +37,7 @@ fn load(
 ) -> Box<dyn Module> {
     engine
         .load(guest, artifact, strategy, &Config::default())
+        .and_then(|mut module| module.probe().map(|()| module))
         .unwrap_or_else(|error| panic!("{} {strategy}: {error}", engine.id()))
 }
 

@@ -86,7 +86,13 @@ impl Arguments {
             .ignore_errors(true)
             .arg(Arg::new("FILTER").index(1));
         for name in with_value {
-            command = command.arg(Arg::new(name).long(name).num_args(1));
+            let arg = Arg::new(name).long(name).num_args(1);
+            command = command.arg(match name {
+                "color" => arg.short('c'),
+                "save-baseline" => arg.short('s'),
+                "baseline" => arg.short('b'),
+                _ => arg,
+            });
         }
         for name in flags {
             let arg = Arg::new(name).long(name).action(ArgAction::SetTrue);

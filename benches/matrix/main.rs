@@ -99,7 +99,9 @@ impl<'a> Run<'a> {
         if most > cores {
             println!("rows of more than {cores} threads are skipped: there are {cores} processors");
         }
-        let mut session = Session::new(Guests::built(), Config::default());
+        let config = Config::default();
+        let instances = config.instances.max(u32::try_from(most.min(cores) * 2)?);
+        let mut session = Session::new(Guests::built(), Config { instances, ..config });
         let runnable =
             cells.iter().filter(|cell| refused_beforehand(cell, cores).is_none()).count();
         let plan = arguments.plan(runnable + pairs.len());
@@ -174,6 +176,7 @@ impl<'a> Run<'a> {
         let cores = cores();
         for cells in self.cells.chunk_by(|a, b| a.key.group() == b.key.group()) {
             let mut group = criterion.benchmark_group(cells[0].key.group());
+            let mut refused_before = String::new();
             for cell in cells {
                 if refused_beforehand(cell, cores).is_none() {
                     self.progress.next(&cell.key.id());
@@ -183,7 +186,12 @@ impl<'a> Run<'a> {
                 match runner.cell(cell, &mut sampler)? {
                     Some(refused) if refused.status == Status::Skipped => {}
                     Some(refused) => {
-                        println!("{}: {:?}: {}", cell.key.id(), refused.status, refused.reason);
+                        // The rows of other numbers of threads say the same.
+                        let said = format!("{}: {}", cell.key.executor(), refused.reason);
+                        if said != refused_before {
+                            println!("{} {:?}: {}", cell.key.id(), refused.status, refused.reason);
+                        }
+                        refused_before = said;
                     }
                     None => {}
                 }

@@ -48,13 +48,24 @@ pub trait Engine: Send + Sync {
     fn compile(&self, guest: &GuestModule, strategy: Strategy, config: &Config)
     -> Result<Artifact>;
 
-    /// Makes a module that can be instantiated under the strategy, and checks
-    /// that what the strategy's name says is really in force.
+    /// Puts the artifact where [`load`](Self::load) will take it from under the
+    /// strategy, for instance into a file: what happens ahead of time and is no
+    /// part of loading. `load` does it if it was not done.
     ///
     /// # Errors
     ///
-    /// When the strategy is unsupported, the artifact is not this engine's, or
-    /// the runtime fails.
+    /// When it cannot be stored.
+    fn stage(&self, _artifact: &Artifact, _strategy: Strategy) -> Result<()> {
+        Ok(())
+    }
+
+    /// Makes a module that can be instantiated under the strategy. Whoever
+    /// publishes numbers has to [`probe`](Module::probe) it first.
+    ///
+    /// # Errors
+    ///
+    /// When the strategy is unsupported, the artifact is not this engine's or
+    /// not this guest's, or the runtime fails.
     fn load(
         &self,
         guest: &GuestModule,
@@ -160,7 +171,17 @@ pub trait Module: Send + Sync {
     /// When the runtime cannot make one.
     fn new_instance(&self) -> Result<Box<dyn Instance>>;
 
-    /// What is really in force, probed after loading.
+    /// Looks at a live instance: is what the strategy's name says really in
+    /// force? What was seen becomes part of [`effective`](Self::effective).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongMode`] when it is not.
+    fn probe(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// What is really in force.
     fn effective(&self) -> EffectiveConfig;
 }
 

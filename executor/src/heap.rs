@@ -12,7 +12,7 @@
 /// Bytes of a page of linear memory.
 pub const WASM_PAGE: usize = 65_536;
 /// Bytes before each allocation.
-const HEADER: u32 = 8;
+pub const HEADER: u32 = 8;
 /// Smallest size class, bytes.
 const SMALLEST: u32 = 8;
 /// Size classes: 8 bytes shifted by 0 … 22.
@@ -20,7 +20,7 @@ const CLASSES: usize = 23;
 /// Largest allocation, bytes.
 pub const LARGEST: u32 = SMALLEST << (CLASSES - 1);
 /// Marks a header in use; the low half then holds the class.
-const OCCUPIED: u64 = 1 << 32;
+pub const OCCUPIED: u64 = 1 << 32;
 /// End of a free list.
 const NONE: u32 = u32::MAX;
 

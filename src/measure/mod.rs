@@ -11,15 +11,24 @@ pub use pair::{PairPlan, PairResult, pair};
 pub use phases::{PhaseTimes, phases};
 pub use throughput::{Throughput, throughput};
 
-use crate::session::Opened;
+use crate::session::{Opened, abbreviate};
 use std::time::{Duration, Instant};
 use touchstone_executor::{Instance, Outcome};
 
 /// Makes the same call again and again on one instance.
 pub struct Caller {
     opened: Opened,
-    instance: Box<dyn Instance>,
+    /// `None` only while it is given back.
+    instance: Option<Box<dyn Instance>>,
     output: Vec<u8>,
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        if let Some(instance) = self.instance.take() {
+            self.opened.instances.give_back(instance);
+        }
+    }
 }
 
 impl Caller {
@@ -31,7 +40,7 @@ impl Caller {
     pub fn new(opened: &Opened) -> anyhow::Result<Self> {
         Ok(Self {
             opened: opened.clone(),
-            instance: opened.module.new_instance()?,
+            instance: Some(opened.instances.take()?),
             output: Vec::new(),
         })
     }
@@ -45,22 +54,43 @@ impl Caller {
     #[inline]
     pub fn call(&mut self) -> anyhow::Result<()> {
         let Opened { export, input, .. } = &self.opened;
-        match self.instance.call(*export, std::hint::black_box(input), &mut self.output)? {
+        let Some(instance) = &mut self.instance else { return Ok(()) };
+        match instance.call(*export, std::hint::black_box(input), &mut self.output)? {
             Outcome::Returned => Ok(()),
             Outcome::Trapped(trap) => Err(trap.into()),
         }
     }
 
-    /// Time of so many calls together.
+    /// Whether the last call's output is the expected one. Meant for between
+    /// timed regions: the output of a call is compared as often as that allows.
     ///
     /// # Errors
     ///
-    /// Those of [`call`](Self::call).
+    /// When it is another one.
+    pub fn check(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.output == *self.opened.expected,
+            "after many calls the output is another one: expected {}, got {}",
+            abbreviate(&self.opened.expected),
+            abbreviate(&self.output)
+        );
+        Ok(())
+    }
+
+    /// Time of so many calls together; the last output is compared afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`call`](Self::call) and [`check`](Self::check).
     pub fn time(&mut self, calls: u64) -> anyhow::Result<Duration> {
         let started = Instant::now();
         for _ in 0..calls {
             self.call()?;
         }
-        Ok(started.elapsed())
+        let took = started.elapsed();
+        if calls > 0 {
+            self.check()?;
+        }
+        Ok(took)
     }
 }

@@ -25,8 +25,6 @@ struct Worker {
     /// not disturb the neighbour's.
     calls: Arc<Padded>,
     handle: JoinHandle<Result<()>>,
-    /// Calls that had been made when timing began.
-    before: u64,
 }
 
 /// A counter alone on its cache lines: two of 64 bytes, because processors
@@ -53,20 +51,21 @@ impl Others {
                     let mut caller = Caller::new(&opened)?;
                     while !stop.load(Ordering::Relaxed) {
                         caller.call()?;
+                        caller.check()?;
                         counter.0.fetch_add(1, Ordering::Relaxed);
                     }
                     Ok(())
                 })
                 .context("cannot start a thread")?;
-            others.threads.push(Worker { calls, handle, before: 0 });
+            others.threads.push(Worker { calls, handle });
         }
         others.wait_for_progress()?;
         Ok(others)
     }
 
-    fn wait_for_progress(&mut self) -> Result<()> {
+    fn wait_for_progress(&self) -> Result<()> {
         let started = Instant::now();
-        for worker in &mut self.threads {
+        for worker in &self.threads {
             while worker.calls.0.load(Ordering::Relaxed) < WARM {
                 if worker.handle.is_finished() {
                     bail!("another thread ended before the timing began");
@@ -76,28 +75,31 @@ impl Others {
                 }
                 std::thread::sleep(Duration::from_micros(200));
             }
-            worker.before = worker.calls.0.load(Ordering::Relaxed);
         }
         Ok(())
     }
 
-    /// Stops the threads and tells how many calls each made since the timing began.
+    /// Calls that each thread has made so far.
+    #[must_use]
+    pub fn counts(&self) -> Vec<u64> {
+        self.threads.iter().map(|worker| worker.calls.0.load(Ordering::Relaxed)).collect()
+    }
+
+    /// Stops the threads and waits until all have ended.
     ///
     /// # Errors
     ///
     /// When a thread failed or panicked.
-    pub fn stop(mut self) -> Result<Vec<u64>> {
+    pub fn stop(mut self) -> Result<()> {
         self.stop.store(true, Ordering::Relaxed);
-        self.threads
-            .drain(..)
-            .map(|worker| {
-                match worker.handle.join() {
-                    Ok(ended) => ended.context("another thread failed")?,
-                    Err(_) => bail!("another thread panicked"),
-                }
-                Ok(worker.calls.0.load(Ordering::Relaxed) - worker.before)
-            })
-            .collect()
+        let ended: Vec<_> = self.threads.drain(..).map(|worker| worker.handle.join()).collect();
+        for thread in ended {
+            match thread {
+                Ok(ended) => ended.context("another thread failed")?,
+                Err(_) => bail!("another thread panicked"),
+            }
+        }
+        Ok(())
     }
 }
 

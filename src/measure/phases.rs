@@ -30,7 +30,7 @@ const CALLS: u64 = 201;
 /// When a call fails.
 pub fn phases(opened: &Opened, time: Duration) -> Result<PhaseTimes> {
     let calls = (time.as_nanos() as u64 / opened.estimate_ns.max(1)).clamp(3, CALLS);
-    let mut instance = opened.module.new_instance()?;
+    let mut instance = opened.instances.take()?;
     let mut output = Vec::new();
     let mut call = |steps: Option<&mut [Vec<f64>; 3]>| -> Result<()> {
         let started = Instant::now();
@@ -60,6 +60,7 @@ pub fn phases(opened: &Opened, time: Duration) -> Result<PhaseTimes> {
     }
     let faults =
         thread_page_faults().zip(faults_before).map_or(0, |(after, before)| after - before);
+    opened.instances.give_back(instance);
     let median = |samples: &[f64]| stats::estimate(samples).map_or(0, |e| e.median as u64);
     Ok(PhaseTimes {
         prepare_ns: median(&steps[0]),

@@ -1,7 +1,7 @@
 //! Calls a second of N threads together, every thread's calls counted.
 
 use super::Caller;
-use crate::session::{Opened, elapsed};
+use crate::session::Opened;
 use anyhow::{Context, Result};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 /// What the rounds gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Throughput {
-    /// Each round: ns of the slowest thread, and the calls of each thread.
+    /// Each round: ns from the first thread's start to the last one's end, and
+    /// the calls of each thread.
     pub rounds: Vec<(u64, Vec<u64>)>,
 }
 
@@ -43,7 +44,7 @@ pub fn throughput(opened: &Opened, threads: usize, time: Duration) -> Result<Thr
     let round = time / ROUNDS as u32;
     let between_looks = (BETWEEN_LOOKS.as_nanos() as u64 / opened.estimate_ns.max(1)).max(1);
     let barrier = Barrier::new(threads);
-    let per_thread: Vec<Result<Vec<(u64, u64)>>> = pool.broadcast(|_| {
+    let per_thread: Vec<Result<Vec<Counted>>> = pool.broadcast(|_| {
         let mut caller = Caller::new(opened).and_then(|mut caller| caller.call().map(|()| caller));
         let mut rounds = Vec::with_capacity(ROUNDS);
         for _ in 0..ROUNDS {
@@ -58,19 +59,29 @@ pub fn throughput(opened: &Opened, threads: usize, time: Duration) -> Result<Thr
         rounds.into_iter().collect()
     });
     let per_thread = per_thread.into_iter().collect::<Result<Vec<_>>>()?;
+    // A thread that the system wakes late must not shift calls out of the round:
+    // a round lasts from the first thread's start to the last one's end.
     let rounds = (0..ROUNDS)
         .map(|index| {
-            let of_round = per_thread.iter().map(|rounds| rounds[index]);
-            (
-                of_round.clone().map(|(ns, _)| ns).max().unwrap_or(0),
-                of_round.map(|(_, calls)| calls).collect(),
-            )
+            let counted: Vec<Counted> = per_thread.iter().map(|rounds| rounds[index]).collect();
+            let started = counted.iter().map(|thread| thread.started).min();
+            let ended = counted.iter().map(|thread| thread.ended).max();
+            let took = started.zip(ended).map_or(Duration::ZERO, |(from, to)| to - from);
+            (took.as_nanos() as u64, counted.iter().map(|thread| thread.calls).collect())
         })
         .collect();
     Ok(Throughput { rounds })
 }
 
-fn one_round(caller: &mut Caller, round: Duration, between_looks: u64) -> Result<(u64, u64)> {
+/// One thread's part of a round.
+#[derive(Clone, Copy)]
+struct Counted {
+    started: Instant,
+    ended: Instant,
+    calls: u64,
+}
+
+fn one_round(caller: &mut Caller, round: Duration, between_looks: u64) -> Result<Counted> {
     let started = Instant::now();
     let mut calls = 0;
     loop {
@@ -78,8 +89,10 @@ fn one_round(caller: &mut Caller, round: Duration, between_looks: u64) -> Result
             caller.call()?;
         }
         calls += between_looks;
-        if started.elapsed() >= round {
-            return Ok((elapsed(started), calls));
+        let ended = Instant::now();
+        if ended - started >= round {
+            caller.check()?;
+            return Ok(Counted { started, ended, calls });
         }
     }
 }

@@ -5,6 +5,7 @@
 //! in force, which runtime and which guest bytes, on which machine. The report
 //! is made from records alone.
 
+mod names;
 mod store;
 
 use serde::{Deserialize, Serialize};
@@ -71,8 +72,11 @@ pub struct Tools {
     pub rustc: String,
     /// Build profile in words: optimisation, LTO, codegen units.
     pub profile: String,
-    /// Commit the binary was built from; `-dirty` when the tree had changes.
+    /// Commit of the tree when the binary ran; `-dirty` when it had changes.
     pub commit: String,
+    /// First digits of the binary's SHA-256: which build it was.
+    #[serde(default)]
+    pub binary: String,
 }
 
 /// How long a cell was sampled.
@@ -157,7 +161,7 @@ pub struct CellRecord {
     /// The raw samples: calls in the sample, and ns they took together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<(u64, u64)>,
-    /// Calls that each of the N−1 other threads made while this one was timed.
+    /// Calls that each of the N−1 other threads made while the samples were taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_threads_calls: Vec<u64>,
     /// Calls a second of all threads together, median over the rounds.
@@ -172,7 +176,8 @@ pub struct CellRecord {
     /// Raw throughput rounds: ns of the round, and the calls of each thread.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub throughput_rounds: Vec<(u64, Vec<u64>)>,
-    /// The parts of a call and of what comes before it.
+    /// The parts of a call and of what comes before it, of one thread alone;
+    /// only in the records of one thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,
 }
@@ -184,7 +189,7 @@ pub struct Phases {
     pub compile_ns: u64,
     /// Artifact to a module that can be instantiated; one observation.
     pub load_ns: u64,
-    /// The very first call on a new instance object; one observation.
+    /// Making an instance object and its first call; one observation.
     pub first_call_ns: u64,
     /// Median time to a clean instance.
     pub prepare_ns: u64,
@@ -229,52 +234,4 @@ pub struct PairRecord {
     pub reference_ns: f64,
     /// Raw pairs: ns per call of subject and reference in each round.
     pub rounds: Vec<(f64, f64)>,
-}
-
-impl CellKey {
-    /// The cell's name as criterion, the filters and the report print it.
-    #[must_use]
-    pub fn id(&self) -> String {
-        format!("{}/{}", self.group(), self.function())
-    }
-
-    /// First part of the name: criterion's group.
-    #[must_use]
-    pub fn group(&self) -> String {
-        format!("{}_from_{}", self.case, self.guest)
-    }
-
-    /// The rest of the name: backend, strategy and threads.
-    #[must_use]
-    pub fn function(&self) -> String {
-        format!("{}/{}_threads", self.executor(), self.threads)
-    }
-
-    /// Backend and strategy together, the column of the seed's table.
-    #[must_use]
-    pub fn executor(&self) -> String {
-        format!("{}_{}", self.backend, self.strategy)
-    }
-}
-
-impl PairRecord {
-    /// The pair's name as filters take it.
-    #[must_use]
-    pub fn id(&self) -> String {
-        format!(
-            "{}/{}/{}_from_{}/{}_threads",
-            self.group, self.subject, self.case, self.guest, self.threads
-        )
-    }
-}
-
-impl Record {
-    /// Where the record comes from.
-    #[must_use]
-    pub fn provenance(&self) -> &Provenance {
-        match self {
-            Self::Cell(cell) => &cell.provenance,
-            Self::Pair(pair) => &pair.provenance,
-        }
-    }
 }

@@ -120,5 +120,7 @@ pub(crate) fn load(
     config: &Config,
 ) -> touchstone_executor::Result<Box<dyn Module>> {
     let artifact = engine.compile(guest, strategy, config)?;
-    engine.load(guest, &artifact, strategy, config)
+    let mut module = engine.load(guest, &artifact, strategy, config)?;
+    module.probe()?;
+    Ok(module)
 }

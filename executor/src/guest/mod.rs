@@ -85,6 +85,24 @@ impl GuestModule {
         &self.info
     }
 
+    /// Whether this is the same module, with the same set-up.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.wasm, &other.wasm) || self.wasm == other.wasm
+    }
+
+    /// Where the first byte lies that a data segment makes other than zero: a
+    /// place that is part of any image of the memory, however much of the zeros
+    /// around it a runtime leaves out. `None` when there is none at a known place.
+    #[must_use]
+    pub fn first_data_byte(&self) -> Option<u32> {
+        self.info.segments.iter().find_map(|segment| {
+            let bytes = &self.wasm[segment.bytes.clone()];
+            let at = bytes.iter().position(|byte| *byte != 0)?;
+            segment.offset?.checked_add(u32::try_from(at).ok()?)
+        })
+    }
+
     /// The module with the content of its active data segments removed, for
     /// memories that bring their content along.
     ///

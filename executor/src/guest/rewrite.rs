@@ -72,7 +72,10 @@ fn raised(limits: MemoryLimits, heap: HeapPages) -> Result<MemoryLimits> {
     let maximum = match heap.growth {
         Growth::AsDeclared => declared,
         Growth::Fixed => Some(minimum),
-        Growth::UpTo(pages) => Some(declared.map_or(pages, |maximum| maximum.min(pages))),
+        Growth::UpTo(pages) => {
+            let pages = pages.min(65_536);
+            Some(declared.map_or(pages, |maximum| maximum.min(pages)))
+        }
     };
     if minimum > maximum.unwrap_or(65_536).min(65_536) {
         return Err(Error::Unhostable {
@@ -101,12 +104,12 @@ struct Sections<'a>(Vec<(SectionId, Cow<'a, [u8]>)>);
 
 impl<'a> Sections<'a> {
     fn of(wasm: &'a [u8]) -> Result<Self> {
-        let mut sections = Vec::new();
+        let (mut sections, mut custom_sections) = (Vec::new(), Vec::new());
         for payload in Parser::new(0).parse_all(wasm) {
             let payload = payload.map_err(unreadable)?;
             if let Payload::CustomSection(custom) = &payload {
                 if custom.name() == "name" {
-                    sections.push((SectionId::Custom, Cow::Borrowed(&wasm[custom.range()])));
+                    custom_sections.push((SectionId::Custom, Cow::Borrowed(&wasm[custom.range()])));
                 }
             } else if let Some((id, range)) = payload.as_section()
                 && let Some(id) = section_id(id)
@@ -114,6 +117,8 @@ impl<'a> Sections<'a> {
                 sections.push((id, Cow::Borrowed(&wasm[range])));
             }
         }
+        // They may stand anywhere; at the end they are in nobody's way.
+        sections.append(&mut custom_sections);
         Ok(Self(sections))
     }
 

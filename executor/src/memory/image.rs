@@ -7,6 +7,9 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::os::fd::OwnedFd;
 
+/// Images up to this size, bytes, are brought into memory when they are made.
+const POPULATED: usize = 64 << 20;
+
 /// The content of a clean memory: the parts that are not zero.
 #[derive(Debug, Clone, Default)]
 pub struct InitialMemory {
@@ -109,20 +112,20 @@ impl Image {
         if length == 0 {
             return Ok(None);
         }
-        let mut bytes = vec![0; length.max(content.size().min(length))];
-        for (offset, part) in &content.parts {
-            bytes[*offset..][..part.len()].copy_from_slice(part);
-        }
         let file = rustix::fs::memfd_create(
             "touchstone-image",
             MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
         )
         .map_err(Error::system("cannot make a file in memory for the image"))?;
-        let mut rest = &bytes[..];
-        while !rest.is_empty() {
-            let written = rustix::io::write(&file, rest)
-                .map_err(Error::system("cannot write the memory image"))?;
-            rest = &rest[written..];
+        // Sparse: a segment at the end of a large memory must not cost all of it.
+        rustix::fs::ftruncate(&file, length as u64)
+            .map_err(Error::system("cannot size the memory image"))?;
+        for (offset, part) in &content.parts {
+            let mut written = 0;
+            while written < part.len() {
+                written += rustix::io::pwrite(&file, &part[written..], (offset + written) as u64)
+                    .map_err(Error::system("cannot write the memory image"))?;
+            }
         }
         // Mapped privately by many: a write through the file would show in all.
         rustix::fs::fcntl_add_seals(
@@ -130,18 +133,16 @@ impl Image {
             SealFlags::SEAL | SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK,
         )
         .map_err(Error::system("cannot seal the memory image"))?;
+        // Populated: the comparing resets read it without faults.
+        let populate = if length <= POPULATED {
+            MapFlags::PRIVATE | MapFlags::POPULATE
+        } else {
+            MapFlags::PRIVATE
+        };
         // SAFETY: a new mapping at an address of the kernel's choice, of a file
         // that can neither shrink nor be written.
         let mapped = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                length,
-                ProtFlags::READ,
-                // Populated: the comparing resets read it without faults.
-                MapFlags::PRIVATE | MapFlags::POPULATE,
-                &file,
-                0,
-            )
+            rustix::mm::mmap(std::ptr::null_mut(), length, ProtFlags::READ, populate, &file, 0)
         }
         .map_err(Error::system("cannot map the memory image"))?;
         Ok(Some(Self { file, bytes: mapped.cast(), length }))

@@ -15,7 +15,7 @@ mod reset;
 pub use image::{Image, InitialMemory};
 pub use mapping::Mapping;
 pub use pagemap::is_available as pagemap_scan_available;
-pub use reset::{Plan, Reset};
+pub use reset::{KEEP_RESIDENT, Plan, Reset};
 
 /// Bytes of a page of the host. The mappings here are made of these.
 #[must_use]

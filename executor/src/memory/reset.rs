@@ -3,6 +3,7 @@
 use super::pagemap::{self, Region};
 use super::{Image, InitialMemory, host_page};
 use crate::error::{Error, Result};
+use crate::strategy::MemoryFrom;
 use std::sync::Arc;
 
 /// How a used memory is brought back.
@@ -19,6 +20,21 @@ pub enum Reset {
         /// Bytes that stay mapped at most.
         limit: usize,
     },
+}
+
+/// Bytes that the `…_resident` strategies of every backend keep mapped.
+pub const KEEP_RESIDENT: usize = 4 << 20;
+
+impl Reset {
+    /// The reset of a strategy's memories, where they are ours.
+    #[must_use]
+    pub fn of(memory: MemoryFrom) -> Self {
+        match memory {
+            MemoryFrom::Segments => Self::Segments,
+            MemoryFrom::CopyOnWrite => Self::Drop,
+            MemoryFrom::Resident => Self::Resident { limit: KEEP_RESIDENT },
+        }
+    }
 }
 
 /// Everything that is needed to reset the memories of one module.

@@ -149,7 +149,7 @@ impl Engine for Wasmi {
         if !self.has_raw(call.strategy) {
             return Ok(None);
         }
-        raw::caller(self.id(), &self.wasmi_config(call.config), guest, call).map(Some)
+        raw::caller(self.id(), &self.wasmi_config(call.config), guest, call)
     }
 
     fn has_raw(&self, strategy: Strategy) -> bool {

@@ -57,7 +57,7 @@ impl Translated {
         strategy: Strategy,
         config: &Config,
     ) -> Result<()> {
-        let reason = if self.guest.wasm() != guest.wasm() {
+        let reason = if !self.guest.is_same(guest) {
             format!("it was made from another guest, {}", self.guest.name())
         } else if self.class != Self::class_of(strategy) {
             format!("it was made for strategies with the {}", self.class)
@@ -141,6 +141,8 @@ impl Shared {
                     field("max_stack_height")
                 ),
             )
+            .with("cached stacks", field("max_cached_stacks"))
+            .with("compilation", "one thread")
             .with("dispatch", "auto (tail calls where wasmi is built optimised, else a loop)")
     }
 }

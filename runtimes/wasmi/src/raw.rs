@@ -6,20 +6,16 @@
 //! at the heap base, calls, reads the output and drops everything.
 
 use touchstone_executor::guest::{GuestModule, MEMORY};
+use touchstone_executor::heap::{HEADER, OCCUPIED};
 use touchstone_executor::{Error, RawCall, RawCaller, Result};
 use wasmi::{Engine, ExternType, Linker, Module, Store};
-
-/// Bytes that the host's allocator puts before an allocation.
-const HEADER: usize = 8;
-/// The header of the smallest allocation in use.
-const IN_USE: u64 = 1 << 32;
 
 pub(crate) fn caller(
     id: &'static str,
     config: &wasmi::Config,
     guest: &GuestModule,
     call: &RawCall<'_>,
-) -> Result<RawCaller> {
+) -> Result<Option<RawCaller>> {
     let failed = |error| Error::runtime(id, "set up its raw interface")(error);
     let engine = Engine::new(config);
     let module = Module::new(&engine, guest.wasm()).map_err(failed)?;
@@ -36,19 +32,19 @@ pub(crate) fn caller(
         }
     }
     let Some(heap_base) = guest.info().heap_base.filter(|_| guest.info().memory.is_some()) else {
-        return Err(Error::Misuse("the raw reference needs a memory and a heap base"));
+        return Ok(None);
     };
     let header = heap_base.next_multiple_of(8) as usize;
     let (export, input) = (call.export.to_owned(), call.input.to_vec());
-    Ok(Box::new(move |output| {
+    Ok(Some(Box::new(move |output| {
         let mut run = || -> Result<(), wasmi::Error> {
             let mut store = Store::new(&engine, ());
             let instance = linker.instantiate_and_start(&mut store, &module)?;
             let missing = || wasmi::Error::new("an export is missing");
             let memory = instance.get_memory(&store, MEMORY).ok_or_else(missing)?;
             let function = instance.get_typed_func::<(u32, u32), u64>(&store, &export)?;
-            let start = header + HEADER;
-            memory.write(&mut store, header, &IN_USE.to_le_bytes())?;
+            let start = header + HEADER as usize;
+            memory.write(&mut store, header, &OCCUPIED.to_le_bytes())?;
             memory.write(&mut store, start, &input)?;
             let packed = function.call(&mut store, (start as u32, input.len() as u32))?;
             let (start, length) = (packed as u32 as usize, (packed >> 32) as usize);
@@ -58,5 +54,5 @@ pub(crate) fn caller(
             Ok(())
         };
         run().map_err(Error::runtime(id, "call the guest through its raw interface"))
-    }))
+    })))
 }

@@ -10,12 +10,8 @@ use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::memory::{InitialMemory, Plan, Reset};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
-    CallState, EffectiveConfig, Error, ExportId, Instance, MemoryFrom, Module, Outcome, Result,
-    Strategy,
+    CallState, EffectiveConfig, Error, ExportId, Instance, Module, Outcome, Result, Strategy,
 };
-
-/// Bytes that stay mapped at most where written pages are restored in place.
-const RESIDENT: usize = 4 << 20;
 
 /// A module whose instances are reset in place.
 pub(crate) struct ReuseModule {
@@ -34,11 +30,7 @@ struct Recipe {
 
 impl ReuseModule {
     pub(crate) fn new(shared: Arc<Shared>, strategy: Strategy) -> Result<Self> {
-        let reset = match strategy.memory {
-            MemoryFrom::Segments => Reset::Segments,
-            MemoryFrom::CopyOnWrite => Reset::Drop,
-            MemoryFrom::Resident => Reset::Resident { limit: RESIDENT },
-        };
+        let reset = Reset::of(strategy.memory);
         let info = shared.info();
         let plan = match info.memory {
             Some(_) if info.image_refusal().is_none() => {
@@ -46,20 +38,7 @@ impl ReuseModule {
             }
             _ => None,
         };
-        let module = Self { recipe: Arc::new(Recipe { strategy, reset, plan }), shared };
-        module.probe()?;
-        Ok(module)
-    }
-
-    /// Lends a memory that is empty to wasmi, which costs nothing, and looks at
-    /// what lies under it. Each instance is looked at again when it is made.
-    fn probe(&self) -> Result<()> {
-        let (Some(limits), Some(plan)) = (self.shared.info().memory, &self.recipe.plan) else {
-            return Ok(());
-        };
-        let mut home = Home::new(&self.shared.wasmi, self.shared.host());
-        home.lend(self.shared.engine, MemoryLimits { minimum: 0, ..limits })?;
-        check_mapping(&self.shared, self.recipe.strategy, &home.install(plan.clone())?)
+        Ok(Self { recipe: Arc::new(Recipe { strategy, reset, plan }), shared })
     }
 }
 
@@ -68,10 +47,7 @@ fn check_mapping(shared: &Shared, strategy: Strategy, home: &Home) -> Result<()>
     let (Some(base), Some(plan)) = (home.address(), home.plan()) else {
         return Ok(());
     };
-    let segments = &shared.info().segments;
-    let data = segments.iter().find(|segment| !segment.bytes.is_empty());
-    let address = base + data.and_then(|segment| segment.offset).unwrap_or(0) as usize;
-    let found = mapping_kind(address);
+    let found = mapping_kind(base + shared.guest().first_data_byte().unwrap_or(0) as usize);
     let fits = match (&found, plan.image()) {
         (Some(MappingKind::PrivateFile(name)), Some(_)) => name.contains("touchstone-image"),
         (Some(MappingKind::Anonymous), None) => true,
@@ -100,6 +76,17 @@ impl Module for ReuseModule {
         };
         instance.build()?;
         Ok(Box::new(instance))
+    }
+
+    /// Lends a memory that is empty to wasmi, which costs nothing, and looks at
+    /// what lies under it. Each instance is looked at again when it is made.
+    fn probe(&mut self) -> Result<()> {
+        let (Some(limits), Some(plan)) = (self.shared.info().memory, &self.recipe.plan) else {
+            return Ok(());
+        };
+        let mut home = Home::new(&self.shared.wasmi, self.shared.host());
+        home.lend(self.shared.engine, MemoryLimits { minimum: 0, ..limits })?;
+        check_mapping(&self.shared, self.recipe.strategy, &home.install(plan.clone())?)
     }
 
     fn effective(&self) -> EffectiveConfig {

@@ -30,7 +30,10 @@ impl Clock {
                 }
             })
             .map_err(Error::system("cannot start the thread that watches deadlines"))?;
-        let ticks = deadline.as_millis().div_ceil(TICK.as_millis()) as u64 + 1;
+        // One more, because the first epoch may end right away; and far from the
+        // end of the numbers, because Wasmtime adds the current epoch.
+        let ticks = deadline.as_nanos().div_ceil(TICK.as_nanos());
+        let ticks = u64::try_from(ticks).unwrap_or(u64::MAX).min(u64::MAX / 4) + 1;
         Ok(Self { ticks, _stop: stop })
     }
 

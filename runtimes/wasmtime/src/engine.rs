@@ -2,9 +2,9 @@
 
 use crate::module::Loaded;
 use crate::{raw, settings};
+use std::fs::File;
 use std::io::Write;
 use std::sync::OnceLock;
-use tempfile::TempPath;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::memory::pagemap_scan_available;
 use touchstone_executor::{
@@ -33,12 +33,15 @@ pub(crate) struct Wasmtime {
 
 /// What `compile` hands to `load`.
 pub(crate) struct Compiled {
+    /// What it was made from.
+    guest: GuestModule,
     /// The serialized module.
     bytes: Vec<u8>,
     /// The settings it was compiled for.
     class: &'static str,
-    /// The same bytes as a file, made when first asked for.
-    file: OnceLock<TempPath>,
+    /// The same bytes as a file without a name, made when first asked for. It
+    /// goes with the process, however that ends.
+    file: OnceLock<File>,
 }
 
 impl Wasmtime {
@@ -112,7 +115,15 @@ impl Engine for Wasmtime {
             .precompile_module(wasm)
             .map_err(Error::runtime(self.id, "compile the module"))?;
         let size = bytes.len();
-        Ok(Artifact::new(self.id, size, Compiled { bytes, class, file: OnceLock::new() }))
+        let guest = guest.clone();
+        Ok(Artifact::new(self.id, size, Compiled { guest, bytes, class, file: OnceLock::new() }))
+    }
+
+    fn stage(&self, artifact: &Artifact, strategy: Strategy) -> Result<()> {
+        if strategy.code == CodeFrom::Precompiled {
+            artifact.content::<Compiled>(self.id)?.file()?;
+        }
+        Ok(())
     }
 
     fn load(
@@ -136,6 +147,14 @@ impl Engine for Wasmtime {
                 ),
             });
         }
+        // Signatures, offsets and sizes are taken from the guest: with another
+        // one's code they would be wrong, and unsafe.
+        if !compiled.guest.is_same(guest) {
+            return Err(Error::BadArtifact {
+                engine: self.id,
+                reason: format!("it was made from another guest, {}", compiled.guest.name()),
+            });
+        }
         let loaded = Loaded::new(self.id, self.compiler, guest, strategy, config, |engine| {
             compiled.load(self.id, engine, strategy.code)
         })?;
@@ -150,7 +169,7 @@ impl Engine for Wasmtime {
         if !self.has_raw(call.strategy) {
             return Ok(None);
         }
-        raw::caller(self.id, self.compiler, guest, call).map(Some)
+        raw::caller(self.id, self.compiler, guest, call)
     }
 }
 
@@ -167,27 +186,29 @@ impl Compiled {
             // and were not in anybody's hands since.
             CodeFrom::InProcess => unsafe { wasmtime::Module::deserialize(engine, &self.bytes) },
             CodeFrom::Precompiled => {
-                let path = self.file()?;
-                // SAFETY: as above; the file is a private temporary one, opened
-                // for its owner only, and not written after `file` made it.
-                unsafe { wasmtime::Module::deserialize_file(engine, path) }
+                let file = self
+                    .file()?
+                    .try_clone()
+                    .map_err(Error::system("cannot open the precompiled module"))?;
+                // SAFETY: as above; the file has no name by which anybody could
+                // reach it, and is not written after `file` made it.
+                unsafe { wasmtime::Module::deserialize_open_file(engine, file) }
             }
         }
         .map_err(Error::runtime(id, "load the compiled module"))
     }
 
-    fn file(&self) -> Result<&TempPath> {
-        if let Some(path) = self.file.get() {
-            return Ok(path);
+    fn file(&self) -> Result<&File> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
         }
-        let write = || -> std::io::Result<TempPath> {
-            let mut file =
-                tempfile::Builder::new().prefix("touchstone-").suffix(".cwasm").tempfile()?;
+        let write = || -> std::io::Result<File> {
+            let mut file = tempfile::tempfile()?;
             file.write_all(&self.bytes)?;
-            Ok(file.into_temp_path())
+            Ok(file)
         };
-        let path = write().map_err(Error::system("cannot write the precompiled module"))?;
+        let file = write().map_err(Error::system("cannot write the precompiled module"))?;
         // Another thread may have been faster; its file serves as well.
-        Ok(self.file.get_or_init(|| path))
+        Ok(self.file.get_or_init(|| file))
     }
 }

@@ -1,12 +1,14 @@
 //! A live Wasmtime instance, as the calling conventions see it.
 
-use crate::module::Shared;
+use crate::module::{Shape, Shared};
 use crate::trap;
 use std::sync::Arc;
 use touchstone_executor::abi::Live;
 use touchstone_executor::host::HostState;
 use touchstone_executor::{Error, Result, Signature, Trap, Value};
 use wasmtime::{Extern, Func, Instance, Memory, Store, TypedFunc, Val};
+
+const FOREIGN: Error = Error::Misuse("the export handle is of another module");
 
 /// A store, the instance in it and its memory.
 pub(crate) struct Running {
@@ -45,15 +47,11 @@ impl Running {
         self.memory.map(|memory| memory.data(&self.store))
     }
 
-    fn function(&mut self, index: u32) -> Result<Func> {
-        let export = self
-            .shared
-            .functions
-            .get(index as usize)
-            .ok_or(Error::Misuse("the export handle is of another module"))?;
+    fn function(&mut self, index: u32) -> Result<(Func, Shape)> {
+        let (export, shape) = self.shared.functions.get(index as usize).ok_or(FOREIGN)?;
         match self.instance.get_module_export(&mut self.store, export) {
-            Some(Extern::Func(function)) => Ok(function),
-            _ => Err(Error::Misuse("the export handle is of another module")),
+            Some(Extern::Func(function)) => Ok((function, *shape)),
+            _ => Err(FOREIGN),
         }
     }
 
@@ -97,11 +95,13 @@ impl Live for Running {
         pointer: u32,
         length: u32,
     ) -> Result<Result<u64, Trap>> {
-        let function = self.function(index)?;
+        let (function, shape) = self.function(index)?;
+        if shape != Shape::Substrate {
+            return Err(FOREIGN);
+        }
         self.start_clock();
-        // SAFETY: a handle with this convention is only given out by
-        // `Exports::find`, after the export's signature was found to be
-        // `(i32, i32) -> (i64)`; checking again would cost each call.
+        // SAFETY: when the module was loaded, its own type of this export was
+        // found to be `(i32, i32) -> (i64)`.
         let function: TypedFunc<(u32, u32), u64> =
             unsafe { TypedFunc::new_unchecked(&self.store, function) };
         let ended = function.call(&mut self.store, (pointer, length));
@@ -114,11 +114,11 @@ impl Live for Running {
         params: &[Value],
         results: &mut [Value],
     ) -> Result<Result<(), Trap>> {
-        let function = self.function(index)?;
+        let (function, shape) = self.function(index)?;
         self.start_clock();
-        if params.is_empty() && results.is_empty() {
-            // SAFETY: the conventions call without parameters and results only
-            // where the export's signature is `() -> ()`.
+        if shape == Shape::Nothing && params.is_empty() && results.is_empty() {
+            // SAFETY: when the module was loaded, its own type of this export
+            // was found to be `() -> ()`.
             let function: TypedFunc<(), ()> =
                 unsafe { TypedFunc::new_unchecked(&self.store, function) };
             let ended = function.call(&mut self.store, ());

@@ -6,7 +6,7 @@ use crate::fresh::Fresh;
 use crate::linker;
 use crate::memory::Memories;
 use crate::reuse::Reused;
-use crate::settings::{self, KEEP_RESIDENT};
+use crate::settings;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, MEMORY, ModuleInfo};
@@ -17,15 +17,16 @@ use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, MemoryFrom, Module,
     Result, Strategy,
 };
-use wasmtime::{Engine, InstancePre, ModuleExport};
+use wasmtime::{Engine, ExternType, InstancePre, ModuleExport, ValType};
 
 /// What all instances of a module share.
 pub(crate) struct Shared {
     pub(crate) id: &'static str,
     pub(crate) pre: InstancePre<HostState>,
     pub(crate) exports: Exports,
-    /// Wasmtime's handles, in the order of `exports`.
-    pub(crate) functions: Vec<ModuleExport>,
+    /// Wasmtime's handles, in the order of `exports`, and what may be called
+    /// through them without a check.
+    pub(crate) functions: Vec<(ModuleExport, Shape)>,
     pub(crate) memory: Option<ModuleExport>,
     pub(crate) mutable_globals: Vec<ModuleExport>,
     pub(crate) written_tables: Vec<ModuleExport>,
@@ -43,11 +44,37 @@ impl Shared {
     }
 }
 
+/// A function's type as Wasmtime has it, as far as calls go unchecked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// `(i32, i32) -> (i64)`.
+    Substrate,
+    /// `() -> ()`.
+    Nothing,
+    /// Anything else.
+    Other,
+}
+
+impl Shape {
+    fn of(module: &wasmtime::Module, name: &str) -> Self {
+        let Some(ExternType::Func(ty)) = module.get_export(name) else { return Self::Other };
+        let params: Vec<_> = ty.params().collect();
+        let results: Vec<_> = ty.results().collect();
+        match (&params[..], &results[..]) {
+            ([ValType::I32, ValType::I32], [ValType::I64]) => Self::Substrate,
+            ([], []) => Self::Nothing,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// A module under one strategy.
 pub(crate) struct Loaded {
     shared: Arc<Shared>,
     strategy: Strategy,
     effective: EffectiveConfig,
+    /// A place in memory that is part of any image of it.
+    data: Option<u32>,
 }
 
 impl Loaded {
@@ -81,7 +108,10 @@ impl Loaded {
         let find = |name: &str| {
             module.get_export_index(name).ok_or(Error::Misuse("an export that the module lacks"))
         };
-        let functions = exports.iter().map(|export| find(&export.name)).collect::<Result<_>>()?;
+        let functions = exports
+            .iter()
+            .map(|export| Ok((find(&export.name)?, Shape::of(&module, &export.name))))
+            .collect::<Result<_>>()?;
         let (mutable_globals, written_tables) = state_exports(info, find)?;
         let shared = Arc::new(Shared {
             id,
@@ -96,23 +126,15 @@ impl Loaded {
             heap_base: info.heap_base,
             config: config.clone(),
         });
-        let mut loaded =
-            Self { shared, strategy, effective: settings::describe(compiler, strategy, config) };
-        let memory = loaded.probe_memory(info)?;
-        loaded.effective = loaded.effective.with("memory", memory);
-        Ok(loaded)
+        let effective = settings::describe(compiler, strategy, config);
+        Ok(Self { shared, strategy, effective, data: guest.first_data_byte() })
     }
 
-    /// Looks under a data segment of a live instance: is the memory mapped as
+    /// Looks under the data of a live instance: is the memory mapped as
     /// the strategy's name says?
-    fn probe_memory(&self, info: &ModuleInfo) -> Result<String> {
-        let Some(offset) = info
-            .segments
-            .iter()
-            .find(|segment| !segment.bytes.is_empty())
-            .and_then(|segment| segment.offset)
-        else {
-            return Ok("not probed: the module has no data segment at a known place".to_owned());
+    fn probe_memory(&self) -> Result<String> {
+        let Some(offset) = self.data else {
+            return Ok("not probed: the module has no data at a known place".to_owned());
         };
         let mut instance = self.new_instance()?;
         instance.prepare()?;
@@ -148,22 +170,20 @@ impl Module for Loaded {
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
         Ok(match self.strategy.instance {
             InstanceFrom::Reuse => {
-                Box::new(Reused::new(&self.shared, reset_of(self.strategy.memory)))
+                Box::new(Reused::new(&self.shared, Reset::of(self.strategy.memory)))
             }
             _ => Box::new(Fresh::new(&self.shared)),
         })
     }
 
+    fn probe(&mut self) -> Result<()> {
+        let memory = self.probe_memory()?;
+        self.effective = std::mem::take(&mut self.effective).with("memory", memory);
+        Ok(())
+    }
+
     fn effective(&self) -> EffectiveConfig {
         self.effective.clone()
-    }
-}
-
-fn reset_of(memory: MemoryFrom) -> Reset {
-    match memory {
-        MemoryFrom::Segments => Reset::Segments,
-        MemoryFrom::CopyOnWrite => Reset::Drop,
-        MemoryFrom::Resident => Reset::Resident { limit: KEEP_RESIDENT },
     }
 }
 
@@ -175,7 +195,7 @@ fn plan(guest: &GuestModule, strategy: Strategy) -> Result<Option<Plan>> {
     if !uses_own || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
         return Ok(None);
     }
-    Plan::new(InitialMemory::of(guest)?, reset_of(strategy.memory)).map(Some)
+    Plan::new(InitialMemory::of(guest)?, Reset::of(strategy.memory)).map(Some)
 }
 
 /// Memories of our own, for strategies that use them.

@@ -9,20 +9,16 @@
 use crate::engine::Compiler;
 use crate::settings;
 use touchstone_executor::guest::{GuestModule, MEMORY};
+use touchstone_executor::heap::{HEADER, OCCUPIED};
 use touchstone_executor::{Error, RawCall, RawCaller, Result};
 use wasmtime::{Engine, Extern, Linker, Module, Store, TypedFunc};
-
-/// Bytes that the host's allocator puts before an allocation.
-const HEADER: usize = 8;
-/// The header of the smallest allocation in use.
-const IN_USE: u64 = 1 << 32;
 
 pub(crate) fn caller(
     id: &'static str,
     compiler: Compiler,
     guest: &GuestModule,
     call: &RawCall<'_>,
-) -> Result<RawCaller> {
+) -> Result<Option<RawCaller>> {
     let failed = || Error::runtime(id, "set up its raw interface");
     let config = settings::for_running(compiler, call.strategy, call.config, guest.info(), None)
         .map_err(failed())?;
@@ -36,11 +32,11 @@ pub(crate) fn caller(
         module.get_export_index(call.export),
         guest.info().heap_base,
     ) else {
-        return Err(Error::Misuse("the raw reference needs memory, export and heap base"));
+        return Ok(None);
     };
     let header = heap_base.next_multiple_of(8) as usize;
     let input = call.input.to_vec();
-    Ok(Box::new(move |output| {
+    Ok(Some(Box::new(move |output| {
         let mut run = || -> wasmtime::Result<()> {
             let mut store = Store::new(&engine, ());
             let instance = pre.instantiate(&mut store)?;
@@ -51,8 +47,8 @@ pub(crate) fn caller(
                 wasmtime::bail!("an export is of another kind");
             };
             let bytes = memory.data_mut(&mut store);
-            let start = header + HEADER;
-            bytes[header..start].copy_from_slice(&IN_USE.to_le_bytes());
+            let start = header + HEADER as usize;
+            bytes[header..start].copy_from_slice(&OCCUPIED.to_le_bytes());
             bytes[start..][..input.len()].copy_from_slice(&input);
             let function: TypedFunc<(u32, u32), u64> = function.typed(&store)?;
             let packed = function.call(&mut store, (start as u32, input.len() as u32))?;
@@ -62,5 +58,5 @@ pub(crate) fn caller(
             Ok(())
         };
         run().map_err(Error::runtime(id, "call the guest through its raw interface"))
-    }))
+    })))
 }

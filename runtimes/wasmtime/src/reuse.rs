@@ -6,7 +6,7 @@ use std::sync::Arc;
 use touchstone_executor::heap::Heap;
 use touchstone_executor::memory::{InitialMemory, Plan, Reset};
 use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result, abi};
-use wasmtime::{Extern, Global, Ref, Table, Val};
+use wasmtime::{Extern, Global, Ref, Table, TableType, Val};
 
 /// Resets in `finish`, so that an idle instance is clean and small.
 pub(crate) struct Reused {
@@ -22,7 +22,9 @@ struct Resident {
     running: Running,
     plan: Option<Plan>,
     globals: Vec<(Global, Val)>,
-    tables: Vec<(Table, Vec<Ref>)>,
+    /// Tables that the guest can write, each with a copy of its first entries
+    /// in a table of the same store: copying back is one call.
+    tables: Vec<(Table, Table)>,
     /// The host's allocator after the start function, which may have allocated.
     heap: Heap,
 }
@@ -109,15 +111,13 @@ impl Resident {
         for (global, value) in &self.globals {
             global.set(&mut *store, *value).map_err(Error::runtime(id, "restore a global"))?;
         }
-        for (table, entries) in &self.tables {
-            if table.size(&*store) != entries.len() as u64 {
+        for (table, first) in &self.tables {
+            let size = first.size(&*store);
+            if table.size(&*store) != size {
                 return Ok(false);
             }
-            for (index, entry) in entries.iter().enumerate() {
-                table
-                    .set(&mut *store, index as u64, entry.clone())
-                    .map_err(Error::runtime(id, "restore a table"))?;
-            }
+            Table::copy(&mut *store, table, 0, first, 0, size)
+                .map_err(Error::runtime(id, "restore a table"))?;
         }
         let host = store.data_mut();
         host.reset();
@@ -141,17 +141,23 @@ fn globals(shared: &Shared, running: &mut Running) -> Result<Vec<(Global, Val)>>
         .collect()
 }
 
-/// Tables with their first entries, where the guest can write them.
-fn tables(shared: &Shared, running: &mut Running) -> Result<Vec<(Table, Vec<Ref>)>> {
+/// Tables with copies of their first entries, where the guest can write them.
+fn tables(shared: &Shared, running: &mut Running) -> Result<Vec<(Table, Table)>> {
     shared
         .written_tables
         .iter()
         .map(|export| match running.instance.get_module_export(&mut running.store, export) {
             Some(Extern::Table(table)) => {
-                let entries = (0..table.size(&running.store))
-                    .map_while(|index| table.get(&mut running.store, index))
-                    .collect();
-                Ok((table, entries))
+                let store = &mut running.store;
+                let failed = || Error::runtime(shared.id, "copy a table");
+                let size = table.size(&*store);
+                // Tables with 64-bit indices are not among the features that
+                // guests are validated for.
+                let minimum = u32::try_from(size).unwrap_or(u32::MAX);
+                let ty = TableType::new(table.ty(&*store).element().clone(), minimum, None);
+                let copy = Table::new(&mut *store, ty, Ref::Func(None)).map_err(failed())?;
+                Table::copy(&mut *store, &copy, 0, &table, 0, size).map_err(failed())?;
+                Ok((table, copy))
             }
             _ => Err(Error::Misuse("a written table that is not exported")),
         })

@@ -4,6 +4,7 @@ use crate::engine::Compiler;
 use crate::memory::Memories;
 use std::sync::Arc;
 use touchstone_executor::guest::ModuleInfo;
+use touchstone_executor::memory::KEEP_RESIDENT;
 use touchstone_executor::{CodeFrom, Config, EffectiveConfig, InstanceFrom, MemoryFrom, Strategy};
 use wasmtime::{Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
@@ -14,8 +15,6 @@ pub(crate) const IMAGE: &str = "copy-on-write";
 /// Artifact class: the memory brings its content along.
 pub(crate) const OWN_IMAGE: &str = "pre-initialised";
 
-/// Bytes of a linear memory that `…_resident` strategies keep mapped.
-pub(crate) const KEEP_RESIDENT: usize = 4 << 20;
 /// Bytes of a table that `pooling_cow_resident` keeps mapped.
 const TABLE_KEEP_RESIDENT: usize = 64 << 10;
 /// Entries that a pool reserves for a table that names no maximum.
@@ -130,7 +129,15 @@ pub(crate) fn describe(compiler: Compiler, strategy: Strategy, config: &Config) 
             },
         )
         .with("reset", reset)
-        .with("bounds checks", "by a 4 GiB reservation and guard pages")
+        .with(
+            "bounds checks",
+            // Pulley does without signals, and so without guard pages.
+            if compiler == Compiler::Pulley {
+                "explicit"
+            } else {
+                "by a 4 GiB reservation and guard pages"
+            },
+        )
         .with("fuel", "off")
         .with("epoch interruption", if config.deadline.is_some() { "on (deadline)" } else { "off" })
         .with(

@@ -1,0 +1,37 @@
+//! `touchstone cases`.
+
+use super::Ended;
+use super::output::{Style, print};
+use anyhow::Result;
+use touchstone::case;
+
+/// Prints the benchmark cases: what is called on which guests, and how to read
+/// what comes out.
+#[derive(Debug, clap::Args)]
+pub(super) struct Cases {}
+
+impl Cases {
+    pub(super) fn execute(self) -> Result<Ended> {
+        let style = Style::of_stdout();
+        let mut text = String::new();
+        for case in case::load_all(&case::default_folder())? {
+            let threads: Vec<String> = case.threads.iter().map(ToString::to_string).collect();
+            text += &format!(
+                "{}\n  guests   {}\n  export   {} ({} convention)\n  threads  {}\n\n",
+                style.bold(&case.name),
+                case.guests.join(", "),
+                case.export,
+                case.abi,
+                threads.join(", "),
+            );
+            for line in case.analysis.trim().lines() {
+                text += format!("  {line}").trim_end();
+                text.push('\n');
+            }
+            text.push('\n');
+        }
+        print(text.trim_end_matches('\n'))?;
+        print("\n")?;
+        Ok(Ended::Well)
+    }
+}

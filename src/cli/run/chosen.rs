@@ -1,0 +1,298 @@
+//! Combinations of backend and strategy: which, and what each one answers.
+
+use super::target::Target;
+use super::timing::Times;
+use crate::cli::output::{complain, near};
+use anyhow::{Result, bail};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::host::LogSink;
+use touchstone_executor::{
+    Artifact, Config, Engine, Error, Module, Outcome, Strategy, Support, Trap, TrapKind,
+};
+
+/// Instances that may live at once: one is ever used, and a pool reserves
+/// address space for each.
+const INSTANCES: u32 = 4;
+
+/// One combination.
+#[derive(Clone)]
+pub(super) struct Chosen {
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) strategy: Strategy,
+    pub(super) support: Support,
+}
+
+impl Chosen {
+    pub(super) fn name(&self) -> String {
+        format!("{} {}", self.engine.id(), self.strategy)
+    }
+}
+
+/// What a combination answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// The export returned this, twice.
+    Returned(Vec<u8>),
+    /// The guest trapped, twice alike.
+    Trapped(Trap),
+    /// Two calls on clean instances came out differently.
+    Unstable(String),
+    /// The host side failed.
+    Failed(String),
+    /// It cannot be had, or not for this module.
+    Unsupported(String),
+    /// It was left out, because the answer would have been the same.
+    NotRun(String),
+}
+
+/// A combination and all that is known about it.
+pub(super) struct Row {
+    pub(super) chosen: Chosen,
+    pub(super) answer: Answer,
+    pub(super) times: Option<Result<Times, String>>,
+}
+
+/// The combinations that were asked for. Without names: everything that the
+/// backends have, also where it is refused for this module.
+pub(super) fn choose(
+    guest: &GuestModule,
+    backend: Option<&str>,
+    strategies: &[Strategy],
+) -> Result<Vec<Chosen>> {
+    let engines = touchstone_runtimes::engines();
+    let names: Vec<String> = engines.iter().map(|engine| engine.id().to_owned()).collect();
+    let filter = touchstone::matrix::Filter::new(backend);
+    let all = Strategy::all();
+    let wanted = if strategies.is_empty() { &all[..] } else { strategies };
+    let mut chosen = Vec::new();
+    for engine in engines.iter().filter(|engine| filter.matches(engine.id())) {
+        for strategy in wanted {
+            if strategies.is_empty() && !engine.support(*strategy).is_supported() {
+                continue;
+            }
+            let support = engine.support_for(*strategy, guest);
+            chosen.push(Chosen { engine: Arc::clone(engine), strategy: *strategy, support });
+        }
+    }
+    match backend {
+        Some(text) if chosen.is_empty() => bail!(
+            "no backend of this build matches '{text}'{}; there are {}",
+            near(text, &names),
+            names.join(", ")
+        ),
+        _ => Ok(chosen),
+    }
+}
+
+/// Loads modules and keeps the artifacts that strategies share.
+pub(super) struct Loader<'a> {
+    target: &'a Target,
+    config: Config,
+    log: bool,
+    artifacts: HashMap<(&'static str, &'static str), Result<Artifact, String>>,
+}
+
+impl<'a> Loader<'a> {
+    pub(super) fn new(target: &'a Target, deadline: Option<Duration>, log: bool) -> Self {
+        let config = Config { deadline, instances: INSTANCES, ..Config::default() };
+        Self { target, config, log, artifacts: HashMap::new() }
+    }
+
+    /// The loaded module.
+    pub(super) fn load(
+        &mut self,
+        chosen: &Chosen,
+        config: &Config,
+    ) -> Result<Box<dyn Module>, Answer> {
+        let Chosen { engine, strategy, .. } = chosen;
+        let guest = &self.target.guest;
+        let artifact = match self.artifacts.entry((engine.id(), engine.artifact_class(*strategy))) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(
+                engine.compile(guest, *strategy, config).map_err(|error| format!("{error:#}")),
+            ),
+        };
+        let artifact = artifact.as_ref().map_err(|reason| Answer::Failed(reason.clone()))?;
+        let mut module = engine.load(guest, artifact, *strategy, config).map_err(refusal)?;
+        module.probe().map_err(refusal)?;
+        Ok(module)
+    }
+
+    /// What all modules are loaded with.
+    pub(super) fn config(&self) -> Config {
+        self.config.clone()
+    }
+
+    /// Calls the export twice. `before` are the rows so far.
+    pub(super) fn run(&mut self, chosen: &Chosen, before: &[Row]) -> Row {
+        let answer = match &chosen.support {
+            Support::Unsupported { reason } => Answer::Unsupported(reason.clone()),
+            _ => match out_of_time(chosen, before) {
+                Some(other) => {
+                    Answer::NotRun(format!("{} was stopped already", other.chosen.name()))
+                }
+                None => self.call_twice(chosen).unwrap_or_else(|answer| answer),
+            },
+        };
+        Row { chosen: chosen.clone(), answer, times: None }
+    }
+
+    fn call_twice(&mut self, chosen: &Chosen) -> Result<Answer, Answer> {
+        let mut config = self.config();
+        // The second call logs the same again.
+        let muted = Arc::new(AtomicBool::new(false));
+        if self.log {
+            config.max_log_level = 5;
+            config.log = Some(log_to_stderr(chosen.name(), Arc::clone(&muted)));
+        }
+        let module = self.load(chosen, &config)?;
+        let target = self.target;
+        let export = module.export(&target.export, target.abi).map_err(refusal)?;
+        let mut instance = module.new_instance().map_err(refusal)?;
+        let mut call = || {
+            let started = Instant::now();
+            let mut output = Vec::new();
+            match instance.call(export, &target.input, &mut output).map_err(refusal) {
+                Ok(Outcome::Returned) => Ok(Answer::Returned(output)),
+                Ok(Outcome::Trapped(trap)) => Ok(Answer::Trapped(trap)),
+                // A start function that was stopped: the runtime calls that a
+                // failure to instantiate.
+                Err(Answer::Failed(reason))
+                    if config.deadline.is_some_and(|deadline| started.elapsed() >= deadline) =>
+                {
+                    Ok(Answer::Trapped(Trap::with_detail(TrapKind::DeadlineExceeded, reason)))
+                }
+                Err(other) => Err(other),
+            }
+        };
+        let first = call()?;
+        if first.is_out_of_time() {
+            return Ok(first);
+        }
+        muted.store(true, Ordering::Relaxed);
+        let second = call()?;
+        if first.is_like(&second) {
+            return Ok(first);
+        }
+        Ok(Answer::Unstable(format!(
+            "two calls on clean instances differ: first {}, then {}",
+            first.in_words(),
+            second.in_words()
+        )))
+    }
+}
+
+/// A row of the same backend whose guest ran out of time: other strategies run
+/// the same code and would only take the same time again.
+fn out_of_time<'a>(chosen: &Chosen, before: &'a [Row]) -> Option<&'a Row> {
+    before
+        .iter()
+        .find(|row| row.chosen.engine.id() == chosen.engine.id() && row.answer.is_out_of_time())
+}
+
+fn refusal(error: Error) -> Answer {
+    match error {
+        Error::Unsupported { reason, .. } => Answer::Unsupported(reason),
+        error => Answer::Failed(error.to_string()),
+    }
+}
+
+/// Log lines of one combination. What a guest says is not to be trusted: it
+/// may hold what moves a terminal's cursor.
+fn log_to_stderr(name: String, muted: Arc<AtomicBool>) -> Arc<LogSink> {
+    const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+    Arc::new(move |level, target, message| {
+        if !muted.load(Ordering::Relaxed) {
+            let level = LEVELS.get(level as usize).copied().unwrap_or("?");
+            complain(&format!("[{name}] {level} {}: {}", harmless(target), harmless(message)));
+        }
+    })
+}
+
+/// A guest's text without control characters.
+pub(super) fn harmless(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| {
+            let (plain, escaped) =
+                if c.is_control() { (None, Some(c.escape_default())) } else { (Some(c), None) };
+            plain.into_iter().chain(escaped.into_iter().flatten())
+        })
+        .collect()
+}
+
+/// What a runtime says may come with a stack of calls, a line for each.
+fn one_line(text: &str) -> String {
+    harmless(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+impl Answer {
+    pub(super) fn is_out_of_time(&self) -> bool {
+        matches!(self, Self::Trapped(Trap { kind: TrapKind::DeadlineExceeded, .. }))
+    }
+
+    /// Whether two answers are the same result of the guest. How a runtime words
+    /// a trap is its own affair.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Returned(a), Self::Returned(b)) => a == b,
+            (Self::Trapped(a), Self::Trapped(b)) => a.kind == b.kind,
+            _ => false,
+        }
+    }
+
+    /// The state in one word, for `--json`.
+    pub(super) fn status(&self) -> &'static str {
+        match self {
+            Self::Returned(_) => "returned",
+            Self::Trapped(_) if self.is_out_of_time() => "stopped",
+            Self::Trapped(_) => "trapped",
+            Self::Unstable(_) => "unstable",
+            Self::Failed(_) => "failed",
+            Self::Unsupported(_) => "unsupported",
+            Self::NotRun(_) => "not_run",
+        }
+    }
+
+    /// Why there is no output; `None` when there is one.
+    pub(super) fn reason(&self) -> Option<String> {
+        match self {
+            Self::Returned(_) => None,
+            Self::Trapped(trap) => Some(one_line(&trap.to_string())),
+            Self::Unstable(reason)
+            | Self::Failed(reason)
+            | Self::Unsupported(reason)
+            | Self::NotRun(reason) => Some(one_line(reason)),
+        }
+    }
+
+    /// For a sentence about it.
+    fn in_words(&self) -> String {
+        match self {
+            Self::Returned(output) => touchstone::session::abbreviate(output),
+            other => format!("{} ({})", other.status(), other.reason().unwrap_or_default()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guests_text_cannot_move_the_cursor() {
+        assert_eq!(harmless("a\x1b[2Jb\nü"), "a\\u{1b}[2Jb\\nü");
+    }
+
+    #[test]
+    fn traps_are_alike_by_kind() {
+        let trap = |detail: &str| Answer::Trapped(Trap::with_detail(TrapKind::Unreachable, detail));
+        assert!(trap("one").is_like(&trap("another")));
+        assert!(!trap("one").is_like(&Answer::Returned(Vec::new())));
+        assert!(!Answer::Failed("x".to_owned()).is_like(&Answer::Failed("x".to_owned())));
+    }
+}

@@ -1,0 +1,142 @@
+//! `touchstone run`: anybody's module on every backend and strategy, side by side.
+
+mod chosen;
+mod json;
+mod tables;
+mod target;
+mod timing;
+mod verdict;
+
+use super::Ended;
+use super::output::{Style, near, print};
+use super::progress::Progress;
+use anyhow::{Result, bail};
+use chosen::{Chosen, Loader, Row};
+use std::path::PathBuf;
+use std::time::Duration;
+use target::Target;
+use touchstone_executor::Strategy;
+use touchstone_executor::abi::Abi;
+use verdict::Verdict;
+
+/// Calls an export of a module on every backend and strategy, side by side.
+///
+/// The module is a core WebAssembly module, raw or as a zstd-compressed
+/// Substrate blob. Each combination calls the export twice, each time on a
+/// clean instance, and both calls must come out alike. Exits with 0 when all
+/// combinations return the same output, with 1 when outputs differ, the guest
+/// traps or a backend fails, and with 2 when the input cannot be used.
+#[derive(Debug, clap::Args)]
+pub(super) struct Run {
+    /// The module
+    file: PathBuf,
+    /// The exported function
+    #[arg(long, value_name = "EXPORT")]
+    call: String,
+    /// The calling convention: substrate, input or plain [default: guessed from
+    /// the export's signature]
+    #[arg(long)]
+    abi: Option<Abi>,
+    /// What the export is given: a file's content, hexadecimal, or a text; in
+    /// the plain convention the parameters, little-endian, one after the other
+    #[arg(long, value_name = "@FILE|0xHEX|text:TEXT")]
+    input: Option<String>,
+    /// Only these strategies, by the names of `touchstone list` [default: all
+    /// that the backend has]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = strategy)]
+    strategy: Vec<Strategy>,
+    /// Only backends whose name this regular expression finds itself in
+    #[arg(long, value_name = "REGEX")]
+    backend: Option<String>,
+    /// Pages of 64 KiB on top of the memory's own minimum [default: 2048 in the
+    /// substrate convention, otherwise 0]
+    #[arg(long, value_name = "N")]
+    extra_pages: Option<u32>,
+    /// Pages that the memory may grow to [default: no growth in the substrate
+    /// convention, otherwise 16384, which is 1 GiB]
+    #[arg(long, value_name = "N")]
+    max_pages: Option<u32>,
+    /// How long one call may take before the guest is stopped
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    timeout: Duration,
+    /// Let calls take as long as they like
+    #[arg(long, conflicts_with = "timeout")]
+    no_timeout: bool,
+    /// Print what the guest logs, to the standard error
+    #[arg(long)]
+    log: bool,
+    /// One JSON object a line, for each combination
+    #[arg(long)]
+    json: bool,
+    /// When the outputs agree, time the call on each combination, in turns and
+    /// without a timeout
+    #[arg(long)]
+    bench: bool,
+    /// With --bench: how long to time each combination
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    bench_time: Duration,
+}
+
+/// For clap: a strategy by its name, or which names there are.
+fn strategy(name: &str) -> Result<Strategy, String> {
+    name.parse().map_err(|_| {
+        let names: Vec<String> = Strategy::all().iter().map(ToString::to_string).collect();
+        let near = near(name, &names);
+        format!("there is no strategy '{name}'{near}; there are {}", names.join(", "))
+    })
+}
+
+/// For clap: a time in seconds, which may have a fraction.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let refused = || format!("'{text}' is no number of seconds above 0");
+    let seconds: f64 = text.parse().map_err(|_| refused())?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => Err(refused()),
+    }
+}
+
+impl Run {
+    pub(super) fn execute(self) -> Result<Ended> {
+        let style = Style::of_stdout();
+        let target = Target::find(&self)?;
+        let chosen = chosen::choose(&target.guest, self.backend.as_deref(), &self.strategy)?;
+        let deadline = (!self.no_timeout).then_some(self.timeout);
+        let mut rows = call_all(&target, &chosen, deadline, self.log);
+        let verdict = Verdict::of(&rows);
+        if !self.json {
+            print(&tables::outcome(&target, &rows, &verdict, self.timeout, style))?;
+        }
+        if self.bench && verdict.returned_alike() {
+            let timed = timing::time(&target, &rows, self.bench_time);
+            for (row, times) in rows.iter_mut().zip(timed) {
+                row.times = times;
+            }
+            if !self.json {
+                print(&tables::times(&rows, style))?;
+            }
+        } else if self.bench && !self.json {
+            print("nothing is timed: only outputs that agree are worth a time\n")?;
+        }
+        if self.json {
+            print(&json::lines(&target, &rows, &verdict)?)?;
+        }
+        if verdict.groups.is_empty() && !verdict.failed {
+            bail!("none of the chosen combinations can run this module");
+        }
+        let timing_failed = rows.iter().any(|row| matches!(row.times, Some(Err(_))));
+        Ok(if verdict.well() && !timing_failed { Ended::Well } else { Ended::Badly })
+    }
+}
+
+/// Calls the export on every combination, one after the other.
+fn call_all(target: &Target, chosen: &[Chosen], deadline: Option<Duration>, log: bool) -> Vec<Row> {
+    let progress = Progress::new(chosen.len(), !log);
+    let mut loader = Loader::new(target, deadline, log);
+    let mut rows: Vec<Row> = Vec::new();
+    for one in chosen {
+        progress.next(one.name());
+        rows.push(loader.run(one, &rows));
+    }
+    rows
+}

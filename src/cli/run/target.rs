@@ -1,0 +1,174 @@
+//! What is to be called: a module, an export, a convention, an input.
+
+use super::Run;
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use touchstone::case::parse_hex;
+use touchstone::guests::digest;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{
+    FunctionExport, Growth, GuestModule, HeapPages, ModuleInfo, PREFIX, unpack,
+};
+use touchstone_executor::host::HostFunction;
+use touchstone_executor::{Exports, Signature, ValueType};
+
+/// Extra pages that Substrate gives every runtime by default.
+const SUBSTRATE_PAGES: u32 = 2048;
+/// A memory that can grow does so up to 1 GiB: enough for anything sensible,
+/// and not enough to take a machine down.
+const MAX_PAGES: u32 = 16_384;
+/// Exports named in a message where none is similar.
+const EXPORTS_SHOWN: usize = 12;
+
+/// What is to be called, checked as far as it can be without running it.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) file: PathBuf,
+    pub(super) guest: GuestModule,
+    /// Bytes of the file, and whether they are a compressed blob.
+    pub(super) size: usize,
+    pub(super) packed: bool,
+    pub(super) sha256: String,
+    pub(super) export: String,
+    pub(super) signature: Signature,
+    pub(super) abi: Abi,
+    /// Nobody named the convention.
+    pub(super) guessed: bool,
+    pub(super) heap: HeapPages,
+    pub(super) input: Vec<u8>,
+}
+
+impl Target {
+    /// # Errors
+    ///
+    /// Whenever the file, the export, the convention or the input cannot be
+    /// used; nothing was run by then.
+    pub(super) fn find(run: &Run) -> Result<Self> {
+        let input = input(run.input.as_deref())?;
+        let shown = run.file.display();
+        let bytes = std::fs::read(&run.file).with_context(|| format!("cannot read {shown}"))?;
+        let unusable = || format!("cannot use {shown}");
+        let wasm = unpack(&bytes).with_context(unusable)?;
+        let info = ModuleInfo::read(&wasm).with_context(unusable)?;
+        let export = find_export(&info, &run.call).with_context(unusable)?;
+        let Some(signature) = export.signature.clone() else {
+            bail!(
+                "export '{}' has parameters or results that are no numbers (i32, i64, f32, f64)",
+                run.call
+            );
+        };
+        let abi = run.abi.unwrap_or_else(|| guess(&signature, &info));
+        let heap = heap(run, abi);
+        let guest = GuestModule::new(&name(&run.file), &bytes, heap).with_context(unusable)?;
+        Exports::of(&guest).find(&run.call, abi)?;
+        check_input(&run.call, &signature, abi, &input)?;
+        Ok(Self {
+            file: run.file.clone(),
+            guest,
+            size: bytes.len(),
+            packed: bytes.starts_with(&PREFIX),
+            sha256: digest(&bytes),
+            export: run.call.clone(),
+            signature,
+            abi,
+            guessed: run.abi.is_none(),
+            heap,
+            input,
+        })
+    }
+}
+
+fn name(file: &Path) -> String {
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The bytes of `--input`.
+fn input(text: Option<&str>) -> Result<Vec<u8>> {
+    let Some(text) = text else {
+        return Ok(Vec::new());
+    };
+    if let Some(file) = text.strip_prefix('@') {
+        std::fs::read(file).with_context(|| format!("cannot read the input {file}"))
+    } else if let Some(text) = text.strip_prefix("text:") {
+        Ok(text.as_bytes().to_vec())
+    } else if text.starts_with("0x") {
+        parse_hex(text).context("--input cannot be used")
+    } else {
+        bail!("--input '{text}' is none of @FILE, 0xHEX, text:TEXT");
+    }
+}
+
+fn find_export<'a>(info: &'a ModuleInfo, name: &str) -> Result<&'a FunctionExport> {
+    if let Some(export) = info.exports.iter().find(|export| export.name == name) {
+        return Ok(export);
+    }
+    let names: Vec<&str> = info.exports.iter().map(|export| export.name.as_str()).collect();
+    let near = touchstone_executor::guest::similar(name, names.iter().copied());
+    let hint = match (near.is_empty(), names.len()) {
+        (false, _) => format!("; near: {}", near.join(", ")),
+        (true, 0) => "; it exports no function at all".to_owned(),
+        (true, count) => format!(
+            "; it exports {}{}",
+            names[..count.min(EXPORTS_SHOWN)].join(", "),
+            if count > EXPORTS_SHOWN { ", …" } else { "" }
+        ),
+    };
+    bail!("the module has no exported function '{name}'{hint}");
+}
+
+/// The convention that an export most likely follows.
+fn guess(signature: &Signature, info: &ModuleInfo) -> Abi {
+    let asks_for_input = || {
+        info.imports
+            .iter()
+            .any(|import| import.module == "env" && import.name == HostFunction::InputLength.name())
+    };
+    let Signature { params, results } = signature;
+    if *params == [ValueType::I32; 2] && *results == [ValueType::I64] {
+        Abi::Substrate
+    } else if params.is_empty() && results.is_empty() && asks_for_input() {
+        Abi::Input
+    } else {
+        Abi::Plain
+    }
+}
+
+fn heap(run: &Run, abi: Abi) -> HeapPages {
+    let substrate = abi == Abi::Substrate;
+    HeapPages {
+        extra: run.extra_pages.unwrap_or(if substrate { SUBSTRATE_PAGES } else { 0 }),
+        growth: match run.max_pages {
+            Some(pages) => Growth::UpTo(pages),
+            None if substrate => Growth::Fixed,
+            None => Growth::UpTo(MAX_PAGES),
+        },
+    }
+}
+
+/// In the plain convention the input's size is known beforehand.
+fn check_input(export: &str, signature: &Signature, abi: Abi, input: &[u8]) -> Result<()> {
+    let needed: usize = signature.params.iter().map(|ty| ty.size()).sum();
+    if abi == Abi::Plain && input.len() != needed {
+        bail!(
+            "export '{export}' is {signature} and takes {needed} bytes of parameters; the input \
+             has {} (--input 0x…, little-endian, one after the other)",
+            input.len()
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_read_or_refused_in_words() {
+        assert_eq!(input(None).unwrap(), b"");
+        assert_eq!(input(Some("0x00fF")).unwrap(), [0, 255]);
+        assert_eq!(input(Some("text:0x")).unwrap(), b"0x");
+        for bad in ["0x0", "0xzz", "zz", "@/does/not/exist"] {
+            assert!(!format!("{:#}", input(Some(bad)).unwrap_err()).is_empty(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Names of records, as filters take them and tables print them.
+
+use super::{CellKey, PairRecord, Provenance, Record, Status};
+
+/// As it stands in a record.
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Ok => "ok",
+            Self::Wrong => "wrong",
+            Self::Trapped => "trapped",
+            Self::Unsupported => "unsupported",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+        })
+    }
+}
+
+impl CellKey {
+    /// The cell's name as criterion, the filters and the report print it.
+    #[must_use]
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.group(), self.function())
+    }
+
+    /// First part of the name: criterion's group.
+    #[must_use]
+    pub fn group(&self) -> String {
+        format!("{}_from_{}", self.case, self.guest)
+    }
+
+    /// The rest of the name: backend, strategy and threads.
+    #[must_use]
+    pub fn function(&self) -> String {
+        format!("{}/{}_threads", self.executor(), self.threads)
+    }
+
+    /// Backend and strategy together, the column of the seed's table.
+    #[must_use]
+    pub fn executor(&self) -> String {
+        format!("{}_{}", self.backend, self.strategy)
+    }
+}
+
+impl PairRecord {
+    /// The pair's name as filters take it.
+    #[must_use]
+    pub fn id(&self) -> String {
+        format!(
+            "{}/{}/{}_from_{}/{}_threads",
+            self.group, self.subject, self.case, self.guest, self.threads
+        )
+    }
+}
+
+impl Record {
+    /// The name as filters take it.
+    #[must_use]
+    pub fn id(&self) -> String {
+        match self {
+            Self::Cell(cell) => cell.key.id(),
+            Self::Pair(pair) => pair.id(),
+        }
+    }
+
+    /// Where the record comes from.
+    #[must_use]
+    pub fn provenance(&self) -> &Provenance {
+        match self {
+            Self::Cell(cell) => &cell.provenance,
+            Self::Pair(pair) => &pair.provenance,
+        }
+    }
+}

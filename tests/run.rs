@@ -1,0 +1,318 @@
+//! `touchstone run`: anybody's module on every backend of this build.
+
+#[path = "fixtures/command.rs"]
+mod command;
+
+use command::{Folder, blob, built, touchstone};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// What `Core_version` of the checked-in module answers, SCALE-encoded.
+const CORE_VERSION: &str = "0x28746f75636873746f6e653c746f75636873746f6e652d636f7265010000003000000000\
+    00000018df6acb689907609b0500000037e397fc7c91f5e40200000040fe3ad401f8959a06000000d2bc9897eed08f15\
+    03000000bc9d89904f5b923f01000000af2c0297a23e6d3d0b0000000700000001";
+
+/// Whatever a plain export can do wrong.
+const GUEST: &str = r#"(module
+    (import "env" "nobody_has_this" (func $missing (param i32) (result i32)))
+    (memory (export "memory") 1)
+    (global (export "__heap_base") i32 (i32.const 1024))
+    (global $calls (mut i32) (i32.const 0))
+    (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
+    (func (export "half") (result f64 i64) (f64.const 0.5) (i64.const -1))
+    (func (export "count") (result i32)
+        (global.set $calls (i32.add (global.get $calls) (i32.const 1))) (global.get $calls))
+    (func (export "unreachable") unreachable)
+    (func (export "endless") (loop $again (br $again)))
+    (func (export "missing") (drop (call $missing (i32.const 1))))
+    (func (export "outside") (param i32 i32) (result i64) (i64.const 0x0000_1000_f000_0000))
+    (func (export "echo") (param i32 i32) (result i64)
+        (i64.or (i64.extend_i32_u (local.get 0))
+                (i64.shl (i64.extend_i32_u (local.get 1)) (i64.const 32))))
+    (func (export "pages") (result i32) (memory.size))
+    (func (export "grow") (result i32)
+        (loop $more (br_if $more (i32.ne (memory.grow (i32.const 1)) (i32.const -1))))
+        (memory.size)))"#;
+
+/// The backends of this build, from the command itself.
+fn backends() -> Vec<String> {
+    let mut names: Vec<String> = touchstone(&["list", "--json"])
+        .lines()
+        .iter()
+        .map(|line| line["backend"].as_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn backends_of(lines: &[Value]) -> Vec<&str> {
+    let mut names: Vec<&str> = lines.iter().map(|line| line["backend"].as_str().unwrap()).collect();
+    names.dedup();
+    names.sort_unstable();
+    names
+}
+
+/// Calls an export everywhere; all must return the output, on every backend.
+#[track_caller]
+fn everywhere(arguments: &[&str], output: &str) {
+    let ran = touchstone(&[&["run"], arguments, &["--json"]].concat());
+    assert_eq!((ran.code, &*ran.err), (0, ""), "{}", ran.out);
+    let lines = ran.lines();
+    let returned: Vec<Value> =
+        lines.iter().filter(|line| line["status"] == "returned").cloned().collect();
+    assert_eq!(backends_of(&returned), backends());
+    for line in &returned {
+        assert_eq!((&line["output"], &line["group"]), (&output.into(), &1.into()), "{line}");
+    }
+    for line in lines.iter().filter(|line| line["status"] != "returned") {
+        assert_eq!(line["status"], "unsupported", "{line}");
+        assert!(line["reason"].is_string() && line["output"].is_null(), "{line}");
+    }
+}
+
+#[test]
+fn core_version_is_the_same_on_every_backend() {
+    let core = built("core-runtime.wasm");
+    everywhere(&[&core, "--call", "Core_version"], CORE_VERSION);
+    let folder = Folder::new();
+    let packed = folder.file("core.compact.compressed.wasm", blob(&std::fs::read(core).unwrap()));
+    everywhere(&[&packed, "--call", "Core_version", "--abi", "substrate"], CORE_VERSION);
+}
+
+#[test]
+fn the_test_guest_answers_on_every_strategy() {
+    let guest = built("test-runtime.wasm");
+    everywhere(&[&guest, "--call", "test_count"], "0x2a00000001000000");
+    everywhere(&[&guest, "--call", "test_echo", "--input", "0x00ff10"], "0x00ff10");
+    everywhere(&[&guest, "--call", "test_echo"], "0x");
+}
+
+#[test]
+fn inputs_come_from_a_file_hexadecimal_or_text() {
+    let folder = Folder::new();
+    let guest = folder.module(GUEST);
+    let file = folder.file("input", b"from a file");
+    let out = touchstone(&["run", &guest, "--call", "echo", "--input", &format!("@{file}")]).well();
+    assert!(out.contains("\"from a file\""), "{out}");
+    let out = touchstone(&["run", &guest, "--call", "echo", "--input", "text:grüße"]).well();
+    assert!(out.contains("0x6772c3bcc39f65 = \"grüße\""), "{out}");
+    let numbers = "0x02000000ffffffff";
+    let out = touchstone(&["run", &guest, "--call", "add", "--input", numbers]).well();
+    assert!(out.contains("0x01000000 = 1: i32"), "{out}");
+}
+
+#[test]
+fn the_convention_is_guessed_and_said() {
+    let folder = Folder::new();
+    let guest = folder.module(GUEST);
+    let out = touchstone(&["run", &guest, "--call", "half"]).well();
+    assert!(out.contains("plain (guessed from its signature () -> (f64, i64))"), "{out}");
+    assert!(out.contains("= 0.5: f64, -1: i64"), "{out}");
+    let out = touchstone(&["run", &guest, "--call", "echo"]).well();
+    assert!(out.contains("substrate (guessed from its signature (i32, i32) -> (i64))"), "{out}");
+    assert!(out.contains("2049 pages, 2048 of them extra, fixed"), "{out}");
+
+    let asking = folder.module(
+        r#"(module
+            (import "env" "input_len" (func $len (result i64)))
+            (func (export "ask") (if (i64.ne (call $len) (i64.const 3)) (then unreachable))))"#,
+    );
+    let out = touchstone(&["run", &asking, "--call", "ask", "--input", "text:abc"]).well();
+    assert!(out.contains("input (guessed from its signature () -> ())"), "{out}");
+    touchstone(&["run", &asking, "--call", "ask"]).found(&["unreachable"]);
+}
+
+#[test]
+fn each_call_is_on_a_clean_instance() {
+    let folder = Folder::new();
+    everywhere(&[&folder.module(GUEST), "--call", "count"], "0x01000000");
+}
+
+#[test]
+fn traps_are_shown_with_their_reason() {
+    let folder = Folder::new();
+    let guest = folder.module(GUEST);
+    for (export, reason) in [
+        ("unreachable", "unreachable executed"),
+        ("missing", "called the import env.nobody_has_this, which this host does not have"),
+        ("outside", "result of 4096 bytes at 0xf0000000 lies outside the memory"),
+    ] {
+        let ran = touchstone(&["run", &guest, "--call", export]);
+        ran.found(&[reason, "came out alike: trap: "]);
+        let ran = touchstone(&["run", &guest, "--call", export, "--json"]);
+        assert_eq!(ran.code, 1);
+        let lines = ran.lines();
+        assert!(lines.iter().all(|line| line["group"] == 1 && line["status"] == "trapped"));
+        assert!(lines.iter().all(|line| line["reason"].as_str().unwrap().contains(reason)));
+        assert_eq!(backends_of(&lines), backends());
+    }
+}
+
+#[test]
+fn an_endless_loop_is_stopped() {
+    let folder = Folder::new();
+    let guest = folder.module(GUEST);
+    let started = Instant::now();
+    let ran = touchstone(&["run", &guest, "--call", "endless", "--timeout", "0.5"]);
+    ran.found(&[
+        "stopped: still running after 0.5 s",
+        "--timeout SECONDS",
+        "left out, because the same code was stopped already",
+    ]);
+    // Once for each backend, and not for each strategy.
+    let most = Duration::from_secs(20) + Duration::from_secs(2) * backends().len() as u32;
+    assert!(started.elapsed() < most, "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_start_function_is_stopped_too() {
+    let folder = Folder::new();
+    let guest = folder.module(
+        r#"(module (func $start (loop $again (br $again))) (start $start)
+            (func (export "f")))"#,
+    );
+    let ran = touchstone(&["run", &guest, "--call", "f", "--timeout", "0.2", "--json"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let stopped = ran.lines().iter().filter(|line| line["status"] == "stopped").count();
+    assert_eq!(stopped, backends().len());
+}
+
+#[test]
+fn a_memory_bomb_stops_at_the_limit() {
+    let folder = Folder::new();
+    let guest = folder.module(GUEST);
+    everywhere(&[&guest, "--call", "grow", "--max-pages", "20"], "0x14000000");
+    // A gigabyte each: not on all of them.
+    let some = ["--strategy", "interpreted,recreate_instance,instance_reuse_cow"];
+    everywhere(&[&[&*guest, "--call", "grow"], &some[..]].concat(), "0x00400000");
+    everywhere(&[&guest, "--call", "pages", "--extra-pages", "6"], "0x07000000");
+    touchstone(&["run", &guest, "--call", "pages", "--extra-pages", "6", "--max-pages", "5"])
+        .refused(&["7 pages", "limit"]);
+}
+
+#[test]
+fn a_guests_log_is_shown_once_for_each_combination() {
+    let guest = built("test-runtime.wasm");
+    let arguments = ["run", &guest, "--call", "test_log", "--input", "text:hello\x1b[2J"];
+    let quiet = touchstone(&arguments);
+    assert_eq!((quiet.code, &*quiet.err), (0, ""));
+    let ran = touchstone(&[&arguments[..], &["--log", "--json"]].concat());
+    assert_eq!(ran.code, 0);
+    let returned = ran.lines().iter().filter(|line| line["status"] == "returned").count();
+    assert_eq!(ran.err.lines().count(), returned, "{}", ran.err);
+    for line in ran.err.lines() {
+        assert!(line.ends_with("] info test: hello\\u{1b}[2J"), "{line}");
+    }
+}
+
+#[test]
+fn strategies_and_backends_can_be_chosen() {
+    let folder = Folder::new();
+    let guest = folder.module(GUEST);
+    let first = &backends()[0];
+    let chosen = ["--strategy", "instance_reuse,recreate_instance", "--strategy", "pooling"];
+    let backend = ["--backend", &format!("^{first}$")];
+    let arguments = [&["run", &guest, "--call", "pages", "--json"], &chosen[..], &backend].concat();
+    let ran = touchstone(&arguments);
+    let lines = ran.lines();
+    let strategies: Vec<_> = lines.iter().map(|line| line["strategy"].as_str().unwrap()).collect();
+    assert_eq!(strategies, ["instance_reuse", "recreate_instance", "pooling"]);
+    assert!(lines.iter().all(|line| line["backend"] == **first));
+    // What was named and cannot be had is a row with its reason.
+    for line in &lines {
+        assert_eq!(line["status"] == "returned", line["reason"].is_null(), "{line}");
+    }
+
+    let run = ["run", &guest, "--call", "pages"];
+    touchstone(&[&run[..], &["--strategy", "poling"]].concat())
+        .refused(&["there is no strategy 'poling'; near: pooling", "pooling_cow"]);
+    touchstone(&[&run[..], &["--backend", "v9"]].concat())
+        .refused(&["no backend of this build matches 'v9'", first]);
+}
+
+#[test]
+fn a_refusal_for_this_module_is_a_row_with_its_reason() {
+    let folder = Folder::new();
+    let guest = folder.module(
+        r#"(module (memory (export "memory") 1) (data $once "x")
+            (func (export "f") (data.drop $once)))"#,
+    );
+    let ran = touchstone(&["run", &guest, "--call", "f", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let refused: Vec<Value> =
+        ran.lines().into_iter().filter(|line| line["status"] == "unsupported").collect();
+    assert!(!refused.is_empty());
+    assert!(refused.iter().all(|line| line["reason"].as_str().unwrap().contains("data.drop")));
+    let ran = touchstone(&["run", &guest, "--call", "f", "--strategy", "instance_reuse"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.out.contains("data.drop"), "{}", ran.out);
+    assert!(ran.err.contains("error: none of the chosen combinations"), "{}", ran.err);
+}
+
+#[test]
+fn agreeing_combinations_are_timed() {
+    let folder = Folder::new();
+    let guest = folder.module(GUEST);
+    let bench = ["--bench", "--bench-time", "0.02"];
+    let run = ["run", &guest, "--call", "pages"];
+    let ran = touchstone(&[&run[..], &bench, &["--json"]].concat());
+    assert_eq!((ran.code, &*ran.err), (0, ""));
+    for line in ran.lines().iter().filter(|line| line["status"] == "returned") {
+        let [low, median, high] = ["low_ns", "median_ns", "high_ns"].map(|key| line[key].as_f64());
+        assert!(median.unwrap() > 0.0, "{line}");
+        // Slow calls may have too few samples for an interval.
+        if let (Some(low), Some(high)) = (low, high) {
+            assert!(low <= median.unwrap() && median.unwrap() <= high, "{line}");
+        }
+    }
+    let out = touchstone(&[&run[..], &bench].concat()).well();
+    assert!(out.contains("a call, median [95 %]") && out.contains("1.00 ×"), "{out}");
+
+    let run = ["run", &guest, "--call", "unreachable"];
+    let out = touchstone(&[&run[..], &bench].concat()).found(&["nothing is timed"]);
+    assert!(!out.contains("median"), "{out}");
+}
+
+#[test]
+fn what_is_no_usable_module_is_refused_in_words() {
+    let folder = Folder::new();
+    let whole = wat::parse_str(GUEST).unwrap();
+    let refused = |name: &str, content: &[u8], parts: &[&str]| {
+        let file = folder.file(name, content);
+        let err = touchstone(&["run", &file, "--call", "add"]).refused(parts);
+        assert!(err.contains(name), "{err}");
+    };
+    refused("cut.wasm", &whole[..whole.len() - 5], &["does not validate", "offset"]);
+    refused("text.wasm", b"hello", &["not a WebAssembly module", "text file"]);
+    refused("wat.wasm", b"(module)", &["WebAssembly text"]);
+    refused("empty.wasm", b"", &["the file is empty"]);
+    refused("component.wasm", b"\0asm\x0d\0\x01\0", &["component"]);
+    let packed = blob(&whole);
+    refused("blob.wasm", &packed[..packed.len() / 2], &["cannot unpack the compressed blob"]);
+    touchstone(&["run", "/does/not/exist", "--call", "f"])
+        .refused(&["cannot read /does/not/exist", "No such file"]);
+}
+
+#[test]
+fn what_cannot_be_called_is_refused_in_words() {
+    let folder = Folder::new();
+    let guest = folder.module(GUEST);
+    let run = |arguments: &[&str]| touchstone(&[&["run", &guest], arguments].concat());
+    run(&["--call", "ad"]).refused(&["no exported function 'ad'", "near: add"]);
+    run(&["--call", "memory_of_it"]).refused(&["no exported function"]);
+    run(&["--call", "zzzzzzzzzzzz"]).refused(&["it exports add, half, count"]);
+    run(&["--call", "add", "--abi", "substrate"]).refused(&["signature (i32, i32) -> (i32)"]);
+    run(&["--call", "add", "--abi", "input"]).refused(&["needs () -> ()"]);
+    run(&["--call", "add", "--abi", "wasi"]).refused(&["substrate, input, plain"]);
+    run(&["--call", "add"]).refused(&["8 bytes of parameters", "the input has 0"]);
+    run(&["--call", "echo", "--input", "0x123"]).refused(&["--input", "whole bytes"]);
+    run(&["--call", "echo", "--input", "0xzz"]).refused(&["--input", "no hexadecimal"]);
+    run(&["--call", "echo", "--input", "hello"]).refused(&["none of @FILE, 0xHEX, text:TEXT"]);
+    run(&["--call", "echo", "--input", "@/does/not/exist"]).refused(&["cannot read the input"]);
+    run(&["--call", "echo", "--timeout", "0"]).refused(&["'0' is no number of seconds above 0"]);
+    run(&["--call", "echo", "--timeout", "1e99"]).refused(&["no number of seconds"]);
+    run(&[]).refused(&["--call"]);
+    let types = folder.module(r#"(module (func (export "f") (param externref)))"#);
+    touchstone(&["run", &types, "--call", "f"]).refused(&["no numbers"]);
+}
