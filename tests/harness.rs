@@ -263,6 +263,28 @@ fn a_sampler_that_measures_nothing_where_it_should_fails_the_cell() {
 }
 
 #[test]
+fn cells_that_are_only_tried_out_leave_no_record() {
+    let place = Place::new("[1]");
+    let mut fake = Fake { measures_nothing: true, ..Fake::default() };
+    let tally = place.try_out(&place.reuse_cells(&one_strategy("tried")), &mut fake);
+    assert_eq!(tally, Tally { tried: 1, ..Tally::default() });
+    assert_eq!(fake.sampled.len(), 1);
+    assert!(!place.records().exists());
+}
+
+#[test]
+fn an_output_that_changes_after_many_calls_is_found() {
+    let engine = one_strategy("tiring").answering(|call| match call.calls_before {
+        0..5 => Answer::Output(call.input.to_vec()),
+        _ => Answer::Output(vec![1]),
+    });
+    let (cell, fake, _) = one_cell(engine);
+    assert_eq!((cell.status, fake.sampled.len()), (Status::Failed, 1));
+    assert!(cell.reason.as_deref().unwrap().contains("expected 0x2a000000, got 0x01"));
+    assert_no_times(&cell);
+}
+
+#[test]
 fn records_are_appended_in_the_order_of_the_cells() {
     let engine = MockEngine::new("ordered");
     let place = Place::new("[1]");

@@ -4,12 +4,12 @@
 #[allow(dead_code, reason = "the report's tests use the rest of it")]
 mod fixtures;
 
-use fixtures::{append, cell, pair, provenance, records};
+use fixtures::{append, cell, pair, provenance, records, untimed};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use touchstone::record::{self, Provenance, Record, RecordFile, SCHEMA, Skipped};
+use touchstone::record::{self, Provenance, Record, RecordFile, SCHEMA, Skipped, Status};
 use touchstone::run::finished_by_last_run;
 
 const EMPTY: &str = "call_empty_function";
@@ -164,6 +164,29 @@ fn a_run_of_another_machine_or_build_is_not_gone_on_with() {
     let mut now = provenance(9);
     now.sampling.measurement_ms += 1;
     assert!(finished_by_last_run(&some(), &now, same_guest).is_some());
+}
+
+#[test]
+fn a_binary_that_could_not_be_read_is_never_the_same() {
+    let mut one = cell("alpha", "pooling", EMPTY, 1, 100.0);
+    one.provenance.tools.binary.clear();
+    let now = one.provenance.clone();
+    assert_eq!(finished_by_last_run(&records([one]), &now, same_guest), None);
+}
+
+#[test]
+fn cells_that_went_wrong_are_done_again() {
+    for (status, done) in [
+        (Status::Ok, true),
+        (Status::Unsupported, true),
+        (Status::Wrong, false),
+        (Status::Trapped, false),
+        (Status::Failed, false),
+    ] {
+        let all = records([untimed(cell("alpha", "pooling", EMPTY, 1, 1.0), status, "why")]);
+        let (_, finished) = finished_by_last_run(&all, &provenance(9), same_guest).unwrap();
+        assert_eq!(finished.len() == 1, done, "{status}");
+    }
 }
 
 #[test]
