@@ -1,7 +1,11 @@
 //! The report, made from records that are made up.
 
+#[path = "report/choose.rs"]
+mod choose;
 #[path = "fixtures/records.rs"]
 mod fixtures;
+#[path = "report/smaller.rs"]
+mod smaller;
 #[path = "fixtures/svg.rs"]
 mod svg;
 
@@ -70,44 +74,13 @@ fn a_small_page() {
 }
 
 #[test]
-fn ties_are_named_and_differences_too_small_to_believe_are_ties() {
-    let cells = [
-        cell("alpha", "instance_reuse", EMPTY, 1, 1000.0),
-        cell("alpha", "pooling_cow", EMPTY, 1, 1015.0),
-        cell("alpha", "pooling", EMPTY, 1, 1040.0),
-        cell("alpha", "recreate_instance", EMPTY, 1, 9000.0),
-    ];
-    let page = Place::with(&records(cells.clone())).page();
-    assert_has(&page, "tie: `alpha_instance_reuse` and `alpha_pooling_cow` |");
-    assert_has(&page, "1.04 × (`alpha_pooling`)");
-    assert_has(&page, "9.00 × (`alpha_recreate_instance`)");
-
-    // The null row strays by 5 %: 4 % between two medians mean nothing now.
-    let mut all = records(cells);
-    all.push(Record::Pair(Box::new(pair("null", "alpha_pooling", [0.97, 1.0, 1.05]))));
-    let page = Place::with(&all).page();
-    assert_has(&page, "tie: `alpha_instance_reuse`, `alpha_pooling_cow` and `alpha_pooling` |");
-    assert_has(&page, "smallest difference that this report lets anyone believe is 5.0 %");
-}
-
-#[test]
-fn a_missing_interval_is_neither_narrow_nor_zero() {
-    let mut best = cell("alpha", "pooling", EMPTY, 1, 1000.0);
-    best.low_ns = None;
-    let other = cell("alpha", "pooling_cow", EMPTY, 1, 5000.0);
-    let page = Place::with(&records([best.clone(), other.clone()])).page();
-    assert_has(&page, "`alpha_pooling` has the lowest median but no interval");
-    assert_has(&page, "1.000 µs [no interval]");
-
-    let mut slow = best;
-    slow.median_ns = Some(9000.0);
-    let page = Place::with(&records([slow, other])).page();
-    assert_has(&page, "(not ranked for want of an interval: `alpha_pooling`)");
-}
-
-#[test]
 fn an_untimed_cell_has_a_word_and_a_reason() {
-    let page = Place::with(&small()).page();
+    let mut all = small();
+    let partly = "not for this guest";
+    let partly =
+        untimed(cell("alpha", "instance_reuse", DIRTY, 2, 1.0), Status::Unsupported, partly);
+    all.extend(records([partly, cell("alpha", "recreate_instance", DIRTY, 2, 9000.0)]));
+    let page = Place::with(&all).page();
     assert_has(&page, "unsupported<sup>");
     assert_has(&page, "wrong<sup>");
     assert_has(&page, "</sup> output differs<br>");
@@ -146,7 +119,7 @@ fn a_short_run_is_called_one() {
     let mut quick = cell("alpha", "pooling", EMPTY, 1, 1000.0);
     quick.provenance.sampling.name = "quick".to_owned();
     let page = Place::with(&records([quick])).page();
-    assert_has(&page, "**Caution**: 1 of 1 cell");
+    assert_has(&page, "**Caution**: 1 of 1 timed cell");
 }
 
 #[test]

@@ -95,6 +95,17 @@ impl Matrix {
         Timing::of(self.get(executor, work, threads)?)
     }
 
+    /// The throughput of one cell, calls a second, if it was timed.
+    pub(super) fn throughput(
+        &self,
+        executor: &Executor,
+        work: &Work,
+        threads: usize,
+    ) -> Option<f64> {
+        let cell = self.get(executor, work, threads).filter(|cell| cell.status == Status::Ok)?;
+        cell.throughput_per_s.filter(|rate| rate.is_finite() && *rate > 0.0)
+    }
+
     /// The backends, in alphabetical order.
     pub(super) fn backends(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.executors.iter().map(|e| e.backend.as_str()).collect();
@@ -109,15 +120,34 @@ impl Matrix {
         names
     }
 
-    /// The numbers of threads that occur for a work, timed or not.
+    /// The numbers of threads at which anything was timed for a work.
     pub(super) fn threads(&self, work: &Work) -> Vec<usize> {
         let all: BTreeSet<usize> = self
-            .cells
-            .iter()
+            .timed()
             .filter(|cell| work_of(cell) == *work)
             .map(|cell| cell.key.threads)
             .collect();
         all.into_iter().collect()
+    }
+
+    /// The works for which anything was timed.
+    pub(super) fn timed_works(&self) -> Vec<&Work> {
+        self.works.iter().filter(|work| self.most_threads(work).is_some()).collect()
+    }
+
+    /// The executors without those whose backend cannot do the strategy at all.
+    pub(super) fn usable(&self) -> Vec<&Executor> {
+        let usable = |cell: &CellRecord| cell.status != Status::Unsupported;
+        let usable: BTreeSet<Executor> =
+            self.cells.iter().filter(|cell| usable(cell)).map(executor_of).collect();
+        self.executors.iter().filter(|executor| usable.contains(executor)).collect()
+    }
+
+    /// Whether an executor is precompiled, and its strategy was timed with
+    /// code made in the process as well.
+    pub(super) fn is_twin(&self, executor: &Executor) -> bool {
+        let base = executor.base();
+        base != *executor && self.timed().any(|cell| executor_of(cell) == base)
     }
 
     /// The most threads at which anything was timed for a work.
@@ -148,15 +178,35 @@ impl Matrix {
         if known.is_empty() { self.works.iter().take(2).collect() } else { known }
     }
 
-    /// Whether an executor interprets: by its strategy, or because it was
-    /// found to.
-    pub(super) fn interprets(&self, executor: &Executor) -> bool {
-        executor.strategy == "interpreted"
-            || self.cells.iter().any(|cell| {
-                executor_of(cell) == *executor
-                    && cell.effective.get("execution").is_some_and(|how| how == "interpreted")
-            })
+    /// How an executor was found to run code; what its strategy is called if
+    /// no record says more.
+    pub(super) fn execution(&self, executor: &Executor) -> Execution {
+        let found = self.timed().filter(|cell| executor_of(cell) == *executor);
+        let found = found.filter_map(|cell| cell.effective.get("execution")).next();
+        match found {
+            Some(how) if how.starts_with("interpreted") => Execution::Interpreted,
+            Some(how) if how.starts_with("compiled") => Execution::Compiled,
+            None if executor.strategy == "interpreted" => Execution::Interpreted,
+            _ => Execution::Unknown,
+        }
     }
+
+    /// Whether the runtime itself does an executor's strategy.
+    pub(super) fn is_native(&self, executor: &Executor) -> bool {
+        self.timed()
+            .any(|cell| executor_of(cell) == *executor && cell.support.as_deref() == Some("native"))
+    }
+}
+
+/// How code is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Execution {
+    /// Instruction by instruction.
+    Interpreted,
+    /// As machine code.
+    Compiled,
+    /// No record says.
+    Unknown,
 }
 
 /// The executor of a cell.

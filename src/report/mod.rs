@@ -15,7 +15,7 @@ mod page;
 mod rank;
 mod sections;
 mod select;
-mod units;
+pub mod units;
 
 use crate::record::{self, Skipped};
 use anyhow::{Context, Result, bail};
@@ -101,7 +101,7 @@ pub fn write(options: &Options) -> Result<Written> {
 ///
 /// # Errors
 ///
-/// As [`write`], except that nothing is written.
+/// As [`write()`], except that nothing is written.
 pub fn check(options: &Options) -> Result<Vec<PathBuf>> {
     let plan = plan(options)?;
     let mut differ = Vec::new();
@@ -129,14 +129,15 @@ fn plan(options: &Options) -> Result<Plan> {
             ),
         }
     };
-    let charts = charts::draw(&selected.matrix)?;
+    let believable = rank::Believable::of(&selected.pairs);
+    let charts = charts::draw(&selected.matrix, &believable)?;
 
     let existing = files::read(&options.page)?
         .map(String::from_utf8)
         .transpose()
         .with_context(|| format!("{} is not text", options.page.display()))?;
     let folder = images_from_page(options);
-    let generated = page::generated(&selected, &loaded.skipped, &charts, &folder);
+    let generated = page::generated(&selected, &believable, &loaded.skipped, &charts, &folder);
     let page = page::place(existing.as_deref(), &generated)
         .with_context(|| format!("cannot place the report in {}", options.page.display()))?;
 

@@ -31,18 +31,20 @@ pub(super) const LARGE_GUEST: &str = "large_runtime";
 
 /// Where a strategy stands: (family, memory, precompiled). Unknown names come last.
 fn strategy_rank(strategy: &str) -> (usize, usize, bool) {
-    let (base, precompiled) = match strategy.strip_suffix(PRECOMPILED) {
-        Some(base) => (base, true),
-        None => (strategy, false),
-    };
-    for (family, name) in FAMILIES.iter().enumerate() {
-        if let Some(rest) = base.strip_prefix(name)
-            && let Some(memory) = MEMORIES.iter().position(|known| *known == rest)
-        {
-            return (family, memory, precompiled);
-        }
-    }
-    (FAMILIES.len(), 0, false)
+    let Some((family, memory)) = parts(strategy) else { return (FAMILIES.len(), 0, false) };
+    let place = |list: &[&str], name| list.iter().position(|known| *known == name);
+    let family = place(&FAMILIES, family).unwrap_or(FAMILIES.len());
+    (family, place(&MEMORIES, memory).unwrap_or_default(), strategy.ends_with(PRECOMPILED))
+}
+
+/// Family and memory of a strategy, wherever its code comes from. `None` for
+/// one that is not known here.
+pub(super) fn parts(strategy: &str) -> Option<(&'static str, &'static str)> {
+    let base = strategy.strip_suffix(PRECOMPILED).unwrap_or(strategy);
+    FAMILIES.into_iter().find_map(|family| {
+        let rest = base.strip_prefix(family)?;
+        MEMORIES.into_iter().find(|memory| *memory == rest).map(|memory| (family, memory))
+    })
 }
 
 /// Compares two strategies by their place in the tables.

@@ -2,7 +2,7 @@
 
 use super::charts::Chart;
 use super::choose;
-use super::rank;
+use super::rank::Believable;
 use super::sections::{
     environment, failed, full, pairs, phases, pictures, rows, settings, threads,
 };
@@ -22,12 +22,12 @@ const COMMAND: &str = "cargo run --release -- report";
 /// The generated part, markers included. `folder` leads from the page to the images.
 pub(super) fn generated(
     selected: &Selected,
+    believable: &Believable,
     skipped: &[Skipped],
     charts: &[Chart],
     folder: &str,
 ) -> String {
     let matrix = &selected.matrix;
-    let believable = rank::smallest_believable(&selected.pairs);
     let parts = [
         "# Benchmark\n\nWebAssembly executors side by side, on the same guests: how long one call \
          on a clean instance takes, alone and while other threads do the same.\n\n"
@@ -35,7 +35,7 @@ pub(super) fn generated(
         choose::section(matrix, believable),
         pictures::section(charts, matrix, folder),
         environment::section(selected, skipped),
-        rows::section(matrix),
+        rows::section(matrix, &selected.skipped_threads),
         full::section(matrix),
         phases::section(matrix),
         threads::section(matrix),

@@ -1,7 +1,9 @@
 //! Who is faster, and whether the numbers allow one to say so.
 
 use super::matrix::{Executor, Matrix, Work};
+use super::order;
 use crate::record::{CellRecord, PairRecord, Status};
+use std::collections::BTreeMap;
 
 /// Name of the pair group that times a thing against itself.
 pub(super) const NULL_GROUP: &str = "null";
@@ -53,66 +55,143 @@ pub(super) fn judge(faster: Timing, slower: Timing, believable: Option<f64>) -> 
     }
 }
 
-/// The smallest difference that the null rows let one believe, as a share:
-/// how far the interval of a thing against itself reaches from one. `None`
-/// without null rows.
-pub(super) fn smallest_believable(pairs: &[PairRecord]) -> Option<f64> {
-    pairs
-        .iter()
-        .filter(|pair| pair.group == NULL_GROUP)
-        .map(|pair| (pair.ratio_low - 1.0).abs().max((pair.ratio_high - 1.0).abs()))
-        .filter(|share| share.is_finite())
-        .max_by(f64::total_cmp)
+/// Whether two times cannot be told from each other, whichever is the faster.
+pub(super) fn tied(a: Timing, b: Timing, believable: Option<f64>) -> bool {
+    let (faster, slower) = if a.median <= b.median { (a, b) } else { (b, a) };
+    judge(faster, slower, believable) == Verdict::Tied
 }
 
-/// The head of a ranking.
+/// How far the same thing strays from itself, by the null rows of one case.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Stray {
+    /// Median over the null rows, a share: the smallest difference to believe.
+    pub typical: f64,
+    /// The row that strays furthest.
+    pub worst: f64,
+    /// What was timed in that row.
+    pub worst_subject: String,
+    /// How many null rows there are.
+    pub rows: usize,
+}
+
+/// The smallest differences that the null rows let one believe, case by case:
+/// a noisy row of slow calls says nothing about the rows of quick ones.
+#[derive(Debug, Default)]
+pub(super) struct Believable {
+    cases: BTreeMap<String, Stray>,
+    /// Median over all null rows, for the cases that have none.
+    all: Option<f64>,
+}
+
+impl Believable {
+    /// Reads the null rows. A row strays as far as its interval reaches from one.
+    pub(super) fn of(pairs: &[PairRecord]) -> Self {
+        let mut cases: BTreeMap<String, Vec<(f64, &PairRecord)>> = BTreeMap::new();
+        for pair in pairs.iter().filter(|pair| pair.group == NULL_GROUP) {
+            let reach = (pair.ratio_low - 1.0).abs().max((pair.ratio_high - 1.0).abs());
+            if reach.is_finite() {
+                cases.entry(pair.case.clone()).or_default().push((reach, pair));
+            }
+        }
+        let all = median(cases.values().flatten().map(|row| row.0).collect());
+        let cases = cases.into_iter().filter_map(|(case, rows)| Some((case, stray(&rows)?)));
+        Self { cases: cases.collect(), all }
+    }
+
+    /// The smallest difference to believe for a case, as a share. `None`
+    /// without null rows.
+    pub(super) fn least(&self, case: &str) -> Option<f64> {
+        self.cases.get(case).map(|stray| stray.typical).or(self.all)
+    }
+
+    /// How far the worst null row of a case strays, as a share. `None` without
+    /// null rows.
+    pub(super) fn worst(&self, case: &str) -> Option<f64> {
+        let all = || self.cases.values().map(|stray| stray.worst).max_by(f64::total_cmp);
+        self.cases.get(case).map(|stray| stray.worst).or_else(all)
+    }
+
+    /// What the null rows of each case say, in the order of the tables.
+    pub(super) fn cases(&self) -> Vec<(&str, &Stray)> {
+        let mut cases: Vec<(&str, &Stray)> =
+            self.cases.iter().map(|(case, stray)| (case.as_str(), stray)).collect();
+        cases.sort_by(|a, b| order::cases(a.0, b.0));
+        cases
+    }
+}
+
+fn stray(rows: &[(f64, &PairRecord)]) -> Option<Stray> {
+    let typical = median(rows.iter().map(|row| row.0).collect())?;
+    let (worst, pair) = rows.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let worst_subject = pair.subject.clone();
+    Some(Stray { typical, worst: *worst, worst_subject, rows: rows.len() })
+}
+
+/// The middle of some numbers; the mean of the two middle ones if they are even.
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    if values.len() % 2 == 1 {
+        return Some(upper);
+    }
+    values.get(middle.checked_sub(1)?).map(|lower| f64::midpoint(*lower, upper))
+}
+
+/// The head of a ranking, by strategy: who has the lowest median, and what
+/// cannot be told from it.
 #[derive(Debug)]
-pub(super) struct Podium {
+pub(super) struct Leaders<'a> {
     /// Lowest median.
-    pub best: (Executor, Timing),
-    /// Those that cannot be told from it, by median.
-    pub tied: Vec<(Executor, Timing)>,
-    /// Those that cannot be judged for want of an interval, by median.
-    pub unknown: Vec<(Executor, Timing)>,
-    /// The fastest that is slower for certain and not just a leader's code from
-    /// another place.
-    pub runner_up: Option<(Executor, Timing)>,
+    pub best: (&'a Executor, Timing),
+    /// Other backends whose same strategy ties.
+    pub same: Vec<&'a Executor>,
+    /// Other strategies that tie on any backend, by their lowest median.
+    pub others: Vec<&'a str>,
+    /// Executors that cannot be judged for want of an interval.
+    pub unknown: usize,
 }
 
-/// Ranks the timed executors that pass `wanted` on a work. `None` if there are none.
-pub(super) fn podium(
-    matrix: &Matrix,
+impl Leaders<'_> {
+    /// Whether a strategy is among the fastest.
+    pub(super) fn has(&self, strategy: &str) -> bool {
+        self.best.0.strategy == strategy || self.others.contains(&strategy)
+    }
+}
+
+/// Ranks the timed executors that pass `wanted` on a work. `None` if there are
+/// none. A precompiled twin stands behind its strategy: it is left out where
+/// that was timed itself.
+pub(super) fn leaders<'a>(
+    matrix: &'a Matrix,
     work: &Work,
     threads: usize,
-    believable: Option<f64>,
+    believable: &Believable,
     wanted: impl Fn(&Executor) -> bool,
-) -> Option<Podium> {
-    let mut timed: Vec<(Executor, Timing)> = matrix
+) -> Option<Leaders<'a>> {
+    let mut timed: Vec<(&Executor, Timing)> = matrix
         .executors
         .iter()
         .filter(|executor| wanted(executor))
-        .filter_map(|executor| Some((executor.clone(), matrix.time(executor, work, threads)?)))
+        .filter(|executor| {
+            let base = executor.base();
+            base == **executor || matrix.time(&base, work, threads).is_none()
+        })
+        .filter_map(|executor| Some((executor, matrix.time(executor, work, threads)?)))
         .collect();
     // Stable: equal medians stay in the order of the tables.
     timed.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
     let mut timed = timed.into_iter();
     let best = timed.next()?;
-    let (mut tied, mut unknown, mut runner_up) = (Vec::new(), Vec::new(), None);
+    let mut leaders = Leaders { best, same: Vec::new(), others: Vec::new(), unknown: 0 };
     for (executor, timing) in timed {
-        match judge(best.1, timing, believable) {
-            Verdict::Tied => tied.push((executor, timing)),
-            Verdict::Unknown => unknown.push((executor, timing)),
-            // A leader's own twin is not the next in any interesting sense.
-            Verdict::Apart if !leads_as(&best.0, &tied, executor.base()) => {
-                runner_up.get_or_insert((executor, timing));
-            }
+        match judge(best.1, timing, believable.least(&work.case)) {
+            Verdict::Tied if executor.strategy == best.0.strategy => leaders.same.push(executor),
+            Verdict::Tied if leaders.others.contains(&executor.strategy.as_str()) => {}
+            Verdict::Tied => leaders.others.push(&executor.strategy),
+            Verdict::Unknown => leaders.unknown += 1,
             Verdict::Apart => {}
         }
     }
-    Some(Podium { best, tied, unknown, runner_up })
-}
-
-/// Whether one of the leaders is `base`, wherever its code comes from.
-fn leads_as(best: &Executor, tied: &[(Executor, Timing)], base: Executor) -> bool {
-    best.base() == base || tied.iter().any(|(executor, _)| executor.base() == base)
+    Some(leaders)
 }

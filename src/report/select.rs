@@ -7,8 +7,8 @@
 
 use super::matrix::Matrix;
 use super::order;
-use crate::record::{CellRecord, Machine, PairRecord, Provenance, Record};
-use std::collections::BTreeMap;
+use crate::record::{CellRecord, Machine, PairRecord, Provenance, Record, Status};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The records of the report.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub(super) struct Selected {
     pub pairs: Vec<PairRecord>,
     /// What was not taken.
     pub left_out: LeftOut,
+    /// Numbers of threads of the cells that the run itself skipped.
+    pub skipped_threads: BTreeSet<usize>,
 }
 
 /// How many records were not taken, by the first reason that holds.
@@ -57,8 +59,12 @@ pub(super) fn select(mut records: Vec<Record>) -> Option<Selected> {
 
     let mut cells = Vec::new();
     let mut pairs = BTreeMap::new();
+    let mut skipped_threads = BTreeSet::new();
     for record in records {
         match record {
+            Record::Cell(cell) if cell.status == Status::Skipped => {
+                skipped_threads.insert(cell.key.threads);
+            }
             Record::Cell(cell) => cells.push(*cell),
             Record::Pair(pair) => {
                 if pairs.insert(pair_key(&pair), *pair).is_some() {
@@ -89,7 +95,7 @@ pub(super) fn select(mut records: Vec<Record>) -> Option<Selected> {
             .then_with(|| a.threads.cmp(&b.threads))
     });
     let pairs = pairs.into_values().collect();
-    Some(Selected { machine, matrix: Matrix::new(cells), pairs, left_out })
+    Some(Selected { machine, matrix: Matrix::new(cells), pairs, left_out, skipped_threads })
 }
 
 /// A time stamp that sorts by time: without the `Z`, a whole second sorts

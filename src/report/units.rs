@@ -30,7 +30,8 @@ fn unit_of(ns: f64, digits: usize) -> (&'static str, f64) {
 }
 
 /// A time given in ns, four significant digits: `4.212 µs`.
-pub(super) fn time(ns: f64) -> String {
+#[must_use]
+pub fn time(ns: f64) -> String {
     let (unit, scale) = unit_of(ns, 4);
     format!("{} {unit}", significant(ns / scale, 4))
 }
@@ -45,7 +46,8 @@ pub(super) fn time_short(ns: f64) -> String {
 
 /// A median with its interval, all in ns, printed in the median's unit:
 /// `4.212 µs [4.190 – 4.251]`. A bound that is missing is said to be missing.
-pub(super) fn time_with_interval(median: f64, low: Option<f64>, high: Option<f64>) -> String {
+#[must_use]
+pub fn time_with_interval(median: f64, low: Option<f64>, high: Option<f64>) -> String {
     let (unit, scale) = unit_of(median, 4);
     let places = decimals(median / scale, 4);
     match (low, high) {
@@ -57,11 +59,17 @@ pub(super) fn time_with_interval(median: f64, low: Option<f64>, high: Option<f64
 }
 
 /// How many times: `350 ×`, `11.2 ×`, `1.02 ×`.
-pub(super) fn times(ratio: f64) -> String {
+#[must_use]
+pub fn times(ratio: f64) -> String {
+    format!("{} ×", factor(ratio))
+}
+
+/// How many times, within a sentence: `350`, `11.2`, `1.02`.
+pub(super) fn factor(ratio: f64) -> String {
     // Digits after the third of a large factor would only pretend.
     let step = if ratio >= 1e3 { 10_f64.powf(ratio.log10().floor() - 2.0) } else { 0.0 };
     let ratio = if step > 0.0 { (ratio / step).round() * step } else { ratio };
-    format!("{} ×", significant(ratio, 3))
+    significant(ratio, 3)
 }
 
 /// A ratio near one, with the digits that a comparison needs: `1.024`.
@@ -75,7 +83,8 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// Calls a second: `16.13 /s`, `235.4 k/s`, `7.692 M/s`.
-pub(super) fn rate(per_second: f64) -> String {
+#[must_use]
+pub fn rate(per_second: f64) -> String {
     let (value, unit) = match per_second {
         v if v >= 1e6 => (v / 1e6, "M/s"),
         v if v >= 1e3 => (v / 1e3, "k/s"),

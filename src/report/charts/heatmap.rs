@@ -5,7 +5,9 @@ use super::scene::{Align, Scene};
 use super::text::{self, NORMAL, SMALL, TITLE};
 use super::theme::{Theme, readable_on};
 use crate::report::matrix::{Executor, Matrix, Work};
+use crate::report::rank::{Believable, tied};
 use crate::report::units::{self, count};
+use std::fmt::Write;
 
 /// Height of a row, px.
 const ROW: f64 = 20.0;
@@ -38,8 +40,9 @@ struct Column<'a> {
 }
 
 /// Lays the map out. `None` if nothing was timed.
-pub(super) fn scene(matrix: &Matrix, theme: &Theme) -> Option<Scene> {
-    let names: Vec<String> = matrix.executors.iter().map(Executor::name).collect();
+pub(super) fn scene(matrix: &Matrix, believable: &Believable, theme: &Theme) -> Option<Scene> {
+    let (executors, folded) = executors(matrix, believable);
+    let names: Vec<String> = executors.iter().map(|executor| executor.name()).collect();
     let left = MARGIN + text::widest(names.iter().map(String::as_str), SMALL) + 10.0;
     let columns = columns(matrix, left);
     // One scale for all columns: the same colour is the same factor everywhere.
@@ -54,7 +57,7 @@ pub(super) fn scene(matrix: &Matrix, theme: &Theme) -> Option<Scene> {
     let heads = headings(matrix, &columns);
     let lines = heads.iter().map(|head| head.lines.len()).max().unwrap_or(1) as f64;
     let top = TITLES + lines * LINE + 26.0;
-    let rows = rows(matrix, top);
+    let rows = rows(&executors, top);
     let bottom = rows.last()? + ROW;
     let title = "Time of one call: every executor in every cell";
     let mut explain =
@@ -62,7 +65,13 @@ pub(super) fn scene(matrix: &Matrix, theme: &Theme) -> Option<Scene> {
     if columns.len() < all_columns(matrix) {
         explain.push_str(" Fewest and most threads only.");
     }
-    let width = (right + MARGIN).max(KEY);
+    if folded > 0 {
+        let twins = count(folded, "precompiled twin");
+        let _ =
+            write!(explain, " {twins} not shown: no cell differs by more than a null row does.");
+    }
+    let wide = text::width(&explain, NORMAL, false) + 2.0 * MARGIN;
+    let width = (right + MARGIN).max(KEY).max(wide);
     let mut scene = Scene::new((width, bottom + MARGIN), title, theme.background);
     scene.bold((MARGIN, 24.0), title, TITLE, Align::Start, theme.text);
     scene.text((MARGIN, 47.0), explain.as_str(), NORMAL, Align::Start, theme.muted);
@@ -81,7 +90,7 @@ pub(super) fn scene(matrix: &Matrix, theme: &Theme) -> Option<Scene> {
         let at = (column.x + COLUMN / 2.0, top - 11.0);
         scene.text(at, count(column.threads, "thread"), SMALL, Align::Middle, theme.muted);
     }
-    for ((executor, name), y) in matrix.executors.iter().zip(names).zip(rows) {
+    for ((executor, name), y) in executors.iter().zip(names).zip(rows) {
         let at = (left - 10.0, y + ROW / 2.0);
         scene.text(at, name, SMALL, Align::End, theme.text);
         for column in &columns {
@@ -91,12 +100,42 @@ pub(super) fn scene(matrix: &Matrix, theme: &Theme) -> Option<Scene> {
     Some(scene)
 }
 
+/// The executors with a row, and how many precompiled twins have none because
+/// in no cell they are further from theirs than the worst null row is from
+/// itself: two rows that differ by less only hide the others.
+fn executors<'a>(matrix: &'a Matrix, believable: &Believable) -> (Vec<&'a Executor>, usize) {
+    let cells: Vec<(&Work, usize)> = matrix
+        .works
+        .iter()
+        .flat_map(|work| matrix.threads(work).into_iter().map(move |threads| (work, threads)))
+        .collect();
+    let timed = |executor: &&Executor| {
+        cells.iter().any(|(work, threads)| matrix.time(executor, work, *threads).is_some())
+    };
+    let ties = |executor: &&Executor| {
+        let base = executor.base();
+        cells.iter().all(|(work, threads)| {
+            match (matrix.time(executor, work, *threads), matrix.time(&base, work, *threads)) {
+                (Some(a), Some(b)) => tied(a, b, believable.worst(&work.case)),
+                (None, None) => true,
+                _ => false,
+            }
+        })
+    };
+    let (folded, shown): (Vec<&Executor>, Vec<&Executor>) = matrix
+        .executors
+        .iter()
+        .filter(timed)
+        .partition(|executor| matrix.is_twin(executor) && ties(executor));
+    (shown, folded.len())
+}
+
 /// Tops of the rows; backends stand apart a little.
-fn rows(matrix: &Matrix, top: f64) -> Vec<f64> {
+fn rows(executors: &[&Executor], top: f64) -> Vec<f64> {
     let mut y = top;
     let mut tops = Vec::new();
     let mut last: Option<&str> = None;
-    for executor in &matrix.executors {
+    for executor in executors {
         if last.is_some_and(|backend| backend != executor.backend) {
             y += GAP;
         }
@@ -179,8 +218,9 @@ fn key(scene: &mut Scene, widest: f64, more: bool, theme: &Theme) {
     let worst = if more { format!("{worst} and more") } else { worst };
     scene.text((x, y), worst.as_str(), SMALL, Align::Start, theme.text);
     x += text::width(&worst, SMALL, false) + 24.0;
-    hatched(scene, (x, y - 7.0), (26.0, 14.0), theme);
-    scene.text((x + 34.0, y), "– not timed", SMALL, Align::Start, theme.text);
+    scene.rect((x, y - 7.0), (26.0, 14.0), theme.missing);
+    scene.text((x + 13.0, y), "–", SMALL, Align::Middle, theme.muted);
+    scene.text((x + 34.0, y), "not timed", SMALL, Align::Start, theme.text);
 }
 
 /// One cell: its colour and its time.
@@ -203,18 +243,8 @@ fn cell(
         let label = units::time_short(time.median);
         scene.text(middle, label, SMALL, Align::Middle, readable_on(ground));
     } else {
-        hatched(scene, corner, size, theme);
-        scene.rect((middle.0 - 8.0, y + 3.0), (16.0, ROW - 7.0), theme.missing);
+        // Grey with a dash, so that it is no colour of the scale.
+        scene.rect(corner, size, theme.missing);
         scene.text(middle, "–", SMALL, Align::Middle, theme.muted);
-    }
-}
-
-/// A field without a value: grey with strokes, so that it is no colour of the scale.
-fn hatched(scene: &mut Scene, (x, y): (f64, f64), (w, h): (f64, f64), theme: &Theme) {
-    scene.rect((x, y), (w, h), theme.missing);
-    let mut start = x + 2.0;
-    while start + h <= x + w {
-        scene.line((start, y + h), (start + h, y), 1, theme.grid);
-        start += 8.0;
     }
 }

@@ -5,6 +5,7 @@ mod dots;
 mod heatmap;
 mod legend;
 mod picks;
+mod png;
 mod render;
 mod scene;
 mod text;
@@ -12,6 +13,7 @@ mod theme;
 mod threads;
 
 use super::matrix::Matrix;
+use super::rank::Believable;
 use anyhow::{Context, Result};
 pub(super) use picks::{makes_new, reuses};
 use scene::Scene;
@@ -42,13 +44,12 @@ pub(super) struct Chart {
 }
 
 /// Draws every chart for which there are records, in the order of [`NAMES`].
-pub(super) fn draw(matrix: &Matrix) -> Result<Vec<Chart>> {
+pub(super) fn draw(matrix: &Matrix, believable: &Believable) -> Result<Vec<Chart>> {
     text::register()?;
     let mut charts = Vec::new();
     for name in NAMES {
-        let (Some(light), Some(dark)) =
-            (scene(name, matrix, &theme::LIGHT), scene(name, matrix, &theme::DARK))
-        else {
+        let scene = |theme| scene(name, matrix, believable, theme);
+        let (Some(light), Some(dark)) = (scene(&theme::LIGHT), scene(&theme::DARK)) else {
             continue;
         };
         let contents = [render::svg(&light), render::svg(&dark), render::png(&light)];
@@ -66,14 +67,14 @@ pub(super) fn draw(matrix: &Matrix) -> Result<Vec<Chart>> {
 }
 
 /// One chart, laid out. `None` if there is nothing to show.
-fn scene(name: &str, matrix: &Matrix, theme: &Theme) -> Option<Scene> {
+fn scene(name: &str, matrix: &Matrix, believable: &Believable, theme: &Theme) -> Option<Scene> {
     let plot = match name {
         "latency" => picks::latency(matrix),
         "recreate" => picks::family(matrix, "A new instance for each call", picks::makes_new),
         "reuse" => picks::family(matrix, "One instance, reset for each call", picks::reuses),
         "pooling" => picks::pools(matrix),
         "threads" => return threads::scene(matrix, theme),
-        "heatmap" => return heatmap::scene(matrix, theme),
+        "heatmap" => return heatmap::scene(matrix, believable, theme),
         _ => return None,
     };
     dots::scene(&plot, theme)

@@ -44,7 +44,7 @@ pub(super) fn pools(matrix: &Matrix) -> Dots {
     overview(matrix, title, wanted, false)
 }
 
-/// Every executor on the main guest and one thread.
+/// Every executor on the main guest and one thread, without precompiled twins.
 pub(super) fn latency(matrix: &Matrix) -> Dots {
     let guest = matrix.main_guest();
     let works: Vec<&Work> = matrix
@@ -53,10 +53,16 @@ pub(super) fn latency(matrix: &Matrix) -> Dots {
         .filter(|work| Some(work.guest.as_str()) == guest)
         .take(2)
         .collect();
-    let blocks: Vec<Block> = block(matrix, &works, |_| true, true, None).into_iter().collect();
+    let fresh = |executor: &Executor| !matrix.is_twin(executor);
+    let blocks: Vec<Block> = block(matrix, &works, fresh, true, None).into_iter().collect();
+    let mut subtitle =
+        "Median and 95 % interval; further left is faster; fastest on top.".to_owned();
+    if matrix.executors.iter().any(|executor| matrix.is_twin(executor)) {
+        subtitle.push_str(" Precompiled twins are left out.");
+    }
     Dots {
         title: "Time of one call on a clean instance, 1 thread (log scale)".to_owned(),
-        subtitle: "Median and 95 % interval; further left is faster; fastest on top.".to_owned(),
+        subtitle,
         legend: legend(matrix, &blocks),
         kinds: None,
         blocks,

@@ -5,7 +5,7 @@
 
 use super::scene::{Align, Item, Point, Scene, Text};
 use super::text;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -30,14 +30,14 @@ pub(super) fn svg(scene: &Scene) -> Result<Vec<u8>> {
 
 /// The scene as a PNG file.
 pub(super) fn png(scene: &Scene) -> Result<Vec<u8>> {
-    // The encoder that plotters has writes to paths only, by the path's ending.
-    let folder = tempfile::tempdir().context("a temporary folder for a chart")?;
-    let path = folder.path().join("chart.png");
+    let (width, height) = pixels(scene, PNG_SCALE);
+    // At most 30 000 pixels either way: the product fits.
+    let mut rgb = vec![0; width as usize * height as usize * 3];
     {
-        let area = BitMapBackend::new(&path, pixels(scene, PNG_SCALE)).into_drawing_area();
+        let area = BitMapBackend::with_buffer(&mut rgb, (width, height)).into_drawing_area();
         draw(scene, &area, PNG_SCALE, PNG_NUDGE)?;
     }
-    std::fs::read(&path).context("reading back a chart")
+    super::png::encode(&rgb, (width, height))
 }
 
 /// Size in whole pixels.

@@ -5,9 +5,7 @@ use super::legend::{self, DOT};
 use super::scene::{Align, Scene, Shape};
 use super::text::{self, NORMAL, SMALL, TITLE};
 use super::theme::Theme;
-use crate::record::Status;
 use crate::report::matrix::{Executor, Matrix, Work};
-use crate::report::order::PRECOMPILED;
 use crate::report::units;
 
 /// Size of a panel's plot, px.
@@ -62,7 +60,7 @@ pub(super) fn scene(matrix: &Matrix, theme: &Theme) -> Option<Scene> {
     let across = panels.len().min(2);
     let title = "Throughput of N threads, relative to the same executor on 1 thread (log scales)";
     let explain = "Named: the highest throughput of each backend, and the worst ratio; grey: all \
-                   others; dashed: N times.";
+                   others; dashed: N times. No precompiled twins.";
     let occurs =
         |category: usize| panels.iter().flat_map(|p| &p.lines).any(|l| l.category == category);
     let backends: Vec<(usize, String)> = matrix
@@ -88,12 +86,6 @@ pub(super) fn scene(matrix: &Matrix, theme: &Theme) -> Option<Scene> {
     Some(scene)
 }
 
-/// Throughput of a cell, calls a second.
-fn throughput(matrix: &Matrix, executor: &Executor, work: &Work, threads: usize) -> Option<f64> {
-    let cell = matrix.get(executor, work, threads).filter(|cell| cell.status == Status::Ok)?;
-    cell.throughput_per_s.filter(|rate| rate.is_finite() && *rate > 0.0)
-}
-
 /// An executor with throughput on one thread and on the most.
 struct Candidate<'a> {
     executor: &'a Executor,
@@ -110,21 +102,22 @@ fn candidate<'a>(
     work: &Work,
     threads: &[usize],
 ) -> Option<Candidate<'a>> {
-    let together = throughput(matrix, executor, work, *threads.last()?)?;
-    let alone = throughput(matrix, executor, work, 1)?;
+    let together = matrix.throughput(executor, work, *threads.last()?)?;
+    let alone = matrix.throughput(executor, work, 1)?;
     let points = threads
         .iter()
-        .filter_map(|n| Some((*n, throughput(matrix, executor, work, *n)? / alone)))
+        .filter_map(|n| Some((*n, matrix.throughput(executor, work, *n)? / alone)))
         .collect();
     Some(Candidate { executor, points, together, relative: together / alone })
 }
 
 fn panel(matrix: &Matrix, work: &Work) -> Option<Panel> {
-    let most = matrix.most_threads(work).filter(|most| *most > 1)?;
-    let threads: Vec<usize> = matrix.threads(work).into_iter().filter(|n| *n <= most).collect();
+    matrix.most_threads(work).filter(|most| *most > 1)?;
+    let threads = matrix.threads(work);
     let all: Vec<Candidate<'_>> = matrix
         .executors
         .iter()
+        .filter(|executor| !matrix.is_twin(executor))
         .filter_map(|executor| candidate(matrix, executor, work, &threads))
         .collect();
     let backends = matrix.backends();
@@ -134,7 +127,6 @@ fn panel(matrix: &Matrix, work: &Work) -> Option<Panel> {
         .filter_map(|backend| {
             (0..all.len())
                 .filter(|index| all[*index].executor.backend == *backend)
-                .filter(|index| !all[*index].executor.strategy.ends_with(PRECOMPILED))
                 .reduce(|a, b| if all[b].together > all[a].together { b } else { a })
         })
         .collect();

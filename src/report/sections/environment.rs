@@ -70,6 +70,11 @@ fn versions(provenances: &[&Provenance], matrix: &Matrix) -> String {
     table.row(&["commit".to_owned(), tools(|p| &p.tools.commit)]);
     table.row(&["compiler".to_owned(), tools(|p| &p.tools.rustc)]);
     table.row(&["build profile".to_owned(), tools(|p| &p.tools.profile)]);
+    let binaries = provenances.iter().map(|p| p.tools.binary.as_str()).filter(|b| !b.is_empty());
+    let binaries = distinct(binaries);
+    if !binaries.is_empty() {
+        table.row(&["binary (SHA-256)".to_owned(), binaries]);
+    }
     for backend in matrix.backends() {
         let own = matrix.cells().iter().filter(|cell| cell.key.backend == backend);
         let versions = own.map(|cell| cell.runtime_version.as_str()).filter(|v| !v.is_empty());

@@ -3,11 +3,11 @@
 
 use crate::record::PairRecord;
 use crate::report::markdown::{Table, code, escape};
-use crate::report::rank::NULL_GROUP;
-use crate::report::units::{self, percent, ratio};
+use crate::report::rank::{Believable, NULL_GROUP};
+use crate::report::units::{self, count, percent, ratio};
 use std::fmt::Write;
 
-pub(in crate::report) fn section(pairs: &[PairRecord], believable: Option<f64>) -> String {
+pub(in crate::report) fn section(pairs: &[PairRecord], believable: &Believable) -> String {
     let mut text = String::from("## Pairs\n\n");
     if pairs.is_empty() {
         text.push_str(
@@ -27,24 +27,15 @@ pub(in crate::report) fn section(pairs: &[PairRecord], believable: Option<f64>) 
     for group in groups {
         let own: Vec<&PairRecord> = pairs.iter().filter(|pair| pair.group == group).collect();
         let _ = write!(text, "### {}\n\n{}\n\n", code(group), says(group, &own, believable));
-        text.push_str(&table(&own, believable));
+        text.push_str(&tables(&own, believable));
     }
     text
 }
 
 /// What a group says as a whole.
-fn says(group: &str, pairs: &[&PairRecord], believable: Option<f64>) -> String {
+fn says(group: &str, pairs: &[&PairRecord], believable: &Believable) -> String {
     if group == NULL_GROUP {
-        return believable.map_or_else(
-            || "The null rows hold no usable interval.".to_owned(),
-            |share| {
-                format!(
-                    "The same thing twice: the smallest difference that this report lets anyone \
-                     believe is {}.",
-                    percent(share)
-                )
-            },
-        );
+        return null_rows(believable);
     }
     let worst = pairs.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio));
     let apart = pairs.iter().filter(|pair| verdict(pair, believable) == "slower").count();
@@ -58,9 +49,37 @@ fn says(group: &str, pairs: &[&PairRecord], believable: Option<f64>) -> String {
     })
 }
 
+/// How far the same thing strays from itself.
+fn null_rows(believable: &Believable) -> String {
+    let cases: Vec<String> = believable
+        .cases()
+        .into_iter()
+        .map(|(case, stray)| {
+            format!(
+                "{} for {} (worst of {}: {}, {})",
+                percent(stray.typical),
+                code(case),
+                count(stray.rows, "row"),
+                percent(stray.worst),
+                code(&stray.worst_subject)
+            )
+        })
+        .collect();
+    if cases.is_empty() {
+        return "The null rows hold no usable interval.".to_owned();
+    }
+    format!(
+        "The same thing twice: a row strays as far as its interval reaches from 1. The smallest \
+         difference that this page lets anyone believe is, case by case, the median over these \
+         rows: {}. A noisy row, of few \
+         rounds of slow calls, does not widen it for all others; its own intervals are wide enough.",
+        cases.join("; ")
+    )
+}
+
 /// What a pair lets one believe.
-fn verdict(pair: &PairRecord, believable: Option<f64>) -> &'static str {
-    let least = believable.unwrap_or(0.0);
+fn verdict(pair: &PairRecord, believable: &Believable) -> &'static str {
+    let least = believable.least(&pair.case).unwrap_or(0.0);
     if !(pair.ratio_low.is_finite() && pair.ratio_high.is_finite()) {
         "unknown"
     } else if pair.ratio_low > 1.0 && pair.ratio - 1.0 >= least {
@@ -72,21 +91,29 @@ fn verdict(pair: &PairRecord, believable: Option<f64>) -> &'static str {
     }
 }
 
-fn table(pairs: &[&PairRecord], believable: Option<f64>) -> String {
-    let mut table = Table::new(&[
-        "Subject",
-        "reference",
-        "row",
-        "ratio",
-        "subject's median",
-        "reference's median",
-        "verdict",
-    ]);
+/// The pairs of a group, a table for each row of the big table.
+fn tables(pairs: &[&PairRecord], believable: &Believable) -> String {
+    let row = |pair: &PairRecord| {
+        format!("{}_from_{}_on_{}_threads", pair.case, pair.guest, pair.threads)
+    };
+    let mut rows: Vec<String> = pairs.iter().map(|pair| row(pair)).collect();
+    rows.dedup();
+    let mut text = String::new();
+    for name in rows {
+        let own = pairs.iter().copied().filter(|pair| row(pair) == name);
+        let _ = write!(text, "{}:\n\n{}", code(&name), table(own, believable));
+    }
+    text
+}
+
+fn table<'a>(pairs: impl Iterator<Item = &'a PairRecord>, believable: &Believable) -> String {
+    let headings =
+        ["Subject", "reference", "ratio", "subject's median", "reference's median", "verdict"];
+    let mut table = Table::new(&headings);
     for pair in pairs {
         table.row(&[
             code(&pair.subject),
             escape(&pair.reference),
-            escape(&format!("{}_from_{}_on_{}_threads", pair.case, pair.guest, pair.threads)),
             format!(
                 "{} [{} – {}]",
                 ratio(pair.ratio),

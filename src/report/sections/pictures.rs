@@ -4,7 +4,6 @@ use crate::report::charts::{self, Chart};
 use crate::report::markdown::code;
 use crate::report::matrix::{Executor, Matrix};
 use crate::report::order;
-use crate::report::rank::podium;
 use crate::report::units::{time, times};
 use std::fmt::Write;
 
@@ -32,8 +31,8 @@ pub(in crate::report) fn section(charts: &[Chart], matrix: &Matrix, folder: &str
 fn sentence(name: &str, matrix: &Matrix) -> String {
     match name {
         "latency" => {
-            "Every executor by the time of an empty call: a step of the axis is a factor, so equal \
-             distances are equal ratios."
+            "Every executor by the time of an empty call, without precompiled twins: they load faster \
+             and call alike. Equal distances are equal ratios."
                 .to_owned()
         }
         "recreate" => spread(matrix, "make a new instance for each call", charts::makes_new),
@@ -47,26 +46,25 @@ fn sentence(name: &str, matrix: &Matrix) -> String {
                 .to_owned()
         }
         _ => "Read down a column: light is near the fastest of that column, dark is far from it, \
-              hatched was not timed."
+              a dash was not timed."
             .to_owned(),
     }
 }
 
 /// The fastest and the slowest of a family on the main guest.
 fn spread(matrix: &Matrix, what: &str, wanted: fn(&Executor) -> bool) -> String {
-    let slowest = |work| {
-        let times = matrix.executors.iter().filter(|executor| wanted(executor));
-        let times = times.filter_map(|executor| Some(matrix.time(executor, work, 1)?.median));
-        times.max_by(f64::total_cmp)
-    };
     let computed = matrix.main_work(order::EMPTY).and_then(|work| {
-        let (best, timing) = podium(matrix, work, 1, None, wanted)?.best;
-        let factor = slowest(work)? / timing.median;
+        let wanted = matrix.executors.iter().filter(|executor| wanted(executor));
+        let timed: Vec<(&Executor, f64)> =
+            wanted.filter_map(|e| Some((e, matrix.time(e, work, 1)?.median))).collect();
+        let (best, fastest) = timed.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let (_, slowest) = timed.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let factor = slowest / fastest;
         let guest = code(&work.guest);
         let mut text = format!(
             "Of the executors that {what}, {} has the lowest median for an empty call on {guest}, {}",
             code(&best.name()),
-            time(timing.median)
+            time(*fastest)
         );
         if factor > 1.0 {
             let _ = write!(text, "; the slowest takes {} as long", times(factor));

@@ -5,9 +5,11 @@ use super::{time_or_word, with_interval};
 use crate::report::markdown::{Footnotes, Table, code, escape};
 use crate::report::matrix::{Executor, Matrix};
 use crate::report::order;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-pub(in crate::report) fn section(matrix: &Matrix) -> String {
+/// `skipped` are the numbers of threads that the run itself left out.
+pub(in crate::report) fn section(matrix: &Matrix, skipped: &BTreeSet<usize>) -> String {
     let mut text = String::from("## Results\n\n");
     if matrix.cells().is_empty() {
         text.push_str("There are no records of any cell.\n\n");
@@ -15,13 +17,24 @@ pub(in crate::report) fn section(matrix: &Matrix) -> String {
     }
     text.push_str(
         "Time of one call on a clean instance: median [95 % interval]; on N threads, the time of \
-         one thread while N−1 others do the same. – is a cell without a record.",
+         one thread while N−1 others do the same. – is a cell without a record; executors that \
+         their backend cannot do have no column and stand below, with the reason.",
     );
     if matrix.guests().contains(&order::LARGE_GUEST) {
         let _ = write!(
             text,
             " {} stands where other reports of this shape have a Kusama runtime.",
             code(order::LARGE_GUEST)
+        );
+    }
+    let numbers: Vec<String> = skipped.iter().map(ToString::to_string).collect();
+    if let Some((last, others)) = numbers.split_last() {
+        let others = others.join(", ");
+        let and = if others.is_empty() { "" } else { " and " };
+        let _ = write!(
+            text,
+            " Rows of {others}{and}{last} threads were skipped when this was measured: more threads \
+             than processors would time the scheduler."
         );
     }
     text.push_str("\n\n");
@@ -33,7 +46,10 @@ pub(in crate::report) fn section(matrix: &Matrix) -> String {
 
 fn table(matrix: &Matrix, backend: &str) -> String {
     let executors: Vec<&Executor> =
-        matrix.executors.iter().filter(|executor| executor.backend == backend).collect();
+        matrix.usable().into_iter().filter(|executor| executor.backend == backend).collect();
+    if executors.is_empty() {
+        return format!("### {}\n\nThis backend can do nothing of this.\n\n", code(backend));
+    }
     let mut headings = vec!["Benchmark function".to_owned()];
     headings.extend(executors.iter().map(|executor| escape(&executor.name())));
     let mut table = Table::new(&headings);

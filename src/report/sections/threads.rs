@@ -1,12 +1,13 @@
 //! What happens on more threads: latency and throughput relative to one.
 
-use crate::record::{CellRecord, Status};
+use crate::record::CellRecord;
 use crate::report::markdown::{Table, code, details, escape};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::units::{count, rate, times};
 
 pub(in crate::report) fn section(matrix: &Matrix) -> String {
-    let tables: Vec<String> = matrix.works.iter().filter_map(|work| table(matrix, work)).collect();
+    let tables: Vec<String> =
+        matrix.guests().into_iter().filter_map(|guest| table(matrix, guest)).collect();
     if tables.is_empty() {
         return "## Threads\n\nNothing was timed on more than one thread.\n\n".to_owned();
     }
@@ -55,52 +56,57 @@ fn progress(matrix: &Matrix) -> String {
     text
 }
 
-fn table(matrix: &Matrix, work: &Work) -> Option<String> {
-    let most = matrix.most_threads(work)?;
-    let several: Vec<usize> =
-        matrix.threads(work).into_iter().filter(|n| *n > 1 && *n <= most).collect();
-    if several.is_empty() {
-        return None;
-    }
-    let mut headings = vec!["Executor".to_owned(), "throughput, 1 thread".to_owned()];
-    for threads in &several {
-        headings.push(format!("latency, {threads} : 1"));
-        headings.push(format!("throughput, {threads} threads"));
+/// One guest: its cases beside each other.
+fn table(matrix: &Matrix, guest: &str) -> Option<String> {
+    let several = |work: &Work| -> Vec<usize> {
+        matrix.threads(work).into_iter().filter(|threads| *threads > 1).collect()
+    };
+    let works: Vec<(&Work, Vec<usize>)> = matrix
+        .works
+        .iter()
+        .filter(|work| work.guest == guest)
+        .map(|work| (work, several(work)))
+        .filter(|(_, several)| !several.is_empty())
+        .collect();
+    let mut headings = vec!["Executor".to_owned()];
+    for (work, several) in &works {
+        let case = code(&work.case);
+        headings.push(format!("{case}<br>throughput, 1 thread"));
+        for threads in several {
+            headings.push(format!("{case}<br>latency, {threads} : 1"));
+            headings.push(format!("{case}<br>throughput, {threads} threads"));
+        }
     }
     let mut table = Table::new(&headings);
     let mut rows = 0;
     for executor in &matrix.executors {
-        let timed = several.iter().any(|n| matrix.time(executor, work, *n).is_some());
-        if !timed {
+        let timed = |work: &Work, threads: &usize| matrix.time(executor, work, *threads).is_some();
+        if !works.iter().any(|(work, several)| several.iter().any(|n| timed(work, n))) {
             continue;
         }
         rows += 1;
-        table.row(&row(matrix, executor, work, &several));
+        let mut row = vec![code(&executor.name())];
+        for (work, several) in &works {
+            row.extend(cells(matrix, executor, work, several));
+        }
+        table.row(&row);
     }
-    let title = format!(
-        "<code>{}</code> on <code>{}</code>, {}",
-        escape(&work.case),
-        escape(&work.guest),
-        count(rows, "executor")
-    );
+    let title = format!("<code>{}</code>, {}", escape(guest), count(rows, "executor"));
     (rows > 0).then(|| details(&title, &table.finish()))
 }
 
-fn row(matrix: &Matrix, executor: &Executor, work: &Work, several: &[usize]) -> Vec<String> {
-    let throughput = |threads| {
-        let cell = matrix.get(executor, work, threads)?;
-        cell.throughput_per_s.filter(|_| cell.status == Status::Ok)
-    };
+/// The cells of one executor and one work.
+fn cells(matrix: &Matrix, executor: &Executor, work: &Work, several: &[usize]) -> Vec<String> {
     let missing = || "–".to_owned();
-    let alone = throughput(1);
-    let mut row = vec![code(&executor.name()), alone.map_or_else(missing, rate)];
+    let alone = matrix.throughput(executor, work, 1);
+    let mut row = vec![alone.map_or_else(missing, rate)];
     for threads in several {
         let together = matrix.time(executor, work, *threads);
         let latency = matrix.time(executor, work, 1).zip(together);
         row.push(latency.map_or_else(missing, |(one, all)| times(all.median / one.median)));
-        row.push(match (throughput(*threads), alone) {
-            (Some(all), Some(one)) if one > 0.0 => format!("{} ({})", rate(all), times(all / one)),
-            (Some(all), _) => rate(all),
+        row.push(match (matrix.throughput(executor, work, *threads), alone) {
+            (Some(all), Some(one)) => format!("{} ({})", rate(all), times(all / one)),
+            (Some(all), None) => rate(all),
             (None, _) => missing(),
         });
     }
