@@ -50,7 +50,7 @@ fn faults(matrix: &Matrix) -> Option<String> {
     let fewest = with.iter().map(|row| row.0).min_by(f64::total_cmp)?;
     (most < least).then(|| {
         format!(
-            " Where a call dirties 1 MiB, page faults decide: executors without any take at most {}, \
+            " Where a call dirties 1 MiB, page faults part the executors: those without any take at most {}, \
              all others ({fewest:.0} a call or more) at least {}.",
             time(most),
             time(least)
@@ -153,8 +153,9 @@ pub(super) fn scaling(matrix: &Matrix) -> Option<String> {
     if let Some((without, with)) = without.zip(with).filter(|(without, with)| *with < 0.9 * without)
     {
         text.push_str(&format!(
-            " Executors without page faults reach {}, those with page faults {} (medians): mapping \
-             and unmapping pages takes locks that all threads of a process share.",
+            " Executors without page faults reach {}, those with page faults {} (medians), \
+             which fits the locks that mapping and unmapping pages take and all threads of a process \
+             share.",
             times(without),
             times(with)
         ));

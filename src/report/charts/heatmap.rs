@@ -67,8 +67,7 @@ pub(super) fn scene(matrix: &Matrix, believable: &Believable, theme: &Theme) -> 
     }
     if folded > 0 {
         let twins = count(folded, "precompiled twin");
-        let _ =
-            write!(explain, " {twins} not shown: no cell differs by more than a null row does.");
+        let _ = write!(explain, " {twins} not shown: in no cell more than noise apart.");
     }
     let wide = text::width(&explain, NORMAL, false) + 2.0 * MARGIN;
     let width = (right + MARGIN).max(KEY).max(wide);

@@ -44,7 +44,7 @@ pub(in crate::report) fn section(matrix: &Matrix) -> String {
 
 /// What a backend has no time for, in the order of the tables.
 fn groups(matrix: &Matrix, backend: &str) -> Vec<Group> {
-    let mut groups: BTreeMap<(&str, &str), Vec<(&Executor, Vec<&CellRecord>)>> = BTreeMap::new();
+    let mut groups: BTreeMap<_, Vec<(&Executor, Vec<&CellRecord>)>> = BTreeMap::new();
     for executor in matrix.executors.iter().filter(|executor| executor.backend == backend) {
         let own = |cell: &&CellRecord| executor_of(cell) == *executor && cell.status != Status::Ok;
         for cell in matrix.cells().iter().filter(own) {

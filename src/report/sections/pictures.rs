@@ -46,7 +46,9 @@ fn sentence(name: &str, matrix: &Matrix) -> String {
                 .to_owned()
         }
         _ => "Read down a column: light is near the fastest of that column, dark is far from it, \
-              a dash was not timed."
+              a dash was not timed. A \
+              precompiled executor has a row only if in some cell its interval parts from its \
+              twin's and the medians are further apart than the worst null row of the case."
             .to_owned(),
     }
 }
