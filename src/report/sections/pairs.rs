@@ -79,7 +79,8 @@ fn null_rows(believable: &Believable) -> String {
 
 /// What a pair lets one believe.
 fn verdict(pair: &PairRecord, believable: &Believable) -> &'static str {
-    let least = believable.least(&pair.case).unwrap_or(0.0);
+    // Without a null row, nothing is known about what a difference means.
+    let Some(least) = believable.least(&pair.case) else { return "unknown" };
     if !(pair.ratio_low.is_finite() && pair.ratio_high.is_finite()) {
         "unknown"
     } else if pair.ratio_low > 1.0 && pair.ratio - 1.0 >= least {
