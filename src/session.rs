@@ -146,6 +146,11 @@ impl Session {
         Self { guests, config, artifacts: HashMap::new(), last: None }
     }
 
+    /// Lets go of the loaded module: the next cell loads its own anew.
+    pub fn unload(&mut self) {
+        self.last = None;
+    }
+
     /// What goes to every engine.
     #[must_use]
     pub fn config(&self) -> &Config {

@@ -334,7 +334,11 @@ fn a_pair_is_checked_and_timed_in_turns() {
     assert_eq!(pairs.len(), 2);
     for pair in &pairs {
         let record = pairs::measure(&mut place.session(), pair, plan, &place.provenance()).unwrap();
-        assert_eq!((record.id(), record.rounds.len()), (pair.id(), 11));
+        assert_eq!(
+            (record.id(), record.rounds.len()),
+            (pair.id(), 15),
+            "five set-ups of three rounds"
+        );
         assert!(record.ratio_low <= record.ratio && record.ratio <= record.ratio_high);
         match pair.kind {
             // The raw reference of the mock does nothing.

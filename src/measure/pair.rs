@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 pub struct PairPlan {
     /// Rounds; each times both sides once.
     pub rounds: usize,
-    /// No further round is begun after this, once there are enough for an interval.
+    /// No further round is begun after this, once there are two.
     pub at_most: Duration,
     /// Time of one side in one round.
     pub round: Duration,
@@ -29,8 +29,8 @@ pub struct PairResult {
     pub reference_ns: f64,
 }
 
-/// Fewest rounds that have a 95 % interval.
-const FEWEST: usize = 6;
+/// Rounds that are made in any case.
+const FEWEST: usize = 2;
 
 /// Times both sides in turns; who goes first changes from round to round.
 ///
@@ -59,17 +59,29 @@ pub fn pair(
         }
         rounds.push((first, second));
     }
-    let ratios: Vec<f64> = rounds.iter().map(|(subject, reference)| subject / reference).collect();
-    let median = |side: fn(&(f64, f64)) -> f64| {
-        let side: Vec<f64> = rounds.iter().map(side).collect();
-        estimate(&side).map(|estimate| estimate.median).context("no rounds")
-    };
-    Ok(PairResult {
-        ratio: estimate(&ratios).context("no rounds")?,
-        subject_ns: median(|round| round.0)?,
-        reference_ns: median(|round| round.1)?,
-        rounds,
-    })
+    PairResult::of(rounds)
+}
+
+impl PairResult {
+    /// What rounds come to: ns per call of subject and reference in each.
+    ///
+    /// # Errors
+    ///
+    /// When there are none.
+    pub fn of(rounds: Vec<(f64, f64)>) -> Result<Self> {
+        let ratios: Vec<f64> =
+            rounds.iter().map(|(subject, reference)| subject / reference).collect();
+        let median = |side: fn(&(f64, f64)) -> f64| {
+            let side: Vec<f64> = rounds.iter().map(side).collect();
+            estimate(&side).map(|estimate| estimate.median).context("no rounds")
+        };
+        Ok(Self {
+            ratio: estimate(&ratios).context("no rounds")?,
+            subject_ns: median(|round| round.0)?,
+            reference_ns: median(|round| round.1)?,
+            rounds,
+        })
+    }
 }
 
 /// Calls that fill a round; finding out also warms the side up.
