@@ -5,7 +5,7 @@ FEATURES  ?= all
 # Budgets in seconds for all cells together, compilation and set-up not counted.
 # They are shared out among the cells, so more backends do not take longer.
 BUDGET_FULL  ?= 720
-BUDGET_QUICK ?= 75
+BUDGET_QUICK ?= 40
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test bench quick report guests guests-check check fmt lint doc clean
