@@ -5,7 +5,7 @@ use crate::matrix::{Cell, Filter};
 use crate::measure::{Caller, PairPlan, PairResult, pair};
 use crate::provenance;
 use crate::record::{PairRecord, Provenance};
-use crate::session::{Refused, Session, refused_beforehand};
+use crate::session::{Session, refused_beforehand};
 use anyhow::{Context, Result, ensure};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::{CodeFrom, RawCall};
@@ -141,14 +141,13 @@ fn set_up_and_time(
     plan: PairPlan,
 ) -> Result<PairResult> {
     let cell = &pair_to_time.cell;
-    let opened = session.open(cell).map_err(|Refused { reason, .. }| anyhow::anyhow!(reason))?;
+    let opened = session.open(cell)?;
     let mut subject = Caller::new(&opened)?;
     let result = match pair_to_time.kind {
         Kind::Null => {
             // Loaded apart, like the two sides of any other pair.
             session.unload();
-            let opened =
-                session.open(cell).map_err(|Refused { reason, .. }| anyhow::anyhow!(reason))?;
+            let opened = session.open(cell)?;
             let mut again = Caller::new(&opened)?;
             let result = pair(plan, || subject.call(), || again.call())?;
             again.check()?;

@@ -97,7 +97,8 @@ pub struct Opened {
 }
 
 /// A cell that is not timed, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
 pub struct Refused {
     /// What kind of refusal.
     pub status: Status,

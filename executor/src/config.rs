@@ -13,8 +13,8 @@ use crate::host::LogSink;
 pub struct Config {
     /// How long one call may run before the guest is stopped with
     /// [`TrapKind::DeadlineExceeded`](crate::TrapKind::DeadlineExceeded).
-    /// `None`: no check at all. A check costs 10–30 % of compute, so a timed
-    /// row has none.
+    /// `None`: no check at all. A check costs time in every loop, so a
+    /// timed row has none.
     pub deadline: Option<Duration>,
     /// Highest level that the guest may log at: 0 off, 1 error … 5 trace.
     pub max_log_level: u32,

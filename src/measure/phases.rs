@@ -23,7 +23,7 @@ pub struct PhaseTimes {
 const CALLS: u64 = 201;
 
 /// Times the three steps of calls, for about `time`. Reading the clock between
-/// the steps costs some 25 ns each, which is left in.
+/// the steps costs a little, which is left in.
 ///
 /// # Errors
 ///

@@ -172,7 +172,7 @@ impl Plan {
         let (in_image, _) = in_image.as_chunks_mut::<LINE>();
         let (clean, _) = image.as_chunks::<LINE>();
         // Storing only what differs leaves clean lines clean: they are not
-        // written back to memory, which made this twice as fast as a copy.
+        // written back to memory.
         for (line, clean) in in_image.iter_mut().zip(clean) {
             if differ(line, clean) {
                 *line = *clean;

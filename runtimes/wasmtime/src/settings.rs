@@ -85,7 +85,7 @@ fn pool(strategy: Strategy, config: &Config, info: &ModuleInfo) -> PoolingAlloca
         .table_elements(elements.min(10_000_000) as usize);
     if strategy.memory == MemoryFrom::Resident {
         // Without PAGEMAP_SCAN, keeping pages means clearing all of them on
-        // every call, from address 0: 20 times slower.
+        // every call, from address 0.
         pool.linear_memory_keep_resident(KEEP_RESIDENT)
             .table_keep_resident(TABLE_KEEP_RESIDENT)
             .pagemap_scan(Enabled::Yes);
