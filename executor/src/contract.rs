@@ -17,6 +17,11 @@ pub trait Engine: Send + Sync {
     /// Version of the linked runtime: the receipt in every record.
     fn version(&self) -> &str;
 
+    /// How this engine executes guests. A claim, which
+    /// [`probe::check_execution`](crate::probe::check_execution) holds against
+    /// the speed of a kernel.
+    fn execution(&self) -> Execution;
+
     /// Whether the strategy can be had here at all, on this machine.
     fn support(&self, strategy: Strategy) -> Support;
 
@@ -88,6 +93,27 @@ pub trait Engine: Send + Sync {
     /// Whether [`raw`](Self::raw) has something for the strategy.
     fn has_raw(&self, _strategy: Strategy) -> bool {
         false
+    }
+}
+
+/// How a guest's code is executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Execution {
+    /// By an interpreter, of WebAssembly or of code of its own.
+    Interpreted,
+    /// As machine code that was made of the module.
+    Compiled,
+    /// As machine code of the host's own compiler; there is no module.
+    Native,
+}
+
+impl std::fmt::Display for Execution {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Interpreted => "interpreted",
+            Self::Compiled => "compiled",
+            Self::Native => "native",
+        })
     }
 }
 

@@ -28,7 +28,7 @@ mod strategy;
 
 pub use config::{Config, EffectiveConfig};
 pub use contract::{
-    Artifact, CallState, Engine, ExportId, Exports, Instance, Module, RawCall, RawCaller,
+    Artifact, CallState, Engine, Execution, ExportId, Exports, Instance, Module, RawCall, RawCaller,
 };
 pub use error::{Error, Result};
 pub use outcome::{Outcome, Trap, TrapKind};

@@ -3,7 +3,9 @@
 
 use crate::abi::Abi;
 use crate::config::{Config, EffectiveConfig};
-use crate::contract::{Artifact, CallState, Engine, ExportId, Exports, Instance, Module};
+use crate::contract::{
+    Artifact, CallState, Engine, Execution, ExportId, Exports, Instance, Module,
+};
 use crate::error::{Error, Result};
 use crate::guest::GuestModule;
 use crate::outcome::{Outcome, Trap};
@@ -106,6 +108,10 @@ impl Engine for MockEngine {
 
     fn version(&self) -> &str {
         "mock 1.0"
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::Interpreted
     }
 
     fn support(&self, strategy: Strategy) -> Support {

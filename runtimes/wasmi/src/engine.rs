@@ -7,8 +7,8 @@ use crate::reuse::ReuseModule;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::memory::pagemap_scan_available;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, InstanceFrom, MemoryFrom, Module, RawCall,
-    RawCaller, Result, Strategy, Support,
+    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
+    RawCall, RawCaller, Result, Strategy, Support,
 };
 use wasmi::CompilationMode;
 
@@ -75,6 +75,10 @@ impl Engine for Wasmi {
 
     fn version(&self) -> &str {
         VERSION
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::Interpreted
     }
 
     fn support(&self, strategy: Strategy) -> Support {

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::memory::pagemap_scan_available;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, InstanceFrom, MemoryFrom, Module, RawCall,
-    RawCaller, Result, Strategy, Support,
+    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
+    RawCall, RawCaller, Result, Strategy, Support,
 };
 
 /// Which of Wasmtime's code generators makes the code.
@@ -57,6 +57,13 @@ impl Engine for Wasmtime {
 
     fn version(&self) -> &str {
         &self.version
+    }
+
+    fn execution(&self) -> Execution {
+        match self.compiler {
+            Compiler::Cranelift | Compiler::Winch => Execution::Compiled,
+            Compiler::Pulley => Execution::Interpreted,
+        }
     }
 
     fn support(&self, strategy: Strategy) -> Support {
