@@ -6,9 +6,14 @@ FEATURES  ?= all
 # They are shared out among the cells, so more backends do not take longer.
 BUDGET_FULL  ?= 720
 BUDGET_QUICK ?= 40
+# What some backends need beside crates, prepared once in .toolchain/; targets over
+# the whole workspace build all backends.
+TOOLS   := .toolchain/wasmedge.toml
+# What a build with FEATURES needs of it.
+NEEDED  := $(if $(filter all wasmedge,$(shell echo "$(FEATURES)" | tr ',' ' ')),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test bench quick report guests guests-check check fmt lint doc clean
+.PHONY: help setup wasmedge test bench quick report guests guests-check check fmt lint doc clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,21 +22,27 @@ setup: ## say what is missing, in a sentence each
 	@command -v $(CARGO) >/dev/null || { echo "cargo is missing: install Rust 1.95 or newer from https://rustup.rs"; exit 2; }
 	@command -v cc >/dev/null || { echo "a C compiler is missing: install gcc or clang (Debian: apt-get install build-essential)"; exit 2; }
 
+wasmedge: ## prepare libwasmedge in .toolchain (the system's, the release's or Debian's), or check it
+	@runtimes/wasmedge/library/prepare.sh
+
+.toolchain/wasmedge.toml:
+	@runtimes/wasmedge/library/prepare.sh
+
 # In release, so that tests and benches share one build of the runtimes; the
 # executor's own tests once more with overflow checks and debug assertions.
-test: setup ## all tests, over every backend of FEATURES
+test: setup $(TOOLS) ## all tests, over every backend of FEATURES
 	$(CARGO) test --locked -p touchstone-executor
 	$(CARGO) test --release --workspace --locked --features=$(FEATURES)
 
-bench: setup ## the full matrix, then BENCHMARK.md and image/ (under 20 minutes on two cores)
+bench: setup $(NEEDED) ## the full matrix, then BENCHMARK.md and image/ (under 20 minutes on two cores)
 	TOUCHSTONE_BUDGET=$(BUDGET_FULL) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling full --noplot
 	@$(MAKE) --no-print-directory report
 
-quick: setup ## the same with short sampling (under 3 minutes)
+quick: setup $(NEEDED) ## the same with short sampling (under 3 minutes)
 	TOUCHSTONE_BUDGET=$(BUDGET_QUICK) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling quick --noplot
 	@$(MAKE) --no-print-directory report
 
-report: setup ## BENCHMARK.md and image/ from the stored records alone
+report: setup $(NEEDED) ## BENCHMARK.md and image/ from the stored records alone
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- report
 
 guests: setup ## rebuild the guests byte for byte
@@ -46,13 +57,13 @@ fmt:
 	$(CARGO) fmt --all --check
 	cd test-runtime && $(CARGO) fmt --all --check
 
-lint:
+lint: $(TOOLS)
 	$(CARGO) clippy --workspace --all-targets --locked --features=$(FEATURES) -- -D warnings
 	$(CARGO) clippy --all-targets --locked -- -D warnings
 
-doc:
+doc: $(TOOLS)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --features=$(FEATURES)
 
-clean: ## what was built; records, page and charts stay
+clean: ## what was built; records, page, charts and .toolchain stay
 	$(CARGO) clean
 	rm -rf test-runtime/target
