@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::probe::{Kernel, check_execution};
 use touchstone_executor::{
-    Artifact, Config, EffectiveConfig, ExportId, Instance, Module, Outcome, Support,
+    Artifact, Config, EffectiveConfig, ExportId, Instance, Module, Outcome, Strategy, Support,
 };
 
 /// Makes and keeps what cells share.
@@ -17,6 +18,8 @@ pub struct Session {
     guests: Guests,
     config: Config,
     artifacts: HashMap<ArtifactKey, (Artifact, u64)>,
+    /// Executors whose way of execution was held against their claim.
+    executions: HashMap<(&'static str, Strategy), Option<Kernel>>,
     /// The module of the cell before: the next one often differs in threads only.
     last: Option<(ModuleKey, Loaded)>,
 }
@@ -144,7 +147,7 @@ impl Session {
     /// A session over some guests. `config` goes to every engine.
     #[must_use]
     pub fn new(guests: Guests, config: Config) -> Self {
-        Self { guests, config, artifacts: HashMap::new(), last: None }
+        Self { guests, config, artifacts: HashMap::new(), executions: HashMap::new(), last: None }
     }
 
     /// Lets go of the loaded module: the next cell loads its own anew.
@@ -191,7 +194,13 @@ impl Session {
             None => first_ns,
         };
         Ok(Opened {
-            effective: loaded.module.effective(),
+            effective: match self.executions.get(&(cell.engine.id(), cell.strategy)) {
+                Some(Some(seen)) => loaded.module.effective().with(
+                    "execution seen",
+                    format!("a compute kernel runs as {} code does", seen.execution()),
+                ),
+                _ => loaded.module.effective(),
+            },
             instances: loaded.instances,
             export,
             input: input.into(),
@@ -212,6 +221,17 @@ impl Session {
     /// When its file is missing or cannot be hosted.
     pub fn guest(&mut self, cell: &Cell) -> anyhow::Result<GuestModule> {
         self.guests.module(&cell.guest, cell.case.heap.into())
+    }
+
+    /// Once per executor, before the first of its modules: a mode is seen, not
+    /// believed.
+    fn check_execution(&mut self, cell: &Cell) -> touchstone_executor::Result<()> {
+        let key = (cell.engine.id(), cell.strategy);
+        if !self.executions.contains_key(&key) {
+            let seen = check_execution(&*cell.engine, cell.strategy, &self.config)?;
+            self.executions.insert(key, seen);
+        }
+        Ok(())
     }
 
     fn load(&mut self, cell: &Cell) -> Result<Loaded, Refused> {
@@ -235,6 +255,7 @@ impl Session {
             };
             Refused::new(status, error)
         };
+        self.check_execution(cell).map_err(host)?;
         let class = cell.engine.artifact_class(cell.strategy);
         let artifact_key = (cell.engine.id(), class, cell.guest.clone(), heap);
         if !self.artifacts.contains_key(&artifact_key) {

@@ -15,7 +15,9 @@ use touchstone::record::{CellRecord, Status};
 use touchstone::run::Tally;
 use touchstone::session::{cores, refused_beforehand};
 use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{CodeFrom, InstanceFrom, MemoryFrom, Strategy, Support, TrapKind};
+use touchstone_executor::{
+    CodeFrom, Execution, InstanceFrom, MemoryFrom, Strategy, Support, TrapKind,
+};
 
 const REUSE: Strategy = Strategy::new(InstanceFrom::Reuse, MemoryFrom::Segments);
 
@@ -72,6 +74,27 @@ fn a_wrong_output_is_recorded_and_never_timed() {
     assert_eq!(cell.reason.as_deref(), Some("expected 0x2a000000, got 0xbad0"));
     assert_eq!(tally, Tally { failed: 1, ..Tally::default() });
     assert!(fake.sampled.is_empty());
+    assert_no_times(&cell);
+}
+
+/// What the kernel gives.
+const KERNEL: i64 = -2561946500405097881;
+
+/// What an engine claims is held against a compute kernel's speed: a thousandth
+/// of native code's is no compiled code.
+#[test]
+fn a_compiled_row_that_interprets_is_an_error_row() {
+    let slow = one_strategy("slow")
+        .executing(Execution::Compiled)
+        .with_latency(Duration::from_millis(20))
+        .answering(|call| match call.export {
+            "kernel" => Answer::Output(KERNEL.to_le_bytes().to_vec()),
+            _ => Answer::Output(call.input.to_vec()),
+        });
+    let (cell, _, _) = one_cell(slow);
+    assert_eq!(cell.status, Status::Failed);
+    let reason = cell.reason.clone().unwrap();
+    assert!(reason.contains("it is said to be compiled"), "{reason}");
     assert_no_times(&cell);
 }
 

@@ -44,6 +44,7 @@ type Supported = dyn Fn(Strategy) -> Support + Send + Sync;
 #[derive(Clone)]
 pub struct MockEngine {
     id: &'static str,
+    execution: Execution,
     latency: Duration,
     behaviour: Arc<Behaviour>,
     supported: Arc<Supported>,
@@ -51,16 +52,25 @@ pub struct MockEngine {
 }
 
 impl MockEngine {
-    /// An engine that supports everything and returns its input.
+    /// An engine that supports everything and returns its input. It claims to be
+    /// native code, so that nobody holds its speed against it.
     #[must_use]
     pub fn new(id: &'static str) -> Self {
         Self {
             id,
+            execution: Execution::Native,
             latency: Duration::ZERO,
             behaviour: Arc::new(|call| Answer::Output(call.input.to_vec())),
             supported: Arc::new(|_| Support::Native),
             journal: Arc::default(),
         }
+    }
+
+    /// What it claims about its execution.
+    #[must_use]
+    pub fn executing(mut self, execution: Execution) -> Self {
+        self.execution = execution;
+        self
     }
 
     /// Every call takes at least this long (it spins).
@@ -111,7 +121,7 @@ impl Engine for MockEngine {
     }
 
     fn execution(&self) -> Execution {
-        Execution::Interpreted
+        self.execution
     }
 
     fn support(&self, strategy: Strategy) -> Support {

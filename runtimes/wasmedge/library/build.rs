@@ -19,7 +19,9 @@ fn main() {
     let found = folder("WASMEDGE_INCLUDE_DIR").is_some() && folder("WASMEDGE_LIB_DIR").is_some()
         || places.into_iter().flatten().any(|place| {
             place.join("include/wasmedge/wasmedge.h").exists()
-                && ["lib", "lib64"].iter().any(|lib| place.join(lib).join("libwasmedge.so").exists())
+                && ["lib", "lib64"]
+                    .iter()
+                    .any(|lib| place.join(lib).join("libwasmedge.so").exists())
         });
     if !found {
         println!(

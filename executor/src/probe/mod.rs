@@ -1,5 +1,9 @@
 //! Looking at what is really in force, from outside the runtimes.
 
+mod execution;
+
+pub use execution::{INTERPRETED_FROM, Kernel, check_execution};
+
 /// What lies under an address of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MappingKind {
