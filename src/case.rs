@@ -26,6 +26,10 @@ pub struct Case {
     /// How the memory is set up.
     #[serde(default)]
     pub heap: Heap,
+    /// The executor, backend and strategy with `_` between, that all others are
+    /// timed against in turns.
+    #[serde(default)]
+    pub against: Option<String>,
     /// What has to come out before anything is timed.
     pub expect: Expect,
     /// Why the case exists and how to read it.

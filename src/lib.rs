@@ -20,3 +20,4 @@ pub mod report;
 pub mod run;
 pub mod session;
 pub mod stats;
+pub mod tables;

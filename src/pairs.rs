@@ -1,5 +1,5 @@
-//! Pairs in turns: each adapter against its runtime's raw interface, and a cell
-//! against itself.
+//! Pairs in turns: each adapter against its runtime's raw interface, each executor
+//! against one that the case names, and a cell against itself.
 
 use crate::matrix::{Cell, Filter};
 use crate::measure::{Caller, PairPlan, PairResult, pair};
@@ -15,6 +15,8 @@ use touchstone_executor::{CodeFrom, RawCall};
 pub enum Kind {
     /// The adapter against the raw interface of its runtime.
     Overhead,
+    /// An executor against the one that the case names for it.
+    Against,
     /// A cell against itself: what the machine lets anyone believe.
     Null,
 }
@@ -23,6 +25,7 @@ impl Kind {
     fn name(self) -> &'static str {
         match self {
             Self::Overhead => "overhead",
+            Self::Against => "against",
             Self::Null => "null",
         }
     }
@@ -34,6 +37,8 @@ pub struct Pair {
     pub kind: Kind,
     /// The cell that is judged, and for [`Kind::Null`] its own reference.
     pub cell: Cell,
+    /// What it is held against, for [`Kind::Against`].
+    pub other: Option<Cell>,
 }
 
 impl Pair {
@@ -48,26 +53,35 @@ impl Pair {
     fn reference(&self) -> String {
         match self.kind {
             Kind::Overhead => format!("raw API of {}", self.cell.engine.version()),
+            Kind::Against => {
+                self.other.as_ref().map_or_else(String::new, |other| other.key.executor())
+            }
             Kind::Null => "the same cell again".to_owned(),
         }
     }
 }
 
-/// The pairs among some cells: one thread, the first guest of each case, code
-/// compiled in process. The null row stands once per engine, for the last
-/// strategy that is the runtime's own.
+/// The pairs among some cells: one thread, the first guest of each case. Raw
+/// interfaces and null rows: code compiled in process, and the null row once per
+/// engine, for the last strategy that is the runtime's own.
 #[must_use]
 pub fn pairs(cells: &[Cell]) -> Vec<Pair> {
-    let candidates = cells.iter().filter(|cell| {
-        cell.key.threads == 1
-            && cell.case.abi == Abi::Substrate
-            && cell.case.guests.first() == Some(&cell.guest)
+    let candidates: Vec<&Cell> = cells
+        .iter()
+        .filter(|cell| {
+            cell.key.threads == 1
+                && cell.case.guests.first() == Some(&cell.guest)
+                && refused_beforehand(cell, 1).is_none()
+        })
+        .collect();
+    let with_raw = candidates.iter().filter(|cell| {
+        cell.case.abi == Abi::Substrate
             && cell.strategy.code == CodeFrom::InProcess
-            && refused_beforehand(cell, 1).is_none()
             && cell.engine.has_raw(cell.strategy)
     });
-    let mut pairs: Vec<Pair> =
-        candidates.map(|cell| Pair { kind: Kind::Overhead, cell: cell.clone() }).collect();
+    let mut pairs: Vec<Pair> = with_raw
+        .map(|cell| Pair { kind: Kind::Overhead, cell: (*cell).clone(), other: None })
+        .collect();
     for index in 0..pairs.len() {
         let cell = &pairs[index].cell;
         let same = |other: &Pair| {
@@ -75,7 +89,18 @@ pub fn pairs(cells: &[Cell]) -> Vec<Pair> {
         };
         if !pairs[index + 1..].iter().any(|other| other.kind == Kind::Overhead && same(other)) {
             let cell = cell.clone();
-            pairs.push(Pair { kind: Kind::Null, cell });
+            pairs.push(Pair { kind: Kind::Null, cell, other: None });
+        }
+    }
+    for cell in &candidates {
+        let named = |other: &&&Cell| {
+            other.key.case == cell.key.case
+                && other.key.executor() != cell.key.executor()
+                && cell.case.against.as_ref() == Some(&other.key.executor())
+        };
+        if let Some(other) = candidates.iter().find(named) {
+            let other = Some((*other).clone());
+            pairs.push(Pair { kind: Kind::Against, cell: (*cell).clone(), other });
         }
     }
     pairs
@@ -144,13 +169,13 @@ fn set_up_and_time(
     let opened = session.open(cell)?;
     let mut subject = Caller::new(&opened)?;
     let result = match pair_to_time.kind {
-        Kind::Null => {
+        Kind::Null | Kind::Against => {
             // Loaded apart, like the two sides of any other pair.
             session.unload();
-            let opened = session.open(cell)?;
-            let mut again = Caller::new(&opened)?;
-            let result = pair(plan, || subject.call(), || again.call())?;
-            again.check()?;
+            let opened = session.open(pair_to_time.other.as_ref().unwrap_or(cell))?;
+            let mut reference = Caller::new(&opened)?;
+            let result = pair(plan, || subject.call(), || reference.call())?;
+            reference.check()?;
             result
         }
         Kind::Overhead => {

@@ -348,6 +348,23 @@ fn pairs_are_one_thread_in_process_and_end_with_a_null_row() {
 }
 
 #[test]
+fn all_others_are_held_against_the_executor_that_the_case_names() {
+    let place = Place::new("[1, 2]").against("one_instance_reuse");
+    let engines: [Arc<dyn touchstone_executor::Engine>; 2] =
+        [Arc::new(one_strategy("one")), Arc::new(one_strategy("other"))];
+    let pairs = pairs::pairs(&place.cells(&engines));
+    let ids: Vec<_> = pairs.iter().map(pairs::Pair::id).collect();
+    assert_eq!(ids, ["against/other_instance_reuse/echo_from_guest/1_threads"]);
+    let plan =
+        PairPlan { rounds: 11, at_most: Duration::from_secs(5), round: Duration::from_micros(200) };
+    let record =
+        pairs::measure(&mut place.session(), &pairs[0], plan, &place.provenance()).unwrap();
+    assert_eq!((&*record.group, &*record.reference), ("against", "one_instance_reuse"));
+    // Without the named one in the build there is nothing to hold against.
+    assert!(pairs::pairs(&place.cells(&engines[1..])).is_empty());
+}
+
+#[test]
 fn a_pair_is_checked_and_timed_in_turns() {
     let plan =
         PairPlan { rounds: 11, at_most: Duration::from_secs(5), round: Duration::from_micros(200) };
@@ -366,7 +383,9 @@ fn a_pair_is_checked_and_timed_in_turns() {
         match pair.kind {
             // The raw reference of the mock does nothing.
             Kind::Overhead => assert!(record.ratio > 10.0, "{}", record.ratio),
-            Kind::Null => assert!((0.2..5.0).contains(&record.ratio), "{}", record.ratio),
+            Kind::Null | Kind::Against => {
+                assert!((0.2..5.0).contains(&record.ratio), "{}", record.ratio)
+            }
         }
     }
     let wrong = mocked::WithRaw(one_strategy("raw").answering(|_| Answer::Output(vec![9])));

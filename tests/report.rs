@@ -27,8 +27,12 @@ impl Place {
     fn with(all: &[Record]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        let options =
-            Options { records: at("records.jsonl"), page: at("BENCHMARK.md"), images: at("image") };
+        let options = Options {
+            records: at("records.jsonl"),
+            page: at("BENCHMARK.md"),
+            images: at("image"),
+            tables: at("tables"),
+        };
         append(&options.records, all);
         Self { _folder: folder, options }
     }
@@ -71,6 +75,78 @@ fn assert_has(page: &str, text: &str) {
 #[test]
 fn a_small_page() {
     insta::assert_snapshot!(Place::with(&small()).page());
+}
+
+const BESIDE: &str = r#"
+[table]
+title = "Beside each other"
+text = "As elsewhere."
+[[table.columns]]
+heading = "alpha, once"
+executor = "alpha_recreate_instance"
+[[table.columns]]
+heading = "gamma"
+executor = "gamma_pooling"
+[[table.rows]]
+case = "call_empty_function"
+guest = "test_runtime"
+threads = 1
+published = ["41.5 µs", ""]
+[[table.rows]]
+case = "dirty_1mb_of_memory"
+guest = "test_runtime"
+threads = 1
+"#;
+
+fn with_table(text: &str) -> Place {
+    let place = Place::with(&small());
+    std::fs::create_dir(&place.options.tables).unwrap();
+    std::fs::write(place.options.tables.join("1.toml"), text).unwrap();
+    place
+}
+
+#[test]
+fn a_table_laid_out_by_hand_has_published_numbers_and_no_gap_without_a_reason() {
+    let page = with_table(BESIDE).page();
+    assert_has(&page, "### Beside each other\n\nAs elsewhere.");
+    assert_has(&page, "| Benchmark function | alpha, once | gamma |");
+    assert_has(&page, "<br>*41.5 µs* | –<sup>1</sup> |");
+    assert_has(&page, "</sup> no record is of gamma_pooling");
+    assert_has(&page, "| wrong<sup>2</sup> | –<sup>1</sup> |");
+}
+
+#[test]
+fn functions_stand_side_by_side_with_their_ratio() {
+    let text = r#"
+        table.title = "Sizes"
+        table.text = ""
+        [[table.functions]]
+        heading = "small"
+        case = "call_empty_function"
+        guest = "test_runtime"
+        threads = 1
+        [[table.functions]]
+        heading = "large"
+        case = "dirty_1mb_of_memory"
+        guest = "test_runtime"
+        threads = 1
+    "#;
+    let page = with_table(text).page();
+    assert_has(&page, "| Executor | small | large | last / first |");
+    // 130 ns and 10,800 ns.
+    assert_has(&page, "| 83.077 |");
+}
+
+#[test]
+fn a_table_that_does_not_fit_is_refused_with_its_place() {
+    for (from, to, says) in [
+        (r#"["41.5 µs", ""]"#, r#"["41.5 µs"]"#, "has 2 columns, but 1 published values"),
+        ("threads = 1", "thread = 1", "1.toml is wrong"),
+    ] {
+        let place = with_table(&BESIDE.replacen(from, to, 1));
+        let error = format!("{:#}", report::write(&place.options).unwrap_err());
+        assert!(error.contains(says), "{error}");
+    }
 }
 
 #[test]
@@ -293,6 +369,7 @@ fn look() {
             records: folder.join("records.jsonl"),
             page: folder.join("BENCHMARK.md"),
             images: folder.join("image"),
+            tables: folder.join("tables"),
         };
         let _ = std::fs::remove_file(&options.records);
         append(&options.records, &large_matrix(&threads));

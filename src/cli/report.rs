@@ -6,6 +6,7 @@ use anyhow::Result;
 use std::path::{Path, PathBuf};
 use touchstone::record;
 use touchstone::report::{self, LeftOut, Options};
+use touchstone::tables;
 
 /// Makes BENCHMARK.md and the charts from the records alone.
 ///
@@ -35,7 +36,7 @@ impl Report {
             self.page.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("BENCHMARK.md"));
         let images = self.images.unwrap_or_else(|| page.with_file_name("image"));
         let records = self.records.unwrap_or_else(record::default_path);
-        let options = Options { records, page, images };
+        let options = Options { records, page, images, tables: tables::default_folder() };
         if self.check { check(&options) } else { write(&options) }
     }
 }

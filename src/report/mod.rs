@@ -18,6 +18,7 @@ mod select;
 pub mod units;
 
 use crate::record::{self, Skipped};
+use crate::tables;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -32,6 +33,8 @@ pub struct Options {
     pub page: PathBuf,
     /// The folder of the charts, `image/`.
     pub images: PathBuf,
+    /// The folder of the tables that are laid out by hand; it may be missing.
+    pub tables: PathBuf,
 }
 
 /// What was made.
@@ -137,7 +140,9 @@ fn plan(options: &Options) -> Result<Plan> {
         .transpose()
         .with_context(|| format!("{} is not text", options.page.display()))?;
     let folder = images_from_page(options);
-    let generated = page::generated(&selected, &believable, &loaded.skipped, &charts, &folder);
+    let layouts = tables::load_all(&options.tables)?;
+    let generated =
+        page::generated(&selected, &believable, &loaded.skipped, &charts, &layouts, &folder);
     let page = page::place(existing.as_deref(), &generated)
         .with_context(|| format!("cannot place the report in {}", options.page.display()))?;
 

@@ -4,10 +4,11 @@ use super::charts::Chart;
 use super::choose;
 use super::rank::Believable;
 use super::sections::{
-    environment, failed, full, pairs, phases, pictures, rows, settings, threads,
+    environment, failed, full, pairs, phases, pictures, rows, settings, tables, threads,
 };
 use super::select::Selected;
 use crate::record::Skipped;
+use crate::tables::Layout;
 use anyhow::{Result, bail};
 
 /// The generated part begins with this line.
@@ -25,6 +26,7 @@ pub(super) fn generated(
     believable: &Believable,
     skipped: &[Skipped],
     charts: &[Chart],
+    layouts: &[Layout],
     folder: &str,
 ) -> String {
     let matrix = &selected.matrix;
@@ -35,6 +37,7 @@ pub(super) fn generated(
         choose::section(matrix, believable),
         pictures::section(charts, matrix, folder),
         environment::section(selected, skipped),
+        tables::section(matrix, layouts, &selected.skipped_threads),
         rows::section(matrix, &selected.skipped_threads),
         full::section(matrix),
         phases::section(matrix),

@@ -9,6 +9,7 @@ pub(super) mod phases;
 pub(super) mod pictures;
 pub(super) mod rows;
 pub(super) mod settings;
+pub(super) mod tables;
 pub(super) mod threads;
 
 use super::markdown::{Footnotes, code};
