@@ -197,7 +197,9 @@ fn out_of_time<'a>(chosen: &Chosen, before: &'a [Row]) -> Option<&'a Row> {
 
 fn refusal(error: Error) -> Answer {
     match error {
-        Error::Unsupported { reason, .. } => Answer::Unsupported(reason),
+        Error::Unsupported { reason, .. } | Error::ExportUnsupported { reason, .. } => {
+            Answer::Unsupported(reason)
+        }
         error => Answer::Failed(error.to_string()),
     }
 }
