@@ -4,11 +4,12 @@ use super::needs::columns;
 use super::words;
 use crate::report::markdown::code;
 use crate::report::matrix::{Executor, Matrix, Work};
+use crate::report::rank::{Believable, Timing, tied};
 use crate::report::units::{time, times};
 
 /// The lowest time of a baseline beside that of what there is to choose from.
 /// `None` without a baseline.
-pub(super) fn floor(all: &Matrix, candidates: &Matrix) -> Option<String> {
+pub(super) fn floor(all: &Matrix, candidates: &Matrix, believable: &Believable) -> Option<String> {
     let columns = columns(candidates, candidates.main_guest()?);
     let parts: Vec<String> = columns
         .iter()
@@ -17,12 +18,16 @@ pub(super) fn floor(all: &Matrix, candidates: &Matrix) -> Option<String> {
             let of_baseline = |executor: &&Executor| all.is_baseline(&executor.backend);
             let (native, least) = lowest(all, column.work, of_baseline)?;
             let (_, best) = lowest(candidates, column.work, |_| true)?;
+            let beside = if tied(least, best, believable.least(&column.work.case)) {
+                "the fastest executor cannot be told from it".to_owned()
+            } else {
+                format!("the fastest executor {} as long", times(best.median / least.median))
+            };
             Some(format!(
-                "{} takes {} ({}), the fastest executor {} as long",
+                "{} takes {} ({}), {beside}",
                 words::call(&column.work.case),
-                time(least),
+                time(least.median),
                 code(&native.name()),
-                times(best / least)
             ))
         })
         .collect();
@@ -40,11 +45,11 @@ fn lowest<'a>(
     matrix: &'a Matrix,
     work: &Work,
     wanted: impl Fn(&&Executor) -> bool,
-) -> Option<(&'a Executor, f64)> {
+) -> Option<(&'a Executor, Timing)> {
     matrix
         .executors
         .iter()
         .filter(wanted)
-        .filter_map(|executor| Some((executor, matrix.time(executor, work, 1)?.median)))
-        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .filter_map(|executor| Some((executor, matrix.time(executor, work, 1)?)))
+        .min_by(|a, b| a.1.median.total_cmp(&b.1.median))
 }

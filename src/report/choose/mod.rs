@@ -39,7 +39,7 @@ pub(super) fn section(all: &Matrix, believable: &Believable) -> String {
         facts::scaling(matrix),
         facts::precompiled(matrix, believable),
         kinds(matrix, believable),
-        floor::floor(all, matrix),
+        floor::floor(all, matrix, believable),
         Some(facts::ties(believable)),
         facts::caution(matrix),
     ];
