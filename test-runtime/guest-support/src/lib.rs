@@ -5,9 +5,10 @@
 //! memory, and returns one `u64` with the place of its output: the pointer in
 //! the low half and the length in the high half. A guest never writes that by
 //! hand; it lists safe functions in [`export!`].
-
-//! The guests' sources also compile for the host, where [`native`] stands for
-//! the executor. Only this crate tells the two apart.
+//!
+//! The guests' sources also compile for the host, where `native` stands for
+//! the executor. Only this crate tells the two apart, but for what
+//! a guest leaves out there.
 
 #![no_std]
 
