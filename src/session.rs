@@ -181,7 +181,6 @@ impl Session {
         let heap_base = loaded.guest.info().heap_base;
         let input = cell.case.input.bytes(heap_base).map_err(failed)?;
         let expected = cell.case.expect.output.bytes(heap_base).map_err(failed)?;
-        let host = |error: touchstone_executor::Error| Refused::new(Status::Failed, error);
         let export = loaded.module.export(&cell.case.export, cell.case.abi).map_err(host)?;
         let started = Instant::now();
         let mut instance = loaded.instances.take().map_err(host)?;
@@ -248,13 +247,6 @@ impl Session {
         if let Support::Unsupported { reason } = cell.engine.support_for(cell.strategy, &guest) {
             return Err(Refused { status: Status::Unsupported, reason });
         }
-        let host = |error: touchstone_executor::Error| {
-            let status = match error {
-                touchstone_executor::Error::Unsupported { .. } => Status::Unsupported,
-                _ => Status::Failed,
-            };
-            Refused::new(status, error)
-        };
         self.check_execution(cell).map_err(host)?;
         let class = cell.engine.artifact_class(cell.strategy);
         let artifact_key = (cell.engine.id(), class, cell.guest.clone(), heap);
@@ -286,6 +278,16 @@ impl Session {
     }
 }
 
+/// The refusal of a cell by its backend.
+fn host(error: touchstone_executor::Error) -> Refused {
+    use touchstone_executor::Error::{ExportUnsupported, Unsupported};
+    let status = match error {
+        Unsupported { .. } | ExportUnsupported { .. } => Status::Unsupported,
+        _ => Status::Failed,
+    };
+    Refused::new(status, error)
+}
+
 /// ns since then.
 pub(crate) fn elapsed(started: Instant) -> u64 {
     u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
@@ -299,9 +301,7 @@ fn checked_call(
 ) -> Result<u64, Refused> {
     let mut output = Vec::new();
     let started = Instant::now();
-    let outcome = instance
-        .call(export, input, &mut output)
-        .map_err(|error| Refused::new(Status::Failed, error))?;
+    let outcome = instance.call(export, input, &mut output).map_err(host)?;
     let took = elapsed(started);
     match outcome {
         Outcome::Trapped(trap) => Err(Refused::new(Status::Trapped, trap)),

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 /// Licences that code under `Apache-2.0 OR MIT` may link.
-const ALLOWED: [&str; 9] = [
+const ALLOWED: [&str; 10] = [
     "MIT",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -14,6 +14,7 @@ const ALLOWED: [&str; 9] = [
     "Zlib",
     "Unicode-3.0",
     "Unlicense",
+    "CC0-1.0",
 ];
 
 /// Whether an SPDX expression can be met with the allowed licences. Knows what

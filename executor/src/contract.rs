@@ -186,7 +186,8 @@ pub trait Module: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When there is no such function, or its signature does not fit.
+    /// When there is no such function, its signature does not fit, or this
+    /// backend cannot call it ([`Error::ExportUnsupported`]).
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId>;
 
     /// An instance for one thread at a time. Nothing needs to be clean yet:

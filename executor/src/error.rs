@@ -57,6 +57,17 @@ pub enum Error {
         /// What the export has.
         found: Signature,
     },
+    /// The module has the export, but this backend cannot call it, whatever the
+    /// strategy.
+    #[error("{engine} does not have '{name}': {reason}")]
+    ExportUnsupported {
+        /// The backend.
+        engine: &'static str,
+        /// The export, or the part of it that was asked for.
+        name: String,
+        /// Why.
+        reason: String,
+    },
     /// The backend cannot do the strategy, or not for this module.
     #[error("{engine} cannot do {strategy} here: {reason}")]
     Unsupported {

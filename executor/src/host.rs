@@ -142,26 +142,38 @@ impl HostState {
         self.max_log_level
     }
 
-    /// [`HostFunction::Log`]. Levels of messages count from 0 (error), the
-    /// highest level that is logged counts from 1, because 0 there means off.
+    /// [`HostFunction::Log`].
     ///
     /// # Errors
     ///
     /// When a text does not lie in memory.
     pub fn log(&self, memory: &[u8], level: u32, target: u64, message: u64) -> Result<(), Trap> {
+        if !self.logs(level) {
+            return Ok(());
+        }
         let text = |packed: u64| {
             let (pointer, length) = (packed as u32 as usize, (packed >> 32) as usize);
             memory
                 .get(pointer..pointer + length)
-                .map(String::from_utf8_lossy)
                 .ok_or_else(|| HostFunction::Log.refuse("a text lies outside the memory"))
         };
-        if let Some(log) = &self.log
-            && level < self.max_log_level
-        {
-            log(level, &text(target)?, &text(message)?);
-        }
+        self.log_texts(level, text(target)?, text(message)?);
         Ok(())
+    }
+
+    /// The same for texts that do not lie in the guest's memory.
+    pub fn log_texts(&self, level: u32, target: &[u8], message: &[u8]) {
+        if let Some(log) = &self.log
+            && self.logs(level)
+        {
+            log(level, &String::from_utf8_lossy(target), &String::from_utf8_lossy(message));
+        }
+    }
+
+    /// Whether a message is logged. Levels of messages count from 0 (error), the
+    /// highest level that is logged counts from 1, because 0 there means off.
+    fn logs(&self, level: u32) -> bool {
+        self.log.is_some() && level < self.max_log_level
     }
 
     /// [`HostFunction::InputLength`].

@@ -186,9 +186,31 @@ impl Matrix {
         match found {
             Some(how) if how.starts_with("interpreted") => Execution::Interpreted,
             Some(how) if how.starts_with("compiled") => Execution::Compiled,
+            Some(how) if how.starts_with("native") => Execution::Native,
             None if executor.strategy == "interpreted" => Execution::Interpreted,
             _ => Execution::Unknown,
         }
+    }
+
+    /// Whether a backend runs no modules: a baseline to hold the others against,
+    /// and none to choose.
+    pub(super) fn is_baseline(&self, backend: &str) -> bool {
+        let mut own = self.executors.iter().filter(|executor| executor.backend == backend);
+        own.any(|executor| self.execution(executor) == Execution::Native)
+    }
+
+    /// A backend's name in headings and legends.
+    pub(super) fn label(&self, backend: &str) -> String {
+        let note = if self.is_baseline(backend) { " (baseline)" } else { "" };
+        format!("{backend}{note}")
+    }
+
+    /// The same without baselines: what there is to choose from.
+    pub(super) fn candidates(&self) -> Self {
+        let baselines: BTreeSet<&str> =
+            self.backends().into_iter().filter(|backend| self.is_baseline(backend)).collect();
+        let cells = self.cells.iter().filter(|cell| !baselines.contains(&*cell.key.backend));
+        Self::new(cells.cloned().collect())
     }
 
     /// Whether the runtime itself does an executor's strategy.
@@ -205,6 +227,8 @@ pub(super) enum Execution {
     Interpreted,
     /// As machine code.
     Compiled,
+    /// Not as a module at all: the guest's code was compiled into the host.
+    Native,
     /// No record says.
     Unknown,
 }

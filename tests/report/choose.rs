@@ -1,7 +1,7 @@
 //! What the page advises, and by which rules.
 
-use super::{DIRTY, EMPTY, Place, assert_has, cell, large_matrix, pair, records};
-use touchstone::record::{CellRecord, Phases, Record};
+use super::{DIRTY, EMPTY, Place, assert_has, cell, large_matrix, pair, records, untimed};
+use touchstone::record::{CellRecord, Phases, Record, Status};
 
 fn null(case: &str, backend: &str, stray: f64) -> Record {
     let subject = format!("{backend}_pooling");
@@ -187,4 +187,66 @@ fn the_advice_is_short() {
     let advice = page.split("## Charts").next().unwrap();
     assert!(advice.matches("\n- ").count() <= 6, "{advice}");
     assert!(advice.len() < 6000, "{} bytes:\n{advice}", advice.len());
+}
+
+/// A cell of code that was compiled into the host.
+fn baseline(strategy: &str, case: &str, ns: f64) -> CellRecord {
+    let mut cell = cell("omega", strategy, case, 1, ns);
+    cell.support = Some("emulated".to_owned());
+    let how = "native: compiled into the host";
+    cell.effective.insert("execution".to_owned(), how.to_owned());
+    cell.phases = Some(Phases { prepare_ns: 1, invoke_ns: 99, ..Phases::default() });
+    cell
+}
+
+#[test]
+fn a_baseline_is_shown_and_never_chosen() {
+    let with_phases = |mut cell: CellRecord| {
+        cell.phases = Some(Phases { prepare_ns: 90, invoke_ns: 10, ..Phases::default() });
+        cell
+    };
+    let chosen = [
+        cell("alpha", "instance_reuse", EMPTY, 1, 100.0),
+        cell("alpha", "instance_reuse", DIRTY, 1, 3000.0),
+        with_phases(cell("alpha", "recreate_instance", EMPTY, 1, 4000.0)),
+        cell("beta", "interpreted", EMPTY, 1, 9000.0),
+    ];
+    let floor = [
+        baseline("instance_reuse", EMPTY, 50.0),
+        baseline("recreate_instance", EMPTY, 60.0),
+        baseline("instance_reuse", DIRTY, 2990.0),
+        untimed(
+            baseline("pooling", EMPTY, 1.0),
+            Status::Unsupported,
+            "there is no runtime that could have a pool",
+        ),
+    ];
+    let without = Place::with(&records(chosen.clone())).page();
+    let with = Place::with(&records([&chosen[..], &floor[..]].concat()));
+    let page = with.page();
+    let advice = |page: &str| {
+        let part = page.split("## Charts").next().unwrap();
+        part.lines().filter(|line| !line.starts_with("- **Floor**")).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(advice(&page), advice(&without));
+    assert_has(
+        &page,
+        "- **Floor**: with the guest's code compiled into the host, and no runtime, an empty call \
+         takes 50.00 ns (`omega_instance_reuse`), the fastest executor 2.00 × as long; a call that \
+         dirties 1 MiB takes 2.990 µs (`omega_instance_reuse`), the fastest executor cannot be \
+         told from it. It is a baseline",
+    );
+    assert_has(&page, "Of the executors that reset one instance, `alpha_instance_reuse` has");
+    // The tables have it, and so have the charts.
+    assert_has(&page, "### `omega`\n\nA baseline, not an executor to choose");
+    assert_has(&page, "| omega_instance_reuse |");
+    let chart = std::fs::read_to_string(with.image("latency.svg")).unwrap();
+    assert!(chart.contains("omega (baseline)") && chart.contains("omega_instance_reuse"));
+}
+
+#[test]
+fn a_baseline_alone_is_nothing_to_choose_by() {
+    let page = Place::with(&records([baseline("instance_reuse", EMPTY, 50.0)])).page();
+    assert_has(&page, "Nothing but a baseline was timed, so there is nothing to choose by.");
+    assert!(!page.contains("**Floor**"), "{page}");
 }

@@ -15,6 +15,7 @@ pub use info::{
 };
 
 use crate::error::{Error, Result};
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
 /// Name under which every rewritten module exports its memory.
@@ -48,6 +49,7 @@ pub enum Growth {
 #[derive(Debug, Clone)]
 pub struct GuestModule {
     name: String,
+    sha256: [u8; 32],
     wasm: Arc<[u8]>,
     info: Arc<ModuleInfo>,
 }
@@ -62,15 +64,23 @@ impl GuestModule {
     pub fn new(name: &str, bytes: &[u8], heap: HeapPages) -> Result<Self> {
         let wasm = unpack(bytes)?;
         let original = ModuleInfo::read(&wasm)?;
+        let sha256 = Sha256::digest(&wasm).into();
         let wasm = rewrite::canonical(&wasm, &original, heap)?;
         let info = ModuleInfo::read(&wasm)?;
-        Ok(Self { name: name.to_owned(), wasm: wasm.into(), info: info.into() })
+        Ok(Self { name: name.to_owned(), sha256, wasm: wasm.into(), info: info.into() })
     }
 
     /// The name it was given.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// SHA-256 of the module as it was before rewriting (and after unpacking):
+    /// which guest this is, however its memory is set up.
+    #[must_use]
+    pub fn sha256(&self) -> [u8; 32] {
+        self.sha256
     }
 
     /// The rewritten module.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::host::LogSink;
 use touchstone_executor::{
-    Artifact, Config, Engine, Error, Module, Outcome, Strategy, Support, Trap, TrapKind,
+    Artifact, Config, Engine, Error, Execution, Module, Outcome, Strategy, Support, Trap, TrapKind,
 };
 
 /// Instances that may live at once: one is ever used, and a pool reserves
@@ -58,7 +58,8 @@ pub(super) struct Row {
 }
 
 /// The combinations that were asked for. Without names: everything that the
-/// backends have, also where it is refused for this module.
+/// backends have, also where it is refused for this module; but of one that runs
+/// no modules nothing, unless this is one of the few whose code it has.
 pub(super) fn choose(
     guest: &GuestModule,
     backend: Option<&str>,
@@ -71,6 +72,10 @@ pub(super) fn choose(
     let wanted = if strategies.is_empty() { &all[..] } else { strategies };
     let mut chosen = Vec::new();
     for engine in engines.iter().filter(|engine| filter.matches(engine.id())) {
+        let has_code = || all.iter().any(|way| engine.support_for(*way, guest).is_supported());
+        if backend.is_none() && engine.execution() == Execution::Native && !has_code() {
+            continue;
+        }
         for strategy in wanted {
             if strategies.is_empty() && !engine.support(*strategy).is_supported() {
                 continue;
@@ -197,7 +202,9 @@ fn out_of_time<'a>(chosen: &Chosen, before: &'a [Row]) -> Option<&'a Row> {
 
 fn refusal(error: Error) -> Answer {
     match error {
-        Error::Unsupported { reason, .. } => Answer::Unsupported(reason),
+        Error::Unsupported { reason, .. } | Error::ExportUnsupported { reason, .. } => {
+            Answer::Unsupported(reason)
+        }
         error => Answer::Failed(error.to_string()),
     }
 }

@@ -156,6 +156,6 @@ fn by_first_time(a: &Row, b: &Row) -> Ordering {
 fn legend(matrix: &Matrix, blocks: &[Block]) -> Vec<(usize, String)> {
     let occurs =
         |category: usize| blocks.iter().flat_map(|b| &b.rows).any(|row| row.category == category);
-    let all = matrix.backends().into_iter().map(ToOwned::to_owned).enumerate();
+    let all = matrix.backends().into_iter().map(|backend| matrix.label(backend)).enumerate();
     all.filter(|(category, _)| occurs(*category)).collect()
 }

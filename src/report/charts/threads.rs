@@ -66,7 +66,7 @@ pub(super) fn scene(matrix: &Matrix, theme: &Theme) -> Option<Scene> {
     let backends: Vec<(usize, String)> = matrix
         .backends()
         .into_iter()
-        .map(ToOwned::to_owned)
+        .map(|backend| matrix.label(backend))
         .enumerate()
         .filter(|(category, _)| occurs(*category))
         .collect();

@@ -3,6 +3,7 @@
 //! Every sentence comes from a rule over the records; where the numbers do not
 //! carry a statement, it is not made.
 
+mod floor;
 mod needs;
 mod words;
 
@@ -16,8 +17,15 @@ use std::fmt::Write;
 use words::{ANY, COMPILED, INTERPRETED, NATIVE, NEW, PLAIN_WAYS};
 
 /// The part of the page.
-pub(super) fn section(matrix: &Matrix, believable: &Believable) -> String {
+pub(super) fn section(all: &Matrix, believable: &Believable) -> String {
+    // A baseline runs no modules: it is nothing to choose, and statements about
+    // executors are not about it.
+    let matrix = &all.candidates();
     let mut text = String::from("## What to choose, and why\n\n");
+    if matrix.timed().next().is_none() && all.timed().next().is_some() {
+        text.push_str("Nothing but a baseline was timed, so there is nothing to choose by.\n\n");
+        return text;
+    }
     if matrix.timed().next().is_none() {
         text.push_str("Nothing was timed, so there is nothing to choose by.\n\n");
         return text;
@@ -31,6 +39,7 @@ pub(super) fn section(matrix: &Matrix, believable: &Believable) -> String {
         facts::scaling(matrix),
         facts::precompiled(matrix, believable),
         kinds(matrix, believable),
+        floor::floor(all, matrix, believable),
         Some(facts::ties(believable)),
         facts::caution(matrix),
     ];

@@ -56,7 +56,8 @@ fn sentence(name: &str, matrix: &Matrix) -> String {
 /// The fastest and the slowest of a family on the main guest.
 fn spread(matrix: &Matrix, what: &str, wanted: fn(&Executor) -> bool) -> String {
     let computed = matrix.main_work(order::EMPTY).and_then(|work| {
-        let wanted = matrix.executors.iter().filter(|executor| wanted(executor));
+        let executors = matrix.executors.iter();
+        let wanted = executors.filter(|e| wanted(e) && !matrix.is_baseline(&e.backend));
         let timed: Vec<(&Executor, f64)> =
             wanted.filter_map(|e| Some((e, matrix.time(e, work, 1)?.median))).collect();
         let (best, fastest) = timed.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;

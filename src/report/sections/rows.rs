@@ -64,5 +64,10 @@ fn table(matrix: &Matrix, backend: &str) -> String {
             table.row(&row);
         }
     }
-    format!("### {}\n\n{}{}", code(backend), table.finish(), notes.finish())
+    let note = if matrix.is_baseline(backend) {
+        "A baseline, not an executor to choose: the guests' own code, compiled into the host.\n\n"
+    } else {
+        ""
+    };
+    format!("### {}\n\n{note}{}{}", code(backend), table.finish(), notes.finish())
 }

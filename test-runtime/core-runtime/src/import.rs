@@ -3,8 +3,7 @@
 //! An `i64` is a place in memory, packed as `(len << 32) | ptr`; an `i32` is a
 //! number or the address of something of a known size.
 
-#[link(wasm_import_module = "env")]
-unsafe extern "C" {
+guest_support::imports! {
     // Storage.
     pub fn ext_storage_set_version_1(key: i64, value: i64);
     pub fn ext_storage_get_version_1(key: i64) -> i64;

@@ -1,6 +1,10 @@
 //! The calling convention: where input comes from and how output is returned.
 
+#[cfg(target_arch = "wasm32")]
 use alloc::{boxed::Box, vec::Vec};
+
+#[cfg(not(target_arch = "wasm32"))]
+use crate::native::Output;
 
 /// Packs a place in memory into the form that crosses the boundary.
 pub const fn pack(ptr: u32, len: u32) -> u64 {
@@ -18,6 +22,7 @@ pub const fn unpack(packed: u64) -> (u32, u32) {
 ///
 /// Unless `len` is 0, `ptr` must be the start of `len` initialised bytes that
 /// nothing writes to while the slice is in use.
+#[cfg(target_arch = "wasm32")]
 pub unsafe fn input<'a>(ptr: u32, len: u32) -> &'a [u8] {
     if len == 0 {
         return &[];
@@ -35,9 +40,11 @@ pub fn u32_at(input: &[u8], offset: usize) -> u32 {
 }
 
 /// What an export returns.
+#[cfg(target_arch = "wasm32")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output(u64);
 
+#[cfg(target_arch = "wasm32")]
 impl Output {
     /// No output at all.
     pub const EMPTY: Self = Self(0);
@@ -53,6 +60,7 @@ impl Output {
     }
 }
 
+#[cfg(target_arch = "wasm32")]
 impl From<Vec<u8>> for Output {
     /// Hands the buffer over to the host, which reads it after the call.
     fn from(bytes: Vec<u8>) -> Self {

@@ -1,5 +1,7 @@
 //! The memory-dirtying call that two guests share.
 
+use crate::memory;
+
 /// Bytes in a page of WebAssembly memory.
 pub const WASM_PAGE: u32 = 65_536;
 
@@ -27,10 +29,10 @@ pub fn dirty_pages(heap_base: u32, pages: u32) {
     let mut left = u64::from(pages) * u64::from(WASM_PAGE / HOST_PAGE);
     let mut address = start;
     while left > 0 {
-        // SAFETY: the host passes a heap base above everything that the module
-        // itself places in memory, and no allocation is live during the call
-        // but the input, which has been read.
-        unsafe { (address as *mut u8).write_volatile(0) };
+        // The host passes a heap base above everything that the module itself
+        // places in memory, and no allocation is live during the call but the
+        // input, which has been read.
+        memory::write(address, 0);
         address = address.wrapping_add(HOST_PAGE);
         left -= 1;
     }

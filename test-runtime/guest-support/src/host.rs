@@ -3,6 +3,7 @@
 
 use crate::pack;
 
+#[cfg(target_arch = "wasm32")]
 mod import {
     #[link(wasm_import_module = "env")]
     unsafe extern "C" {
@@ -30,6 +31,7 @@ pub enum LogLevel {
 }
 
 /// A new block of `size` bytes, aligned to 8.
+#[cfg(target_arch = "wasm32")]
 pub fn malloc(size: usize) -> *mut u8 {
     import::ext_allocator_malloc_version_1(size as i32) as u32 as *mut u8
 }
@@ -39,6 +41,7 @@ pub fn malloc(size: usize) -> *mut u8 {
 /// # Safety
 ///
 /// `ptr` must come from [`malloc`] and must not be used afterwards.
+#[cfg(target_arch = "wasm32")]
 pub unsafe fn free(ptr: *mut u8) {
     // SAFETY: promised by the caller.
     unsafe { import::ext_allocator_free_version_1(ptr as i32) }
@@ -46,14 +49,20 @@ pub unsafe fn free(ptr: *mut u8) {
 
 /// The host's filter: 0 is off, 1 lets errors through, up to 5 for everything.
 pub fn max_level() -> u32 {
-    import::ext_logging_max_level_version_1() as u32
+    #[cfg(target_arch = "wasm32")]
+    return import::ext_logging_max_level_version_1() as u32;
+    #[cfg(not(target_arch = "wasm32"))]
+    crate::native::max_level()
 }
 
 /// Logs `message` if the host's filter lets `level` through.
 pub fn log(level: LogLevel, target: &str, message: &[u8]) {
     if (level as u32) < max_level() {
+        #[cfg(not(target_arch = "wasm32"))]
+        crate::native::log(level as u32, target.as_bytes(), message);
         // SAFETY: both places are live, initialised memory during the call, and
         // the host only reads them.
+        #[cfg(target_arch = "wasm32")]
         unsafe {
             import::ext_logging_log_version_1(
                 level as i32,
@@ -64,7 +73,8 @@ pub fn log(level: LogLevel, target: &str, message: &[u8]) {
     }
 }
 
-/// The place of a slice in the form that host functions take.
+/// The place of a slice in the form that host functions take. Compiled for the
+/// host it is of no use, and no import looks at it there.
 pub fn packed(bytes: &[u8]) -> i64 {
     pack(bytes.as_ptr() as u32, bytes.len() as u32) as i64
 }

@@ -77,8 +77,9 @@ pub fn expressions(input: &[u8], digest: &mut Sha256) {
         match Regex::new(pattern) {
             Ok(regex) => {
                 for found in regex.find_iter(text.as_bytes()) {
-                    digest.update(found.start().to_le_bytes());
-                    digest.update(found.end().to_le_bytes());
+                    // Of 32 bits wherever this runs.
+                    digest.update((found.start() as u32).to_le_bytes());
+                    digest.update((found.end() as u32).to_le_bytes());
                 }
             }
             Err(error) => digest.update(alloc::format!("{error}")),

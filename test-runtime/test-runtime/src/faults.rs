@@ -2,11 +2,10 @@
 
 use core::{hint::black_box, num::NonZeroU32};
 
-use guest_support::{Output, unpack};
+use guest_support::{Output, memory, unpack};
 
 mod import {
-    #[link(wasm_import_module = "env")]
-    unsafe extern "C" {
+    guest_support::imports! {
         /// A function that no host has.
         pub safe fn ext_touchstone_missing_version_1(value: i32) -> i64;
     }
@@ -14,7 +13,7 @@ mod import {
 
 /// Executes `unreachable`.
 pub fn trap(_: &[u8]) -> Output {
-    core::arch::wasm32::unreachable()
+    guest_support::unreachable()
 }
 
 /// Never returns and calls nothing.
@@ -56,9 +55,7 @@ pub fn divide_by_zero(_: &[u8]) -> Output {
 
 /// Loads from an address that no memory of less than 4 GiB has.
 pub fn out_of_bounds_read(_: &[u8]) -> Output {
-    let address = 0xffff_fff0u32 as *const u32;
-    // SAFETY: the load is volatile and traps; nothing is made of the result.
-    unsafe { address.read_volatile() }.into()
+    memory::read_word(0xffff_fff0).into()
 }
 
 /// Returns a place far outside memory.

@@ -15,19 +15,24 @@ guest_support::export! {
     test_empty_return = plain::empty_return,
     test_dirty_plenty_memory = plain::dirty_plenty_memory,
     test_echo = plain::echo,
-    test_count = plain::count,
+    test_count = plain::count
+        [module only: "its counters are statics, which the host has once and not once for each instance"],
     test_log = plain::log,
     test_max_level = plain::max_level,
-    test_allocate = memory::allocate,
+    test_allocate = memory::allocate
+        [module only: "its allocations would come from the process's allocator, which no instance's memory bounds"],
     test_grow = memory::grow,
     test_memory_bomb = memory::bomb,
     test_sum_heap = memory::sum_heap,
     test_peek = memory::peek,
     test_poke = memory::poke,
     test_trap = faults::trap,
-    test_endless_loop = faults::endless_loop,
-    test_stack_overflow = faults::stack_overflow,
-    test_divide_by_zero = faults::divide_by_zero,
+    test_endless_loop = faults::endless_loop
+        [module only: "nothing could stop it"],
+    test_stack_overflow = faults::stack_overflow
+        [module only: "it would end the process"],
+    test_divide_by_zero = faults::divide_by_zero
+        [module only: "the division is undefined outside of WebAssembly"],
     test_out_of_bounds_read = faults::out_of_bounds_read,
     test_out_of_bounds_result = faults::out_of_bounds_result,
     test_missing_import = faults::missing_import,

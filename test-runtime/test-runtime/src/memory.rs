@@ -1,17 +1,13 @@
 //! Calls that allocate, grow or look at memory.
 
 use alloc::{vec, vec::Vec};
-use core::{
-    arch::wasm32::{memory_grow, memory_size},
-    hint::black_box,
+use core::hint::black_box;
+
+use guest_support::{
+    HOST_PAGE, Output, WASM_PAGE,
+    memory::{self, heap_base, read, write},
+    round_up_to_page, u32_at,
 };
-
-use guest_support::{HOST_PAGE, Output, WASM_PAGE, round_up_to_page, u32_at};
-
-unsafe extern "C" {
-    /// The first address above everything that the module places in memory.
-    static __heap_base: u8;
-}
 
 /// The byte at `offset` of the buffer with the number `index`.
 fn pattern(index: usize, offset: usize) -> u8 {
@@ -52,7 +48,7 @@ pub fn allocate(input: &[u8]) -> Output {
 
 /// Takes `pages: u32` and returns the size before growing, or `u32::MAX`.
 pub fn grow(input: &[u8]) -> Output {
-    (memory_grow(0, u32_at(input, 0) as usize) as u32).into()
+    (memory::grow(u32_at(input, 0) as usize) as u32).into()
 }
 
 /// Grows memory and touches each new page until the host refuses; returns the
@@ -62,7 +58,7 @@ pub fn bomb(_: &[u8]) -> Output {
     let mut output = vec![0; 4];
     for step in [256, 1] {
         loop {
-            let before = memory_grow(0, step);
+            let before = memory::grow(step);
             if before == usize::MAX {
                 break;
             }
@@ -71,14 +67,14 @@ pub fn bomb(_: &[u8]) -> Output {
             }
         }
     }
-    output.copy_from_slice(&(memory_size(0) as u32).to_le_bytes());
+    output.copy_from_slice(&(memory::size() as u32).to_le_bytes());
     output.into()
 }
 
 /// Takes `count: u32` and returns the sum of that many bytes of the heap, one
 /// from each host page, from the first page boundary at or above its base.
 pub fn sum_heap(input: &[u8]) -> Output {
-    let mut address = round_up_to_page(&raw const __heap_base as u32);
+    let mut address = round_up_to_page(heap_base());
     let mut sum = 0u32;
     for _ in 0..u32_at(input, 0) {
         sum = sum.wrapping_add(u32::from(read(address)));
@@ -96,18 +92,4 @@ pub fn peek(input: &[u8]) -> Output {
 pub fn poke(input: &[u8]) -> Output {
     write(u32_at(input, 0), input[4]);
     Output::EMPTY
-}
-
-/// Reads any address; traps outside memory.
-fn read(address: u32) -> u8 {
-    // SAFETY: every byte of linear memory is initialised, and the access is
-    // volatile, so it assumes nothing about who owns the address.
-    unsafe { (address as *const u8).read_volatile() }
-}
-
-/// Writes to any address; traps outside memory.
-fn write(address: u32, value: u8) {
-    // SAFETY: tests only pass addresses that no live object occupies; the
-    // access is volatile, so it happens as written.
-    unsafe { (address as *mut u8).write_volatile(value) }
 }

@@ -1,0 +1,118 @@
+//! The engine: what it can do, "compiling" and loading.
+
+use crate::guests::{self, Guest};
+use crate::module::Linked;
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::memory::pagemap_scan_available;
+use touchstone_executor::{
+    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module, Result,
+    Strategy, Support,
+};
+
+/// Name of the engine.
+pub(crate) const ID: &str = "native";
+
+/// The compiler of the host, and with it of the guests.
+pub(crate) const COMPILER: &str = env!("TOUCHSTONE_NATIVE_RUSTC");
+
+/// The one engine.
+#[derive(Debug)]
+pub(crate) struct Native;
+
+impl Native {
+    fn find(&self, guest: &GuestModule, strategy: Strategy) -> Result<&'static Guest> {
+        match (self.support_for(strategy, guest), guests::find(guest)) {
+            (Support::Unsupported { reason }, _) => {
+                Err(Error::Unsupported { engine: ID, strategy, reason })
+            }
+            (_, Some(known)) => Ok(known),
+            (_, None) => Err(Error::Misuse("a guest that is not compiled into the host")),
+        }
+    }
+}
+
+impl Engine for Native {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn version(&self) -> &str {
+        COMPILER
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::Native
+    }
+
+    fn support(&self, strategy: Strategy) -> Support {
+        if strategy.code == CodeFrom::Precompiled {
+            return Support::unsupported(
+                "the code is always compiled ahead of time, into the host; the strategy without \
+                 `_precompiled` is the same",
+            );
+        }
+        if strategy.memory == MemoryFrom::Resident && !pagemap_scan_available() {
+            return Support::unsupported(
+                "this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)",
+            );
+        }
+        match (strategy.instance, strategy.memory) {
+            (InstanceFrom::Interpreted, _) => Support::unsupported("nothing is interpreted here"),
+            (InstanceFrom::Pooling, _) => {
+                Support::unsupported("there is no runtime that could have a pool")
+            }
+            (InstanceFrom::Recreate, MemoryFrom::Resident) => Support::unsupported(
+                "without a runtime, an instance is its memory: on a recycled one, this is \
+                 instance_reuse_resident",
+            ),
+            (InstanceFrom::Recreate, MemoryFrom::Segments) => Support::Emulated {
+                how: "a new memory of ours each call; the data segments are copied in",
+            },
+            (InstanceFrom::Recreate, MemoryFrom::CopyOnWrite) => Support::Emulated {
+                how: "a new memory of ours each call, mapped copy-on-write from an image",
+            },
+            (InstanceFrom::Reuse, MemoryFrom::Segments) => Support::Emulated {
+                how: "one memory of ours; all pages dropped, then the data segments copied in",
+            },
+            (InstanceFrom::Reuse, MemoryFrom::CopyOnWrite) => Support::Emulated {
+                how: "one memory of ours mapped copy-on-write from an image; all pages dropped",
+            },
+            (InstanceFrom::Reuse, MemoryFrom::Resident) => Support::Emulated {
+                how: "one memory of ours mapped copy-on-write from an image; written pages found \
+                      with PAGEMAP_SCAN and restored in place",
+            },
+        }
+    }
+
+    fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
+        match (self.support(strategy), guest.info().refusal(strategy)) {
+            (refused @ Support::Unsupported { .. }, _) => refused,
+            (_, Some(reason)) => Support::unsupported(reason),
+            (support, None) if guests::find(guest).is_some() => support,
+            _ => Support::unsupported("only the guests of test-runtime are compiled into the host"),
+        }
+    }
+
+    fn compile(&self, guest: &GuestModule, strategy: Strategy, _: &Config) -> Result<Artifact> {
+        // rustc did it, when the host was built.
+        Ok(Artifact::new(ID, 0, self.find(guest, strategy)?))
+    }
+
+    fn load(
+        &self,
+        guest: &GuestModule,
+        artifact: &Artifact,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Box<dyn Module>> {
+        let known = self.find(guest, strategy)?;
+        let linked: &&'static Guest = artifact.content(ID)?;
+        if !std::ptr::eq(*linked, known) {
+            return Err(Error::BadArtifact {
+                engine: ID,
+                reason: "it was made from another guest".to_owned(),
+            });
+        }
+        Ok(Box::new(Linked::new(known, guest, strategy, config)?))
+    }
+}

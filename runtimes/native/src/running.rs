@@ -1,0 +1,212 @@
+//! A live memory with the host's side, and calls on it: all unsafe code of this
+//! crate.
+
+use crate::engine::ID;
+use crate::module::Shared;
+use guest_support::native::{self, Body, Call, Host, Output};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Instant;
+use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::guest::MemoryLimits;
+use touchstone_executor::heap::{HeapError, WASM_PAGE};
+use touchstone_executor::host::{HostFunction, HostState};
+use touchstone_executor::memory::Mapping;
+use touchstone_executor::{Error, ExportId, Result, Signature, Trap, TrapKind, Value};
+
+const FOREIGN: Error = Error::Misuse("the export handle is of another module");
+
+/// What there is of an instance without a runtime.
+pub(crate) struct Running {
+    mapping: Mapping,
+    host: HostState,
+    shared: Arc<Shared>,
+}
+
+impl Running {
+    /// A new memory with its clean content.
+    pub(crate) fn new(shared: &Arc<Shared>, host: HostState) -> Result<Self> {
+        let reserved = shared.limits.largest() as usize * WASM_PAGE;
+        let mapping = Mapping::new(shared.plan.size(), reserved)?;
+        // SAFETY: the mapping is new, so zero and untouched, of at least the
+        // plan's size, and nobody else knows of it.
+        unsafe { shared.plan.install(mapping.base()) }?;
+        Ok(Self { mapping, host, shared: Arc::clone(shared) })
+    }
+
+    /// Makes memory and host clean; `false` when the memory has grown: as
+    /// everywhere, it is replaced then.
+    pub(crate) fn reset(&mut self) -> Result<bool> {
+        if self.mapping.accessible() != self.shared.plan.size() {
+            return Ok(false);
+        }
+        // SAFETY: the plan was installed to this memory in `new`, and
+        // `&mut self` says that no call is running on it.
+        unsafe { self.shared.plan.reset(self.mapping.base()) }?;
+        self.host.reset();
+        Ok(true)
+    }
+
+    /// Unmaps the memory and keeps what the host kept.
+    pub(crate) fn into_host(self) -> HostState {
+        self.host
+    }
+
+    /// The memory.
+    pub(crate) fn bytes(&mut self) -> &[u8] {
+        self.mapping.bytes_mut()
+    }
+
+    fn body(&self, index: u32) -> Result<Body> {
+        match self.shared.bodies.get(index as usize) {
+            Some(Ok(body)) => Ok(*body),
+            _ => Err(FOREIGN),
+        }
+    }
+
+    fn call(&mut self, body: Body, pointer: u32, length: u32) -> Result<Result<u64, Trap>> {
+        let started = self.shared.deadline.map(|deadline| (Instant::now(), deadline));
+        let (base, size) = (self.mapping.base(), self.mapping.accessible());
+        let hosting = Hosting {
+            mapping: RefCell::new(&mut self.mapping),
+            host: &self.host,
+            limits: self.shared.limits,
+        };
+        // SAFETY: the first `size` bytes at `base` are readable, writable and
+        // initialised; the mapping is borrowed by `hosting` until the call is
+        // over, so that nobody else accesses them; it never moves, and
+        // `Hosting::grow` only ever makes more of it accessible.
+        let call = unsafe { Call::new(base, size, self.shared.heap_base, &hosting) };
+        let ended = call.run(body, pointer, length);
+        if let Some((started, deadline)) = started
+            && started.elapsed() >= deadline
+        {
+            return Ok(Err(TrapKind::DeadlineExceeded.into()));
+        }
+        match ended {
+            Ok(Output::Bytes(bytes)) => Ok(self.place(&bytes)),
+            Ok(Output::Place { pointer, length }) => Ok(Ok(pack(pointer, length))),
+            Err(stopped) => translate(stopped).map(Err),
+        }
+    }
+
+    /// Puts an output where the module's own code would have put it: into a
+    /// block of the host's allocator.
+    fn place(&mut self, bytes: &[u8]) -> Result<u64, Trap> {
+        let refuse = |error: HeapError| HostFunction::Malloc.refuse(error);
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let pointer = loop {
+            match self.host.malloc(self.mapping.bytes_mut(), length) {
+                Err(HeapError::NeedsMemory { pages }) if self.grow_memory(pages) => {}
+                ended => break ended.map_err(refuse)?,
+            }
+        };
+        // The allocator gives only addresses whose whole extent lies in memory.
+        self.mapping.bytes_mut()[pointer as usize..][..bytes.len()].copy_from_slice(bytes);
+        Ok(pack(pointer, length))
+    }
+}
+
+/// What the guest's code can ask for while it runs.
+struct Hosting<'a> {
+    mapping: RefCell<&'a mut Mapping>,
+    host: &'a HostState,
+    limits: MemoryLimits,
+}
+
+impl Host for Hosting<'_> {
+    fn grow(&self, pages: u32) -> Option<usize> {
+        grow(&mut self.mapping.borrow_mut(), self.limits, pages)
+    }
+
+    fn max_level(&self) -> u32 {
+        self.host.max_log_level()
+    }
+
+    fn log(&self, level: u32, target: &[u8], message: &[u8]) {
+        self.host.log_texts(level, target, message);
+    }
+}
+
+/// Grows a memory within its limits and gives its new size in bytes.
+fn grow(mapping: &mut Mapping, limits: MemoryLimits, pages: u32) -> Option<usize> {
+    let size = mapping.accessible() + pages as usize * WASM_PAGE;
+    (size <= limits.largest() as usize * WASM_PAGE && mapping.resize(size).is_ok()).then_some(size)
+}
+
+const fn pack(pointer: u32, length: u32) -> u64 {
+    (length as u64) << 32 | pointer as u64
+}
+
+/// How native code stopped, in the words of all backends.
+fn translate(stopped: native::Trap) -> Result<Trap> {
+    Ok(match stopped {
+        native::Trap::Unreachable => TrapKind::Unreachable.into(),
+        native::Trap::Panic(message) => Trap::with_detail(TrapKind::Unreachable, message),
+        native::Trap::MemoryOutOfBounds => TrapKind::MemoryOutOfBounds.into(),
+        native::Trap::MissingImport { module, name } => {
+            TrapKind::MissingImport { module: module.to_owned(), name: name.to_owned() }.into()
+        }
+        native::Trap::WritesInput => Trap::with_detail(
+            TrapKind::Other,
+            "the guest wrote to its own input, which native code borrows during a call",
+        ),
+        native::Trap::Absent { name, reason } => {
+            return Err(Error::ExportUnsupported {
+                engine: ID,
+                name: name.to_owned(),
+                reason: reason.to_owned(),
+            });
+        }
+    })
+}
+
+impl Live for Running {
+    fn memory(&mut self) -> &mut [u8] {
+        self.mapping.bytes_mut()
+    }
+
+    fn grow_memory(&mut self, pages: u32) -> bool {
+        grow(&mut self.mapping, self.shared.limits, pages).is_some()
+    }
+
+    fn host(&mut self) -> &mut HostState {
+        &mut self.host
+    }
+
+    fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
+        (self.mapping.bytes_mut(), &mut self.host)
+    }
+
+    fn call_substrate(
+        &mut self,
+        index: u32,
+        pointer: u32,
+        length: u32,
+    ) -> Result<Result<u64, Trap>> {
+        let body = self.body(index)?;
+        self.call(body, pointer, length)
+    }
+
+    fn call_plain(
+        &mut self,
+        index: u32,
+        params: &[Value],
+        results: &mut [Value],
+    ) -> Result<Result<(), Trap>> {
+        // All exports of the guests have Substrate's signature.
+        let ([Value::I32(pointer), Value::I32(length)], [result]) = (params, results) else {
+            return Err(FOREIGN);
+        };
+        let body = self.body(index)?;
+        let ended = self.call(body, *pointer as u32, *length as u32)?;
+        Ok(ended.map(|packed| *result = Value::I64(packed as i64)))
+    }
+
+    fn signature(&self, index: u32) -> Option<&Signature> {
+        self.shared.exports.get(ExportId { index, abi: Abi::Plain })?.signature.as_ref()
+    }
+}
