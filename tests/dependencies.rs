@@ -4,13 +4,14 @@
 use std::process::Command;
 
 /// Licences that code under `Apache-2.0 OR MIT` may link.
-const ALLOWED: [&str; 9] = [
+const ALLOWED: [&str; 10] = [
     "MIT",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
     "BSD-2-Clause",
     "BSD-3-Clause",
     "0BSD",
+    "ISC",
     "Zlib",
     "Unicode-3.0",
     "Unlicense",

@@ -11,6 +11,8 @@ use touchstone_executor::Engine;
 #[must_use]
 pub fn engines() -> Vec<Arc<dyn Engine>> {
     let backends: Vec<Vec<Box<dyn Engine>>> = vec![
+        #[cfg(feature = "wasm3")]
+        touchstone_wasm3::engines(),
         #[cfg(feature = "wasmi")]
         touchstone_wasmi::engines(),
         #[cfg(feature = "wasmtime")]
