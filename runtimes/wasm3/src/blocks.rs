@@ -6,25 +6,27 @@
 //! asks for more, but whoever builds can override that, and nothing of it is to
 //! be seen in the library. So it is tried, once.
 
-use crate::machine::Environment;
+use crate::machine::{Environment, stack};
 use std::sync::LazyLock;
-use wasm_encoder::{BlockType, CodeSection, Function, FunctionSection, Module, TypeSection};
+use wasm_encoder::{
+    BlockType, CodeSection, Function, FunctionSection, Instruction, Module, TypeSection,
+};
 
 /// Blocks of `d_m3ValCtrlDepth` as this project has it built, but one: the
-/// function itself takes one too. Compiling so many needs most of the stack that
-/// `machine::stack` leaves free.
-const WANTED: u32 = 4096 - 1;
+/// function itself takes one too.
+pub(crate) const WANTED: u32 = 4096 - 1;
 /// The same for the default of Wasm3.
 const DEFAULT: u32 = 1000 - 1;
 
 /// Blocks inside each other that this build takes.
 pub(crate) fn accepted() -> u32 {
     static ACCEPTED: LazyLock<u32> = LazyLock::new(|| {
-        let module = nested(WANTED);
+        let module = nested(&[Instruction::Block(BlockType::Empty)], WANTED);
         let compiles =
             move || Environment::new("wasm3").is_ok_and(|it| it.compiles(&module).is_ok());
         // On a stack of its own: nobody knows how much is left of the caller's.
-        let thread = std::thread::Builder::new().stack_size(4 << 20).spawn(compiles);
+        let thread =
+            std::thread::Builder::new().stack_size(2 * stack::margin(WANTED)).spawn(compiles);
         let all = thread.is_ok_and(|thread| thread.join().unwrap_or(false));
         if all { WANTED } else { DEFAULT }
     });
@@ -48,15 +50,17 @@ pub(crate) fn refusal(nesting: u32) -> Option<String> {
     })
 }
 
-/// A module with one function of so many blocks.
-fn nested(depth: u32) -> Vec<u8> {
+/// A module with one function of so many blocks, each opened by the instructions.
+pub(crate) fn nested(opening: &[Instruction<'_>], depth: u32) -> Vec<u8> {
     let mut types = TypeSection::new();
     types.ty().function([], []);
     let mut functions = FunctionSection::new();
     functions.function(0);
     let mut body = Function::new([]);
     for _ in 0..depth {
-        body.instructions().block(BlockType::Empty);
+        for instruction in opening {
+            body.instruction(instruction);
+        }
     }
     for _ in 0..=depth {
         body.instructions().end();
@@ -79,8 +83,9 @@ mod tests {
         assert_eq!(accepted(), WANTED);
         assert_eq!(refusal(1405), None);
         let environment = Environment::new("wasm3").unwrap();
-        assert!(environment.compiles(&nested(DEFAULT)).is_ok());
-        assert!(environment.compiles(&nested(WANTED + 1)).is_err());
+        let blocks = |depth| nested(&[Instruction::Block(BlockType::Empty)], depth);
+        assert!(environment.compiles(&blocks(DEFAULT)).is_ok());
+        assert!(environment.compiles(&blocks(WANTED + 1)).is_err());
         assert!(refusal(WANTED + 1).unwrap().contains("at most 4095"));
     }
 }

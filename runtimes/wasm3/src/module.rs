@@ -34,6 +34,8 @@ pub(crate) struct Program {
     pub(crate) imports: Vec<Import>,
     /// Name of the function behind each export handle.
     pub(crate) functions: Vec<CString>,
+    /// Blocks inside each other, where they are most.
+    pub(crate) nesting: u32,
     /// Functions of the rewritten module, imported ones included.
     pub(crate) all_functions: usize,
     /// Mutable globals, by index.
@@ -110,6 +112,7 @@ impl Prepared {
             wasm,
             imports,
             functions,
+            nesting,
             globals: info.mutable_globals.iter().map(|global| global.index).collect(),
             tables: info.tables.clone(),
             writes_tables: info.writes_tables,

@@ -1,15 +1,23 @@
-//! What is particular to this backend: threads with small stacks, host functions
-//! that panic, and growth that is closed again.
+//! What is particular to this backend: threads with small stacks, blocks nested
+//! deeply, host functions that panic, and growth that is closed again.
 
 use std::sync::Arc;
+use std::time::Duration;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Engine, Module, Outcome, Strategy, TrapKind};
+use touchstone_executor::{
+    Config, Engine, Error, InstanceFrom, MemoryFrom, Module, Outcome, Strategy, TrapKind,
+};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn guest(text: &str) -> GuestModule {
+    GuestModule::new("guest", &wat::parse_str(text).unwrap(), HeapPages::default()).unwrap()
+}
 
 /// Calls a test with every engine under every strategy that it supports.
 fn everywhere(text: &str, config: &Config, test: impl Fn(&str, &dyn Module)) {
-    let bytes = wat::parse_str(text).unwrap();
-    let guest = GuestModule::new("guest", &bytes, HeapPages::default()).unwrap();
+    let guest = guest(text);
     for engine in touchstone_wasm3::engines() {
         for strategy in Strategy::all() {
             if engine.support_for(strategy, &guest).is_supported() {
@@ -130,5 +138,115 @@ fn imports_are_told_apart_by_position() {
         let kind =
             TrapKind::MissingImport { module: "env".to_owned(), name: "input_len".to_owned() };
         assert_eq!(call("other"), Outcome::Trapped(kind.into()), "{name}");
+    });
+}
+
+#[test]
+fn an_artifact_is_for_one_guest_one_class_and_one_setting_of_the_deadline() {
+    let reused = Strategy::new(InstanceFrom::Reuse, MemoryFrom::CopyOnWrite);
+    let [one, other] = ["a", "b"].map(|name| guest(&format!("(module (func (export {name:?})))")));
+    let (timed, untimed) =
+        (Config { deadline: Some(HOUR), ..Config::default() }, Config::default());
+    for engine in touchstone_wasm3::engines() {
+        let refused = |guest: &GuestModule, made_for, taken_for, made: &Config, taken: &Config| {
+            let artifact = engine.compile(&one, made_for, made).unwrap();
+            let loaded = engine.load(guest, &artifact, taken_for, taken);
+            matches!(loaded, Err(Error::BadArtifact { .. }))
+        };
+        assert!(!refused(&one, reused, reused, &untimed, &untimed));
+        // Not the time itself is part of it.
+        let other_time = Config { deadline: Some(HOUR / 2), ..Config::default() };
+        assert!(!refused(&one, reused, reused, &timed, &other_time));
+        assert!(refused(&other, reused, reused, &untimed, &untimed));
+        assert!(refused(&one, reused, Strategy::INTERPRETED, &untimed, &untimed));
+        assert!(refused(&one, Strategy::INTERPRETED, reused, &untimed, &untimed));
+        assert!(refused(&one, reused, reused, &untimed, &timed));
+        assert!(refused(&one, reused, reused, &timed, &untimed));
+    }
+}
+
+/// Blocks inside each other, as compilers make them of a switch.
+fn nested(opening: &str, depth: usize) -> String {
+    let (open, close) = (opening.repeat(depth), "end ".repeat(depth));
+    format!("{open} {close}")
+}
+
+#[test]
+fn blocks_are_nested_as_deeply_as_is_said_and_not_deeper() {
+    let text = |depth| format!("(module (func (export \"f\") {}))", nested("block ", depth));
+    everywhere(&text(4095), &Config::default(), |name, module| {
+        let f = module.export("f", Abi::Plain).unwrap();
+        let outcome = module.new_instance().unwrap().call(f, b"", &mut Vec::new()).unwrap();
+        assert_eq!(outcome, Outcome::Returned, "{name}");
+        assert_eq!(module.effective().get("nested blocks"), Some("up to 4095"), "{name}");
+    });
+    let deeper = guest(&text(4096));
+    for engine in touchstone_wasm3::engines() {
+        let refused = engine.compile(&deeper, Strategy::INTERPRETED, &Config::default());
+        let refused = refused.unwrap_err();
+        assert!(matches!(&refused, Error::Unsupported { reason, .. } if reason.contains("4096")));
+    }
+}
+
+/// Functions are compiled when they are first called, on the guest's stack: what
+/// stays free below it has to hold the deepest of them.
+#[test]
+fn the_deepest_function_is_compiled_where_the_stack_ends() {
+    for opening in ["block ", "loop ", "i32.const 1 if "] {
+        let text = format!(
+            "(module (func $deep {})
+               (func $down (export \"down\") (param i32)
+                 (if (local.get 0)
+                   (then (call $down (i32.sub (local.get 0) (i32.const 1))))
+                   (else (call $deep)))))",
+            nested(opening, 4095)
+        );
+        let guest = guest(&text);
+        let engines = touchstone_wasm3::engines();
+        let module = load(&*engines[0], &guest, Strategy::INTERPRETED, &Config::default());
+        let down = module.export("down", Abi::Plain).unwrap();
+        let run = |frames: u32| {
+            let mut instance = module.new_instance().unwrap();
+            instance.call(down, &frames.to_le_bytes(), &mut Vec::new()).unwrap()
+        };
+        let overflow = Outcome::Trapped(TrapKind::StackOverflow.into());
+        for size in [2 << 20, 8 << 20] {
+            let search = || {
+                // Fewer than `low` frames fit, `high` are too many.
+                let (mut low, mut high) = (0, 1 << 20);
+                assert_eq!(run(high), overflow);
+                while high - low > 1 {
+                    let middle = low + (high - low) / 2;
+                    match run(middle) {
+                        Outcome::Returned => low = middle,
+                        outcome => {
+                            assert_eq!(outcome, overflow);
+                            high = middle;
+                        }
+                    }
+                }
+                assert!(low > 100, "{low} frames in {size} bytes");
+            };
+            std::thread::scope(|scope| {
+                let thread = std::thread::Builder::new().stack_size(size);
+                thread.spawn_scoped(scope, search).unwrap().join().unwrap();
+            });
+        }
+    }
+}
+
+/// An error, and no crash.
+#[test]
+fn a_stack_that_is_too_small_is_an_error() {
+    let text = format!("(module (func (export \"f\") {}))", nested("block ", 4095));
+    everywhere(&text, &Config::default(), |name, module| {
+        let f = module.export("f", Abi::Plain).unwrap();
+        let call = || module.new_instance()?.call(f, b"", &mut Vec::new());
+        let ended = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(384 << 10);
+            thread.spawn_scoped(scope, call).unwrap().join().unwrap()
+        });
+        let error = ended.unwrap_err().to_string();
+        assert!(error.contains("give it a larger one"), "{name}: {error}");
     });
 }

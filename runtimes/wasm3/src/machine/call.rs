@@ -84,7 +84,10 @@ impl Machine {
         arguments: &mut [*const c_void],
         results: &mut [*const c_void],
     ) -> Result<Result<(), Trap>> {
-        self.begin();
+        let failed = Error::runtime(self.program().engine, "run the guest");
+        if let Err(reason) = self.begin() {
+            return Err(failed(reason));
+        }
         // SAFETY: a function of this machine's module; the rest is the caller's
         // promise. No reference is alive (rule 2).
         let ended = unsafe {
@@ -102,9 +105,7 @@ impl Machine {
             Ok(()) => Ok(Ok(())),
             Err(Stop::ByHost) => Ok(Err(self.take_trap())),
             Err(Stop::Trap(trap)) => Ok(Err(trap)),
-            Err(Stop::Failure(reason)) => {
-                Err(Error::runtime(self.program().engine, "run the guest")(reason))
-            }
+            Err(Stop::Failure(reason)) => Err(failed(reason)),
         }
     }
 
@@ -122,11 +123,15 @@ impl Machine {
 
     #[cold]
     fn find_function(&mut self, index: usize) -> Result<Function> {
+        let failed = Error::runtime(self.program().engine, "find an export");
+        // It is compiled when it is found.
+        if let Err(reason) = self.check_stack() {
+            return Err(failed(reason));
+        }
         let mut found = std::ptr::null_mut();
         let name = &self.shared.program.functions[index];
         // SAFETY: the runtime is alive, the name ends with a zero.
         let result = unsafe { ffi::m3_FindFunction(&raw mut found, self.raw(), name.as_ptr()) };
-        let failed = Error::runtime(self.program().engine, "find an export");
         self.plain(result).map_err(failed)?;
         let id = ExportId { index: index as u32, abi: Abi::Plain };
         let signature = self.shared.exports.get(id).and_then(|export| export.signature.as_ref());

@@ -35,6 +35,7 @@ use host::{State, bytes, enter, grow};
 use layout::{MemoryHeader, Module, Runtime};
 pub(crate) use lent::Lent;
 use snapshot::Snapshot;
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Instant;
 use touchstone_executor::host::HostState;
@@ -155,6 +156,11 @@ impl Machine {
         Ok(machine)
     }
 
+    /// Where this thread's stack ends for the guest.
+    fn check_stack(&self) -> Result<*mut c_void, String> {
+        stack::check(stack::margin(self.program().nesting))
+    }
+
     fn program(&self) -> &Program {
         &self.shared.program
     }
@@ -184,12 +190,7 @@ impl Machine {
 
     /// Compiles all functions.
     fn compile(&mut self) -> Result<(), String> {
-        if !stack::holds_a_compilation() {
-            return Err(format!(
-                "the calling thread has less than {} KiB of its stack left: give it a larger one",
-                stack::MARGIN >> 10
-            ));
-        }
+        self.check_stack()?;
         // SAFETY: the module is loaded and linked.
         let result = unsafe { ffi::m3_CompileModule(self.handle.module.cast()) };
         self.plain(result)
@@ -216,7 +217,10 @@ impl Machine {
 
     /// Runs the start function, where there is one.
     pub(crate) fn start(&mut self) -> Result<()> {
-        self.begin();
+        let failed = |machine: &Self, reason: String| {
+            Error::runtime(machine.program().engine, "instantiate the module")(reason)
+        };
+        self.begin().map_err(|reason| failed(self, reason))?;
         // SAFETY: the module is loaded and linked (rule 2).
         let result = unsafe { ffi::m3_RunStart(self.handle.module.cast()) };
         let reason = match self.ended(result) {
@@ -225,16 +229,18 @@ impl Machine {
             Err(Stop::Trap(trap)) => trap.to_string(),
             Err(Stop::Failure(reason)) => reason,
         };
-        Err(Error::runtime(self.program().engine, "instantiate the module")(reason))
+        Err(failed(self, reason))
     }
 
     /// Sets what belongs to one run: its end in time and on this thread's stack.
-    fn begin(&mut self) {
+    fn begin(&mut self) -> Result<(), String> {
+        let limit = self.check_stack()?;
         let until =
             self.shared.deadline().and_then(|deadline| Instant::now().checked_add(deadline));
         self.state().until = until;
         // SAFETY: the runtime is alive and idle.
-        unsafe { (*self.handle.runtime).stack_limit = stack::limit() };
+        unsafe { (*self.handle.runtime).stack_limit = limit };
+        Ok(())
     }
 
     /// Host state.
