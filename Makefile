@@ -8,12 +8,13 @@ BUDGET_FULL  ?= 720
 BUDGET_QUICK ?= 40
 # What some backends need beside crates, prepared once in .toolchain/; targets over
 # the whole workspace build all backends.
-TOOLS   := .toolchain/wasmedge.toml
+TOOLS   := .toolchain/libclang.toml .toolchain/wasmedge.toml
 # What a build with FEATURES needs of it.
-NEEDED  := $(if $(filter all wasmedge,$(shell echo "$(FEATURES)" | tr ',' ' ')),.toolchain/wasmedge.toml)
+with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
+NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup wasmedge test bench quick report guests guests-check check fmt lint doc clean
+.PHONY: help setup libclang wasmedge test bench quick report guests guests-check check fmt lint doc clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +22,13 @@ help: ## this list
 setup: ## say what is missing, in a sentence each
 	@command -v $(CARGO) >/dev/null || { echo "cargo is missing: install Rust 1.95 or newer from https://rustup.rs"; exit 2; }
 	@command -v cc >/dev/null || { echo "a C compiler is missing: install gcc or clang (Debian: apt-get install build-essential)"; exit 2; }
+
+libclang: ## find libclang for the bindings of Wasm3, or fetch it into .toolchain, and try it
+	@runtimes/wasm3/libclang/prepare.sh
+	@$(CARGO) check --quiet --locked -p touchstone-wasm3-libclang
+
+.toolchain/libclang.toml:
+	@$(MAKE) --no-print-directory libclang
 
 wasmedge: ## prepare libwasmedge in .toolchain (the system's, the release's or Debian's), or check it
 	@runtimes/wasmedge/library/prepare.sh

@@ -11,6 +11,7 @@ const ALLOWED: [&str; 10] = [
     "BSD-2-Clause",
     "BSD-3-Clause",
     "0BSD",
+    "ISC",
     "Zlib",
     "Unicode-3.0",
     "Unlicense",

@@ -1,0 +1,1 @@
+//! Empty: all that this crate does is its build script.

@@ -1,0 +1,160 @@
+//! The two engines: what they can do, making ready, and loading.
+
+use crate::fresh::FreshModule;
+use crate::machine::Environment;
+use crate::module::{Prepared, Shared};
+use crate::raw;
+use crate::recipe::Recipe;
+use crate::reuse::ReuseModule;
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::memory::pagemap_scan_available;
+use touchstone_executor::{
+    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
+    RawCall, RawCaller, Result, Strategy, Support,
+};
+
+/// Wasm3 in one mode of compilation to its code.
+pub(crate) struct Wasm3 {
+    eager: bool,
+    version: String,
+}
+
+impl Wasm3 {
+    /// `eager`: all functions when a module is loaded, and not each one when it
+    /// is first called.
+    pub(crate) fn new(eager: bool) -> Self {
+        // Header and library are built from one copy of Wasm3.
+        let version = wasm3_sys::M3_VERSION.strip_suffix(b"\0").unwrap_or(wasm3_sys::M3_VERSION);
+        Self { eager, version: format!("Wasm3 {}", String::from_utf8_lossy(version)) }
+    }
+
+    fn check(&self, strategy: Strategy, guest: &GuestModule) -> Result<()> {
+        match self.support_for(strategy, guest) {
+            Support::Unsupported { reason } => {
+                Err(Error::Unsupported { engine: self.id(), strategy, reason })
+            }
+            Support::Native | Support::Emulated { .. } => Ok(()),
+        }
+    }
+}
+
+impl Engine for Wasm3 {
+    fn id(&self) -> &'static str {
+        if self.eager { "wasm3_eager" } else { "wasm3" }
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::Interpreted
+    }
+
+    fn support(&self, strategy: Strategy) -> Support {
+        if strategy.code == CodeFrom::Precompiled {
+            return Support::unsupported("Wasm3 cannot store its code");
+        }
+        if strategy.memory == MemoryFrom::Resident && !pagemap_scan_available() {
+            return Support::unsupported("this kernel has no PAGEMAP_SCAN (Linux 6.7 has)");
+        }
+        let how = match (strategy.instance, strategy.memory) {
+            (InstanceFrom::Interpreted, _) => return Support::Native,
+            (InstanceFrom::Pooling, _) => {
+                return Support::unsupported("Wasm3 has no pooling allocator");
+            }
+            (InstanceFrom::Recreate, MemoryFrom::Segments) => {
+                return Support::unsupported(
+                    "a new instance each call is what `interpreted` does here",
+                );
+            }
+            (InstanceFrom::Recreate, MemoryFrom::CopyOnWrite) => {
+                "a memory of ours in the place of each new runtime's, recycled: mapped \
+                 copy-on-write from an image, written pages dropped"
+            }
+            (InstanceFrom::Recreate, MemoryFrom::Resident) => {
+                "a memory of ours in the place of each new runtime's, recycled: mapped \
+                 copy-on-write from an image, written pages restored in place"
+            }
+            (InstanceFrom::Reuse, MemoryFrom::Segments) => {
+                "a memory of ours in the place of Wasm3's; its pages are dropped, the data \
+                 segments written again, globals and tables restored"
+            }
+            (InstanceFrom::Reuse, MemoryFrom::CopyOnWrite) => {
+                "a memory of ours in the place of Wasm3's, mapped copy-on-write from an image; \
+                 written pages are dropped, globals and tables restored"
+            }
+            (InstanceFrom::Reuse, MemoryFrom::Resident) => {
+                "a memory of ours in the place of Wasm3's, mapped copy-on-write from an image; \
+                 written pages are restored in place, globals and tables too"
+            }
+        };
+        Support::Emulated { how }
+    }
+
+    /// A new instance's memory is an image before the instance is there, also
+    /// where that is dropped and not restored.
+    fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
+        let refusal = match strategy.instance {
+            InstanceFrom::Recreate => guest.info().image_refusal(),
+            _ => guest.info().refusal(strategy),
+        };
+        match (self.support(strategy), refusal) {
+            (Support::Native | Support::Emulated { .. }, Some(reason)) => {
+                Support::unsupported(reason)
+            }
+            (support, _) => support,
+        }
+    }
+
+    fn artifact_class(&self, strategy: Strategy) -> &'static str {
+        Prepared::class_of(strategy)
+    }
+
+    fn compile(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Artifact> {
+        self.check(strategy, guest)?;
+        let prepared = Prepared::new(self.id(), self.eager, guest, strategy, config)?;
+        Environment::new(self.id())?
+            .parses(&prepared.program.wasm)
+            .map_err(Error::runtime(self.id(), "parse the module"))?;
+        // Wasm3 keeps its code with each instance; between them there are only
+        // the module's bytes.
+        Ok(Artifact::new(self.id(), 0, prepared))
+    }
+
+    fn load(
+        &self,
+        guest: &GuestModule,
+        artifact: &Artifact,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Box<dyn Module>> {
+        self.check(strategy, guest)?;
+        let prepared: &Prepared = artifact.content(self.id())?;
+        let shared = Shared::new(self.id(), prepared, guest, strategy, config)?;
+        if strategy.instance == InstanceFrom::Interpreted {
+            return Ok(Box::new(FreshModule::new(shared, None)));
+        }
+        let recipe = Recipe::new(&shared, strategy)?;
+        Ok(match strategy.instance {
+            InstanceFrom::Reuse => Box::new(ReuseModule::new(shared, recipe)),
+            _ => Box::new(FreshModule::new(shared, Some(recipe))),
+        })
+    }
+
+    fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
+        if !self.has_raw(call.strategy) {
+            return Ok(None);
+        }
+        raw::caller(self.id(), self.eager, guest, call)
+    }
+
+    fn has_raw(&self, strategy: Strategy) -> bool {
+        self.support(strategy) == Support::Native
+    }
+}

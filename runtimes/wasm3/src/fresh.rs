@@ -1,0 +1,129 @@
+//! `interpreted` and `recreate_instance_…`: a new runtime and module each call.
+
+use crate::machine::{Environment, Lent, Machine};
+use crate::module::Shared;
+use crate::recipe::Recipe;
+use std::sync::Arc;
+use touchstone_executor::abi::{self, Abi};
+use touchstone_executor::{EffectiveConfig, Error, ExportId, Instance, Module, Outcome, Result};
+
+/// A module of which each call gets a new instance.
+pub(crate) struct FreshModule {
+    shared: Arc<Shared>,
+    /// How memories of ours are made; `None` where Wasm3 makes them.
+    recipe: Option<Arc<Recipe>>,
+}
+
+impl FreshModule {
+    pub(crate) fn new(shared: Arc<Shared>, recipe: Option<Recipe>) -> Self {
+        Self { shared, recipe: recipe.map(Arc::new) }
+    }
+
+    fn instance(&self) -> FreshInstance {
+        FreshInstance {
+            shared: Arc::clone(&self.shared),
+            recipe: self.recipe.clone(),
+            running: None,
+            environment: None,
+            lent: None,
+        }
+    }
+}
+
+impl Module for FreshModule {
+    fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
+        self.shared.exports.find(name, abi)
+    }
+
+    fn new_instance(&self) -> Result<Box<dyn Instance>> {
+        Ok(Box::new(self.instance()))
+    }
+
+    /// Makes an instance, which looks at what lies under a memory of ours. Each
+    /// one does when it takes a new one.
+    fn probe(&mut self) -> Result<()> {
+        match &self.recipe {
+            Some(_) => self.instance().build().map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn effective(&self) -> EffectiveConfig {
+        let effective = self.shared.effective().with(
+            "instance",
+            "new runtime each call; the module is parsed, linked and compiled again for it, \
+             because Wasm3 loads a parsed module once",
+        );
+        match &self.recipe {
+            None => effective
+                .with("memory", "Wasm3's own, allocated and zeroed by it for each call")
+                .with("reset", "everything is dropped but code pages and function types")
+                .with("grown memory", "dropped with the instance"),
+            Some(recipe) => recipe.describe(&self.shared, effective),
+        }
+    }
+}
+
+struct FreshInstance {
+    shared: Arc<Shared>,
+    recipe: Option<Arc<Recipe>>,
+    running: Option<Machine>,
+    /// Kept while nothing is running. A lent memory is clean.
+    environment: Option<Environment>,
+    lent: Option<Lent>,
+}
+
+impl FreshInstance {
+    /// A machine that is ready to run its start function.
+    fn build(&mut self) -> Result<Machine> {
+        let program = &self.shared.program;
+        let environment = match self.environment.take() {
+            Some(environment) => environment,
+            None => Environment::new(program.engine)?,
+        };
+        let mut machine = Machine::new(environment, &self.shared)?;
+        if let Some(recipe) = &self.recipe
+            && let Some(plan) = &recipe.plan
+        {
+            match self.lent.take() {
+                Some(lent) => machine.lend(lent)?,
+                None => {
+                    machine.lend(Lent::new(plan.clone(), program.largest)?)?;
+                    recipe.check(&self.shared, plan, machine.bytes())?;
+                }
+            }
+        }
+        Ok(machine)
+    }
+}
+
+impl Instance for FreshInstance {
+    fn prepare(&mut self) -> Result<()> {
+        self.finish()?;
+        let mut machine = self.build()?;
+        machine.start()?;
+        self.running = Some(machine);
+        Ok(())
+    }
+
+    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
+        let running = self.running.as_mut().ok_or(Error::Misuse("invoke without prepare"))?;
+        abi::invoke(running, export, input, output)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let Some(machine) = self.running.take() else { return Ok(()) };
+        let (environment, lent) = machine.into_parts();
+        self.environment = Some(environment);
+        if let Some(mut lent) = lent {
+            lent.clean()?;
+            self.lent = Some(lent);
+        }
+        Ok(())
+    }
+
+    fn memory(&mut self) -> Option<&[u8]> {
+        self.shared.info().memory?;
+        Some(self.running.as_mut()?.bytes())
+    }
+}

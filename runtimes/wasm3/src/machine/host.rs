@@ -1,0 +1,168 @@
+//! The host's side of a machine: its state, the memory it may grow, and what
+//! answers the guest's imports.
+
+use super::layout::Runtime;
+use super::lent::Lent;
+use super::trap::STOPPED;
+use crate::module::{Import, Program};
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+use touchstone_executor::heap::{HeapError, WASM_PAGE};
+use touchstone_executor::host::{HostFunction, HostState};
+use touchstone_executor::{Trap, TrapKind};
+use wasm3_sys as ffi;
+
+unsafe extern "C" {
+    /// `m3_env.h`: what `memory.grow` does. Null when it is done.
+    fn ResizeMemory(runtime: *mut Runtime, pages: u32) -> ffi::M3Result;
+}
+
+/// What host functions reach through the runtime's user data.
+pub(super) struct State {
+    pub(super) host: HostState,
+    pub(super) program: Arc<Program>,
+    pub(super) lent: Option<Lent>,
+    /// When the call's time is over.
+    pub(super) until: Option<Instant>,
+    /// What a host function stopped the guest with.
+    pub(super) trap: Option<Trap>,
+}
+
+/// The memory of a runtime.
+///
+/// # Safety
+///
+/// The runtime must be alive, and nobody may use the memory otherwise, or grow
+/// it, as long as the slice is used.
+pub(super) unsafe fn bytes<'a>(runtime: *mut Runtime) -> &'a mut [u8] {
+    // SAFETY: a header and as many bytes behind it as it says, readable,
+    // writable and initialised by Wasm3 or by the kernel.
+    unsafe {
+        let header = (*runtime).memory.mallocated;
+        std::slice::from_raw_parts_mut(header.add(1).cast(), (*header).length)
+    }
+}
+
+/// Resizes a memory of Wasm3's own; `false` when that is refused.
+///
+/// # Safety
+///
+/// The runtime must be alive, its memory Wasm3's own, and no slice of it in use.
+pub(super) unsafe fn resize(runtime: *mut Runtime, pages: u32) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { ResizeMemory(runtime, pages) }.is_null()
+}
+
+/// Grows a memory; `false` when it is refused, and then nothing has changed.
+///
+/// # Safety
+///
+/// Runtime and state must be alive and of one machine, with no reference into
+/// either.
+pub(super) unsafe fn grow(runtime: *mut Runtime, state: *mut State, delta: u32) -> bool {
+    // SAFETY: the caller's promise; Wasm3 resizes only memories of its own.
+    unsafe {
+        let old = (*runtime).memory.num_pages;
+        let program = &(*state).program;
+        let Some(pages) = old.checked_add(delta).filter(|pages| *pages <= program.largest) else {
+            return false;
+        };
+        if delta == 0 {
+            return true;
+        }
+        match &mut (*state).lent {
+            None => resize(runtime, pages),
+            Some(lent) => lent.resize(runtime, pages as usize * WASM_PAGE),
+        }
+    }
+}
+
+/// What Wasm3 calls for every import.
+pub(super) unsafe extern "C" fn enter(
+    runtime: ffi::IM3Runtime,
+    context: ffi::IM3ImportContext,
+    slots: *mut u64,
+    _memory: *mut c_void,
+) -> *const c_void {
+    let state: *mut State;
+    let import: &Import;
+    // SAFETY: Wasm3 passes on what it was given in `new` and `link`; both are
+    // alive as long as the runtime.
+    unsafe {
+        state = ffi::m3_GetUserData(runtime).cast();
+        import = &*(*context).userdata.cast_const().cast();
+    }
+    // SAFETY: the guest waits for this call, so that nobody else uses its state,
+    // its memory, or its slots, of which there are as many as the import's type
+    // has results and parameters.
+    let answer =
+        catch_unwind(AssertUnwindSafe(|| unsafe { answer(runtime.cast(), state, import, slots) }));
+    let trap = match answer {
+        Ok(Ok(())) => return std::ptr::null(),
+        Ok(Err(trap)) => trap,
+        Err(_) => Trap::with_detail(TrapKind::Other, "a host function panicked"),
+    };
+    // SAFETY: as above.
+    unsafe { (*state).trap = Some(trap) };
+    STOPPED.as_ptr().cast()
+}
+
+/// Answers an import. Slots hold the result first, then the parameters.
+///
+/// # Safety
+///
+/// As in `enter`.
+unsafe fn answer(
+    runtime: *mut Runtime,
+    state: *mut State,
+    import: &Import,
+    slots: *mut u64,
+) -> Result<(), Trap> {
+    // SAFETY: the caller's promise covers state, memory and slots; no two
+    // references to one of them are alive at the same time.
+    unsafe {
+        let slot = |index: usize| *slots.add(index);
+        let function = match import {
+            Import::Host(function) => *function,
+            Import::Missing { module, name } => {
+                let (module, name) = (module.clone(), name.clone());
+                return Err(TrapKind::MissingImport { module, name }.into());
+            }
+            Import::Grow => {
+                let old = (*runtime).memory.num_pages;
+                let grown = grow(runtime, state, slot(1) as u32);
+                *slots = u64::from(if grown { old } else { u32::MAX });
+                return Ok(());
+            }
+            Import::Clock => {
+                return match (*state).until {
+                    Some(until) if Instant::now() >= until => {
+                        Err(TrapKind::DeadlineExceeded.into())
+                    }
+                    _ => Ok(()),
+                };
+            }
+        };
+        let host = &mut (*state).host;
+        match function {
+            HostFunction::Malloc => {
+                let size = slot(1) as u32;
+                *slots = loop {
+                    match (*state).host.malloc(bytes(runtime), size) {
+                        Ok(pointer) => break u64::from(pointer),
+                        Err(HeapError::NeedsMemory { pages }) if grow(runtime, state, pages) => {}
+                        Err(error) => return Err(function.refuse(error)),
+                    }
+                };
+            }
+            HostFunction::Free => host.free(bytes(runtime), slot(0) as u32)?,
+            HostFunction::MaxLogLevel => *slots = u64::from(host.max_log_level()),
+            HostFunction::Log => host.log(bytes(runtime), slot(0) as u32, slot(1), slot(2))?,
+            HostFunction::InputLength => *slots = host.input_len(),
+            HostFunction::Input => host.input(bytes(runtime), slot(0))?,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,46 @@
+//! A machine as the calling conventions see it.
+
+use super::Machine;
+use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::host::HostState;
+use touchstone_executor::{ExportId, Result, Signature, Trap, Value};
+
+impl Live for Machine {
+    fn memory(&mut self) -> &mut [u8] {
+        self.bytes()
+    }
+
+    fn grow_memory(&mut self, pages: u32) -> bool {
+        self.grow(pages)
+    }
+
+    fn host(&mut self) -> &mut HostState {
+        &mut self.state().host
+    }
+
+    fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
+        self.bytes_and_host()
+    }
+
+    fn call_substrate(
+        &mut self,
+        index: u32,
+        pointer: u32,
+        length: u32,
+    ) -> Result<Result<u64, Trap>> {
+        self.call_packed(index, pointer, length)
+    }
+
+    fn call_plain(
+        &mut self,
+        index: u32,
+        params: &[Value],
+        results: &mut [Value],
+    ) -> Result<Result<(), Trap>> {
+        self.call_numbers(index, params, results)
+    }
+
+    fn signature(&self, index: u32) -> Option<&Signature> {
+        self.shared.exports.get(ExportId { index, abi: Abi::Plain })?.signature.as_ref()
+    }
+}

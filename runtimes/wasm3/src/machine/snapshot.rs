@@ -1,0 +1,97 @@
+//! What a clean machine holds beside its memory's content, and bringing it back.
+
+use super::Machine;
+use super::trap::text;
+use crate::rewrite::global_name;
+use std::ffi::c_void;
+use std::sync::Arc;
+use touchstone_executor::heap::Heap;
+use touchstone_executor::{Error, Result};
+use wasm3_sys as ffi;
+
+/// A global of the module and its first value.
+struct SavedGlobal(ffi::IM3Global, ffi::M3TaggedValue);
+
+/// The clean state beside the memory.
+pub(super) struct Snapshot {
+    heap: Heap,
+    globals: Vec<SavedGlobal>,
+    /// All entries of each table. They are pointers into the module.
+    tables: Vec<Vec<*mut c_void>>,
+}
+
+// SAFETY: the pointers are used only with the machine that they were taken
+// from, which keeps this value and moves with it.
+unsafe impl Send for Snapshot {}
+
+impl Machine {
+    /// Saves everything but the memory's content as the clean state.
+    pub(crate) fn save(&mut self) -> Result<()> {
+        let program = Arc::clone(&self.shared.program);
+        let mut globals = Vec::with_capacity(program.globals.len());
+        for index in &program.globals {
+            let name = global_name(*index);
+            // SAFETY: the module is loaded, and a global never moves in it.
+            unsafe {
+                let global = ffi::m3_FindGlobal(self.handle.module.cast(), name.as_ptr());
+                let mut value = std::mem::zeroed();
+                let result = ffi::m3_GetGlobal(global, &raw mut value);
+                if !result.is_null() {
+                    return Err(Error::runtime(self.program().engine, "save a global")(text(
+                        result,
+                    )));
+                }
+                globals.push(SavedGlobal(global, value));
+            }
+        }
+        let tables = if program.writes_tables { program.tables.len() } else { 0 };
+        let tables = (0..tables)
+            // SAFETY: `index` is below the module's number of tables.
+            .map(|index| unsafe {
+                let table = &*(*self.handle.module).tables.add(index);
+                match table.size {
+                    0 => Vec::new(),
+                    size => std::slice::from_raw_parts(table.elements, size as usize).to_vec(),
+                }
+            })
+            .collect();
+        let heap = self.state().host.heap().clone();
+        self.snapshot = Some(Snapshot { heap, globals, tables });
+        Ok(())
+    }
+
+    /// Brings back what was saved, and the lent memory. After an error the
+    /// machine must not be used.
+    pub(crate) fn restore(&mut self) -> Result<()> {
+        let Some(snapshot) = &self.snapshot else {
+            return Err(Error::Misuse("no clean state was saved"));
+        };
+        // SAFETY: nothing runs. Globals and tables are those of this machine's
+        // module; a table's storage only ever grows, so that the saved entries
+        // fit. The plan was installed to the lent memory's data when it was made.
+        unsafe {
+            for SavedGlobal(global, value) in &snapshot.globals {
+                let result = ffi::m3_SetGlobal(*global, (&raw const *value).cast_mut());
+                if !result.is_null() {
+                    let failed = Error::runtime(self.program().engine, "restore a global");
+                    return Err(failed(text(result)));
+                }
+            }
+            for (index, entries) in snapshot.tables.iter().enumerate() {
+                let table = &mut *(*self.handle.module).tables.add(index);
+                if !entries.is_empty() {
+                    table.elements.copy_from_nonoverlapping(entries.as_ptr(), entries.len());
+                }
+                table.size = entries.len() as u32;
+            }
+            let state = &mut *self.handle.state;
+            state.host.reset();
+            state.host.heap().clone_from(&snapshot.heap);
+            if let Some(lent) = &mut state.lent {
+                lent.clean()?;
+                lent.announce(self.handle.runtime);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,135 @@
+//! Where the machine's stack ends for a guest.
+//!
+//! Wasm3's functions call each other on the machine's stack. Its own guess is
+//! that 8 MiB minus 128 KiB are left on it, which is more than most threads
+//! have.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+
+/// Bytes that a guest may use at most: the same on every thread that has them.
+pub(crate) const BUDGET: usize = 1 << 20;
+/// Bytes that a function without blocks takes to be compiled, of which the most
+/// is the validator's table of blocks, and host functions to be called.
+const FUNCTION: usize = 256 << 10;
+/// Bytes that each block around another one takes to be compiled. What gcc 12
+/// makes of Wasm3 takes fewer than 300 for an `if` and 200 for the others; a test
+/// below holds both numbers against the linked one.
+const BLOCK: usize = 400;
+
+/// Bytes that have to stay free below a guest whose blocks are nested so deeply:
+/// a function is compiled where it is first called.
+pub(crate) fn margin(nesting: u32) -> usize {
+    FUNCTION + nesting as usize * BLOCK
+}
+
+thread_local! {
+    /// The lowest address of this thread's stack, once it was asked for.
+    static END: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// The address below which Wasm3 has to stop a guest that is called from here.
+///
+/// # Errors
+///
+/// When the margin alone is more than there is: Wasm3 looks at the stack only
+/// where one function of the guest calls another.
+pub(super) fn check(margin: usize) -> Result<*mut c_void, String> {
+    let here = 0_u8;
+    let here = (&raw const here) as usize;
+    // Where the system does not say, the budget alone decides.
+    let lowest = end().map_or(0, |end| end + margin);
+    if here < lowest {
+        return Err(format!(
+            "less than {} KiB are left of the calling thread's stack; give it a larger one",
+            margin >> 10
+        ));
+    }
+    Ok(here.saturating_sub(BUDGET).max(lowest) as *mut c_void)
+}
+
+fn end() -> Option<usize> {
+    END.get().or_else(|| {
+        END.set(end_of_stack());
+        END.get()
+    })
+}
+
+/// Lowest address of this thread's stack.
+#[cfg(target_os = "linux")]
+fn end_of_stack() -> Option<usize> {
+    // SAFETY: the attributes are initialised by the first call, read by the
+    // second, and destroyed by the third; the first one fails without effect.
+    unsafe {
+        let mut attributes = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+            return None;
+        }
+        let (mut lowest, mut size) = (std::ptr::null_mut(), 0);
+        let failed =
+            libc::pthread_attr_getstack(&raw const attributes, &raw mut lowest, &raw mut size);
+        libc::pthread_attr_destroy(&raw mut attributes);
+        (failed == 0).then_some(lowest as usize)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_of_stack() -> Option<usize> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::{WANTED, nested};
+    use crate::machine::Environment;
+    use wasm_encoder::{BlockType, Instruction};
+
+    #[test]
+    fn the_limit_lies_on_this_threads_stack_and_leaves_the_margin() {
+        let holds = || {
+            let here = 0_u8;
+            let margin = margin(1405);
+            let (here, limit) = ((&raw const here) as usize, check(margin).unwrap() as usize);
+            assert!(limit < here && here - limit <= BUDGET + 4096, "{}", here - limit);
+            assert!(limit >= end_of_stack().unwrap() + margin);
+        };
+        // At least so large: the system may give a larger one that it has left.
+        let small = std::thread::Builder::new().stack_size(1 << 20);
+        small.spawn(holds).unwrap().join().unwrap();
+        holds();
+    }
+
+    /// KiB of this thread's stack that are in memory: all that it ever used.
+    fn used() -> usize {
+        let end = format!("{:x}-", end_of_stack().unwrap());
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let stack = maps.lines().skip_while(|line| !line.starts_with(&end));
+        let size = stack.filter_map(|line| line.strip_prefix("Rss:")).next().unwrap();
+        size.trim().strip_suffix(" kB").unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn compiling_takes_less_than_the_margin() {
+        let kinds = [
+            [Some(Instruction::Block(BlockType::Empty)), None],
+            [Some(Instruction::Loop(BlockType::Empty)), None],
+            [Some(Instruction::I32Const(1)), Some(Instruction::If(BlockType::Empty))],
+        ];
+        for kind in kinds {
+            let opening: Vec<_> = kind.into_iter().flatten().collect();
+            for depth in [0, 1405, WANTED] {
+                let module = nested(&opening, depth);
+                let compile = move || {
+                    let before = used();
+                    Environment::new("wasm3").unwrap().compiles(&module).unwrap();
+                    (used() - before) << 10
+                };
+                let thread = std::thread::Builder::new().stack_size(64 << 20);
+                let taken = thread.spawn(compile).unwrap().join().unwrap();
+                println!("{depth} blocks: {} KiB of {}", taken >> 10, margin(depth) >> 10);
+                assert!(taken < margin(depth), "{taken} for {depth} blocks");
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! A guest made ready for Wasm3, and what all instances of a loaded one share.
+
+use crate::blocks;
+use crate::rewrite::{Changes, Rewritten, rewrite};
+use std::ffi::CString;
+use std::sync::Arc;
+use std::time::Duration;
+use touchstone_executor::guest::{GuestModule, ModuleInfo, Table};
+use touchstone_executor::host::{HostFunction, HostState};
+use touchstone_executor::{
+    Config, EffectiveConfig, Error, Exports, InstanceFrom, Result, Strategy,
+};
+
+/// What answers an import.
+pub(crate) enum Import {
+    Host(HostFunction),
+    /// A stub that traps by name.
+    Missing {
+        module: String,
+        name: String,
+    },
+    /// `memory.grow`.
+    Grow,
+    /// Looks whether the call's time is over.
+    Clock,
+}
+
+/// All that a machine needs to know of a module.
+pub(crate) struct Program {
+    pub(crate) engine: &'static str,
+    pub(crate) eager: bool,
+    pub(crate) wasm: Vec<u8>,
+    /// In the module's order, the host's own behind those of the guest.
+    pub(crate) imports: Vec<Import>,
+    /// Name of the function behind each export handle.
+    pub(crate) functions: Vec<CString>,
+    /// Blocks inside each other, where they are most.
+    pub(crate) nesting: u32,
+    /// Functions of the rewritten module, imported ones included.
+    pub(crate) all_functions: usize,
+    /// Mutable globals, by index.
+    pub(crate) globals: Vec<u32>,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) writes_tables: bool,
+    /// Pages of the memory that the rewritten module declares, and the most it
+    /// may have.
+    pub(crate) initial: u32,
+    pub(crate) largest: u32,
+}
+
+/// A guest between `compile` and `load`.
+pub(crate) struct Prepared {
+    guest: GuestModule,
+    class: &'static str,
+    changes: Changes,
+    pub(crate) program: Arc<Program>,
+}
+
+/// Whether the memory is one of ours.
+fn lends(strategy: Strategy) -> bool {
+    strategy.instance != InstanceFrom::Interpreted
+}
+
+/// What has to be changed in a guest.
+fn changes(guest: &GuestModule, strategy: Strategy, config: &Config) -> Changes {
+    Changes {
+        growth: lends(strategy) && guest.info().grows_memory,
+        clock: config.deadline.is_some(),
+        empty_memory: lends(strategy) && guest.info().image_refusal().is_none(),
+    }
+}
+
+impl Prepared {
+    /// Strategies of one class share an artifact.
+    pub(crate) fn class_of(strategy: Strategy) -> &'static str {
+        if lends(strategy) { "memory lent" } else { "memory of its own" }
+    }
+
+    pub(crate) fn new(
+        engine: &'static str,
+        eager: bool,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Self> {
+        let changes = changes(guest, strategy, config);
+        let Rewritten { wasm, functions, nesting } = rewrite(guest, changes)?;
+        if let Some(reason) = blocks::refusal(nesting) {
+            return Err(Error::Unsupported { engine, strategy, reason });
+        }
+        let info = guest.info();
+        let mut imports: Vec<Import> = info
+            .imports
+            .iter()
+            .map(|import| {
+                let (module, name) = (&import.module, &import.name);
+                let host =
+                    import.signature.as_ref().and_then(|ty| HostFunction::find(module, name, ty));
+                host.map_or_else(
+                    || Import::Missing { module: module.clone(), name: name.clone() },
+                    Import::Host,
+                )
+            })
+            .collect();
+        imports.extend(changes.growth.then_some(Import::Grow));
+        imports.extend(changes.clock.then_some(Import::Clock));
+        let minimum = info.memory.map_or(0, |limits| limits.minimum);
+        let program = Program {
+            engine,
+            eager,
+            all_functions: info.functions + imports.len() - info.imports.len(),
+            wasm,
+            imports,
+            functions,
+            nesting,
+            globals: info.mutable_globals.iter().map(|global| global.index).collect(),
+            tables: info.tables.clone(),
+            writes_tables: info.writes_tables,
+            initial: if changes.empty_memory { 0 } else { minimum },
+            largest: info.memory.map_or(0, |limits| limits.largest()),
+        };
+        let class = Self::class_of(strategy);
+        Ok(Self { guest: guest.clone(), class, changes, program: Arc::new(program) })
+    }
+
+    fn check(
+        &self,
+        engine: &'static str,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<()> {
+        let reason = if !self.guest.is_same(guest) {
+            format!("it was made from another guest, {}", self.guest.name())
+        } else if self.class != Self::class_of(strategy) {
+            format!("it was made for strategies with the {}", self.class)
+        } else if self.changes.clock != config.deadline.is_some() {
+            "it was made with another setting of the deadline".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(Error::BadArtifact { engine, reason })
+    }
+}
+
+/// What all instances of a loaded module share.
+pub(crate) struct Shared {
+    pub(crate) program: Arc<Program>,
+    pub(crate) exports: Exports,
+    guest: GuestModule,
+    config: Config,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        engine: &'static str,
+        prepared: &Prepared,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Arc<Self>> {
+        prepared.check(engine, guest, strategy, config)?;
+        Ok(Arc::new(Self {
+            program: Arc::clone(&prepared.program),
+            exports: Exports::of(guest),
+            guest: guest.clone(),
+            config: config.clone(),
+        }))
+    }
+
+    pub(crate) fn guest(&self) -> &GuestModule {
+        &self.guest
+    }
+
+    pub(crate) fn info(&self) -> &ModuleInfo {
+        self.guest.info()
+    }
+
+    /// How long one call may take.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.config.deadline
+    }
+
+    /// The host's side of a clean instance.
+    pub(crate) fn host(&self) -> HostState {
+        HostState::new(self.info().heap_base, &self.config)
+    }
+
+    /// What holds for every strategy.
+    pub(crate) fn effective(&self) -> EffectiveConfig {
+        EffectiveConfig::new()
+            .with("execution", "interpreted")
+            .with(
+                "compilation to Wasm3's code",
+                if self.program.eager {
+                    "eager: all functions when an instance is made (m3_CompileModule)"
+                } else {
+                    "lazy: each function when it is first called"
+                },
+            )
+            .with(
+                "deadline",
+                match self.deadline() {
+                    Some(_) => "on: each function and loop calls the host, which asks the clock",
+                    None => "off",
+                },
+            )
+            .with(
+                "stack",
+                format!(
+                    "{} KiB of values, at most {} KiB of the machine's",
+                    crate::machine::VALUE_STACK >> 10,
+                    crate::machine::stack::BUDGET >> 10
+                ),
+            )
+            .with("nested blocks", format!("up to {}", blocks::accepted()))
+            .with(
+                "tail calls",
+                if wasm3::has_guaranteed_tail_calls() {
+                    "guaranteed by the C compiler"
+                } else {
+                    "left to the C compiler's optimiser"
+                },
+            )
+    }
+}

@@ -1,0 +1,89 @@
+//! The same call against the interface of the bindings, without this project's
+//! contract: what the adapter is held against.
+//!
+//! Written as a careful user would: engine, module and linker once; each call
+//! makes a store and an instance, places header and input at the heap base,
+//! calls, reads the output and drops everything.
+
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::heap::{HEADER, OCCUPIED};
+use touchstone_executor::{Error, RawCall, RawCaller, Result, Signature, ValueType};
+use wasm3::{CompilationMode, Config, Engine, FuncType, Linker, Module, Store, ValType};
+
+/// What the calls need, made once.
+struct Setup {
+    engine: Engine,
+    module: Module,
+    linker: Linker<()>,
+}
+
+// SAFETY: the three share one environment by a count that is not atomic. They
+// leave this value never, only all together, and stores made from them end with
+// the call that made them.
+unsafe impl Send for Setup {}
+
+pub(crate) fn caller(
+    id: &'static str,
+    eager: bool,
+    guest: &GuestModule,
+    call: &RawCall<'_>,
+) -> Result<Option<RawCaller>> {
+    let failed = |error: wasm3::Error| Error::runtime(id, "set up its raw interface")(error);
+    let mut config = Config::new();
+    config.stack_size(crate::machine::VALUE_STACK as usize).compilation_mode(if eager {
+        CompilationMode::Eager
+    } else {
+        CompilationMode::Lazy
+    });
+    let engine = Engine::new(&config);
+    let module = Module::new(&engine, guest.wasm()).map_err(failed)?;
+    let mut linker = Linker::new(&engine);
+    for import in &guest.info().imports {
+        let Some(ty) = import.signature.as_ref().map(function_type) else { continue };
+        let stub = |_: wasm3::Caller<'_, ()>, _: &[_], _: &mut [_]| {
+            Err(wasm3::Error::new("the raw reference has no host functions"))
+        };
+        linker.func_new(&import.module, &import.name, ty, stub).map_err(failed)?;
+    }
+    let setup = Setup { engine, module, linker };
+    let Some(heap_base) = guest.info().heap_base.filter(|_| guest.info().memory.is_some()) else {
+        return Ok(None);
+    };
+    let header = heap_base.next_multiple_of(8) as usize;
+    let (export, input) = (call.export.to_owned(), call.input.to_vec());
+    Ok(Some(Box::new(move |output| {
+        let Setup { engine, module, linker } = &setup;
+        let mut run = || -> Result<(), wasm3::Error> {
+            let mut store = Store::new(engine, ());
+            let instance = linker.instantiate_and_start(&mut store, module)?;
+            let missing = || wasm3::Error::new("an export is missing");
+            let memory = instance.get_memory(&store).ok_or_else(missing)?;
+            let function = instance.get_typed_func::<(u32, u32), u64>(&store, &export)?;
+            let start = header + HEADER as usize;
+            memory.write(&mut store, header, &OCCUPIED.to_le_bytes())?;
+            memory.write(&mut store, start, &input)?;
+            let packed = function.call(&mut store, (start as u32, input.len() as u32))?;
+            let (start, length) = (packed as u32 as usize, (packed >> 32) as usize);
+            output.clear();
+            let result = memory.data(&store).get(start..).and_then(|tail| tail.get(..length));
+            output.extend_from_slice(result.ok_or_else(missing)?);
+            Ok(())
+        };
+        run().map_err(Error::runtime(id, "call the guest through its raw interface"))
+    })))
+}
+
+fn function_type(signature: &Signature) -> FuncType {
+    let types = |types: &[ValueType]| -> Vec<ValType> {
+        types
+            .iter()
+            .map(|ty| match ty {
+                ValueType::I32 => ValType::I32,
+                ValueType::I64 => ValType::I64,
+                ValueType::F32 => ValType::F32,
+                ValueType::F64 => ValType::F64,
+            })
+            .collect()
+    };
+    FuncType::new(types(&signature.params), types(&signature.results))
+}

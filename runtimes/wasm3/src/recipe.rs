@@ -1,0 +1,91 @@
+//! How a strategy's memories are made and made clean.
+
+use crate::module::Shared;
+use touchstone_executor::memory::{InitialMemory, Plan, Reset};
+use touchstone_executor::probe::{MappingKind, mapping_kind};
+use touchstone_executor::{EffectiveConfig, Error, Result, Strategy};
+
+/// How memories are made and made clean.
+pub(crate) struct Recipe {
+    strategy: Strategy,
+    reset: Reset,
+    /// What a clean memory is, where that can be told from the module's bytes;
+    /// all instances then share one image.
+    pub(crate) plan: Option<Plan>,
+}
+
+impl Recipe {
+    pub(crate) fn new(shared: &Shared, strategy: Strategy) -> Result<Self> {
+        let reset = Reset::of(strategy.memory);
+        let info = shared.info();
+        let plan = match info.memory {
+            Some(_) if info.image_refusal().is_none() => {
+                Some(Plan::new(InitialMemory::of(shared.guest())?, reset)?)
+            }
+            _ => None,
+        };
+        Ok(Self { strategy, reset, plan })
+    }
+
+    /// A plan for a memory that has its clean content now.
+    pub(crate) fn capture(&self, memory: &[u8]) -> Result<Plan> {
+        Plan::new(InitialMemory::capture(memory), self.reset)
+    }
+
+    /// Whether a memory is what the strategy's name says.
+    pub(crate) fn check(&self, shared: &Shared, plan: &Plan, memory: &[u8]) -> Result<()> {
+        let offset = shared.guest().first_data_byte().unwrap_or(0);
+        let found = mapping_kind(memory.as_ptr() as usize + offset as usize);
+        let fits = match (&found, plan.image()) {
+            (Some(MappingKind::PrivateFile(name)), Some(_)) => name.contains("touchstone-image"),
+            (Some(MappingKind::Anonymous), None) => true,
+            // Nothing is accessible in a memory that has no pages.
+            (_, None) => plan.size() == 0,
+            _ => false,
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(Error::WrongMode {
+            engine: shared.program.engine,
+            strategy: self.strategy,
+            reason: format!("under its data lies {found:?}"),
+        })
+    }
+
+    /// Adds what is in force.
+    pub(crate) fn describe(&self, shared: &Shared, effective: EffectiveConfig) -> EffectiveConfig {
+        let info = shared.info();
+        let Some(limits) = info.memory else {
+            return effective.with("memory", "none");
+        };
+        let content = match (&self.plan, self.reset) {
+            (None, Reset::Segments) => "captured after the start function, copied in",
+            (None, _) => "captured after the start function, mapped copy-on-write",
+            (Some(plan), Reset::Segments) if plan.image().is_none() => "segments copied in",
+            (Some(plan), _) if plan.image().is_some() => "image mapped copy-on-write (probed)",
+            _ => "all zero, nothing to map",
+        };
+        let reset = match self.reset {
+            Reset::Segments => "all pages dropped, content written again".to_owned(),
+            Reset::Drop => "written pages dropped".to_owned(),
+            Reset::Resident { limit } => format!(
+                "written pages found by PAGEMAP_SCAN and restored, up to {} MiB; the rest dropped",
+                limit >> 20
+            ),
+        };
+        let grown = if info.grows_memory {
+            "memory.grow is a call to the host; what was grown is closed again"
+        } else {
+            "grown by the host only; what was grown is closed again"
+        };
+        let addresses = (limits.largest() as usize) >> 4;
+        effective
+            .with(
+                "memory",
+                format!("ours in the place of Wasm3's, {addresses} MiB of addresses; {content}"),
+            )
+            .with("reset", reset)
+            .with("grown memory", grown)
+    }
+}
