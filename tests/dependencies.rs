@@ -4,7 +4,7 @@
 use std::process::Command;
 
 /// Licences that code under `Apache-2.0 OR MIT` may link.
-const ALLOWED: [&str; 10] = [
+const ALLOWED: [&str; 11] = [
     "MIT",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
