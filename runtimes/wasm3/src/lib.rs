@@ -21,8 +21,6 @@ mod reuse;
 mod rewrite;
 
 use touchstone_executor::Engine;
-// Its build script stops the build with one sentence where libclang is missing.
-use touchstone_wasm3_libclang as _;
 
 /// The engines of this crate.
 #[must_use]
