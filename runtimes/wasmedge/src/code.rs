@@ -89,27 +89,68 @@ impl Code {
         Ok(self.file.get_or_init(|| file))
     }
 
-    /// Loads from memory or from the file, and gives the bytes of machine code that
-    /// became executable with it.
+    /// Loads from memory or from the file.
     pub(crate) fn load(
         &self,
         engine: &'static str,
         settings: &Settings,
         from: CodeFrom,
-    ) -> Result<(Ast, usize)> {
-        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = executable();
-        let loaded = match from {
-            CodeFrom::InProcess => Ast::load(settings, Source::Bytes(&self.bytes)),
-            CodeFrom::Precompiled => {
-                let path = format!("/proc/self/fd/{}", self.file()?.as_raw_fd());
-                let path = CString::new(path).map_err(Error::runtime(engine, "name a file"))?;
-                Ast::load(settings, Source::File(&path))
+        native: bool,
+    ) -> Result<LoadedCode> {
+        // Others may unmap code of theirs in between, and this one then come to lie
+        // where that was.
+        let mut looks = if native { LOOKS } else { 1 };
+        loop {
+            let loaded = LoadedCode::new(|| match from {
+                CodeFrom::InProcess => Ast::load(settings, Source::Bytes(&self.bytes)),
+                CodeFrom::Precompiled => {
+                    let file = self.file().map_err(|error| error.to_string())?;
+                    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+                    let path = CString::new(path).map_err(|error| error.to_string())?;
+                    Ast::load(settings, Source::File(&path))
+                }
+            });
+            let loaded = loaded.map_err(Error::runtime(engine, "load the module"))?;
+            looks -= 1;
+            if loaded.executable > 0 || looks == 0 {
+                return Ok(loaded);
             }
-        };
-        let loaded = loaded.map_err(Error::runtime(engine, "load the module"))?;
-        Ok((loaded, added(&before, &executable())))
+        }
+    }
+}
+
+/// How often a module is loaded until it counts as without machine code.
+const LOOKS: u32 = 5;
+
+/// A loaded module and what became executable with it.
+pub(crate) struct LoadedCode {
+    /// `None` only while it is being dropped.
+    module: Option<Ast>,
+    /// Bytes of machine code.
+    pub(crate) executable: usize,
+}
+
+/// Held while modules come and go, so that none goes while another one is looked
+/// at.
+static COMING_AND_GOING: Mutex<()> = Mutex::new(());
+
+impl LoadedCode {
+    fn new(load: impl FnOnce() -> Result<Ast, String>) -> Result<Self, String> {
+        let _alone = COMING_AND_GOING.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = executable();
+        let module = load()?;
+        Ok(Self { module: Some(module), executable: added(&before, &executable()) })
+    }
+
+    pub(crate) fn module(&self) -> Option<&Ast> {
+        self.module.as_ref()
+    }
+}
+
+impl Drop for LoadedCode {
+    fn drop(&mut self) {
+        let _alone = COMING_AND_GOING.lock().unwrap_or_else(PoisonError::into_inner);
+        self.module = None;
     }
 }
 

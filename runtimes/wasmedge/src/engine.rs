@@ -3,7 +3,7 @@
 use crate::api::{self, RunMode};
 use crate::code::{Code, changes};
 use crate::module::Loaded;
-use crate::raw;
+use crate::{raw, signals};
 use std::sync::LazyLock;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::memory::pagemap_scan_available;
@@ -146,6 +146,10 @@ impl Engine for WasmEdge {
         self.check(strategy, guest)?;
         api::log_off();
         let native = self.mode == Mode::Compiled;
+        if native {
+            // Before anything is compiled: it keeps others' handlers in place.
+            signals::guard(self.id())?;
+        }
         let code = Code::new(self.id(), guest, changes(strategy, config), native)?;
         Ok(Artifact::new(self.id(), code.bytes.len(), code))
     }

@@ -1,7 +1,7 @@
 //! A loaded module, and the proof that it is what its strategy says.
 
-use crate::api::{Ast, Settings};
-use crate::code::{COMPILER, Code, changes};
+use crate::api::Settings;
+use crate::code::{COMPILER, Code, LoadedCode, changes};
 use crate::fresh::FreshInstance;
 use crate::reuse::ReuseInstance;
 use crate::rewrite::{Added, COUNTED, Changes};
@@ -21,7 +21,7 @@ use touchstone_executor::{
 pub(crate) struct Shared {
     pub(crate) engine: &'static str,
     pub(crate) settings: Settings,
-    pub(crate) module: Ast,
+    pub(crate) code: LoadedCode,
     pub(crate) exports: Exports,
     pub(crate) changes: Changes,
     pub(crate) added: Vec<Added>,
@@ -77,8 +77,6 @@ impl Shared {
 pub(crate) struct Loaded {
     shared: Arc<Shared>,
     claimed: Execution,
-    /// Bytes of machine code that became executable when it was loaded.
-    machine_code: usize,
     /// What was found under the memory of a live instance.
     memory: Option<String>,
 }
@@ -95,11 +93,12 @@ impl Loaded {
     ) -> Result<Self> {
         let wanted = changes(strategy, config);
         code.check(engine, guest, wanted)?;
-        if claimed == Execution::Compiled {
+        let compiled = claimed == Execution::Compiled;
+        if compiled {
             signals::guard(engine)?;
         }
         let settings = Settings::new(mode).map_err(Error::runtime(engine, "configure itself"))?;
-        let (module, machine_code) = code.load(engine, &settings, strategy.code)?;
+        let loaded = code.load(engine, &settings, strategy.code, compiled)?;
         let reset = Reset::of(strategy.memory);
         let info = guest.info();
         let remapped = strategy.instance == InstanceFrom::Reuse || wanted.memory_of_ours;
@@ -109,11 +108,10 @@ impl Loaded {
             }
             _ => None,
         };
-        let compiled = claimed == Execution::Compiled;
         let shared = Shared {
             engine,
             settings,
-            module,
+            code: loaded,
             exports: Exports::of(guest),
             changes: code.changes,
             added: code.rewritten.added.clone(),
@@ -125,7 +123,7 @@ impl Loaded {
             plan,
             guest: guest.clone(),
         };
-        Ok(Self { shared: Arc::new(shared), claimed, machine_code, memory: None })
+        Ok(Self { shared: Arc::new(shared), claimed, memory: None })
     }
 
     fn has_code(&self) -> bool {
@@ -148,7 +146,7 @@ impl Module for Loaded {
     /// WasmEdge interprets without a word whatever it has no machine code for. Code
     /// that it runs must have become executable when the module was loaded.
     fn probe(&mut self) -> Result<()> {
-        let is_native = self.machine_code > 0;
+        let is_native = self.shared.code.executable > 0;
         if self.has_code() && is_native != (self.claimed == Execution::Compiled) {
             let reason = match is_native {
                 true => "machine code became executable when the module was loaded",
@@ -181,7 +179,7 @@ impl Module for Loaded {
     fn effective(&self) -> EffectiveConfig {
         let shared = &self.shared;
         let effective = EffectiveConfig::new();
-        let effective = match (self.has_code(), self.machine_code) {
+        let effective = match (self.has_code(), shared.code.executable) {
             (false, _) => effective.with("execution", self.claimed.to_string()),
             (true, 0) => effective.with("execution", "interpreted"),
             (true, bytes) => effective

@@ -79,9 +79,12 @@ pub(crate) fn guard(engine: &'static str) -> Result<()> {
 }
 
 fn start() -> Result<(), String> {
-    let before = installed()?;
+    let all: Vec<c_int> = (1..32).collect();
+    let before_all = installed(&all)?;
+    let before = installed(&SIGNALS)?;
     start_guardian()?;
-    let now = installed()?;
+    let now = installed(&SIGNALS)?;
+    give_back(&all, &before_all);
     let mut wasmedge: [Option<Handler>; 3] = [None; 3];
     for (handler, action) in wasmedge.iter_mut().zip(&now) {
         if !is_of_wasmedge(action.sa_sigaction) || action.sa_flags & libc::SA_SIGINFO == 0 {
@@ -96,6 +99,10 @@ fn start() -> Result<(), String> {
     let [Some(segv), Some(bus), Some(fpe)] = wasmedge else {
         return Err("a handler is missing".to_owned());
     };
+    let &[at_segv, at_bus, at_fpe] = &before[..] else {
+        return Err("a handler is missing".to_owned());
+    };
+    let before = [at_segv, at_bus, at_fpe];
     let _ = HANDLERS.set(Handlers { wasmedge: [segv, bus, fpe], before });
     for signal in SIGNALS {
         // SAFETY: `dispatch` is of the type that SA_SIGINFO asks for, does only what
@@ -115,17 +122,33 @@ fn start() -> Result<(), String> {
     Ok(())
 }
 
-/// What is installed for each of `SIGNALS`.
-fn installed() -> Result<[libc::sigaction; 3], String> {
-    // SAFETY: a `sigaction` of zeros is a valid one.
-    let mut actions: [libc::sigaction; 3] = unsafe { std::mem::zeroed() };
-    for (signal, action) in SIGNALS.into_iter().zip(&mut actions) {
-        // SAFETY: asks only; the answer is written to `action`.
-        if unsafe { libc::sigaction(signal, std::ptr::null(), action) } != 0 {
-            return Err(std::io::Error::last_os_error().to_string());
+/// What is installed for each of the signals.
+fn installed(signals: &[c_int]) -> Result<Vec<libc::sigaction>, String> {
+    signals
+        .iter()
+        .map(|signal| {
+            // SAFETY: a `sigaction` of zeros is a valid one, and is written to; nothing
+            // is changed.
+            let (asked, action) = unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                (libc::sigaction(*signal, std::ptr::null(), &raw mut action), action)
+            };
+            (asked == 0).then_some(action)
+        })
+        .collect::<Option<_>>()
+        .ok_or_else(|| std::io::Error::last_os_error().to_string())
+}
+
+/// LLVM, on its first compilation in a process, puts handlers of its own in the
+/// place of everybody's, those of `SIGNALS` and many others. It does so once.
+fn give_back(signals: &[c_int], before: &[libc::sigaction]) {
+    let now = installed(signals).unwrap_or_default();
+    for ((signal, old), new) in signals.iter().zip(before).zip(now) {
+        if !SIGNALS.contains(signal) && old.sa_sigaction != new.sa_sigaction {
+            // SAFETY: puts back what was there a moment ago.
+            unsafe { libc::sigaction(*signal, old, std::ptr::null_mut()) };
         }
     }
-    Ok(actions)
 }
 
 /// Whether an address lies in the library, like one of its functions.
@@ -169,7 +192,9 @@ unsafe extern "C" fn dispatch(signal: c_int, info: *mut libc::siginfo_t, context
         // this: its handler jumps back into that call and does not return. No frame
         // of ours but this one, which owns nothing, is jumped over: while a host
         // function runs, `RUNNING` is `Nothing`.
-        unsafe { handlers.wasmedge[index](signal, info, context) };
+        unsafe {
+            touchstone_end_of_trace(signal, info, context, handlers.wasmedge[index]);
+        }
         return;
     }
     let before = &handlers.before[index];
@@ -198,6 +223,47 @@ unsafe extern "C" fn dispatch(signal: c_int, info: *mut libc::siginfo_t, context
             unsafe { handler(signal) };
         }
     }
+}
+
+// Calls its fourth argument with the other three. WasmEdge's handler first walks
+// up the stack, for a message, and takes a lock of the unwinder's for the guest's
+// frames, which must not happen in a handler: threads that trapped at once were
+// seen to wait for it for ever. Nothing says how to walk on from this function, so
+// the walk ends here.
+#[cfg(target_arch = "x86_64")]
+std::arch::global_asm!(
+    ".text",
+    ".globl touchstone_end_of_trace",
+    ".hidden touchstone_end_of_trace",
+    ".type touchstone_end_of_trace, @function",
+    "touchstone_end_of_trace:",
+    "sub rsp, 8",
+    "call rcx",
+    "add rsp, 8",
+    "ret",
+    ".size touchstone_end_of_trace, . - touchstone_end_of_trace",
+);
+#[cfg(target_arch = "aarch64")]
+std::arch::global_asm!(
+    ".text",
+    ".globl touchstone_end_of_trace",
+    ".hidden touchstone_end_of_trace",
+    ".type touchstone_end_of_trace, @function",
+    "touchstone_end_of_trace:",
+    "stp x29, x30, [sp, #-16]!",
+    "blr x3",
+    "ldp x29, x30, [sp], #16",
+    "ret",
+    ".size touchstone_end_of_trace, . - touchstone_end_of_trace",
+);
+
+unsafe extern "C" {
+    fn touchstone_end_of_trace(
+        signal: c_int,
+        info: *mut libc::siginfo_t,
+        context: *mut c_void,
+        handler: Handler,
+    );
 }
 
 /// A module that calls the host.

@@ -77,9 +77,10 @@ impl Slot {
         self.instance = None;
         stack::check(self.shared.engine, self.shared.stack)?;
         self.start_clock();
+        let module = self.shared.code.module().ok_or(Error::Misuse("the module is gone"))?;
         // SAFETY: what the store offers is dropped after the instance.
         let made = while_running(Running::Start, || unsafe {
-            self.executor.instantiate(&self.store, &self.shared.module)
+            self.executor.instantiate(&self.store, module)
         });
         match made {
             Ok(instance) => {

@@ -8,9 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{
-    Config, Engine, Instance, InstanceFrom, MemoryFrom, Outcome, Strategy, TrapKind,
-};
+use touchstone_executor::{Config, Engine, InstanceFrom, MemoryFrom, Outcome, Strategy, TrapKind};
 
 const SCENARIO: &str = "TOUCHSTONE_SCENARIO";
 const TRAPS: &str = r#"(module (memory (export "memory") 1)
@@ -23,6 +21,7 @@ const GUEST: &str = r#"(module (memory (export "memory") 1 1)
       (i32.add (i32.const 1) (call $deep (i32.add (local.get 0) (i32.const 1)))))
     (func (export "fine")))"#;
 const THREADS: usize = 4;
+const ROUNDS: usize = 100;
 
 /// Starts a scenario in a process of its own.
 fn run(scenario: &str) -> (ExitStatus, String) {
@@ -47,10 +46,17 @@ fn scenarios() {
     match scenario.as_str() {
         "without a guardian" => trap(false),
         "with a guardian" => trap(true),
-        "other first" => together(&[&*other(), &*compiled()]),
-        "other last" => together(&[&*compiled(), &*other()]),
+        "other first" => {
+            other::install();
+            trap_on_threads();
+        }
+        "other last" => {
+            touchstone_wasmedge::testing::trap_on_threads(&wasm, 1, 1, true).unwrap();
+            other::install();
+            trap_on_threads();
+        }
         "a fault of the host's" => {
-            together(&[&*compiled()]);
+            trap_on_threads();
             fault();
         }
         "a fault in a host function" => {
@@ -59,7 +65,7 @@ fn scenarios() {
             });
         }
         "an exhausted stack of the host's" => {
-            together(&[&*compiled()]);
+            trap_on_threads();
             println!("{}", exhaust(1));
         }
         other => panic!("there is no scenario '{other}'"),
@@ -84,7 +90,7 @@ fn with_a_guardian_all_threads_trap_in_peace() {
 }
 
 #[test]
-fn another_runtime_traps_in_the_same_process_whoever_came_first() {
+fn others_that_live_by_faults_go_on_whoever_came_first() {
     for scenario in ["other first", "other last"] {
         let (status, errors) = run(scenario);
         assert!(status.success(), "{scenario}: {status}: {errors}");
@@ -107,23 +113,76 @@ fn compiled() -> Box<dyn Engine> {
     touchstone_wasmedge::engines().pop().unwrap()
 }
 
-fn other() -> Box<dyn Engine> {
-    touchstone_wasmtime::engines().swap_remove(0)
+/// Something else that lives by faults, as other runtimes do: pages that become
+/// accessible when they are first touched. Faults elsewhere it leaves to whoever
+/// was there before.
+mod other {
+    use std::ffi::{c_int, c_void};
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    const PAGE: usize = 4096;
+    pub(super) const PAGES: usize = super::THREADS * super::ROUNDS;
+    static START: AtomicUsize = AtomicUsize::new(0);
+    static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+
+    pub(super) fn install() {
+        // SAFETY: a new mapping; `handle` is of the type that SA_SIGINFO asks for and
+        // finds its statics set.
+        unsafe {
+            let (kind, nowhere) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, std::ptr::null_mut());
+            let start = libc::mmap(nowhere, PAGES * PAGE, libc::PROT_NONE, kind, -1, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            START.store(start as usize, Ordering::Relaxed);
+            let mut before = std::mem::zeroed();
+            assert_eq!(libc::sigaction(libc::SIGSEGV, std::ptr::null(), &raw mut before), 0);
+            assert!(BEFORE.set(before).is_ok());
+            let mut action: libc::sigaction = std::mem::zeroed();
+            let handler: unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = handle;
+            action.sa_sigaction = handler as libc::sighandler_t;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            assert_eq!(libc::sigaction(libc::SIGSEGV, &raw const action, std::ptr::null_mut()), 0);
+        }
+    }
+
+    /// Touches a page for the first time, where `install` was called.
+    pub(super) fn touch(page: usize) {
+        let start = START.load(Ordering::Relaxed);
+        if start != 0 {
+            let at = std::ptr::with_exposed_provenance_mut::<u8>(start + page * PAGE);
+            // SAFETY: inside the mapping, which the handler makes accessible.
+            unsafe { at.write_volatile(1) };
+        }
+    }
+
+    unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+        let start = START.load(Ordering::Relaxed);
+        // SAFETY: the kernel gives a valid `info`.
+        let address = unsafe { (*info).si_addr() as usize };
+        if (start..start + PAGES * PAGE).contains(&address) {
+            let page = (address & !(PAGE - 1)) as *mut c_void;
+            // SAFETY: a page of the mapping made in `install`.
+            unsafe { libc::mprotect(page, PAGE, libc::PROT_READ | libc::PROT_WRITE) };
+            return;
+        }
+        let before = BEFORE.get().unwrap();
+        // SAFETY: Rust's own handler and that of the crate under test are of this type.
+        let before: unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
+            unsafe { std::mem::transmute(before.sa_sigaction) };
+        // SAFETY: it gets what the kernel gave.
+        unsafe { before(signal, info, context) };
+    }
 }
 
-/// All engines trap on all threads, in turns.
-fn together(engines: &[&dyn Engine]) {
+/// The compiled guest traps in all its ways on all threads, in turns with the
+/// other's faults.
+fn trap_on_threads() {
     let guest =
         GuestModule::new("guest", &wat::parse_str(GUEST).unwrap(), HeapPages::default()).unwrap();
     let strategy = Strategy::new(InstanceFrom::Recreate, MemoryFrom::Segments);
-    let modules: Vec<_> = engines
-        .iter()
-        .map(|engine| {
-            let config = Config::default();
-            let artifact = engine.compile(&guest, strategy, &config).unwrap();
-            engine.load(&guest, &artifact, strategy, &config).unwrap()
-        })
-        .collect();
+    let (engine, config) = (compiled(), Config::default());
+    let artifact = engine.compile(&guest, strategy, &config).unwrap();
+    let module = engine.load(&guest, &artifact, strategy, &config).unwrap();
     let calls = [
         ("load", vec![], Some(TrapKind::MemoryOutOfBounds)),
         ("divide", vec![], Some(TrapKind::DivisionByZero)),
@@ -131,19 +190,19 @@ fn together(engines: &[&dyn Engine]) {
         ("deep", vec![0; 4], Some(TrapKind::StackOverflow)),
         ("fine", vec![], None),
     ];
+    let module = &module;
+    let calls = &calls;
     std::thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
-                let mut instances: Vec<_> =
-                    modules.iter().map(|module| module.new_instance().unwrap()).collect();
-                for round in 0..100 {
-                    for (module, instance) in modules.iter().zip(&mut instances) {
-                        for (name, input, expected) in &calls {
-                            let export = module.export(name, Abi::Plain).unwrap();
-                            let outcome = instance.call(export, input, &mut Vec::new()).unwrap();
-                            let found = outcome.trap().map(|trap| trap.kind.clone());
-                            assert_eq!(found, *expected, "{name}, round {round}");
-                        }
+        for thread in 0..THREADS {
+            scope.spawn(move || {
+                let mut instance = module.new_instance().unwrap();
+                for round in 0..ROUNDS {
+                    other::touch(thread * ROUNDS + round);
+                    for (name, input, expected) in calls {
+                        let export = module.export(name, Abi::Plain).unwrap();
+                        let outcome = instance.call(export, input, &mut Vec::new()).unwrap();
+                        let found = outcome.trap().map(|trap| trap.kind.clone());
+                        assert_eq!(found, *expected, "{name}, round {round}");
                     }
                 }
             });

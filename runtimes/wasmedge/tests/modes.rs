@@ -2,9 +2,7 @@
 
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{
-    Config, Engine, Error, Execution, Module, Result, Strategy, Support,
-};
+use touchstone_executor::{Config, Engine, Error, Execution, Module, Result, Strategy, Support};
 
 fn guest() -> GuestModule {
     let text = r#"(module (memory (export "memory") 1) (data (i32.const 8) "data")
