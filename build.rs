@@ -1,4 +1,5 @@
-//! Notes which compiler and profile build the harness, for the records.
+//! Notes which compiler and profile build the harness, for the records, and where
+//! its programs find the libraries of the backends.
 
 use std::process::Command;
 
@@ -14,4 +15,6 @@ fn main() {
     let profile = std::env::var("OPT_LEVEL").unwrap_or_default();
     println!("cargo::rustc-env=TOUCHSTONE_OPT_LEVEL={profile}");
     println!("cargo::rerun-if-changed=build.rs");
+    #[cfg(feature = "wasmedge")]
+    touchstone_wasmedge_library::link();
 }

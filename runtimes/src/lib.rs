@@ -19,6 +19,8 @@ pub fn engines() -> Vec<Arc<dyn Engine>> {
         touchstone_wasmi::engines(),
         #[cfg(feature = "wasmtime")]
         touchstone_wasmtime::engines(),
+        #[cfg(feature = "wasmedge")]
+        touchstone_wasmedge::engines(),
     ];
     backends.into_iter().flatten().map(Arc::from).collect()
 }

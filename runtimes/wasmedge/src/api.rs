@@ -1,0 +1,370 @@
+//! WasmEdge's C interface with owners: whoever holds one of these values may use
+//! it, and dropping it gives it back.
+//!
+//! The interface is taken from `wasmedge_sys::ffi` instead of the safe types above
+//! it where those hand out what they do not own: an instance that may outlive its
+//! store, a memory as `&mut` through `&`, statistics that are freed while in use.
+
+use std::ffi::CStr;
+use std::fmt;
+use std::path::Path;
+use std::ptr::NonNull;
+use wasmedge_sys::ffi;
+
+/// What WasmEdge refused.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Failure {
+    result: ffi::WasmEdge_Result,
+}
+
+impl Failure {
+    /// The code, for failures of WasmEdge's own; `None` for what a host function
+    /// returned.
+    pub(crate) fn code(self) -> Option<u32> {
+        // SAFETY: both only take the number apart.
+        unsafe {
+            let own =
+                ffi::WasmEdge_ResultGetCategory(self.result) == ffi::WasmEdge_ErrCategory_WASM;
+            own.then(|| ffi::WasmEdge_ResultGetCode(self.result))
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // SAFETY: the message is a constant of the library, or null.
+        let message = unsafe {
+            let message = ffi::WasmEdge_ResultGetMessage(self.result);
+            (!message.is_null()).then(|| CStr::from_ptr(message))
+        };
+        f.write_str(&message.map_or_else(Default::default, CStr::to_string_lossy))
+    }
+}
+
+pub(crate) fn check(result: ffi::WasmEdge_Result) -> Result<(), Failure> {
+    // SAFETY: only looks at the number.
+    if unsafe { ffi::WasmEdge_ResultOK(result) } { Ok(()) } else { Err(Failure { result }) }
+}
+
+/// A name that lives as long as it is used.
+pub(crate) fn name(name: &str) -> ffi::WasmEdge_String {
+    // SAFETY: nothing is copied or kept; the callee reads `name` during its call.
+    unsafe { ffi::WasmEdge_StringWrap(name.as_ptr().cast(), name.len() as u32) }
+}
+
+/// Version of the linked library.
+pub(crate) fn version() -> String {
+    // SAFETY: a constant of the library.
+    unsafe { CStr::from_ptr(ffi::WasmEdge_VersionGet()) }.to_string_lossy().into_owned()
+}
+
+/// WasmEdge prints every trap to the standard output otherwise.
+pub(crate) fn log_off() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    // SAFETY: sets a level that the library guards itself.
+    ONCE.call_once(|| unsafe { ffi::WasmEdge_LogOff() });
+}
+
+macro_rules! owners {
+    ($($(#[$about:meta])* $name:ident = $context:ident, $delete:ident;)*) => {$(
+        $(#[$about])*
+        #[derive(Debug)]
+        pub(crate) struct $name(NonNull<ffi::$context>);
+
+        impl $name {
+            /// Takes over what the library just made; `None` when it could not.
+            ///
+            /// # Safety
+            ///
+            /// `made` is null or comes from the library and has no other owner.
+            unsafe fn own(made: *mut ffi::$context) -> Option<Self> {
+                NonNull::new(made).map(Self)
+            }
+
+            /// For calls of the library while this value lives.
+            pub(crate) fn as_ptr(&self) -> *mut ffi::$context {
+                self.0.as_ptr()
+            }
+        }
+
+        impl Drop for $name {
+            fn drop(&mut self) {
+                // SAFETY: this value is the only owner.
+                unsafe { ffi::$delete(self.as_ptr()) }
+            }
+        }
+
+        // SAFETY: the library binds none of these to a thread.
+        unsafe impl Send for $name {}
+    )*};
+}
+
+owners! {
+    /// Settings; the library reads them when something is made of them.
+    Settings = WasmEdge_ConfigureContext, WasmEdge_ConfigureDelete;
+    /// A module that was read and validated, with its machine code if it has some.
+    Ast = WasmEdge_ASTModuleContext, WasmEdge_ASTModuleDelete;
+    /// What instantiates and runs.
+    Executor = WasmEdge_ExecutorContext, WasmEdge_ExecutorDelete;
+    /// Where an instantiation finds what is imported.
+    Store = WasmEdge_StoreContext, WasmEdge_StoreDelete;
+    /// An instance of a module, or a collection of what the host offers.
+    Instance = WasmEdge_ModuleInstanceContext, WasmEdge_ModuleInstanceDelete;
+    Loader = WasmEdge_LoaderContext, WasmEdge_LoaderDelete;
+    Validator = WasmEdge_ValidatorContext, WasmEdge_ValidatorDelete;
+    Compiler = WasmEdge_CompilerContext, WasmEdge_CompilerDelete;
+    FunctionType = WasmEdge_FunctionTypeContext, WasmEdge_FunctionTypeDelete;
+    Limits = WasmEdge_LimitContext, WasmEdge_LimitDelete;
+    MemoryType = WasmEdge_MemoryTypeContext, WasmEdge_MemoryTypeDelete;
+}
+
+// SAFETY: after validation the library only reads a module: instances copy or
+// share its parts under reference counts of their own.
+unsafe impl Sync for Ast {}
+// SAFETY: settings are guarded by a lock of the library's.
+unsafe impl Sync for Settings {}
+
+/// What the library could not make for lack of memory.
+const NO_MEMORY: &str = "no memory is left";
+
+/// WasmEdge's code for "generic runtime error".
+const RUNTIME_ERROR: u32 = 2;
+
+/// How guests are run.
+pub(crate) type RunMode = ffi::WasmEdge_RunMode;
+
+impl Settings {
+    pub(crate) fn new(mode: RunMode) -> Result<Self, &'static str> {
+        // SAFETY: a new context, set before anybody else has it.
+        unsafe {
+            let settings = Self::own(ffi::WasmEdge_ConfigureCreate()).ok_or(NO_MEMORY)?;
+            ffi::WasmEdge_ConfigureSetRunMode(settings.as_ptr(), mode);
+            Ok(settings)
+        }
+    }
+}
+
+/// Where a module lies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Source<'a> {
+    /// In memory.
+    Bytes(&'a [u8]),
+    /// In a file.
+    File(&'a CStr),
+}
+
+impl Ast {
+    /// Reads and validates.
+    pub(crate) fn load(settings: &Settings, source: Source<'_>) -> Result<Self, String> {
+        let mut module = std::ptr::null_mut();
+        // SAFETY: all contexts live across the calls; bytes and path are only read
+        // during them; the module that comes back has no other owner.
+        unsafe {
+            let loader =
+                Loader::own(ffi::WasmEdge_LoaderCreate(settings.as_ptr())).ok_or(NO_MEMORY)?;
+            check(match source {
+                Source::Bytes(bytes) => ffi::WasmEdge_LoaderParseFromBytes(
+                    loader.as_ptr(),
+                    &raw mut module,
+                    ffi::WasmEdge_BytesWrap(bytes.as_ptr(), length(bytes)?),
+                ),
+                Source::File(path) => ffi::WasmEdge_LoaderParseFromFile(
+                    loader.as_ptr(),
+                    &raw mut module,
+                    path.as_ptr(),
+                ),
+            })
+            .map_err(|failure| failure.to_string())?;
+            let module = Self::own(module).ok_or(NO_MEMORY)?;
+            let validator = Validator::own(ffi::WasmEdge_ValidatorCreate(settings.as_ptr()))
+                .ok_or(NO_MEMORY)?;
+            check(ffi::WasmEdge_ValidatorValidate(validator.as_ptr(), module.as_ptr()))
+                .map_err(|failure| failure.to_string())?;
+            Ok(module)
+        }
+    }
+}
+
+fn length(bytes: &[u8]) -> Result<u32, String> {
+    u32::try_from(bytes.len()).map_err(|_| "it is larger than 4 GiB".to_owned())
+}
+
+/// Compiles ahead of time into a universal module: the module's bytes with the
+/// machine code in a section of its own.
+pub(crate) fn compile(
+    wasm: &[u8],
+    level: ffi::WasmEdge_CompilerOptimizationLevel,
+    output: &Path,
+) -> Result<(), String> {
+    let output = std::ffi::CString::new(output.as_os_str().as_encoded_bytes())
+        .map_err(|_| "the path of the output holds a zero".to_owned())?;
+    let settings = Settings::new(ffi::WasmEdge_RunMode_AOT)?;
+    // SAFETY: the contexts live across the calls; bytes and path are only read
+    // during them.
+    unsafe {
+        let context = settings.as_ptr();
+        ffi::WasmEdge_ConfigureCompilerSetOptimizationLevel(context, level);
+        let format = ffi::WasmEdge_CompilerOutputFormat_Wasm;
+        ffi::WasmEdge_ConfigureCompilerSetOutputFormat(context, format);
+        ffi::WasmEdge_ConfigureCompilerSetGenericBinary(context, false);
+        ffi::WasmEdge_ConfigureCompilerSetInterruptible(context, false);
+        let compiler = Compiler::own(ffi::WasmEdge_CompilerCreate(context)).ok_or(NO_MEMORY)?;
+        let bytes = ffi::WasmEdge_BytesWrap(wasm.as_ptr(), length(wasm)?);
+        check(ffi::WasmEdge_CompilerCompileFromBytes(compiler.as_ptr(), bytes, output.as_ptr()))
+            .map_err(|failure| failure.to_string())
+    }
+}
+
+impl Executor {
+    pub(crate) fn new(settings: &Settings) -> Result<Self, &'static str> {
+        // SAFETY: a new context; without statistics, which it would not own.
+        unsafe {
+            let executor = ffi::WasmEdge_ExecutorCreate(settings.as_ptr(), std::ptr::null_mut());
+            Self::own(executor).ok_or(NO_MEMORY)
+        }
+    }
+
+    /// Offers an instance's exports to later instantiations through the store.
+    ///
+    /// # Safety
+    ///
+    /// The store must not be used to instantiate after `imports` was dropped.
+    pub(crate) unsafe fn offer(&self, store: &Store, imports: &Instance) -> Result<(), Failure> {
+        // SAFETY: all three live; the rest is the caller's.
+        check(unsafe {
+            ffi::WasmEdge_ExecutorRegisterImport(self.as_ptr(), store.as_ptr(), imports.as_ptr())
+        })
+    }
+
+    /// Instantiates, and runs the start function.
+    ///
+    /// # Safety
+    ///
+    /// What the store offers must outlive the instance, and the module must have
+    /// been validated (`Ast::load` has).
+    pub(crate) unsafe fn instantiate(
+        &self,
+        store: &Store,
+        module: &Ast,
+    ) -> Result<Instance, Failure> {
+        let mut instance = std::ptr::null_mut();
+        // SAFETY: all live; on success the instance has no other owner.
+        unsafe {
+            check(ffi::WasmEdge_ExecutorInstantiate(
+                self.as_ptr(),
+                &raw mut instance,
+                store.as_ptr(),
+                module.as_ptr(),
+            ))?;
+            let failed = ffi::WasmEdge_Result { Code: RUNTIME_ERROR };
+            Instance::own(instance).ok_or(Failure { result: failed })
+        }
+    }
+}
+
+impl Store {
+    pub(crate) fn new() -> Result<Self, &'static str> {
+        // SAFETY: a new context.
+        unsafe { Self::own(ffi::WasmEdge_StoreCreate()) }.ok_or(NO_MEMORY)
+    }
+}
+
+impl Instance {
+    /// An empty collection for what the host offers.
+    pub(crate) fn collection(module: &str) -> Result<Self, &'static str> {
+        // SAFETY: the name is copied.
+        unsafe { Self::own(ffi::WasmEdge_ModuleInstanceCreate(name(module))) }.ok_or(NO_MEMORY)
+    }
+
+    /// Adds a host function.
+    ///
+    /// # Safety
+    ///
+    /// `data` must be good for `function` as long as this value, and everything
+    /// that imports from it, can be called.
+    pub(crate) unsafe fn add_function(
+        &self,
+        field: &str,
+        (params, results): (&[ffi::WasmEdge_ValType], &[ffi::WasmEdge_ValType]),
+        function: ffi::WasmEdge_HostFunc_t,
+        data: *mut std::ffi::c_void,
+    ) -> Result<(), &'static str> {
+        // SAFETY: types and name are copied; the function's owner becomes `self`.
+        unsafe {
+            let ty = ffi::WasmEdge_FunctionTypeCreate(
+                params.as_ptr(),
+                params.len() as u32,
+                results.as_ptr(),
+                results.len() as u32,
+            );
+            let ty = FunctionType::own(ty).ok_or(NO_MEMORY)?;
+            let made = ffi::WasmEdge_FunctionInstanceCreate(ty.as_ptr(), function, data, 0);
+            if made.is_null() {
+                return Err(NO_MEMORY);
+            }
+            ffi::WasmEdge_ModuleInstanceAddFunction(self.as_ptr(), name(field), made);
+        }
+        Ok(())
+    }
+
+    /// Adds a memory of `minimum` pages.
+    pub(crate) fn add_memory(
+        &self,
+        field: &str,
+        minimum: u32,
+        maximum: Option<u32>,
+    ) -> Result<(), &'static str> {
+        // SAFETY: limits and type are copied; the memory's owner becomes `self`.
+        unsafe {
+            let limits = match maximum {
+                Some(maximum) => {
+                    ffi::WasmEdge_LimitCreateWithMax(minimum.into(), maximum.into(), false, false)
+                }
+                None => ffi::WasmEdge_LimitCreate(minimum.into(), false),
+            };
+            let limits = Limits::own(limits).ok_or(NO_MEMORY)?;
+            let ty = MemoryType::own(ffi::WasmEdge_MemoryTypeCreate(limits.as_ptr()))
+                .ok_or(NO_MEMORY)?;
+            let memory = ffi::WasmEdge_MemoryInstanceCreate(ty.as_ptr());
+            if memory.is_null() {
+                return Err(NO_MEMORY);
+            }
+            ffi::WasmEdge_ModuleInstanceAddMemory(self.as_ptr(), name(field), memory);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn function(&self, export: &str) -> Option<Function> {
+        // SAFETY: the instance lives; the name is read during the call.
+        let found =
+            unsafe { ffi::WasmEdge_ModuleInstanceFindFunction(self.as_ptr(), name(export)) };
+        NonNull::new(found)
+    }
+
+    pub(crate) fn memory(&self, export: &str) -> Option<Memory> {
+        // SAFETY: as above.
+        let found = unsafe { ffi::WasmEdge_ModuleInstanceFindMemory(self.as_ptr(), name(export)) };
+        NonNull::new(found)
+    }
+
+    pub(crate) fn global(&self, export: &str) -> Option<Global> {
+        // SAFETY: as above.
+        let found = unsafe { ffi::WasmEdge_ModuleInstanceFindGlobal(self.as_ptr(), name(export)) };
+        NonNull::new(found)
+    }
+
+    pub(crate) fn table(&self, export: &str) -> Option<Table> {
+        // SAFETY: as above.
+        let found = unsafe { ffi::WasmEdge_ModuleInstanceFindTable(self.as_ptr(), name(export)) };
+        NonNull::new(found)
+    }
+}
+
+/// A function of an instance, good as long as that is.
+pub(crate) type Function = NonNull<ffi::WasmEdge_FunctionInstanceContext>;
+/// A memory of an instance, good as long as that is.
+pub(crate) type Memory = NonNull<ffi::WasmEdge_MemoryInstanceContext>;
+/// A global of an instance, good as long as that is.
+pub(crate) type Global = NonNull<ffi::WasmEdge_GlobalInstanceContext>;
+/// A table of an instance, good as long as that is.
+pub(crate) type Table = NonNull<ffi::WasmEdge_TableInstanceContext>;

@@ -1,0 +1,204 @@
+//! From a guest to what WasmEdge loads: rewriting, compiling ahead of time, and
+//! looking whether machine code came of it.
+
+use crate::api::{self, Ast, Settings, Source};
+use crate::rewrite::{Changes, Rewritten, rewrite};
+use std::ffi::CString;
+use std::fs::File;
+use std::io::Write;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::{CodeFrom, Config, Error, InstanceFrom, MemoryFrom, Result, Strategy};
+use wasmedge_sys::ffi;
+
+/// How far LLVM goes: what the library itself does by default.
+const LEVEL: ffi::WasmEdge_CompilerOptimizationLevel = ffi::WasmEdge_CompilerOptimizationLevel_O3;
+/// The same in words.
+pub(crate) const COMPILER: &str =
+    "LLVM, optimisation level 3, for this processor, not interruptible";
+
+/// What `compile` hands to `load`.
+pub(crate) struct Code {
+    guest: GuestModule,
+    pub(crate) changes: Changes,
+    pub(crate) rewritten: Rewritten,
+    /// What is loaded: the module, with its machine code where there is some.
+    pub(crate) bytes: Vec<u8>,
+    /// The same bytes as a file without a name, made when first asked for. It
+    /// goes with the process, however that ends.
+    file: OnceLock<File>,
+}
+
+/// What a strategy and a configuration need to be changed in a guest.
+pub(crate) fn changes(strategy: Strategy, config: &Config) -> Changes {
+    Changes {
+        memory_of_ours: strategy.instance == InstanceFrom::Recreate
+            && strategy.memory != MemoryFrom::Segments,
+        clock: config.deadline.is_some(),
+    }
+}
+
+impl Code {
+    pub(crate) fn new(
+        engine: &'static str,
+        guest: &GuestModule,
+        changes: Changes,
+        native: bool,
+    ) -> Result<Self> {
+        let rewritten = rewrite(guest, changes)?;
+        let bytes = match native {
+            true => compile(engine, &rewritten.wasm)?,
+            false => rewritten.wasm.clone(),
+        };
+        Ok(Self { guest: guest.clone(), changes, rewritten, bytes, file: OnceLock::new() })
+    }
+
+    /// Whether this can be loaded for a guest in the way that is asked for.
+    pub(crate) fn check(
+        &self,
+        engine: &'static str,
+        guest: &GuestModule,
+        wanted: Changes,
+    ) -> Result<()> {
+        let reason = if !self.guest.is_same(guest) {
+            format!("it was made from another guest, {}", self.guest.name())
+        } else if self.changes.memory_of_ours != wanted.memory_of_ours {
+            "it was made for strategies with another kind of memory".to_owned()
+        } else if self.changes.clock != wanted.clock {
+            "it was made with another setting of the deadline".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(Error::BadArtifact { engine, reason })
+    }
+
+    /// The file with the bytes.
+    pub(crate) fn file(&self) -> Result<&File> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
+        }
+        let write = || -> std::io::Result<File> {
+            let mut file = tempfile::tempfile()?;
+            file.write_all(&self.bytes)?;
+            Ok(file)
+        };
+        let file = write().map_err(Error::system("cannot write the compiled module"))?;
+        // Another thread may have been faster; its file serves as well.
+        Ok(self.file.get_or_init(|| file))
+    }
+
+    /// Loads from memory or from the file.
+    pub(crate) fn load(
+        &self,
+        engine: &'static str,
+        settings: &Settings,
+        from: CodeFrom,
+        native: bool,
+    ) -> Result<LoadedCode> {
+        // Others may unmap code of theirs in between, and this one then come to lie
+        // where that was.
+        let mut looks = if native { LOOKS } else { 1 };
+        loop {
+            let loaded = LoadedCode::new(|| match from {
+                CodeFrom::InProcess => Ast::load(settings, Source::Bytes(&self.bytes)),
+                CodeFrom::Precompiled => {
+                    let file = self.file().map_err(|error| error.to_string())?;
+                    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+                    let path = CString::new(path).map_err(|error| error.to_string())?;
+                    Ast::load(settings, Source::File(&path))
+                }
+            });
+            let loaded = loaded.map_err(Error::runtime(engine, "load the module"))?;
+            looks -= 1;
+            if loaded.executable > 0 || looks == 0 {
+                return Ok(loaded);
+            }
+        }
+    }
+}
+
+/// How often a module is loaded until it counts as without machine code.
+const LOOKS: u32 = 5;
+
+/// A loaded module and what became executable with it.
+pub(crate) struct LoadedCode {
+    /// `None` only while it is being dropped.
+    module: Option<Ast>,
+    /// Bytes of machine code.
+    pub(crate) executable: usize,
+}
+
+/// Held while modules come and go, so that none goes while another one is looked
+/// at.
+static COMING_AND_GOING: Mutex<()> = Mutex::new(());
+
+impl LoadedCode {
+    fn new(load: impl FnOnce() -> Result<Ast, String>) -> Result<Self, String> {
+        let _alone = COMING_AND_GOING.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = executable();
+        let module = load()?;
+        Ok(Self { module: Some(module), executable: added(&before, &executable()) })
+    }
+
+    pub(crate) fn module(&self) -> Option<&Ast> {
+        self.module.as_ref()
+    }
+}
+
+impl Drop for LoadedCode {
+    fn drop(&mut self) {
+        let _alone = COMING_AND_GOING.lock().unwrap_or_else(PoisonError::into_inner);
+        self.module = None;
+    }
+}
+
+fn compile(engine: &'static str, wasm: &[u8]) -> Result<Vec<u8>> {
+    let folder = tempfile::tempdir().map_err(Error::system("cannot make a temporary folder"))?;
+    let file = folder.path().join("module.wasm");
+    api::compile(wasm, LEVEL, &file).map_err(Error::runtime(engine, "compile the module"))?;
+    std::fs::read(&file).map_err(Error::system("cannot read the compiled module"))
+}
+
+/// The executable addresses of this process.
+fn executable() -> Vec<Range<usize>> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    maps.lines().filter_map(executable_range).collect()
+}
+
+/// The range of a line of `/proc/self/maps`, if it is executable.
+fn executable_range(line: &str) -> Option<Range<usize>> {
+    let mut fields = line.split_ascii_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let is_executable = fields.next()?.as_bytes().get(2) == Some(&b'x');
+    let number = |text| usize::from_str_radix(text, 16).ok();
+    is_executable.then_some(number(start)?..number(end)?)
+}
+
+/// Bytes of `after` that are not in `before`; both are sorted and without overlaps.
+fn added(before: &[Range<usize>], after: &[Range<usize>]) -> usize {
+    let known = |range: &Range<usize>| -> usize {
+        before
+            .iter()
+            .map(|old| range.end.min(old.end).saturating_sub(range.start.max(old.start)))
+            .sum()
+    };
+    after.iter().map(|range| range.len() - known(range)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executable_bytes_are_told_apart() {
+        assert_eq!(executable_range("1000-3000 r-xp 00000000 00:00 0"), Some(0x1000..0x3000));
+        assert_eq!(executable_range("1000-3000 rw-p 00000000 00:00 0"), None);
+        // Grown at both ends, gone, and new.
+        let before = [0x2000..0x3000, 0x5000..0x6000];
+        let after = [0x1000..0x4000, 0x8000..0x8800];
+        assert_eq!(added(&before, &after), 0x2800);
+        assert!(executable().iter().map(Range::len).sum::<usize>() > 0);
+    }
+}

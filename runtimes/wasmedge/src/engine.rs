@@ -1,0 +1,191 @@
+//! The two engines: what they can do, compiling, and loading.
+
+use crate::api::{self, RunMode};
+use crate::code::{Code, changes};
+use crate::module::Loaded;
+use crate::{raw, signals};
+use std::sync::LazyLock;
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::memory::pagemap_scan_available;
+use touchstone_executor::{
+    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
+    RawCall, RawCaller, Result, Strategy, Support,
+};
+use wasmedge_sys::ffi;
+
+/// How an engine makes and runs code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// WasmEdge's interpreter.
+    Interpreter,
+    /// Compiled ahead of time.
+    Compiled,
+    /// What the Rust interface offers as its just-in-time mode: interpreted, with
+    /// nothing said. Here for the test that this is seen.
+    JustInTime,
+}
+
+impl Mode {
+    /// WasmEdge's name for it.
+    pub(crate) fn run_mode(self) -> RunMode {
+        match self {
+            Self::Interpreter => ffi::WasmEdge_RunMode_Interpreter,
+            Self::Compiled => ffi::WasmEdge_RunMode_AOT,
+            Self::JustInTime => ffi::WasmEdge_RunMode_JIT,
+        }
+    }
+}
+
+/// WasmEdge in one mode.
+#[derive(Debug)]
+pub(crate) struct WasmEdge {
+    mode: Mode,
+}
+
+impl WasmEdge {
+    pub(crate) fn new(mode: Mode) -> Self {
+        Self { mode }
+    }
+
+    fn check(&self, strategy: Strategy, guest: &GuestModule) -> Result<()> {
+        match self.support_for(strategy, guest) {
+            Support::Unsupported { reason } => {
+                Err(Error::Unsupported { engine: self.id(), strategy, reason })
+            }
+            Support::Native | Support::Emulated { .. } => Ok(()),
+        }
+    }
+}
+
+impl Engine for WasmEdge {
+    fn id(&self) -> &'static str {
+        match self.mode {
+            Mode::Interpreter => "wasmedge",
+            Mode::Compiled => "wasmedge_aot",
+            Mode::JustInTime => "wasmedge_jit",
+        }
+    }
+
+    fn version(&self) -> &str {
+        static VERSION: LazyLock<String> = LazyLock::new(|| format!("wasmedge {}", api::version()));
+        &VERSION
+    }
+
+    fn execution(&self) -> Execution {
+        match self.mode {
+            Mode::Interpreter => Execution::Interpreted,
+            Mode::Compiled | Mode::JustInTime => Execution::Compiled,
+        }
+    }
+
+    fn support(&self, strategy: Strategy) -> Support {
+        if strategy.code == CodeFrom::Precompiled && self.mode != Mode::Compiled {
+            return Support::unsupported("nothing is compiled that could be stored");
+        }
+        if strategy.memory == MemoryFrom::Resident && !pagemap_scan_available() {
+            return Support::unsupported("this kernel has no PAGEMAP_SCAN (Linux 6.7 has)");
+        }
+        match (strategy.instance, strategy.memory) {
+            (InstanceFrom::Interpreted, _) => {
+                Support::unsupported("a new instance each call is called recreate_instance here")
+            }
+            (InstanceFrom::Pooling, _) => Support::unsupported(
+                "WasmEdge has no pooling allocator; recreate_instance_cow keeps one memory per \
+                 thread",
+            ),
+            (InstanceFrom::Recreate, MemoryFrom::Segments) => Support::Native,
+            (InstanceFrom::Recreate, MemoryFrom::CopyOnWrite) => Support::Emulated {
+                how: "a new instance each call that imports one memory, mapped copy-on-write from \
+                      an image; written pages are dropped",
+            },
+            (InstanceFrom::Recreate, MemoryFrom::Resident) => Support::Emulated {
+                how: "a new instance each call that imports one memory, mapped copy-on-write from \
+                      an image; written pages are found with PAGEMAP_SCAN and restored in place",
+            },
+            (InstanceFrom::Reuse, MemoryFrom::Segments) => Support::Emulated {
+                how: "one instance; all pages of its memory dropped, then data segments, globals \
+                      and tables written back",
+            },
+            (InstanceFrom::Reuse, MemoryFrom::CopyOnWrite) => Support::Emulated {
+                how: "one instance whose memory is mapped over, copy-on-write, with an image; \
+                      written pages dropped, then globals and tables written back",
+            },
+            (InstanceFrom::Reuse, MemoryFrom::Resident) => Support::Emulated {
+                how: "one instance whose memory is mapped over, copy-on-write, with an image; \
+                      written pages found with PAGEMAP_SCAN and restored in place, then globals \
+                      and tables",
+            },
+        }
+    }
+
+    fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
+        let support = self.support(strategy);
+        let info = guest.info();
+        let image_refusal = (changes(strategy, &Config::default()).memory_of_ours)
+            .then(|| info.image_refusal())
+            .flatten();
+        match (support.is_supported(), info.refusal(strategy).or(image_refusal)) {
+            (true, Some(reason)) => Support::unsupported(reason),
+            _ => support,
+        }
+    }
+
+    fn artifact_class(&self, strategy: Strategy) -> &'static str {
+        match changes(strategy, &Config::default()).memory_of_ours {
+            true => "memory imported",
+            false => "memory defined",
+        }
+    }
+
+    fn compile(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Artifact> {
+        self.check(strategy, guest)?;
+        api::log_off();
+        let native = self.mode == Mode::Compiled;
+        if native {
+            // Before anything is compiled: it keeps others' handlers in place.
+            signals::guard(self.id())?;
+        }
+        let code = Code::new(self.id(), guest, changes(strategy, config), native)?;
+        Ok(Artifact::new(self.id(), code.bytes.len(), code))
+    }
+
+    fn stage(&self, artifact: &Artifact, strategy: Strategy) -> Result<()> {
+        if strategy.code == CodeFrom::Precompiled {
+            artifact.content::<Code>(self.id())?.file()?;
+        }
+        Ok(())
+    }
+
+    fn load(
+        &self,
+        guest: &GuestModule,
+        artifact: &Artifact,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Box<dyn Module>> {
+        self.check(strategy, guest)?;
+        api::log_off();
+        let code: &Code = artifact.content(self.id())?;
+        let (engine, claimed) = (self.id(), self.execution());
+        let mode = self.mode.run_mode();
+        let loaded = Loaded::new(engine, claimed, mode, guest, code, strategy, config)?;
+        Ok(Box::new(loaded))
+    }
+
+    fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
+        if !self.has_raw(call.strategy) {
+            return Ok(None);
+        }
+        api::log_off();
+        raw::caller(self.id(), self.mode == Mode::Compiled, guest, call)
+    }
+
+    fn has_raw(&self, strategy: Strategy) -> bool {
+        self.support(strategy) == Support::Native
+    }
+}

@@ -1,0 +1,90 @@
+//! A new instance for each call, with a memory of its own or one of ours.
+
+use crate::module::Shared;
+use crate::running::Running;
+use crate::slot::Slot;
+use std::sync::Arc;
+use touchstone_executor::abi;
+use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result};
+
+/// Instantiates in `prepare`, drops in `finish`.
+pub(crate) struct FreshInstance {
+    shared: Arc<Shared>,
+    /// `None` before the first call, and after one whose memory cannot be reset.
+    running: Option<Running>,
+    state: CallState,
+}
+
+impl FreshInstance {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        Self { shared: Arc::clone(shared), running: None, state: CallState::Idle }
+    }
+
+    /// Executor and imports, and a memory of ours in its clean state.
+    fn slot(&self) -> Result<Slot> {
+        let slot = Slot::new(&self.shared)?;
+        if let (Some(memory), Some(plan)) = (slot.memory_of_ours(), &self.shared.plan) {
+            let base = crate::running::start_of(memory);
+            // SAFETY: WasmEdge has just made this memory, page-aligned, private, zero
+            // and of the module's initial size, which is the plan's; only this slot
+            // has it.
+            unsafe { plan.install(base as *mut u8) }?;
+        }
+        Ok(slot)
+    }
+}
+
+impl Instance for FreshInstance {
+    fn prepare(&mut self) -> Result<()> {
+        self.finish()?;
+        let mut running = match self.running.take() {
+            Some(running) => running,
+            None => Running::new(self.slot()?),
+        };
+        // After a failure memory and host may be as a start function left them.
+        running.renew()?;
+        self.running = Some(running);
+        self.state = CallState::Prepared;
+        Ok(())
+    }
+
+    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
+        match &mut self.running {
+            Some(running) if self.state != CallState::Idle => {
+                self.state = CallState::Used;
+                abi::invoke(running, export, input, output)
+            }
+            _ => Err(Error::Misuse("invoke without prepare")),
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.state) == CallState::Idle {
+            return Ok(());
+        }
+        // Put back only when it is clean.
+        let Some(mut running) = self.running.take() else { return Ok(()) };
+        running.slot.host().reset();
+        if let Some(plan) = &self.shared.plan {
+            let size = running.bytes().map(|bytes| bytes.len());
+            let base = running.base();
+            running.clear();
+            if size != Some(plan.size()) {
+                return Ok(());
+            }
+            // SAFETY: the plan was installed when the slot was made; the instance is
+            // gone, so nobody has the memory but the slot.
+            unsafe { plan.reset(base) }?;
+        }
+        running.clear();
+        self.running = Some(running);
+        Ok(())
+    }
+
+    fn memory(&mut self) -> Option<&[u8]> {
+        if self.state == CallState::Idle {
+            return None;
+        }
+        self.running.as_mut()?.bytes().map(|bytes| &*bytes)
+    }
+}

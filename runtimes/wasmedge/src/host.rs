@@ -1,0 +1,314 @@
+//! The host's side of an instance: what its imports do.
+//!
+//! WasmEdge keeps a raw pointer for each host function and calls it while this
+//! side is inside a call of WasmEdge's. Nothing of what lies behind the pointer is
+//! borrowed then: [`Host`] gives all access through cells of its own, on the one
+//! thread that runs the instance.
+
+use crate::api;
+use crate::rewrite::Added;
+use crate::signals::{Running, while_running};
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+use touchstone_executor::guest::FunctionImport;
+use touchstone_executor::heap::{HeapError, WASM_PAGE};
+use touchstone_executor::host::{HostFunction, HostState};
+use touchstone_executor::{Error, Result, Trap, TrapKind, ValueType};
+use wasmedge_sys::ffi;
+
+/// Why the host stopped a guest.
+pub(crate) enum Stop {
+    /// The guest trapped.
+    Trap(Trap),
+    /// The host broke, with what it said.
+    Panic(String),
+}
+
+/// What the host functions of one instance work on. It stays at its address.
+pub(crate) struct Host {
+    state: RefCell<HostState>,
+    stopped: Cell<Option<Stop>>,
+    /// When the running call has to end.
+    until: Cell<Option<Instant>>,
+}
+
+impl Host {
+    pub(crate) fn new(state: HostState) -> Self {
+        Self { state: RefCell::new(state), stopped: Cell::new(None), until: Cell::new(None) }
+    }
+
+    /// The state, while no guest runs.
+    pub(crate) fn state(&mut self) -> &mut HostState {
+        self.state.get_mut()
+    }
+
+    /// Starts the time of a call.
+    pub(crate) fn start_clock(&self, deadline: Option<Duration>) {
+        // Without a deadline that can be reached there is none.
+        self.until.set(deadline.and_then(|deadline| Instant::now().checked_add(deadline)));
+    }
+
+    /// Why the host stopped the guest, if it did.
+    pub(crate) fn take_stop(&self) -> Option<Stop> {
+        self.stopped.take()
+    }
+}
+
+/// What answers one import.
+#[derive(Debug)]
+enum Answer {
+    Host(HostFunction),
+    Missing { module: String, name: String },
+    StackUsedUp,
+    Clock,
+}
+
+/// An import and what it works on.
+pub(crate) struct Import {
+    answer: Answer,
+    host: NonNull<Host>,
+}
+
+/// Adds functions for a module's imports to a collection, and gives what they
+/// work on.
+///
+/// # Safety
+///
+/// `host` and what comes back must stay as long as anything can be called that
+/// imports from the collection.
+pub(crate) unsafe fn provide(
+    engine: &'static str,
+    collection: &api::Instance,
+    imports: &[FunctionImport],
+    added: &[Added],
+    host: NonNull<Host>,
+) -> Result<Box<[Import]>> {
+    let guests = imports.iter().map(|import| {
+        let known = import.signature.as_ref();
+        let host = known.and_then(|ty| HostFunction::find(&import.module, &import.name, ty));
+        host.map_or_else(
+            || Answer::Missing { module: import.module.clone(), name: import.name.clone() },
+            Answer::Host,
+        )
+    });
+    let own = added.iter().map(|added| match added {
+        Added::StackUsedUp => Answer::StackUsedUp,
+        Added::Clock => Answer::Clock,
+    });
+    let provided: Box<[Import]> = guests.chain(own).map(|answer| Import { answer, host }).collect();
+    for (index, import) in provided.iter().enumerate() {
+        let (params, results) = match imports.get(index) {
+            None => (Vec::new(), Vec::new()),
+            Some(known) => match &known.signature {
+                Some(ty) => (types(&ty.params), types(&ty.results)),
+                None => {
+                    return Err(Error::Unhostable {
+                        reason: format!(
+                            "it imports the function {}.{} with types other than numbers",
+                            known.module, known.name
+                        ),
+                    });
+                }
+            },
+        };
+        let data: *const Import = import;
+        // SAFETY: `answer` takes an `Import`, which the caller keeps.
+        unsafe {
+            collection.add_function(
+                &index.to_string(),
+                (&params, &results),
+                Some(answer),
+                data.cast_mut().cast(),
+            )
+        }
+        .map_err(Error::runtime(engine, "offer a host function"))?;
+    }
+    Ok(provided)
+}
+
+fn types(types: &[ValueType]) -> Vec<ffi::WasmEdge_ValType> {
+    types
+        .iter()
+        // SAFETY: each makes a number.
+        .map(|ty| unsafe {
+            match ty {
+                ValueType::I32 => ffi::WasmEdge_ValTypeGenI32(),
+                ValueType::I64 => ffi::WasmEdge_ValTypeGenI64(),
+                ValueType::F32 => ffi::WasmEdge_ValTypeGenF32(),
+                ValueType::F64 => ffi::WasmEdge_ValTypeGenF64(),
+            }
+        })
+        .collect()
+}
+
+/// What WasmEdge calls for every import.
+unsafe extern "C" fn answer(
+    data: *mut c_void,
+    frame: *const ffi::WasmEdge_CallingFrameContext,
+    params: *const ffi::WasmEdge_Value,
+    results: *mut ffi::WasmEdge_Value,
+) -> ffi::WasmEdge_Result {
+    // A fault in here is not the guest's.
+    while_running(Running::Nothing, || {
+        // SAFETY: `provide` gave an `Import` that is kept as long as this can be
+        // called, and so is the host that it names; both are only shared.
+        let (import, host) = unsafe {
+            let import = &*data.cast_const().cast::<Import>();
+            (import, import.host.as_ref())
+        };
+        // SAFETY: WasmEdge gives as many values as the function's type has.
+        let mut call = unsafe { Call::new(frame, params, results) };
+        // A panic must not pass through WasmEdge's frames.
+        let ended = catch_unwind(AssertUnwindSafe(|| import.answer.run(host, &mut call)));
+        let stop = match ended {
+            Ok(Ok(())) => return ffi::WasmEdge_Result { Code: 0 },
+            Ok(Err(trap)) => Stop::Trap(trap),
+            Err(panic) => Stop::Panic(
+                panic
+                    .downcast_ref::<&str>()
+                    .map(|text| (*text).to_owned())
+                    .or_else(|| panic.downcast_ref::<String>().cloned())
+                    .unwrap_or_else(|| "it panicked".to_owned()),
+            ),
+        };
+        host.stopped.set(Some(stop));
+        // SAFETY: makes a number.
+        unsafe { ffi::WasmEdge_ResultGen(ffi::WasmEdge_ErrCategory_UserLevelError, 1) }
+    })
+}
+
+/// The values and the memory of one call of a host function.
+struct Call {
+    memory: *mut ffi::WasmEdge_MemoryInstanceContext,
+    params: *const ffi::WasmEdge_Value,
+    results: *mut ffi::WasmEdge_Value,
+}
+
+impl Call {
+    /// # Safety
+    ///
+    /// All three are what WasmEdge gave to a host function that is still running,
+    /// and the values are of the types that `run` takes them for.
+    unsafe fn new(
+        frame: *const ffi::WasmEdge_CallingFrameContext,
+        params: *const ffi::WasmEdge_Value,
+        results: *mut ffi::WasmEdge_Value,
+    ) -> Self {
+        // SAFETY: the frame is that of the call.
+        let memory = unsafe { ffi::WasmEdge_CallingFrameGetMemoryInstance(frame, 0) };
+        Self { memory, params, results }
+    }
+
+    fn i32(&self, index: usize) -> u32 {
+        // SAFETY: by `new`, there is such a value, and its low half is the number.
+        unsafe { (*self.params.add(index)).Value as u32 }
+    }
+
+    fn i64(&self, index: usize) -> u64 {
+        // SAFETY: as above.
+        unsafe { (*self.params.add(index)).Value as u64 }
+    }
+
+    fn return_i32(&mut self, value: u32) {
+        // SAFETY: by `new`, there is room for one value.
+        unsafe { *self.results = ffi::WasmEdge_ValueGenI32(value.cast_signed()) }
+    }
+
+    fn return_i64(&mut self, value: u64) {
+        // SAFETY: as above.
+        unsafe { *self.results = ffi::WasmEdge_ValueGenI64(value.cast_signed()) }
+    }
+
+    fn memory(&mut self) -> &mut [u8] {
+        // SAFETY: the memory is that of the calling guest, which waits; nobody else
+        // has a slice of it while a host function runs.
+        unsafe { bytes(self.memory) }
+    }
+
+    fn grow(&mut self, pages: u32) -> bool {
+        // SAFETY: the memory is that of the calling guest.
+        !self.memory.is_null()
+            && unsafe {
+                api::check(ffi::WasmEdge_MemoryInstanceGrowPage(self.memory, pages.into())).is_ok()
+            }
+    }
+}
+
+/// A memory's content; empty without a memory.
+///
+/// # Safety
+///
+/// `memory` is null or a memory that lives, and nobody reads, writes, grows or
+/// remaps it while the slice is used.
+pub(crate) unsafe fn bytes<'a>(memory: *mut ffi::WasmEdge_MemoryInstanceContext) -> &'a mut [u8] {
+    if memory.is_null() {
+        return &mut [];
+    }
+    // SAFETY: the memory lives.
+    let pages = unsafe { ffi::WasmEdge_MemoryInstanceGetPageSize(memory) };
+    let length = pages as usize * WASM_PAGE;
+    // SAFETY: as above; a length of zero asks for the start alone.
+    let base = unsafe { ffi::WasmEdge_MemoryInstanceGetPointer(memory, 0, length as u64) };
+    if base.is_null() || length == 0 {
+        return &mut [];
+    }
+    // SAFETY: WasmEdge keeps `length` bytes readable and writable behind `base`;
+    // the rest is the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(base, length) }
+}
+
+impl Answer {
+    fn run(&self, host: &Host, call: &mut Call) -> Result<(), Trap> {
+        match self {
+            Self::Host(function) => provided(*function, host, call),
+            Self::Missing { module, name } => {
+                let (module, name) = (module.clone(), name.clone());
+                Err(TrapKind::MissingImport { module, name }.into())
+            }
+            Self::StackUsedUp => Err(TrapKind::StackOverflow.into()),
+            Self::Clock => match host.until.get() {
+                Some(until) if Instant::now() >= until => Err(TrapKind::DeadlineExceeded.into()),
+                _ => Ok(()),
+            },
+        }
+    }
+}
+
+fn provided(function: HostFunction, host: &Host, call: &mut Call) -> Result<(), Trap> {
+    let mut state = host.state.borrow_mut();
+    match function {
+        HostFunction::Malloc => {
+            let pointer = malloc(&mut state, call)?;
+            call.return_i32(pointer);
+        }
+        HostFunction::Free => {
+            let pointer = call.i32(0);
+            state.free(call.memory(), pointer)?;
+        }
+        HostFunction::MaxLogLevel => call.return_i32(state.max_log_level()),
+        HostFunction::Log => {
+            let (level, target, message) = (call.i32(0), call.i64(1), call.i64(2));
+            state.log(call.memory(), level, target, message)?;
+        }
+        HostFunction::InputLength => call.return_i64(state.input_len()),
+        HostFunction::Input => {
+            let pointer = call.i64(0);
+            state.input(call.memory(), pointer)?;
+        }
+    }
+    Ok(())
+}
+
+fn malloc(state: &mut HostState, call: &mut Call) -> Result<u32, Trap> {
+    let size = call.i32(0);
+    loop {
+        match state.malloc(call.memory(), size) {
+            Ok(pointer) => return Ok(pointer),
+            Err(HeapError::NeedsMemory { pages }) if call.grow(pages) => {}
+            Err(error) => return Err(HostFunction::Malloc.refuse(error)),
+        }
+    }
+}

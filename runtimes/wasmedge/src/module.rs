@@ -1,0 +1,253 @@
+//! A loaded module, and the proof that it is what its strategy says.
+
+use crate::api::Settings;
+use crate::code::{COMPILER, Code, LoadedCode, changes};
+use crate::fresh::FreshInstance;
+use crate::reuse::ReuseInstance;
+use crate::rewrite::{Added, COUNTED, Changes};
+use crate::{api, signals};
+use std::sync::Arc;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{GuestModule, ModuleInfo};
+use touchstone_executor::host::HostState;
+use touchstone_executor::memory::{InitialMemory, Plan, Reset};
+use touchstone_executor::probe::{MappingKind, mapping_kind};
+use touchstone_executor::{
+    CodeFrom, Config, EffectiveConfig, Error, Execution, ExportId, Exports, Instance, InstanceFrom,
+    MemoryFrom, Module, Result, Strategy,
+};
+
+/// What all instances of a module share.
+pub(crate) struct Shared {
+    pub(crate) engine: &'static str,
+    pub(crate) settings: Settings,
+    pub(crate) code: LoadedCode,
+    pub(crate) exports: Exports,
+    pub(crate) changes: Changes,
+    pub(crate) added: Vec<Added>,
+    /// The exported global with the stack that is taken.
+    pub(crate) taken: Option<String>,
+    /// Bytes of machine stack that a call may take, 0 for the interpreter, which
+    /// takes none.
+    pub(crate) stack: u64,
+    pub(crate) config: Config,
+    pub(crate) strategy: Strategy,
+    pub(crate) reset: Reset,
+    /// What a clean memory is, where memories are ours or remapped and it can be
+    /// told from the module's bytes.
+    pub(crate) plan: Option<Plan>,
+    guest: GuestModule,
+}
+
+impl Shared {
+    pub(crate) fn info(&self) -> &ModuleInfo {
+        self.guest.info()
+    }
+
+    /// The host's side of a clean instance.
+    pub(crate) fn host(&self) -> HostState {
+        HostState::new(self.info().heap_base, &self.config)
+    }
+
+    /// Whether the memory at `base` is what the strategy's name says.
+    pub(crate) fn check_memory(&self, base: *mut u8, plan: Option<&Plan>) -> Result<String> {
+        let Some(offset) = self.guest.first_data_byte() else {
+            return Ok("no data at a known place to look at".to_owned());
+        };
+        let found = mapping_kind(base as usize + offset as usize);
+        let wants_image = plan.is_some_and(|plan| plan.image().is_some());
+        match found {
+            Some(MappingKind::PrivateFile(name))
+                if wants_image && name.contains("touchstone-image") =>
+            {
+                Ok("image mapped copy-on-write".to_owned())
+            }
+            Some(MappingKind::Anonymous) if !wants_image => Ok("anonymous".to_owned()),
+            Some(other) => Err(Error::WrongMode {
+                engine: self.engine,
+                strategy: self.strategy,
+                reason: format!("its memory is mapped as {other:?}"),
+            }),
+            None => Ok("not probed: /proc/self/maps has no answer".to_owned()),
+        }
+    }
+}
+
+/// A module under one strategy.
+pub(crate) struct Loaded {
+    shared: Arc<Shared>,
+    claimed: Execution,
+    /// What was found under the memory of a live instance.
+    memory: Option<String>,
+}
+
+impl Loaded {
+    pub(crate) fn new(
+        engine: &'static str,
+        claimed: Execution,
+        mode: api::RunMode,
+        guest: &GuestModule,
+        code: &Code,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Self> {
+        let wanted = changes(strategy, config);
+        code.check(engine, guest, wanted)?;
+        let compiled = claimed == Execution::Compiled;
+        if compiled {
+            signals::guard(engine)?;
+        }
+        let settings = Settings::new(mode).map_err(Error::runtime(engine, "configure itself"))?;
+        let loaded = code.load(engine, &settings, strategy.code, compiled)?;
+        let reset = Reset::of(strategy.memory);
+        let info = guest.info();
+        let remapped = strategy.instance == InstanceFrom::Reuse || wanted.memory_of_ours;
+        let plan = match info.memory {
+            Some(_) if remapped && info.image_refusal().is_none() => {
+                Some(Plan::new(InitialMemory::of(guest)?, reset)?)
+            }
+            _ => None,
+        };
+        let shared = Shared {
+            engine,
+            settings,
+            code: loaded,
+            exports: Exports::of(guest),
+            changes: code.changes,
+            added: code.rewritten.added.clone(),
+            taken: code.rewritten.taken.clone(),
+            stack: if compiled { code.rewritten.stack } else { 0 },
+            config: config.clone(),
+            strategy,
+            reset,
+            plan,
+            guest: guest.clone(),
+        };
+        Ok(Self { shared: Arc::new(shared), claimed, memory: None })
+    }
+
+    fn has_code(&self) -> bool {
+        self.shared.info().functions > self.shared.info().imports.len()
+    }
+}
+
+impl Module for Loaded {
+    fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
+        self.shared.exports.find(name, abi)
+    }
+
+    fn new_instance(&self) -> Result<Box<dyn Instance>> {
+        Ok(match self.shared.strategy.instance {
+            InstanceFrom::Reuse => Box::new(ReuseInstance::new(&self.shared)),
+            _ => Box::new(FreshInstance::new(&self.shared)),
+        })
+    }
+
+    /// WasmEdge interprets without a word whatever it has no machine code for. Code
+    /// that it runs must have become executable when the module was loaded.
+    fn probe(&mut self) -> Result<()> {
+        let is_native = self.shared.code.executable > 0;
+        if self.has_code() && is_native != (self.claimed == Execution::Compiled) {
+            let reason = match is_native {
+                true => "machine code became executable when the module was loaded",
+                false => {
+                    "no machine code became executable when the module was loaded: WasmEdge \
+                          would interpret it"
+                }
+            };
+            return Err(Error::WrongMode {
+                engine: self.shared.engine,
+                strategy: self.shared.strategy,
+                reason: reason.to_owned(),
+            });
+        }
+        let mut instance = self.new_instance()?;
+        instance.prepare()?;
+        let base = instance.memory().map(|memory| memory.as_ptr().cast_mut());
+        if let Some(base) = base.filter(|base| !base.is_null()) {
+            let wants_image = self.shared.strategy.memory != MemoryFrom::Segments;
+            let plan = self.shared.plan.as_ref().filter(|_| wants_image);
+            // With a start function, the content is only known to each instance,
+            // which looks for itself.
+            if plan.is_some() || !wants_image {
+                self.memory = Some(self.shared.check_memory(base, plan)?);
+            }
+        }
+        instance.finish()
+    }
+
+    fn effective(&self) -> EffectiveConfig {
+        let shared = &self.shared;
+        let effective = EffectiveConfig::new();
+        let effective = match (self.has_code(), shared.code.executable) {
+            (false, _) => effective.with("execution", self.claimed.to_string()),
+            (true, 0) => effective.with("execution", "interpreted"),
+            (true, bytes) => effective
+                .with("execution", "compiled")
+                .with("compiler", COMPILER)
+                .with("machine code", format!("{} KiB became executable", bytes >> 10))
+                .with(
+                    "signals",
+                    "WasmEdge's handlers held by a thread that stays in a call; ours in front, \
+                     which leaves other runtimes' faults to them",
+                ),
+        };
+        let stack = match (&shared.taken, self.claimed) {
+            (None, _) => "nothing recurs".to_owned(),
+            (Some(_), _) => format!(
+                "recursive calls count up to {} KiB by code added to the guest; WasmEdge has no \
+                 limit",
+                COUNTED >> 10
+            ),
+        };
+        let reset = match (shared.strategy.instance, shared.reset) {
+            (InstanceFrom::Recreate, Reset::Segments) => "everything is dropped".to_owned(),
+            (_, Reset::Segments) => "all pages dropped, content written again".to_owned(),
+            (_, Reset::Drop) => "written pages dropped".to_owned(),
+            (_, Reset::Resident { limit }) => format!(
+                "written pages found by PAGEMAP_SCAN and restored, up to {} MiB; the rest dropped",
+                limit >> 20
+            ),
+        };
+        let (instance, grown) = match (shared.strategy.instance, shared.changes.memory_of_ours) {
+            (InstanceFrom::Reuse, _) => (
+                "one, reset in place",
+                "the instance is replaced after a call that grew its memory or a table",
+            ),
+            (_, true) => (
+                "new each call, importing one memory",
+                "the memory is replaced after a call that grew it",
+            ),
+            (_, false) => ("new each call", "dropped with the instance"),
+        };
+        let memory = self.memory.as_deref().unwrap_or("not probed");
+        effective
+            .with("compilation", "one thread")
+            .with("stack", stack)
+            .with("instance", instance)
+            .with("reset", reset)
+            .with("grown memory", grown)
+            .with(
+                "memory",
+                match shared.info().memory {
+                    Some(_) => format!("WasmEdge's, 12 GiB of addresses each; {memory}"),
+                    None => "none".to_owned(),
+                },
+            )
+            .with(
+                "deadline",
+                match shared.config.deadline {
+                    Some(_) => "on, by code added to functions and loops",
+                    None => "off",
+                },
+            )
+            .with("statistics", "off")
+            .with(
+                "code",
+                match shared.strategy.code {
+                    CodeFrom::InProcess => "handed over in memory",
+                    CodeFrom::Precompiled => "read from a universal module in a file",
+                },
+            )
+    }
+}

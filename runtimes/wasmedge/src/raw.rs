@@ -1,0 +1,125 @@
+//! The same call against WasmEdge's own Rust interface, without this project's
+//! contract: what the adapter is held against.
+//!
+//! Written as a careful user would, along the interface's documentation: compiled
+//! and loaded once, with one store; each call makes an instance, places header and
+//! input at the heap base, calls, reads the output and drops the instance.
+
+use crate::signals::{self, Running, while_running};
+use std::collections::HashMap;
+use touchstone_executor::guest::{GuestModule, MEMORY};
+use touchstone_executor::heap::{HEADER, OCCUPIED};
+use touchstone_executor::{CodeFrom, Error, RawCall, RawCaller, Result, ValueType};
+use wasmedge_sdk::config::{CommonConfigOptions, CompilerConfigOptions, ConfigBuilder};
+use wasmedge_sdk::error::{CoreError, CoreExecutionError};
+use wasmedge_sdk::{
+    AsInstance, CallingFrame, Compiler, CompilerOptimizationLevel, CompilerOutputFormat,
+    ImportObject, ImportObjectBuilder, Instance, Module, Store, ValType, WasmValue,
+};
+use wasmedge_types::{FuncType, RunMode};
+
+pub(crate) fn caller(
+    id: &'static str,
+    compiled: bool,
+    guest: &GuestModule,
+    call: &RawCall<'_>,
+) -> Result<Option<RawCaller>> {
+    let Some(heap_base) = guest.info().heap_base.filter(|_| guest.info().memory.is_some()) else {
+        return Ok(None);
+    };
+    if compiled {
+        signals::guard(id)?;
+    }
+    let (module, mut store) = set_up(compiled, guest, call.strategy.code)
+        .map_err(Error::runtime(id, "set up its raw interface"))?;
+    let header = heap_base.next_multiple_of(8);
+    let (export, input) = (call.export.to_owned(), call.input.to_vec());
+    Ok(Some(Box::new(move |output| {
+        let run = || -> Result<(), Box<dyn std::error::Error>> {
+            let mut instance = store.register_active_module(&module)?;
+            let start = header + HEADER;
+            let mut memory = instance.get_memory_mut(MEMORY)?;
+            memory.set_data(OCCUPIED.to_le_bytes(), header)?;
+            memory.set_data(&input, start)?;
+            let params =
+                [WasmValue::from_i32(start as i32), WasmValue::from_i32(input.len() as i32)];
+            let mut function = instance.get_func_mut(&export)?;
+            let results = store.executor().call_func(&mut function, params)?;
+            let packed = results.first().ok_or("no result")?.to_i64() as u64;
+            let memory = instance.get_memory_ref(MEMORY)?;
+            output.clear();
+            output.extend(memory.get_data(packed as u32, (packed >> 32) as u32)?);
+            Ok(())
+        };
+        while_running(Running::Start, run)
+            .map_err(|error| error.to_string())
+            .map_err(Error::runtime(id, "call the guest through its raw interface"))
+    })))
+}
+
+type Imports = Store<'static, ImportObject<()>>;
+
+fn set_up(
+    compiled: bool,
+    guest: &GuestModule,
+    code: CodeFrom,
+) -> Result<(Module, Imports), Box<dyn std::error::Error>> {
+    let mode = if compiled { RunMode::Aot } else { RunMode::Interpreter };
+    let config = ConfigBuilder::new(CommonConfigOptions::default().run_mode(mode))
+        .with_compiler_config(
+            CompilerConfigOptions::default()
+                .optimization_level(CompilerOptimizationLevel::O3)
+                .out_format(CompilerOutputFormat::Wasm),
+        )
+        .build()?;
+    let module = if compiled {
+        let folder = tempfile::tempdir()?;
+        let file =
+            Compiler::new(Some(&config))?.compile_from_bytes(guest.wasm(), "raw", &folder)?;
+        match code {
+            CodeFrom::InProcess => Module::from_bytes(Some(&config), std::fs::read(file)?)?,
+            CodeFrom::Precompiled => Module::from_file(Some(&config), file)?,
+        }
+    } else {
+        Module::from_bytes(Some(&config), guest.wasm())?
+    };
+    let mut offered: HashMap<String, ImportObjectBuilder<()>> = HashMap::new();
+    for import in &guest.info().imports {
+        let signature = import.signature.clone().unwrap_or_default();
+        let types = |types: &[ValueType]| types.iter().map(value_type).collect::<Vec<_>>();
+        let ty = FuncType::new(types(&signature.params), types(&signature.results));
+        let module = &import.module;
+        let builder = match offered.remove(module) {
+            Some(builder) => builder,
+            None => ImportObjectBuilder::new(module, ())?,
+        };
+        let builder = offered.entry(module.clone()).or_insert(builder);
+        builder.with_func_by_type(&import.name, ty, stub)?;
+    }
+    // The store borrows what it offers and is moved into a closure: both stay until
+    // the process ends.
+    let offered = offered
+        .into_iter()
+        .map(|(name, builder)| (name, Box::leak(Box::new(builder.build()))))
+        .collect();
+    Ok((module, Store::new(Some(&config), offered)?))
+}
+
+fn value_type(ty: &ValueType) -> ValType {
+    match ty {
+        ValueType::I32 => ValType::I32,
+        ValueType::I64 => ValType::I64,
+        ValueType::F32 => ValType::F32,
+        ValueType::F64 => ValType::F64,
+    }
+}
+
+/// The raw reference has no host functions.
+fn stub(
+    _: &mut (),
+    _: &mut Instance,
+    _: &mut CallingFrame,
+    _: Vec<WasmValue>,
+) -> Result<Vec<WasmValue>, CoreError> {
+    Err(CoreError::Execution(CoreExecutionError::HostFuncFailed))
+}

@@ -1,0 +1,480 @@
+//! What WasmEdge is given: the guest with names of ours for its imports, and with
+//! counters where WasmEdge has no limits of its own.
+//!
+//! * Imports become `host.0`, `host.1`, … WasmEdge finds them by name only, and a
+//!   module may import one name with two types.
+//! * Calls that can be part of a recursion (`calls.rs`) count the stack that they
+//!   take and ask the host to stop the guest at the limit.
+//! * Under a deadline, every function and every loop counts down, and asks the
+//!   host to look at the clock now and then.
+//! * A memory of ours is imported, and brings its content along.
+//!
+//! Under no deadline, code without recursion is carried over as it is.
+
+use crate::calls::Calls;
+use touchstone_executor::Error;
+use touchstone_executor::guest::{ADDED, GuestModule, MEMORY};
+use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
+use wasm_encoder::{
+    BlockType, CodeSection, ConstExpr, DataSection, EntityType, ExportKind, ExportSection,
+    Function, GlobalSection, GlobalType, ImportSection, Instruction, Module, SectionId,
+    TypeSection, ValType,
+};
+use wasmparser::{BinaryReaderError, DataKind, ExternalKind, FunctionBody, Operator, TypeRef};
+
+type Infallible = core::convert::Infallible;
+type Step<T = ()> = Result<T, ReencodeError<Infallible>>;
+
+/// Module part of every import's name.
+pub(crate) const HOST: &str = "host";
+/// Bytes of stack that counted calls may take, as `calls.rs` reckons them.
+pub(crate) const COUNTED: u64 = 512 << 10;
+/// Functions and turns of loops between two looks at the clock.
+const SLICE: i32 = 10_000;
+
+/// What is changed beside names and recursive calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Changes {
+    /// The memory is imported, and data segments have no content.
+    pub(crate) memory_of_ours: bool,
+    /// The host looks at the clock.
+    pub(crate) clock: bool,
+}
+
+/// A guest as WasmEdge is given it.
+pub(crate) struct Rewritten {
+    pub(crate) wasm: Vec<u8>,
+    /// The host's own imports, which come after the guest's.
+    pub(crate) added: Vec<Added>,
+    /// Name of the exported global with the stack that is taken.
+    pub(crate) taken: Option<String>,
+    /// Bytes of machine stack that a call may take, as `calls.rs` reckons them.
+    pub(crate) stack: u64,
+}
+
+/// An import that rewriting adds; all are of type `() -> ()`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Added {
+    /// The stack is used up.
+    StackUsedUp,
+    /// Some work was done: is there time left?
+    Clock,
+}
+
+/// Name of the global that counts the stack.
+fn taken() -> String {
+    format!("{ADDED}taken")
+}
+
+pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten, Error> {
+    let unreadable = |error: BinaryReaderError| Error::Invalid {
+        reason: error.message().to_owned(),
+        offset: error.offset(),
+    };
+    let calls = Calls::of(guest.wasm()).map_err(unreadable)?;
+    let mut added = Vec::new();
+    let has_code = guest.info().functions > guest.info().imports.len();
+    added.extend(calls.recursive.then_some(Added::StackUsedUp));
+    added.extend((changes.clock && has_code).then_some(Added::Clock));
+    let stack = calls.uncounted + if calls.recursive { COUNTED } else { 0 };
+    let counts = calls.recursive.then(taken);
+    let mut rewriter = Rewriter {
+        guest,
+        changes,
+        calls,
+        added,
+        imported: guest.info().imports.len() as u32,
+        types: 0,
+        globals: 0,
+        imports_done: false,
+        globals_done: false,
+        body: 0,
+    };
+    let mut module = Module::new();
+    rewriter.parse_core_module(&mut module, wasmparser::Parser::new(0), guest.wasm()).map_err(
+        |error| Error::Unhostable {
+            reason: format!("it cannot be rewritten for WasmEdge: {error}"),
+        },
+    )?;
+    Ok(Rewritten { wasm: module.finish(), added: rewriter.added, taken: counts, stack })
+}
+
+struct Rewriter<'a> {
+    guest: &'a GuestModule,
+    changes: Changes,
+    calls: Calls,
+    added: Vec<Added>,
+    /// Functions that the guest imports.
+    imported: u32,
+    /// Types of the guest; that of the added functions comes behind.
+    types: u32,
+    /// Globals of the guest; the added ones come behind.
+    globals: u32,
+    imports_done: bool,
+    globals_done: bool,
+    /// Functions whose bodies were carried over.
+    body: u32,
+}
+
+impl Rewriter<'_> {
+    /// Index of an added import among the functions.
+    fn added(&self, wanted: Added) -> Option<u32> {
+        let position = self.added.iter().position(|added| *added == wanted)?;
+        Some(self.imported + position as u32)
+    }
+
+    /// Index of the global that counts the stack.
+    fn taken(&self) -> u32 {
+        self.globals
+    }
+
+    /// Index of the global that counts down to the next look at the clock.
+    fn left(&self) -> u32 {
+        self.globals + u32::from(self.calls.recursive)
+    }
+
+    fn imports(&mut self) -> Step<ImportSection> {
+        self.imports_done = true;
+        let mut section = ImportSection::new();
+        if let (Some(limits), true) = (self.guest.info().memory, self.changes.memory_of_ours) {
+            let ty = wasm_encoder::MemoryType {
+                minimum: limits.minimum.into(),
+                maximum: limits.maximum.map(Into::into),
+                memory64: false,
+                shared: false,
+                page_size_log2: None,
+            };
+            section.import(HOST, MEMORY, ty);
+        }
+        let mut types = Vec::new();
+        for payload in wasmparser::Parser::new(0).parse_all(self.guest.wasm()) {
+            if let wasmparser::Payload::ImportSection(imports) = payload? {
+                for import in imports.into_imports() {
+                    if let TypeRef::Func(ty) = import?.ty {
+                        types.push(ty);
+                    }
+                }
+            }
+        }
+        types.extend(self.added.iter().map(|_| self.types));
+        for (index, ty) in types.into_iter().enumerate() {
+            section.import(HOST, &index.to_string(), EntityType::Function(ty));
+        }
+        Ok(section)
+    }
+
+    fn append_globals(&mut self, globals: &mut GlobalSection) {
+        self.globals_done = true;
+        self.globals = globals.len();
+        let ty = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
+        if self.calls.recursive {
+            globals.global(ty, &ConstExpr::i32_const(0));
+        }
+        if self.added(Added::Clock).is_some() {
+            globals.global(ty, &ConstExpr::i32_const(SLICE));
+        }
+    }
+
+    /// Counts down, and asks the host at zero.
+    fn count_down(&self, function: &mut Function) {
+        let (Some(clock), left) = (self.added(Added::Clock), self.left()) else { return };
+        for instruction in [
+            Instruction::GlobalGet(left),
+            Instruction::I32Const(1),
+            Instruction::I32Sub,
+            Instruction::GlobalSet(left),
+            Instruction::GlobalGet(left),
+            Instruction::I32Eqz,
+            Instruction::If(BlockType::Empty),
+            Instruction::I32Const(SLICE),
+            Instruction::GlobalSet(left),
+            Instruction::Call(clock),
+            Instruction::End,
+        ] {
+            function.instruction(&instruction);
+        }
+    }
+
+    /// Takes stack before a call, and asks the host when it is used up.
+    fn take(&self, function: &mut Function, bytes: i32) {
+        let (Some(used_up), taken) = (self.added(Added::StackUsedUp), self.taken()) else { return };
+        for instruction in [
+            Instruction::GlobalGet(taken),
+            Instruction::I32Const(bytes),
+            Instruction::I32Add,
+            Instruction::GlobalSet(taken),
+            Instruction::GlobalGet(taken),
+            Instruction::I32Const(COUNTED as i32),
+            Instruction::I32GtU,
+            Instruction::If(BlockType::Empty),
+            Instruction::Call(used_up),
+            Instruction::End,
+        ] {
+            function.instruction(&instruction);
+        }
+    }
+
+    /// Gives back after a call what it took.
+    fn give_back(&self, function: &mut Function, bytes: i32) {
+        let taken = self.taken();
+        for instruction in [
+            Instruction::GlobalGet(taken),
+            Instruction::I32Const(bytes),
+            Instruction::I32Sub,
+            Instruction::GlobalSet(taken),
+        ] {
+            function.instruction(&instruction);
+        }
+    }
+
+    /// Bytes that a call counts, no more than what stops the guest at once.
+    fn counted(&self, caller: u32, operator: &Operator<'_>) -> Option<i32> {
+        let bytes = match operator {
+            Operator::Call { function_index } => self.calls.direct(caller, *function_index),
+            Operator::CallIndirect { type_index, .. } => self.calls.indirect(caller, *type_index),
+            _ => None,
+        };
+        bytes.map(|bytes| bytes.min(COUNTED + 1) as i32)
+    }
+}
+
+impl Reencode for Rewriter<'_> {
+    type Error = Infallible;
+
+    fn function_index(&mut self, index: u32) -> Step<u32> {
+        let behind = if index < self.imported { 0 } else { self.added.len() as u32 };
+        Ok(index + behind)
+    }
+
+    fn parse_type_section(
+        &mut self,
+        types: &mut TypeSection,
+        section: wasmparser::TypeSectionReader<'_>,
+    ) -> Step {
+        utils::parse_type_section(self, types, section)?;
+        self.types = types.len();
+        if !self.added.is_empty() {
+            types.ty().function([], []);
+        }
+        Ok(())
+    }
+
+    fn parse_import_section(
+        &mut self,
+        imports: &mut ImportSection,
+        _: wasmparser::ImportSectionReader<'_>,
+    ) -> Step {
+        *imports = self.imports()?;
+        Ok(())
+    }
+
+    /// Sections that the guest does not have.
+    fn intersperse_section_hook(
+        &mut self,
+        module: &mut Module,
+        _: Option<SectionId>,
+        before: Option<SectionId>,
+    ) -> Step {
+        let next = before.map_or(u8::MAX, order);
+        if !self.imports_done && next > order(SectionId::Import) {
+            let imports = self.imports()?;
+            if !imports.is_empty() {
+                module.section(&imports);
+            }
+        }
+        if !self.globals_done && next > order(SectionId::Global) {
+            let mut globals = GlobalSection::new();
+            self.append_globals(&mut globals);
+            if !globals.is_empty() {
+                module.section(&globals);
+            }
+        }
+        Ok(())
+    }
+
+    fn parse_memory_section(
+        &mut self,
+        memories: &mut wasm_encoder::MemorySection,
+        section: wasmparser::MemorySectionReader<'_>,
+    ) -> Step {
+        if self.changes.memory_of_ours {
+            return Ok(());
+        }
+        utils::parse_memory_section(self, memories, section)
+    }
+
+    fn parse_global_section(
+        &mut self,
+        globals: &mut GlobalSection,
+        section: wasmparser::GlobalSectionReader<'_>,
+    ) -> Step {
+        utils::parse_global_section(self, globals, section)?;
+        self.append_globals(globals);
+        Ok(())
+    }
+
+    /// What the host calls or resets; a name costs at every instantiation.
+    fn parse_export_section(
+        &mut self,
+        exports: &mut ExportSection,
+        section: wasmparser::ExportSectionReader<'_>,
+    ) -> Step {
+        for export in section {
+            let export = export?;
+            let (kind, index) = match export.kind {
+                ExternalKind::Func | ExternalKind::FuncExact => {
+                    (ExportKind::Func, self.function_index(export.index)?)
+                }
+                ExternalKind::Memory if export.name == MEMORY => (ExportKind::Memory, 0),
+                ExternalKind::Table => (ExportKind::Table, export.index),
+                ExternalKind::Global
+                    if self
+                        .guest
+                        .info()
+                        .mutable_globals
+                        .iter()
+                        .any(|global| global.index == export.index) =>
+                {
+                    (ExportKind::Global, export.index)
+                }
+                _ => continue,
+            };
+            exports.export(export.name, kind, index);
+        }
+        if self.calls.recursive {
+            exports.export(&taken(), ExportKind::Global, self.taken());
+        }
+        Ok(())
+    }
+
+    fn parse_data_section(
+        &mut self,
+        data: &mut DataSection,
+        section: wasmparser::DataSectionReader<'_>,
+    ) -> Step {
+        if !self.changes.memory_of_ours {
+            return utils::parse_data_section(self, data, section);
+        }
+        for segment in section {
+            let segment = segment?;
+            match segment.kind {
+                // Their number stays: other instructions name them by index.
+                DataKind::Active { .. } => data.active(0, &ConstExpr::i32_const(0), []),
+                DataKind::Passive => data.passive(segment.data.iter().copied()),
+            };
+        }
+        Ok(())
+    }
+
+    fn parse_function_body(&mut self, code: &mut CodeSection, body: FunctionBody<'_>) -> Step {
+        let caller = self.imported + self.body;
+        self.body += 1;
+        let mut function = self.new_function_with_parsed_locals(&body)?;
+        let mut operators = body.get_operators_reader()?;
+        self.count_down(&mut function);
+        while !operators.eof() {
+            let operator = operators.read()?;
+            let is_loop = matches!(operator, Operator::Loop { .. });
+            let counted = self.counted(caller, &operator);
+            if let Some(bytes) = counted {
+                self.take(&mut function, bytes);
+            }
+            function.instruction(&self.instruction(operator)?);
+            if let Some(bytes) = counted {
+                self.give_back(&mut function, bytes);
+            }
+            if is_loop {
+                self.count_down(&mut function);
+            }
+        }
+        code.function(&function);
+        Ok(())
+    }
+
+    /// Nothing but names, which WasmEdge would only carry along.
+    fn parse_custom_section(
+        &mut self,
+        _: &mut Module,
+        _: wasmparser::CustomSectionReader<'_>,
+    ) -> Step {
+        Ok(())
+    }
+}
+
+/// Place of a section in a module.
+fn order(id: SectionId) -> u8 {
+    match id {
+        SectionId::Tag => 6,
+        id if id as u8 > SectionId::Memory as u8 => id as u8 + 1,
+        id => id as u8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use touchstone_executor::guest::{HeapPages, ModuleInfo};
+
+    const NONE: Changes = Changes { memory_of_ours: false, clock: false };
+    const ALL: Changes = Changes { memory_of_ours: true, clock: true };
+
+    fn rewritten(text: &str, changes: Changes) -> (Rewritten, Result<ModuleInfo, Error>) {
+        let bytes = wat::parse_str(text).unwrap();
+        let guest = GuestModule::new("guest", &bytes, HeapPages::default()).unwrap();
+        let rewritten = rewrite(&guest, changes).unwrap();
+        wasmparser::validate(&rewritten.wasm).unwrap();
+        let info = ModuleInfo::read(&rewritten.wasm);
+        (rewritten, info)
+    }
+
+    #[test]
+    fn nothing_but_names_changes_where_nothing_recurs() {
+        let text = r#"(module
+          (import "env" "twice" (func (param i32)))
+          (import "env" "twice" (func (param i64)))
+          (memory 3 5) (data (i32.const 9) "content")
+          (func $f (export "a") (export "b") (loop (drop (memory.grow (i32.const 1)))))
+          (func (export "c") (call $f)))"#;
+        let (rewritten, info) = rewritten(text, NONE);
+        let info = info.unwrap();
+        let names: Vec<_> = info.imports.iter().map(|import| import.name.as_str()).collect();
+        assert_eq!(names, ["0", "1"]);
+        assert!(rewritten.added.is_empty() && rewritten.taken.is_none());
+        assert!(info.mutable_globals.is_empty() && info.data_bytes == 7);
+    }
+
+    #[test]
+    fn recursive_calls_count_and_the_guest_has_no_such_sections_of_its_own() {
+        let text = r#"(module (func $f (export "f") (param i32)
+            (call $f (i32.sub (local.get 0) (i32.const 1)))))"#;
+        let (rewritten, info) = rewritten(text, NONE);
+        let info = info.unwrap();
+        assert_eq!(rewritten.added, [Added::StackUsedUp]);
+        assert_eq!(info.imports.len(), 1);
+        assert_eq!(info.mutable_globals[0].export, rewritten.taken);
+        assert!(rewritten.stack > COUNTED);
+    }
+
+    #[test]
+    fn everything_at_once_is_a_valid_module() {
+        let text = r#"(module (import "env" "f" (func $import (result f64)))
+          (memory 3 5) (data (i32.const 9) "content") (data $passive "passive")
+          (global $hidden (mut i32) (i32.const 1)) (global (export "__heap_base") i32 (i32.const 8))
+          (table 2 funcref) (elem (i32.const 0) $f $import)
+          (type $t (func (result f64)))
+          (func $f (export "f") (result f64)
+            (memory.init $passive (i32.const 0) (i32.const 0) (i32.const 1))
+            (loop (br_if 0 (global.get $hidden)))
+            (drop (call $f)) (call_indirect (type $t) (i32.const 1))))"#;
+        let (rewritten, info) = rewritten(text, ALL);
+        assert_eq!(rewritten.added, [Added::StackUsedUp, Added::Clock]);
+        // The memory is imported under a name that only this crate knows.
+        assert!(matches!(info, Err(Error::Unhostable { .. })));
+    }
+
+    #[test]
+    fn a_module_without_code_stays_without_imports() {
+        let (rewritten, info) = rewritten("(module (memory 1))", Changes { clock: true, ..NONE });
+        assert!(rewritten.added.is_empty() && info.unwrap().imports.is_empty());
+    }
+}

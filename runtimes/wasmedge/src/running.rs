@@ -1,0 +1,228 @@
+//! A live instance, and the calls on it.
+
+use crate::api::{self, Function, Memory};
+use crate::host::bytes;
+use crate::signals::{Running as Whose, while_running};
+use crate::slot::Slot;
+use crate::{stack, trap};
+use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::guest::MEMORY;
+use touchstone_executor::host::HostState;
+use touchstone_executor::{Error, ExportId, Result, Signature, Trap, Value};
+use wasmedge_sys::ffi;
+
+const FOREIGN: Error = Error::Misuse("the export handle is of another module");
+
+/// A slot with an instance in it.
+pub(crate) struct Running {
+    pub(crate) slot: Slot,
+    memory: Option<Memory>,
+    /// Where the memory starts; WasmEdge reserves its addresses once and grows in
+    /// place.
+    base: usize,
+    /// Exported functions by handle, found when they are first called.
+    entries: Vec<Option<Function>>,
+    params: Vec<ffi::WasmEdge_Value>,
+    results: Vec<ffi::WasmEdge_Value>,
+}
+
+// SAFETY: the functions and the memory are of the slot's instance, and values hold
+// numbers only; a slot may be sent.
+unsafe impl Send for Running {}
+
+impl Running {
+    /// Without an instance yet.
+    pub(crate) fn new(slot: Slot) -> Self {
+        let entries = vec![None; slot.shared.exports.iter().count()];
+        Self { slot, memory: None, base: 0, entries, params: Vec::new(), results: Vec::new() }
+    }
+
+    /// A new instance in the place of an old one.
+    pub(crate) fn renew(&mut self) -> Result<()> {
+        self.clear();
+        self.slot.instantiate()?;
+        self.memory = match self.slot.shared.changes.memory_of_ours {
+            true => self.slot.memory_of_ours(),
+            false => self.slot.instance().and_then(|instance| instance.memory(MEMORY)),
+        };
+        if self.memory.is_none() && self.slot.shared.info().memory.is_some() {
+            let failed = Error::runtime(self.slot.shared.engine, "find the memory");
+            return Err(failed("it is not exported"));
+        }
+        self.base = self.memory.map_or(0, start_of);
+        Ok(())
+    }
+
+    /// Drops the instance.
+    pub(crate) fn clear(&mut self) {
+        self.memory = None;
+        self.base = 0;
+        self.entries.fill(None);
+        self.slot.clear();
+    }
+
+    /// The guest's memory, where there is one.
+    pub(crate) fn bytes(&mut self) -> Option<&mut [u8]> {
+        let memory = self.memory?;
+        // SAFETY: the memory is of the slot's instance; no guest runs while this is
+        // borrowed, and whatever grows or remaps the memory borrows this as well.
+        Some(unsafe { bytes(memory.as_ptr()) })
+    }
+
+    /// Where the memory starts.
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base as *mut u8
+    }
+
+    fn entry(&mut self, index: u32) -> Result<Function> {
+        match self.entries.get(index as usize) {
+            Some(Some(entry)) => Ok(*entry),
+            Some(None) => self.find_entry(index),
+            None => Err(FOREIGN),
+        }
+    }
+
+    /// Looks a function up by its name, which is WasmEdge's only way.
+    fn find_entry(&mut self, index: u32) -> Result<Function> {
+        let shared = &self.slot.shared;
+        let export = shared.exports.get(ExportId { index, abi: Abi::Plain }).ok_or(FOREIGN)?;
+        let found = self.slot.instance().and_then(|instance| instance.function(&export.name));
+        let entry = found.ok_or_else(|| {
+            Error::runtime(shared.engine, "find an export")(format!("'{}' is gone", export.name))
+        })?;
+        self.entries[index as usize] = Some(entry);
+        Ok(entry)
+    }
+}
+
+/// Calls a function, with this thread counted as the guest's meanwhile.
+fn invoke(
+    slot: &Slot,
+    base: usize,
+    function: Function,
+    params: &[ffi::WasmEdge_Value],
+    results: &mut [ffi::WasmEdge_Value],
+) -> Result<Result<(), Trap>> {
+    let shared = &slot.shared;
+    if shared.stack > 0 {
+        stack::check(shared.engine, shared.stack)?;
+    }
+    if shared.config.deadline.is_some() {
+        slot.start_clock();
+    }
+    // SAFETY: the function is of the instance that lives in the slot, `params` and
+    // `results` are as long as is said, and WasmEdge checks their types.
+    let ended = while_running(Whose::Guest(base), || unsafe {
+        api::check(ffi::WasmEdge_ExecutorInvoke(
+            slot.executor().as_ptr(),
+            function.as_ptr(),
+            params.as_ptr(),
+            params.len() as u32,
+            results.as_mut_ptr(),
+            results.len() as u32,
+        ))
+    });
+    match ended {
+        Ok(()) => Ok(Ok(())),
+        Err(failure) => trap::sort(shared.engine, failure, slot.take_stop()).map(Err),
+    }
+}
+
+/// Where a memory starts.
+pub(crate) fn start_of(memory: Memory) -> usize {
+    // SAFETY: the memory is of a live instance; of zero bytes at its start only the
+    // address is asked for.
+    unsafe { ffi::WasmEdge_MemoryInstanceGetPointer(memory.as_ptr(), 0, 0) as usize }
+}
+
+impl Live for Running {
+    fn memory(&mut self) -> &mut [u8] {
+        self.bytes().unwrap_or_default()
+    }
+
+    fn grow_memory(&mut self, pages: u32) -> bool {
+        self.memory.is_some_and(|memory| {
+            // SAFETY: the memory is of the slot's instance, and nobody has a slice of
+            // it while this is borrowed.
+            let grown =
+                unsafe { ffi::WasmEdge_MemoryInstanceGrowPage(memory.as_ptr(), u64::from(pages)) };
+            api::check(grown).is_ok()
+        })
+    }
+
+    fn host(&mut self) -> &mut HostState {
+        self.slot.host()
+    }
+
+    fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
+        let memory = self.memory.map_or(std::ptr::null_mut(), Memory::as_ptr);
+        // SAFETY: as in `bytes`; the host's state lies elsewhere, and `self` stays
+        // borrowed for both.
+        (unsafe { bytes(memory) }, self.slot.host())
+    }
+
+    fn call_substrate(
+        &mut self,
+        index: u32,
+        pointer: u32,
+        length: u32,
+    ) -> Result<Result<u64, Trap>> {
+        let function = self.entry(index)?;
+        let params = [
+            to_wasmedge(Value::I32(pointer.cast_signed())),
+            to_wasmedge(Value::I32(length.cast_signed())),
+        ];
+        let mut results = [to_wasmedge(Value::I64(0))];
+        let ended = invoke(&self.slot, self.base, function, &params, &mut results)?;
+        Ok(ended.map(|()| results[0].Value as u64))
+    }
+
+    fn call_plain(
+        &mut self,
+        index: u32,
+        params: &[Value],
+        results: &mut [Value],
+    ) -> Result<Result<(), Trap>> {
+        let function = self.entry(index)?;
+        self.params.clear();
+        self.params.extend(params.iter().map(|value| to_wasmedge(*value)));
+        self.results.clear();
+        self.results.extend(results.iter().map(|value| to_wasmedge(*value)));
+        let ended = invoke(&self.slot, self.base, function, &self.params, &mut self.results)?;
+        for (result, found) in results.iter_mut().zip(&self.results) {
+            *result = from_wasmedge(*result, *found);
+        }
+        Ok(ended)
+    }
+
+    fn signature(&self, index: u32) -> Option<&Signature> {
+        self.slot.shared.exports.get(ExportId { index, abi: Abi::Plain })?.signature.as_ref()
+    }
+}
+
+fn to_wasmedge(value: Value) -> ffi::WasmEdge_Value {
+    // SAFETY: each makes a value of a number.
+    unsafe {
+        match value {
+            Value::I32(value) => ffi::WasmEdge_ValueGenI32(value),
+            Value::I64(value) => ffi::WasmEdge_ValueGenI64(value),
+            // A float may lose the payload of a NaN on its way; bits do not.
+            Value::F32(bits) => {
+                ffi::WasmEdge_Value { Value: bits.into(), Type: ffi::WasmEdge_ValTypeGenF32() }
+            }
+            Value::F64(bits) => {
+                ffi::WasmEdge_Value { Value: bits.into(), Type: ffi::WasmEdge_ValTypeGenF64() }
+            }
+        }
+    }
+}
+
+/// The number in a value, of the type that was asked for.
+fn from_wasmedge(asked: Value, found: ffi::WasmEdge_Value) -> Value {
+    match asked {
+        Value::I32(_) => Value::I32(found.Value as i32),
+        Value::I64(_) => Value::I64(found.Value as i64),
+        Value::F32(_) => Value::F32(found.Value as u32),
+        Value::F64(_) => Value::F64(found.Value as u64),
+    }
+}

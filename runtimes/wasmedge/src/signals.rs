@@ -1,0 +1,341 @@
+//! Whose fault a fault is: WasmEdge's compiled code traps by signals.
+//!
+//! Left alone, each compiled call of WasmEdge 0.17 installs handlers for SIGSEGV,
+//! SIGBUS and SIGFPE, and puts the *default* ones in place at its end, when a
+//! counter says that no other call is on its way. Two things are wrong with that:
+//!
+//! * Another thread can trap between the count and the installation, or after the
+//!   removal: the process ends.
+//! * The handlers that other runtimes and Rust's standard library installed are
+//!   gone.
+//!
+//! So a *guardian*, a thread that stays inside a compiled call for the life of the
+//! process, keeps the counter above zero; WasmEdge then never touches the handlers
+//! again. Over its handlers goes one of ours that passes a fault to WasmEdge when
+//! a guest of WasmEdge's faults on this thread where a guest can, and to whoever
+//! was there before otherwise.
+
+use crate::api::{self, Ast, Executor, Instance, RunMode, Settings, Source, Store};
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use touchstone_executor::{Error, Result};
+use wasmedge_sys::ffi;
+
+/// The signals by which compiled code traps.
+const SIGNALS: [c_int; 3] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE];
+/// Bytes behind a memory's start that an access can reach: an index and an offset
+/// of 32 bits each, and the bytes of the largest value.
+const REACH: usize = (8 << 30) + 16;
+
+type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+/// What the guest on a thread can fault at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Running {
+    /// No guest is running: host code is.
+    Nothing,
+    /// A guest with its memory at this address, 0 without a memory.
+    Guest(usize),
+    /// A module is being instantiated; where its memory lies is not known yet.
+    Start,
+}
+
+thread_local! {
+    // Without a destructor and initialised at compile time: reading it in a
+    // signal handler is reading a word of this thread's memory.
+    static RUNNING: Cell<Running> = const { Cell::new(Running::Nothing) };
+}
+
+/// Runs `work` while this thread counts as running what is said.
+pub(crate) fn while_running<T>(what: Running, work: impl FnOnce() -> T) -> T {
+    /// Also when `work` panics.
+    struct Restore(Running);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            RUNNING.set(self.0);
+        }
+    }
+    let _restore = Restore(RUNNING.replace(what));
+    work()
+}
+
+/// The handlers that ours chooses between, for each of `SIGNALS`.
+struct Handlers {
+    wasmedge: [Handler; 3],
+    before: [libc::sigaction; 3],
+}
+
+static HANDLERS: OnceLock<Handlers> = OnceLock::new();
+
+/// Starts the guardian and installs the handlers, once for the process.
+pub(crate) fn guard(engine: &'static str) -> Result<()> {
+    static GUARDED: OnceLock<Result<(), String>> = OnceLock::new();
+    GUARDED
+        .get_or_init(start)
+        .clone()
+        .map_err(|reason| Error::runtime(engine, "take over its signal handlers")(reason))
+}
+
+fn start() -> Result<(), String> {
+    let all: Vec<c_int> = (1..32).collect();
+    let before_all = installed(&all)?;
+    let before = installed(&SIGNALS)?;
+    start_guardian()?;
+    let now = installed(&SIGNALS)?;
+    give_back(&all, &before_all);
+    let mut wasmedge: [Option<Handler>; 3] = [None; 3];
+    for (handler, action) in wasmedge.iter_mut().zip(&now) {
+        if !is_of_wasmedge(action.sa_sigaction) || action.sa_flags & libc::SA_SIGINFO == 0 {
+            return Err("another runtime installed its own in the same moment".to_owned());
+        }
+        // SAFETY: the kernel says that a function is installed there, and the flag
+        // says that it is of this type.
+        *handler = Some(unsafe {
+            std::mem::transmute::<libc::sighandler_t, Handler>(action.sa_sigaction)
+        });
+    }
+    let [Some(segv), Some(bus), Some(fpe)] = wasmedge else {
+        return Err("a handler is missing".to_owned());
+    };
+    let &[at_segv, at_bus, at_fpe] = &before[..] else {
+        return Err("a handler is missing".to_owned());
+    };
+    let before = [at_segv, at_bus, at_fpe];
+    let _ = HANDLERS.set(Handlers { wasmedge: [segv, bus, fpe], before });
+    for signal in SIGNALS {
+        // SAFETY: `dispatch` is of the type that SA_SIGINFO asks for, does only what
+        // is allowed in a handler, and finds HANDLERS set. SA_ONSTACK, because the
+        // handler before may have to report an exhausted stack.
+        let failed = unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = dispatch as Handler as libc::sighandler_t;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+            libc::sigemptyset(&raw mut action.sa_mask);
+            libc::sigaction(signal, &raw const action, std::ptr::null_mut())
+        };
+        if failed != 0 {
+            return Err(std::io::Error::last_os_error().to_string());
+        }
+    }
+    Ok(())
+}
+
+/// What is installed for each of the signals.
+fn installed(signals: &[c_int]) -> Result<Vec<libc::sigaction>, String> {
+    signals
+        .iter()
+        .map(|signal| {
+            // SAFETY: a `sigaction` of zeros is a valid one, and is written to; nothing
+            // is changed.
+            let (asked, action) = unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                (libc::sigaction(*signal, std::ptr::null(), &raw mut action), action)
+            };
+            (asked == 0).then_some(action)
+        })
+        .collect::<Option<_>>()
+        .ok_or_else(|| std::io::Error::last_os_error().to_string())
+}
+
+/// LLVM, on its first compilation in a process, puts handlers of its own in the
+/// place of everybody's, those of `SIGNALS` and many others. It does so once.
+fn give_back(signals: &[c_int], before: &[libc::sigaction]) {
+    let now = installed(signals).unwrap_or_default();
+    for ((signal, old), new) in signals.iter().zip(before).zip(now) {
+        if !SIGNALS.contains(signal) && old.sa_sigaction != new.sa_sigaction {
+            // SAFETY: puts back what was there a moment ago.
+            unsafe { libc::sigaction(*signal, old, std::ptr::null_mut()) };
+        }
+    }
+}
+
+/// Whether an address lies in the library, like one of its functions.
+fn is_of_wasmedge(address: usize) -> bool {
+    let base = |address: *const c_void| {
+        // SAFETY: `dladdr` looks the address up among the loaded objects, whatever
+        // it is, and writes to `info`.
+        unsafe {
+            let mut info: libc::Dl_info = std::mem::zeroed();
+            (libc::dladdr(address, &raw mut info) != 0).then_some(info.dli_fbase)
+        }
+    };
+    // The address of a function of a shared library may be that of a stub of
+    // ours; what the library itself calls by a pointer is not.
+    // SAFETY: the name ends with a zero.
+    let known = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"WasmEdge_VersionGet".as_ptr()) };
+    !known.is_null() && base(known).is_some() && base(address as *const c_void) == base(known)
+}
+
+/// The handler: decides whose the fault is.
+///
+/// Only reads of this thread's and of constant memory, and at most one system
+/// call: everything here is allowed in a handler.
+unsafe extern "C" fn dispatch(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let Some(handlers) = HANDLERS.get() else { return };
+    let Some(index) = SIGNALS.iter().position(|known| *known == signal) else { return };
+    // SAFETY: the kernel gives a valid `info`, whose address is set for these three
+    // signals; positive codes are those of the kernel, others come from `kill`.
+    let (address, by_kernel) = unsafe { ((*info).si_addr() as usize, (*info).si_code > 0) };
+    let of_guest = by_kernel
+        && match RUNNING.get() {
+            Running::Nothing => false,
+            Running::Start => true,
+            Running::Guest(_) if signal == libc::SIGFPE => true,
+            Running::Guest(memory) => {
+                memory != 0 && (memory..memory.saturating_add(REACH)).contains(&address)
+            }
+        };
+    if of_guest {
+        // SAFETY: this thread is inside a call of WasmEdge's that waits for exactly
+        // this: its handler jumps back into that call and does not return. No frame
+        // of ours but this one, which owns nothing, is jumped over: while a host
+        // function runs, `RUNNING` is `Nothing`.
+        unsafe {
+            touchstone_end_of_trace(signal, info, context, handlers.wasmedge[index]);
+        }
+        return;
+    }
+    let before = &handlers.before[index];
+    match before.sa_sigaction {
+        // A handler that returns from a fault gets the same fault again: with the
+        // default in place, the process then ends as it would have without us.
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // SAFETY: a `sigaction` of zeros is the default action.
+            unsafe {
+                let default: libc::sigaction = std::mem::zeroed();
+                libc::sigaction(signal, &raw const default, std::ptr::null_mut());
+            }
+        }
+        handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: the flag says that the handler is of this type.
+            let handler = unsafe { std::mem::transmute::<libc::sighandler_t, Handler>(handler) };
+            // SAFETY: it gets what the kernel gave.
+            unsafe { handler(signal, info, context) };
+        }
+        handler => {
+            // SAFETY: without the flag it is of the older type.
+            let handler = unsafe {
+                std::mem::transmute::<libc::sighandler_t, unsafe extern "C" fn(c_int)>(handler)
+            };
+            // SAFETY: as above.
+            unsafe { handler(signal) };
+        }
+    }
+}
+
+// Calls its fourth argument with the other three. WasmEdge's handler first walks
+// up the stack, for a message, and takes a lock of the unwinder's for the guest's
+// frames, which must not happen in a handler: threads that trapped at once were
+// seen to wait for it for ever. Nothing says how to walk on from this function, so
+// the walk ends here.
+#[cfg(target_arch = "x86_64")]
+std::arch::global_asm!(
+    ".text",
+    ".globl touchstone_end_of_trace",
+    ".hidden touchstone_end_of_trace",
+    ".type touchstone_end_of_trace, @function",
+    "touchstone_end_of_trace:",
+    "sub rsp, 8",
+    "call rcx",
+    "add rsp, 8",
+    "ret",
+    ".size touchstone_end_of_trace, . - touchstone_end_of_trace",
+);
+#[cfg(target_arch = "aarch64")]
+std::arch::global_asm!(
+    ".text",
+    ".globl touchstone_end_of_trace",
+    ".hidden touchstone_end_of_trace",
+    ".type touchstone_end_of_trace, @function",
+    "touchstone_end_of_trace:",
+    "stp x29, x30, [sp, #-16]!",
+    "blr x3",
+    "ldp x29, x30, [sp], #16",
+    "ret",
+    ".size touchstone_end_of_trace, . - touchstone_end_of_trace",
+);
+
+unsafe extern "C" {
+    fn touchstone_end_of_trace(
+        signal: c_int,
+        info: *mut libc::siginfo_t,
+        context: *mut c_void,
+        handler: Handler,
+    );
+}
+
+/// A module that calls the host.
+const CALLS_THE_HOST: &[u8] = &[
+    0, b'a', b's', b'm', 1, 0, 0, 0, // magic and version
+    1, 4, 1, 0x60, 0, 0, // a type: () -> ()
+    2, 7, 1, 1, b'h', 1, b'f', 0, 0, // import h.f
+    3, 2, 1, 0, // a function of that type
+    7, 5, 1, 1, b'f', 0, 1, // exported as f
+    10, 6, 1, 4, 0, 0x10, 0, 0x0b, // that calls the import
+];
+
+/// Starts the thread and waits until it is inside its call.
+fn start_guardian() -> Result<(), String> {
+    let (ready, is_ready) = sync_channel(1);
+    std::thread::Builder::new()
+        .name("touchstone-guardian".to_owned())
+        .spawn(move || {
+            if let Err(reason) = enter_and_stay(&ready) {
+                let _ = ready.send(Err(reason));
+            }
+        })
+        .map_err(|error| error.to_string())?;
+    is_ready.recv().unwrap_or_else(|_| Err("the guardian ended".to_owned()))
+}
+
+type Ready = SyncSender<Result<(), String>>;
+
+/// Comes back only when something fails.
+fn enter_and_stay(ready: &Ready) -> Result<(), String> {
+    let mode: RunMode = ffi::WasmEdge_RunMode_AOT;
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let file = folder.path().join("guardian.wasm");
+    api::compile(CALLS_THE_HOST, ffi::WasmEdge_CompilerOptimizationLevel_O0, &file)?;
+    let bytes = std::fs::read(&file).map_err(|error| error.to_string())?;
+    drop(folder);
+    let settings = Settings::new(mode)?;
+    let module = Ast::load(&settings, Source::Bytes(&bytes))?;
+    let (executor, store) = (Executor::new(&settings)?, Store::new()?);
+    let imports = Instance::collection("h")?;
+    let data: *const Ready = ready;
+    // SAFETY: `ready` lives longer than `imports`, and `stay` takes it as what it is.
+    // The store is used once, while `imports` lives; the instance is dropped first.
+    unsafe {
+        imports.add_function("f", (&[], &[]), Some(stay), data.cast_mut().cast())?;
+        executor.offer(&store, &imports).map_err(|failure| failure.to_string())?;
+        let instance =
+            executor.instantiate(&store, &module).map_err(|failure| failure.to_string())?;
+        let function = instance.function("f").ok_or("its function is gone")?;
+        api::check(ffi::WasmEdge_ExecutorInvoke(
+            executor.as_ptr(),
+            function.as_ptr(),
+            std::ptr::null(),
+            0,
+            std::ptr::null_mut(),
+            0,
+        ))
+        .map_err(|failure| failure.to_string())
+    }
+}
+
+/// The host function that the guardian stays in.
+unsafe extern "C" fn stay(
+    data: *mut c_void,
+    _: *const ffi::WasmEdge_CallingFrameContext,
+    _: *const ffi::WasmEdge_Value,
+    _: *mut ffi::WasmEdge_Value,
+) -> ffi::WasmEdge_Result {
+    // SAFETY: `enter_and_stay` gave a `Ready` that outlives this call.
+    let ready = unsafe { &*data.cast_const().cast::<Ready>() };
+    let _ = ready.send(Ok(()));
+    loop {
+        std::thread::park();
+    }
+}

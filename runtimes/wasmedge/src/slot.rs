@@ -1,0 +1,134 @@
+//! What an instance needs beside its module, made once and used for one instance
+//! after the other: executor, store, host functions, and a memory of ours where
+//! the strategy has one.
+
+use crate::api::{self, Executor, Instance, Store};
+use crate::host::{self, Host, Import};
+use crate::module::Shared;
+use crate::rewrite::HOST;
+use crate::signals::{Running, while_running};
+use crate::stack;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use touchstone_executor::guest::MEMORY;
+use touchstone_executor::host::HostState;
+use touchstone_executor::{Error, Result};
+
+/// Fields are dropped in this order: what others point to comes last.
+pub(crate) struct Slot {
+    /// The instance that lives now.
+    instance: Option<Instance>,
+    store: Store,
+    executor: Executor,
+    /// The host functions, and the memory of ours.
+    imports: Instance,
+    _provided: Box<[Import]>,
+    host: OwnedHost,
+    pub(crate) shared: Arc<Shared>,
+}
+
+// SAFETY: everything here is used by whoever has the slot, on one thread at a
+// time; the pointers inside lead to what the slot itself owns.
+unsafe impl Send for Slot {}
+
+/// The host's side at an address that does not change, and that nobody has a
+/// reference to while a guest runs.
+struct OwnedHost(NonNull<Host>);
+
+impl Drop for OwnedHost {
+    fn drop(&mut self) {
+        // SAFETY: it was a box, and whoever points to it was dropped before.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+impl Slot {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
+        let engine = shared.engine;
+        let failed = || Error::runtime(engine, "set up an instance");
+        let executor = Executor::new(&shared.settings).map_err(failed())?;
+        let store = Store::new().map_err(failed())?;
+        let imports = Instance::collection(HOST).map_err(failed())?;
+        let host = OwnedHost(NonNull::from(Box::leak(Box::new(Host::new(shared.host())))));
+        let info = shared.info();
+        // SAFETY: both live in this slot and are dropped after everything that
+        // can call them.
+        let provided =
+            unsafe { host::provide(engine, &imports, &info.imports, &shared.added, host.0) }?;
+        if let (Some(limits), true) = (info.memory, shared.changes.memory_of_ours) {
+            imports.add_memory(MEMORY, limits.minimum, limits.maximum).map_err(failed())?;
+        }
+        // SAFETY: both are of this slot, and `imports` is dropped later.
+        unsafe { executor.offer(&store, &imports) }
+            .map_err(Error::runtime(engine, "offer the host functions"))?;
+        Ok(Self {
+            instance: None,
+            store,
+            executor,
+            imports,
+            _provided: provided,
+            host,
+            shared: Arc::clone(shared),
+        })
+    }
+
+    /// Makes a new instance in the place of an old one, and runs its start function.
+    pub(crate) fn instantiate(&mut self) -> Result<()> {
+        self.instance = None;
+        stack::check(self.shared.engine, self.shared.stack)?;
+        self.start_clock();
+        let module = self.shared.code.module().ok_or(Error::Misuse("the module is gone"))?;
+        // SAFETY: what the store offers is dropped after the instance.
+        let made = while_running(Running::Start, || unsafe {
+            self.executor.instantiate(&self.store, module)
+        });
+        match made {
+            Ok(instance) => {
+                self.instance = Some(instance);
+                Ok(())
+            }
+            Err(failure) => {
+                let failed = Error::runtime(self.shared.engine, "instantiate the module");
+                Err(match crate::trap::sort(self.shared.engine, failure, self.take_stop()) {
+                    Ok(trap) => failed(trap.to_string()),
+                    Err(error) => error,
+                })
+            }
+        }
+    }
+
+    /// Drops the instance.
+    pub(crate) fn clear(&mut self) {
+        self.instance = None;
+    }
+
+    pub(crate) fn instance(&self) -> Option<&Instance> {
+        self.instance.as_ref()
+    }
+
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.executor
+    }
+
+    /// The memory of ours that instances import.
+    pub(crate) fn memory_of_ours(&self) -> Option<api::Memory> {
+        self.imports.memory(MEMORY)
+    }
+
+    /// Allocator, input and log.
+    pub(crate) fn host(&mut self) -> &mut HostState {
+        // SAFETY: no guest runs while this slot is borrowed here, so no host
+        // function does.
+        unsafe { self.host.0.as_mut() }.state()
+    }
+
+    pub(crate) fn start_clock(&self) {
+        // SAFETY: only shared, as by the host functions.
+        unsafe { self.host.0.as_ref() }.start_clock(self.shared.config.deadline);
+    }
+
+    pub(crate) fn take_stop(&self) -> Option<host::Stop> {
+        // SAFETY: as above.
+        unsafe { self.host.0.as_ref() }.take_stop()
+    }
+}

@@ -1,0 +1,41 @@
+//! WasmEdge's failures, sorted: a guest's trap or a host's failure.
+
+use crate::api::Failure;
+use crate::host::Stop;
+use touchstone_executor::{Error, Result, Trap, TrapKind};
+
+/// What a failed call means. `stop` is what a host function left behind.
+///
+/// # Errors
+///
+/// When it is no trap of the guest.
+#[cold]
+pub(crate) fn sort(engine: &'static str, failure: Failure, stop: Option<Stop>) -> Result<Trap> {
+    match (stop, failure.code()) {
+        (Some(Stop::Trap(trap)), _) => Ok(trap),
+        (Some(Stop::Panic(reason)), _) => {
+            Err(Error::runtime(engine, "run a host function")(reason))
+        }
+        (None, Some(code)) => match kind(code) {
+            Some(kind) => Ok(kind.into()),
+            None if (0x0400..0x0500).contains(&code) => {
+                Ok(Trap::with_detail(TrapKind::Other, failure.to_string()))
+            }
+            None => Err(Error::runtime(engine, "call the guest")(failure)),
+        },
+        (None, None) => Err(Error::runtime(engine, "call the guest")(failure)),
+    }
+}
+
+/// Codes of WasmEdge's `enum.inc`, execution phase.
+fn kind(code: u32) -> Option<TrapKind> {
+    Some(match code {
+        0x0404 => TrapKind::DivisionByZero,
+        0x0405 | 0x0406 => TrapKind::BadArithmetic,
+        0x0407 | 0x040c => TrapKind::TableOutOfBounds,
+        0x0408 => TrapKind::MemoryOutOfBounds,
+        0x040a => TrapKind::Unreachable,
+        0x040b | 0x040d | 0x0413 => TrapKind::BadIndirectCall,
+        _ => return None,
+    })
+}

@@ -1,0 +1,51 @@
+//! What runs is what the engine says: machine code or not.
+
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::{Config, Engine, Error, Execution, Module, Result, Strategy, Support};
+
+fn guest() -> GuestModule {
+    let text = r#"(module (memory (export "memory") 1) (data (i32.const 8) "data")
+        (func (export "answer") (result i32) (i32.const 42)))"#;
+    GuestModule::new("guest", &wat::parse_str(text).unwrap(), HeapPages::default()).unwrap()
+}
+
+fn load(engine: &dyn Engine, strategy: Strategy) -> Result<Box<dyn Module>> {
+    let (guest, config) = (guest(), Config::default());
+    let artifact = engine.compile(&guest, strategy, &config)?;
+    engine.load(&guest, &artifact, strategy, &config)
+}
+
+/// Asked for it, WasmEdge loads and answers, and nothing but the speed differs.
+#[test]
+fn the_just_in_time_mode_that_interprets_is_refused() {
+    let engine = touchstone_wasmedge::testing::just_in_time();
+    assert_eq!(engine.execution(), Execution::Compiled);
+    let strategy = "recreate_instance".parse().unwrap();
+    let mut module = load(&*engine, strategy).unwrap();
+    let export = module.export("answer", Abi::Plain).unwrap();
+    let mut output = Vec::new();
+    let outcome = module.new_instance().unwrap().call(export, b"", &mut output).unwrap();
+    assert!(outcome.trap().is_none() && output == [42, 0, 0, 0]);
+    let refused = module.probe().unwrap_err();
+    assert!(matches!(refused, Error::WrongMode { .. }), "{refused}");
+    assert!(refused.to_string().contains("interpret"), "{refused}");
+    assert_eq!(module.effective().get("execution"), Some("interpreted"));
+}
+
+#[test]
+fn machine_code_is_found_where_it_is_claimed_and_nowhere_else() {
+    for engine in touchstone_wasmedge::engines() {
+        for strategy in Strategy::all() {
+            if let Support::Unsupported { .. } = engine.support_for(strategy, &guest()) {
+                continue;
+            }
+            let mut module = load(&*engine, strategy).unwrap();
+            module.probe().unwrap();
+            let effective = module.effective();
+            let execution = effective.get("execution").unwrap();
+            assert_eq!(execution, engine.execution().to_string(), "{} {strategy}", engine.id());
+            assert_eq!(effective.get("machine code").is_some(), execution == "compiled");
+        }
+    }
+}
