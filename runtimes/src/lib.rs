@@ -11,6 +11,10 @@ use touchstone_executor::Engine;
 #[must_use]
 pub fn engines() -> Vec<Arc<dyn Engine>> {
     let backends: Vec<Vec<Box<dyn Engine>>> = vec![
+        #[cfg(feature = "tinywasm")]
+        touchstone_tinywasm::engines(),
+        #[cfg(feature = "wasmer")]
+        touchstone_wasmer::engines(),
         #[cfg(feature = "wasmi")]
         touchstone_wasmi::engines(),
         #[cfg(feature = "wasmtime")]

@@ -1,0 +1,28 @@
+//! Wasmer behind Touchstone's executor contract.
+//!
+//! Two engines of one runtime: Cranelift (`wasmer`) and the single-pass compiler
+//! (`wasmer_singlepass`). Recreating is Wasmer's own; reuse in place and the
+//! copy-on-write strategies work on memories of this project's own, given to
+//! Wasmer through its `Tunables`.
+
+mod engine;
+mod fresh;
+mod imports;
+mod memory;
+mod module;
+mod raw;
+mod reuse;
+mod rewrite;
+mod running;
+mod settings;
+mod trap;
+
+use touchstone_executor::Engine;
+
+/// The engines of this crate.
+#[must_use]
+pub fn engines() -> Vec<Box<dyn Engine>> {
+    use engine::Wasmer;
+    use settings::Compiler;
+    vec![Box::new(Wasmer::new(Compiler::Cranelift)), Box::new(Wasmer::new(Compiler::Singlepass))]
+}
