@@ -10,9 +10,7 @@ use crate::imports::{Desk, Host, Imports};
 use crate::memory::{Made, bytes};
 use std::time::Duration;
 use tinywasm::types::WasmValue;
-use tinywasm::{
-    Engine, ExecProgress, ExternItem, Function, Memory, Module, ModuleInstance, Store,
-};
+use tinywasm::{Engine, ExecProgress, ExternItem, Function, Memory, Module, ModuleInstance, Store};
 use touchstone_executor::host::HostState;
 use touchstone_executor::{Error, Result, TrapKind};
 
@@ -66,9 +64,7 @@ impl Caged {
 
     /// The module's start function, where it has one.
     pub(crate) fn start(&self) -> Result<Option<Function>> {
-        self.instance
-            .start_func(&self.store)
-            .map_err(Error::runtime(ID, "find the start function"))
+        self.instance.start_func(&self.store).map_err(Error::runtime(ID, "find the start function"))
     }
 
     /// Runs a function, for at most so long.

@@ -46,9 +46,9 @@ impl Imports {
             let tinywasm::types::ImportType::Func(ty) = import.ty else {
                 return Err(failed(format!("{}.{} is no function", import.module, import.name)));
             };
-            let twice = imports.iter().find(|other| {
-                other.name.0 == import.module && other.name.1 == import.name
-            });
+            let twice = imports
+                .iter()
+                .find(|other| other.name.0 == import.module && other.name.1 == import.name);
             if let Some(twice) = twice {
                 let same = match &twice.answer {
                     Answer::Host(_) => known.signature.as_ref().is_some_and(|signature| {
@@ -65,8 +65,8 @@ impl Imports {
                 )));
             }
             let signature = known.signature.as_ref();
-            let host = signature
-                .and_then(|found| HostFunction::find(import.module, import.name, found));
+            let host =
+                signature.and_then(|found| HostFunction::find(import.module, import.name, found));
             imports.push(Import {
                 name: Arc::new((import.module.to_owned(), import.name.to_owned())),
                 answer: host.map_or_else(|| Answer::Missing(ty.clone()), Answer::Host),

@@ -217,8 +217,7 @@ fn describe(shared: &Shared, strategy: Strategy) -> EffectiveConfig {
 /// How memories are reset in place, for strategies that do and modules whose
 /// content is known from the bytes.
 fn plan(guest: &GuestModule, strategy: Strategy) -> Result<Option<Plan>> {
-    let resets =
-        strategy.instance == InstanceFrom::Reuse || Class::of(strategy) == Class::OwnImage;
+    let resets = strategy.instance == InstanceFrom::Reuse || Class::of(strategy) == Class::OwnImage;
     if !resets || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
         return Ok(None);
     }

@@ -1,9 +1,9 @@
 //! The engine: what it supports, compiling and loading.
 
 use crate::module::Loaded;
-use crate::rewrite::{Changes, rewrite};
-use crate::settings::{self, Class, Compiler};
 use crate::raw;
+use crate::rewrite::{Changes, rewrite};
+use crate::settings::{self, Class, ID};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
@@ -15,10 +15,9 @@ use touchstone_executor::{
     RawCall, RawCaller, Result, Strategy, Support,
 };
 
-/// Wasmer with one of its compilers.
+/// Wasmer with Cranelift.
 #[derive(Debug)]
 pub(crate) struct Wasmer {
-    compiler: Compiler,
     version: String,
 }
 
@@ -37,14 +36,14 @@ pub(crate) struct Compiled {
 }
 
 impl Wasmer {
-    pub(crate) fn new(compiler: Compiler) -> Self {
-        Self { compiler, version: format!("wasmer {}", wasmer::sys::vm::VERSION) }
+    pub(crate) fn new() -> Self {
+        Self { version: format!("wasmer {}", wasmer::sys::vm::VERSION) }
     }
 
     fn check(&self, strategy: Strategy, guest: &GuestModule) -> Result<()> {
         match self.support_for(strategy, guest) {
             Support::Unsupported { reason } => {
-                Err(Error::Unsupported { engine: self.id(), strategy, reason })
+                Err(Error::Unsupported { engine: ID, strategy, reason })
             }
             Support::Native | Support::Emulated { .. } => Ok(()),
         }
@@ -53,7 +52,7 @@ impl Wasmer {
 
 impl Engine for Wasmer {
     fn id(&self) -> &'static str {
-        self.compiler.id()
+        ID
     }
 
     fn version(&self) -> &str {
@@ -74,9 +73,7 @@ impl Engine for Wasmer {
             (InstanceFrom::Interpreted, _) => {
                 Support::unsupported("a new instance each call is called recreate_instance here")
             }
-            (InstanceFrom::Pooling, _) => {
-                Support::unsupported("Wasmer has no pooling allocator")
-            }
+            (InstanceFrom::Pooling, _) => Support::unsupported("Wasmer has no pooling allocator"),
             (InstanceFrom::Recreate, MemoryFrom::Segments) => Support::Native,
             (InstanceFrom::Recreate, MemoryFrom::CopyOnWrite) => Support::Emulated {
                 how: "a new instance each call on a recycled memory of ours mapped copy-on-write; \
@@ -132,16 +129,13 @@ impl Engine for Wasmer {
             }
             Class::Segments => guest.wasm(),
         };
-        let changes = Changes {
-            start: guest.info().has_start,
-            clock: config.deadline.is_some(),
-        };
+        let changes = Changes { start: guest.info().has_start, clock: config.deadline.is_some() };
         let wasm = rewrite(wasm, changes)?;
-        let engine = settings::compiling(self.compiler, config);
+        let engine = settings::compiling(config);
         let bytes = wasmer::Module::new(&engine, wasm)
-            .map_err(Error::runtime(self.id(), "compile the module"))?
+            .map_err(Error::runtime(ID, "compile the module"))?
             .serialize()
-            .map_err(Error::runtime(self.id(), "serialize the module"))?
+            .map_err(Error::runtime(ID, "serialize the module"))?
             .to_vec();
         let compiled = Compiled {
             guest: guest.clone(),
@@ -150,12 +144,12 @@ impl Engine for Wasmer {
             file: OnceLock::new(),
             bytes,
         };
-        Ok(Artifact::new(self.id(), compiled.bytes.len(), compiled))
+        Ok(Artifact::new(ID, compiled.bytes.len(), compiled))
     }
 
     fn stage(&self, artifact: &Artifact, strategy: Strategy) -> Result<()> {
         if strategy.code == CodeFrom::Precompiled {
-            artifact.content::<Compiled>(self.id())?.file()?;
+            artifact.content::<Compiled>(ID)?.file()?;
         }
         Ok(())
     }
@@ -168,11 +162,10 @@ impl Engine for Wasmer {
         config: &Config,
     ) -> Result<Box<dyn Module>> {
         self.check(strategy, guest)?;
-        let compiled: &Compiled = artifact.content(self.id())?;
-        compiled.check(self.id(), guest, strategy, config)?;
-        let loaded = Loaded::new(self.compiler, guest, strategy, config, |engine| {
-            compiled.load(self.id(), engine, strategy.code)
-        })?;
+        let compiled: &Compiled = artifact.content(ID)?;
+        compiled.check(guest, strategy, config)?;
+        let loaded =
+            Loaded::new(guest, strategy, config, |engine| compiled.load(engine, strategy.code))?;
         Ok(Box::new(loaded))
     }
 
@@ -184,20 +177,14 @@ impl Engine for Wasmer {
         if !self.has_raw(call.strategy) {
             return Ok(None);
         }
-        raw::caller(self.compiler, guest, call)
+        raw::caller(guest, call)
     }
 }
 
 impl Compiled {
     /// Signatures, offsets and sizes are taken from the guest: with another
     /// one's code they would be wrong, and unsafe.
-    fn check(
-        &self,
-        engine: &'static str,
-        guest: &GuestModule,
-        strategy: Strategy,
-        config: &Config,
-    ) -> Result<()> {
+    fn check(&self, guest: &GuestModule, strategy: Strategy, config: &Config) -> Result<()> {
         let reason = if !self.guest.is_same(guest) {
             format!("it was made from another guest, {}", self.guest.name())
         } else if self.class != Class::of(strategy) {
@@ -211,16 +198,11 @@ impl Compiled {
         } else {
             return Ok(());
         };
-        Err(Error::BadArtifact { engine, reason })
+        Err(Error::BadArtifact { engine: ID, reason })
     }
 
     /// From memory or from a file.
-    fn load(
-        &self,
-        id: &'static str,
-        engine: &wasmer::Engine,
-        code: CodeFrom,
-    ) -> Result<wasmer::Module> {
+    fn load(&self, engine: &wasmer::Engine, code: CodeFrom) -> Result<wasmer::Module> {
         match code {
             // SAFETY: the bytes come from `serialize` in this process and were
             // not in anybody's hands since.
@@ -236,7 +218,7 @@ impl Compiled {
                 unsafe { wasmer::Module::deserialize_from_file(engine, name) }
             }
         }
-        .map_err(Error::runtime(id, "load the compiled module"))
+        .map_err(Error::runtime(ID, "load the compiled module"))
     }
 
     fn file(&self) -> Result<&File> {

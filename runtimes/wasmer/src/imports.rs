@@ -3,6 +3,7 @@
 
 use crate::memory::bytes;
 use crate::rewrite::CLOCK;
+use crate::settings::ID;
 use std::sync::Arc;
 use std::time::Instant;
 use touchstone_executor::guest::FunctionImport;
@@ -32,16 +33,12 @@ enum Import {
 
 impl Imports {
     /// Decides once for every import what answers it.
-    pub(crate) fn of(
-        engine: &'static str,
-        module: &wasmer::Module,
-        functions: &[FunctionImport],
-    ) -> Result<Self> {
+    pub(crate) fn of(module: &wasmer::Module, functions: &[FunctionImport]) -> Result<Self> {
         let mut functions = functions.iter();
         let decide = |import: wasmer::ImportType| {
             let (module, name) = (import.module(), import.name());
             let ExternType::Function(ty) = import.ty() else {
-                return Err(Error::runtime(engine, "link the module")("it imports no function"));
+                return Err(Error::runtime(ID, "link the module")("it imports no function"));
             };
             // Rewriting puts the clock behind the guest's own.
             let Some(known) = functions.next() else {

@@ -1,9 +1,8 @@
 //! Wasmer behind Touchstone's executor contract.
 //!
-//! Two engines of one runtime: Cranelift (`wasmer`) and the single-pass compiler
-//! (`wasmer_singlepass`). Recreating is Wasmer's own; reuse in place and the
-//! copy-on-write strategies work on memories of this project's own, given to
-//! Wasmer through its `Tunables`.
+//! One engine, `wasmer`, with Cranelift. Recreating is Wasmer's own; reuse in
+//! place and the copy-on-write strategies work on memories of this project's own,
+//! given to Wasmer through its `Tunables`.
 
 mod engine;
 mod fresh;
@@ -22,7 +21,5 @@ use touchstone_executor::Engine;
 /// The engines of this crate.
 #[must_use]
 pub fn engines() -> Vec<Box<dyn Engine>> {
-    use engine::Wasmer;
-    use settings::Compiler;
-    vec![Box::new(Wasmer::new(Compiler::Cranelift)), Box::new(Wasmer::new(Compiler::Singlepass))]
+    vec![Box::new(engine::Wasmer::new())]
 }

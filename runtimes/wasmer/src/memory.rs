@@ -5,11 +5,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::memory::{Mapping, Plan, Recycler};
-use wasmer::sys::vm::{
-    LinearMemory, VMMemory, VMMemoryDefinition, VMTable, VMTableDefinition,
-};
+use wasmer::sys::vm::{LinearMemory, VMMemory, VMMemoryDefinition, VMTable, VMTableDefinition};
 use wasmer::sys::{BaseTunables, Target, Tunables};
-use wasmer::{AsStoreRef, Memory, MemoryError, MemoryStyle, MemoryType, Pages, TableStyle, TableType};
+use wasmer::{
+    AsStoreRef, Memory, MemoryError, MemoryStyle, MemoryType, Pages, TableStyle, TableType,
+};
 
 /// The bytes of a memory.
 ///
@@ -165,8 +165,7 @@ impl LinearMemory for Lent {
         let pages = self.pages.checked_add(delta).filter(|pages| *pages <= largest);
         let pages = pages.ok_or_else(refused)?;
         if let Some(mapping) = &mut self.mapping {
-            let refused =
-                MemoryError::CouldNotGrow { current: self.pages, attempted_delta: delta };
+            let refused = MemoryError::CouldNotGrow { current: self.pages, attempted_delta: delta };
             mapping.resize(pages.0 as usize * WASM_PAGE).map_err(|_| refused)?;
         }
         let before = std::mem::replace(&mut self.pages, pages);

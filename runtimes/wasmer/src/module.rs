@@ -4,7 +4,7 @@ use crate::fresh::Fresh;
 use crate::imports::Imports;
 use crate::memory::Memories;
 use crate::reuse::Reused;
-use crate::settings::{self, Class, Compiler};
+use crate::settings::{self, Class, ID};
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
@@ -19,7 +19,6 @@ use touchstone_executor::{
 
 /// What all instances of a module share.
 pub(crate) struct Shared {
-    pub(crate) id: &'static str,
     // The module is dropped before the engine, which owns its code.
     pub(crate) module: wasmer::Module,
     pub(crate) engine: wasmer::Engine,
@@ -57,13 +56,12 @@ pub(crate) struct Loaded {
 
 impl Loaded {
     pub(crate) fn new(
-        compiler: Compiler,
         guest: &GuestModule,
         strategy: Strategy,
         config: &Config,
         load: impl FnOnce(&wasmer::Engine) -> Result<wasmer::Module>,
     ) -> Result<Self> {
-        let (id, info) = (compiler.id(), guest.info());
+        let info = guest.info();
         let plan = plan(guest, strategy)?;
         let engine = settings::running(own_memory(strategy, plan.as_ref(), config));
         let module = load(&engine)?;
@@ -73,12 +71,10 @@ impl Loaded {
             let position = names.iter().position(|known| known == name);
             position.ok_or(Error::Misuse("an export that the module lacks"))
         };
-        let functions =
-            exports.iter().map(|export| find(&export.name)).collect::<Result<_>>()?;
+        let functions = exports.iter().map(|export| find(&export.name)).collect::<Result<_>>()?;
         let (mutable_globals, written_tables) = state_exports(info, find)?;
         let shared = Arc::new(Shared {
-            id,
-            imports: Imports::of(id, &module, &info.imports)?,
+            imports: Imports::of(&module, &info.imports)?,
             functions,
             memory: find(MEMORY).ok(),
             mutable_globals,
@@ -92,7 +88,7 @@ impl Loaded {
             module,
             engine,
         });
-        let effective = settings::describe(compiler, strategy, config);
+        let effective = settings::describe(strategy, config);
         Ok(Self { shared, strategy, effective, data: guest.first_data_byte() })
     }
 
@@ -114,7 +110,7 @@ impl Loaded {
             }
             Some(MappingKind::Anonymous) if !wants_image => Ok("anonymous"),
             Some(other) => Err(Error::WrongMode {
-                engine: self.shared.id,
+                engine: ID,
                 strategy: self.strategy,
                 reason: format!("its memory is mapped as {other:?}"),
             }),

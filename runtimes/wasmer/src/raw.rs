@@ -6,7 +6,7 @@
 //! places header and input at the heap base, calls, reads the output and drops
 //! the store.
 
-use crate::settings::{self, Compiler};
+use crate::settings::{self, ID};
 use touchstone_executor::guest::{GuestModule, MEMORY};
 use touchstone_executor::heap::{HEADER, OCCUPIED};
 use touchstone_executor::{Error, RawCall, RawCaller, Result};
@@ -17,15 +17,10 @@ use wasmer::{
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-pub(crate) fn caller(
-    compiler: Compiler,
-    guest: &GuestModule,
-    call: &RawCall<'_>,
-) -> Result<Option<RawCaller>> {
-    let id = compiler.id();
-    let engine = settings::compiling(compiler, call.config);
+pub(crate) fn caller(guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
+    let engine = settings::compiling(call.config);
     let module = Module::new(&engine, guest.wasm())
-        .map_err(Error::runtime(id, "set up its raw interface"))?;
+        .map_err(Error::runtime(ID, "set up its raw interface"))?;
     let imports: Vec<FunctionType> = module
         .imports()
         .filter_map(|import| match import.ty() {
@@ -64,6 +59,6 @@ pub(crate) fn caller(
             memory.view(&store).read(packed & u64::from(u32::MAX), output)?;
             Ok(())
         };
-        run().map_err(Error::runtime(id, "call the guest through its raw interface"))
+        run().map_err(Error::runtime(ID, "call the guest through its raw interface"))
     })))
 }

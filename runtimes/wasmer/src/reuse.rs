@@ -3,12 +3,13 @@
 use crate::memory::bytes;
 use crate::module::Shared;
 use crate::running::Running;
+use crate::settings::ID;
 use std::sync::Arc;
 use touchstone_executor::abi::Live;
 use touchstone_executor::heap::Heap;
 use touchstone_executor::memory::{InitialMemory, Plan, Reset};
 use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result, abi};
-use wasmer::{Extern, Global, Table, TableType, Value};
+use wasmer::{Extern, Global, Table, Value};
 
 /// Resets in `finish`, so that an idle instance is clean and small.
 pub(crate) struct Reused {
@@ -24,9 +25,9 @@ struct Resident {
     running: Running,
     plan: Option<Plan>,
     globals: Vec<(Global, Value)>,
-    /// Tables that the guest can write, each with a copy of its first entries
-    /// in a table of the same store: copying back is one call.
-    tables: Vec<(Table, Table)>,
+    /// Tables that the guest can write, with their first entries. Not as a table
+    /// of the same store: `Table::copy` of Wasmer 7.3 panics on two tables.
+    tables: Vec<(Table, Vec<Value>)>,
     /// The host's allocator after the start function, which may have allocated.
     heap: Heap,
 }
@@ -62,7 +63,7 @@ impl Instance for Reused {
     fn finish(&mut self) -> Result<()> {
         let used = std::mem::take(&mut self.state) == CallState::Used;
         if let Some(mut resident) = self.resident.take()
-            && (!used || resident.reset(self.shared.id)?)
+            && (!used || resident.reset()?)
         {
             self.resident = Some(resident);
         }
@@ -102,7 +103,7 @@ impl Resident {
     }
 
     /// Brings everything back; `false` when something grew that cannot shrink.
-    fn reset(&mut self, id: &'static str) -> Result<bool> {
+    fn reset(&mut self) -> Result<bool> {
         let store = &mut self.running.store;
         if let (Some(memory), Some(plan)) = (&self.running.memory, &self.plan) {
             // SAFETY: the instance is not running, and `&mut self` keeps it so;
@@ -115,15 +116,17 @@ impl Resident {
             unsafe { plan.reset(used.as_mut_ptr()) }?;
         }
         for (global, value) in &self.globals {
-            global.set(store, value.clone()).map_err(Error::runtime(id, "restore a global"))?;
+            global.set(store, value.clone()).map_err(Error::runtime(ID, "restore a global"))?;
         }
-        for (table, first) in &self.tables {
-            let size = first.size(store);
-            if table.size(store) != size {
+        for (table, entries) in &self.tables {
+            if table.size(store) as usize != entries.len() {
                 return Ok(false);
             }
-            Table::copy(store, table, 0, first, 0, size)
-                .map_err(Error::runtime(id, "restore a table"))?;
+            for (index, entry) in (0..).zip(entries) {
+                table
+                    .set(store, index, entry.clone())
+                    .map_err(Error::runtime(ID, "restore a table"))?;
+            }
         }
         let host = self.running.host();
         host.reset();
@@ -148,25 +151,20 @@ fn globals(shared: &Shared, running: &mut Running) -> Result<Vec<(Global, Value)
         .collect()
 }
 
-/// Tables with copies of their first entries, where the guest can write them.
-fn tables(shared: &Shared, running: &mut Running) -> Result<Vec<(Table, Table)>> {
+/// Tables with their first entries, where the guest can write them.
+fn tables(shared: &Shared, running: &mut Running) -> Result<Vec<(Table, Vec<Value>)>> {
     shared
         .written_tables
         .iter()
         .map(|position| match running.export(*position) {
             Some(Extern::Table(table)) => {
                 let table = table.clone();
-                let failed = || Error::runtime(shared.id, "copy a table");
                 let store = &mut running.store;
-                let (size, ty) = (table.size(store), table.ty(store).ty);
-                let null = match ty {
-                    wasmer::Type::ExternRef => Value::ExternRef(None),
-                    _ => Value::FuncRef(None),
-                };
-                let ty = TableType::new(ty, size, None);
-                let copy = Table::new(store, ty, null).map_err(failed())?;
-                Table::copy(store, &copy, 0, &table, 0, size).map_err(failed())?;
-                Ok((table, copy))
+                let entries = (0..table.size(store)).map(|index| {
+                    table.get(store, index).ok_or(Error::Misuse("a table that shrinks"))
+                });
+                let entries = entries.collect::<Result<_>>()?;
+                Ok((table, entries))
             }
             _ => Err(Error::Misuse("a written table that is not exported")),
         })

@@ -4,6 +4,7 @@ use crate::imports::Host;
 use crate::memory::bytes;
 use crate::module::Shared;
 use crate::rewrite::START;
+use crate::settings::ID;
 use crate::trap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -52,7 +53,7 @@ impl Running {
         let env = FunctionEnv::new(&mut store, Host { state, memory: None, ends: None });
         let imports = shared.imports.define(&mut store, &env);
         let instance = Instance::new_by_index(&mut store, &shared.module, &imports)
-            .map_err(Error::runtime(shared.id, "instantiate the module"))?;
+            .map_err(Error::runtime(ID, "instantiate the module"))?;
         let memory = match shared.memory.and_then(|at| nth(&instance, at)) {
             Some(Extern::Memory(memory)) => Some(memory.clone()),
             _ => None,
@@ -67,18 +68,15 @@ impl Running {
     }
 
     fn start(&mut self) -> Result<()> {
-        let failed = || Error::runtime(self.shared.id, "run the start function");
-        let start: TypedFunction<(), ()> = self
-            .instance
-            .exports
-            .get_typed_function(&self.store, START)
-            .map_err(failed())?;
+        let failed = || Error::runtime(ID, "run the start function");
+        let start: TypedFunction<(), ()> =
+            self.instance.exports.get_typed_function(&self.store, START).map_err(failed())?;
         self.start_clock();
         match start.call(&mut self.store) {
             Ok(()) => Ok(()),
             Err(error) => {
-                let trap = trap::sort(self.shared.id, error)?;
-                Err(Error::runtime(self.shared.id, "run the start function")(trap))
+                let trap = trap::sort(error)?;
+                Err(Error::runtime(ID, "run the start function")(trap))
             }
         }
     }
@@ -123,7 +121,7 @@ impl Running {
             Some(([], [])) => function.typed(&self.store).map(Entry::Nothing),
             _ => Ok(Entry::Other(function.clone())),
         };
-        let entry = entry.map_err(Error::runtime(self.shared.id, "find an export"))?;
+        let entry = entry.map_err(Error::runtime(ID, "find an export"))?;
         self.entry = Some((index, entry));
         Ok(())
     }
@@ -131,7 +129,7 @@ impl Running {
     fn ended<T>(&self, ended: Result<T, RuntimeError>) -> Result<Result<T, Trap>> {
         match ended {
             Ok(value) => Ok(Ok(value)),
-            Err(error) => trap::sort(self.shared.id, error).map(Err),
+            Err(error) => trap::sort(error).map(Err),
         }
     }
 }

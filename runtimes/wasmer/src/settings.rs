@@ -5,25 +5,10 @@ use std::num::NonZero;
 use touchstone_executor::guest::ModuleInfo;
 use touchstone_executor::memory::KEEP_RESIDENT;
 use touchstone_executor::{CodeFrom, Config, EffectiveConfig, InstanceFrom, MemoryFrom, Strategy};
-use wasmer::sys::{Cranelift, EngineBuilder, Singlepass};
+use wasmer::sys::{Cranelift, EngineBuilder};
 
-/// Which of Wasmer's compilers makes the code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Compiler {
-    /// The optimising compiler.
-    Cranelift,
-    /// The single-pass compiler.
-    Singlepass,
-}
-
-impl Compiler {
-    pub(crate) fn id(self) -> &'static str {
-        match self {
-            Self::Cranelift => "wasmer",
-            Self::Singlepass => "wasmer_singlepass",
-        }
-    }
-}
+/// Name of the engine.
+pub(crate) const ID: &str = "wasmer";
 
 /// Strategies of one class share an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,24 +60,14 @@ pub(crate) fn refusal(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
 }
 
 /// An engine that compiles.
-pub(crate) fn compiling(compiler: Compiler, config: &Config) -> wasmer::Engine {
+pub(crate) fn compiling(config: &Config) -> wasmer::Engine {
     let threads = match (config.parallel_compilation, std::thread::available_parallelism()) {
         (true, Ok(threads)) => threads,
         _ => NonZero::<usize>::MIN,
     };
-    let builder = match compiler {
-        Compiler::Cranelift => {
-            let mut cranelift = Cranelift::new();
-            cranelift.num_threads(threads);
-            EngineBuilder::new(cranelift)
-        }
-        Compiler::Singlepass => {
-            let mut singlepass = Singlepass::new();
-            singlepass.num_threads(threads);
-            EngineBuilder::new(singlepass)
-        }
-    };
-    builder.engine().into()
+    let mut cranelift = Cranelift::new();
+    cranelift.num_threads(threads);
+    EngineBuilder::new(cranelift).engine().into()
 }
 
 /// An engine that only runs, with its memories on top.
@@ -105,7 +80,7 @@ pub(crate) fn running(memories: Option<Memories>) -> wasmer::Engine {
 }
 
 /// What is in force, in words.
-pub(crate) fn describe(compiler: Compiler, strategy: Strategy, config: &Config) -> EffectiveConfig {
+pub(crate) fn describe(strategy: Strategy, config: &Config) -> EffectiveConfig {
     let reset = match (strategy.instance, strategy.memory) {
         (InstanceFrom::Recreate, MemoryFrom::Segments) => {
             "memory unmapped, a new one mapped".to_owned()
@@ -119,13 +94,7 @@ pub(crate) fn describe(compiler: Compiler, strategy: Strategy, config: &Config) 
     };
     let words = EffectiveConfig::new()
         .with("execution", "compiled")
-        .with(
-            "compiler",
-            match compiler {
-                Compiler::Cranelift => "Cranelift, optimised for speed",
-                Compiler::Singlepass => "Singlepass",
-            },
-        )
+        .with("compiler", "Cranelift, optimised for speed")
         .with("compilation", if config.parallel_compilation { "parallel" } else { "one thread" })
         .with(
             "instances",

@@ -1,5 +1,6 @@
 //! Wasmer's errors, sorted: a guest's trap or a host's failure.
 
+use crate::settings::ID;
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 use wasmer::RuntimeError;
 use wasmer::sys::vm::TrapCode;
@@ -9,7 +10,7 @@ use wasmer::sys::vm::TrapCode;
 /// # Errors
 ///
 /// When it is no trap of the guest.
-pub(crate) fn sort(id: &'static str, error: RuntimeError) -> Result<Trap> {
+pub(crate) fn sort(error: RuntimeError) -> Result<Trap> {
     // A trap of our own host functions comes through as it was.
     let error = match error.downcast::<Trap>() {
         Ok(trap) => return Ok(trap),
@@ -17,7 +18,7 @@ pub(crate) fn sort(id: &'static str, error: RuntimeError) -> Result<Trap> {
     };
     let message = error.message();
     let Some(code) = error.to_trap() else {
-        return Err(Error::runtime(id, "call the guest")(message));
+        return Err(Error::runtime(ID, "call the guest")(message));
     };
     let kind = match code {
         TrapCode::UnreachableCodeReached => TrapKind::Unreachable,
