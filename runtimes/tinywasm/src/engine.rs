@@ -83,7 +83,11 @@ impl Engine for TinyWasm {
             );
         }
         match (strategy.instance, strategy.memory) {
-            (InstanceFrom::Interpreted, _) => Support::Native,
+            (InstanceFrom::Interpreted, _) => Support::Emulated {
+                how: "a new instance each call on a recycled memory of ours; written pages are \
+                      zeroed (found with PAGEMAP_SCAN where the kernel answers it, else all \
+                      dropped), then data segments copied in",
+            },
             (InstanceFrom::Recreate, MemoryFrom::Segments) => {
                 Support::unsupported("a new instance each call is what `interpreted` does here")
             }
@@ -165,7 +169,8 @@ impl Engine for TinyWasm {
     }
 
     fn has_raw(&self, strategy: Strategy) -> bool {
-        self.support(strategy) == Support::Native
+        // With a memory of tinywasm's own, which the host cannot see as bytes.
+        strategy == Strategy::INTERPRETED
     }
 }
 

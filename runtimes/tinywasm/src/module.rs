@@ -11,7 +11,9 @@ use tinywasm::Engine;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, MEMORY, ModuleInfo};
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::{InitialMemory, KEEP_RESIDENT, Plan, Recycler, Reset};
+use touchstone_executor::memory::{
+    InitialMemory, KEEP_RESIDENT, Plan, Recycler, Reset, pagemap_scan_available,
+};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, MemoryFrom, Module,
@@ -94,8 +96,14 @@ impl Loaded {
     ) -> Result<Self> {
         let info = guest.info();
         let plan = plan(guest, strategy)?;
-        // A reused instance installs the plan itself, after instantiation.
-        let recycled = plan.clone().filter(|_| Class::of(strategy) == Class::OwnImage);
+        let recycled = match (strategy.instance, info.memory) {
+            (InstanceFrom::Interpreted, Some(limits)) => {
+                Some(Plan::new(InitialMemory::zeroed(limits.initial_bytes()), zeroing())?)
+            }
+            (InstanceFrom::Recreate, _) => plan.clone(),
+            // A reused instance installs the plan itself, after instantiation.
+            _ => None,
+        };
         let exports = Exports::of(guest);
         let names: Vec<_> = module.exports().map(|export| export.name.to_owned()).collect();
         let find = |name: &str| {
@@ -179,7 +187,14 @@ fn describe(shared: &Shared, strategy: Strategy) -> EffectiveConfig {
     let (engine, _) = shared.engine();
     let settings = engine.config();
     let reset = match (strategy.instance, strategy.memory) {
-        (InstanceFrom::Interpreted, _) => "memory unmapped, a new one mapped".to_owned(),
+        (InstanceFrom::Interpreted, _) => match zeroing() {
+            Reset::Resident { limit } => format!(
+                "written pages found with PAGEMAP_SCAN, zeroed in place up to {} MiB; segments \
+                 copied in",
+                limit >> 20
+            ),
+            _ => "all pages dropped, segments copied in".to_owned(),
+        },
         (_, MemoryFrom::Segments) => "all pages dropped, segments copied in".to_owned(),
         (_, MemoryFrom::CopyOnWrite) => "all pages dropped".to_owned(),
         (_, MemoryFrom::Resident) => format!(
@@ -212,6 +227,12 @@ fn describe(shared: &Shared, strategy: Strategy) -> EffectiveConfig {
     } else {
         words
     }
+}
+
+/// How memories that start as zero become zero again. Dropping their pages took
+/// longer than tinywasm's own memory of chunks, whose chunks the allocator keeps.
+fn zeroing() -> Reset {
+    if pagemap_scan_available() { Reset::Resident { limit: KEEP_RESIDENT } } else { Reset::Drop }
 }
 
 /// How memories are reset in place, for strategies that do and modules whose
