@@ -15,6 +15,10 @@ pub fn engines() -> Vec<Arc<dyn Engine>> {
         touchstone_native::engines(),
         #[cfg(feature = "wasm3")]
         touchstone_wasm3::engines(),
+        #[cfg(feature = "tinywasm")]
+        touchstone_tinywasm::engines(),
+        #[cfg(feature = "wasmer")]
+        touchstone_wasmer::engines(),
         #[cfg(feature = "wasmi")]
         touchstone_wasmi::engines(),
         #[cfg(feature = "wasmtime")]

@@ -62,6 +62,12 @@ impl InitialMemory {
         Self { parts, size: memory.len() }
     }
 
+    /// A memory of so many bytes that are all zero.
+    #[must_use]
+    pub fn zeroed(size: usize) -> Self {
+        Self { parts: Vec::new(), size }
+    }
+
     /// Size of the memory, bytes.
     #[must_use]
     pub fn size(&self) -> usize {

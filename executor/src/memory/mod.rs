@@ -10,11 +10,13 @@
 mod image;
 mod mapping;
 mod pagemap;
+mod recycler;
 mod reset;
 
 pub use image::{Image, InitialMemory};
 pub use mapping::Mapping;
 pub use pagemap::is_available as pagemap_scan_available;
+pub use recycler::Recycler;
 pub use reset::{KEEP_RESIDENT, Plan, Reset};
 
 /// Bytes of a page of the host. The mappings here are made of these.

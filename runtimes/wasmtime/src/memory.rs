@@ -1,60 +1,17 @@
 //! Memories of our own for Wasmtime, through its host memory interface.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use touchstone_executor::memory::{Mapping, Plan};
+use std::sync::Arc;
+use touchstone_executor::memory::{Mapping, Plan, Recycler};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
 /// Gives Wasmtime its linear memories.
 ///
-/// With a plan, memories come with the plan's content, are reset when an
-/// instance lets go of them, and are given out again. Without one they are
-/// plain zeroed memories, each used once.
+/// A memory is given back when the instance that has it is dropped.
 pub(crate) struct Memories(Arc<Recycler>);
-
-struct Recycler {
-    plan: Option<Plan>,
-    /// Clean memories, at most `keep` of them.
-    idle: Mutex<Vec<Mapping>>,
-    keep: usize,
-}
 
 impl Memories {
     pub(crate) fn new(plan: Option<Plan>, keep: usize) -> Self {
-        Self(Arc::new(Recycler { plan, idle: Mutex::default(), keep }))
-    }
-}
-
-impl Recycler {
-    fn take(&self, minimum: usize, reserved: usize) -> Result<Mapping, String> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        if let Some(mapping) = idle {
-            return Ok(mapping);
-        }
-        let mapping = Mapping::new(minimum, reserved).map_err(|error| error.to_string())?;
-        if let Some(plan) = &self.plan {
-            // SAFETY: the mapping is new, zero, of the module's initial size,
-            // which is the plan's, and nobody else knows of it.
-            unsafe { plan.install(mapping.base()) }.map_err(|error| error.to_string())?;
-        }
-        Ok(mapping)
-    }
-
-    /// Resets a memory and keeps it. One that cannot be reset is unmapped: the
-    /// next instance gets a new one.
-    fn give_back(&self, mut mapping: Mapping) {
-        let Some(plan) = &self.plan else { return };
-        if mapping.resize(plan.size()).is_err() {
-            return;
-        }
-        // SAFETY: the plan was installed when the mapping was made, and
-        // Wasmtime has just dropped its only handle to it.
-        if unsafe { plan.reset(mapping.base()) }.is_err() {
-            return;
-        }
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < self.keep {
-            idle.push(mapping);
-        }
+        Self(Arc::new(Recycler::new(plan, keep)))
     }
 }
 
@@ -73,7 +30,10 @@ unsafe impl MemoryCreator for Memories {
         guard_size_in_bytes: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
         let capacity = reserved_size_in_bytes.or(maximum).unwrap_or(minimum).max(minimum);
-        let mapping = self.0.take(minimum, capacity + guard_size_in_bytes)?;
+        let mapping = self
+            .0
+            .take(minimum, capacity + guard_size_in_bytes)
+            .map_err(|error| error.to_string())?;
         let home = Arc::clone(&self.0);
         Ok(Box::new(Lent { mapping: Some(mapping), size: minimum, capacity, home }))
     }

@@ -1,0 +1,143 @@
+//! A store and the instance in it, kept together so that they can move to
+//! another thread.
+//!
+//! tinywasm counts references without atomics: its stores are not `Send`. What
+//! is counted here never leaves this module: one value owns the store, the
+//! instance and the host's side, and lends them out for a call at a time.
+
+use crate::engine::ID;
+use crate::imports::{Desk, Host, Imports};
+use crate::memory::{Made, bytes};
+use std::time::Duration;
+use tinywasm::types::WasmValue;
+use tinywasm::{Engine, ExecProgress, ExternItem, Function, Memory, Module, ModuleInstance, Store};
+use touchstone_executor::host::HostState;
+use touchstone_executor::{Error, Result, TrapKind};
+
+/// See the module's documentation.
+pub(crate) struct Caged {
+    store: Store,
+    instance: ModuleInstance,
+    /// Where host functions look for `host` while the guest runs.
+    desk: Desk,
+    /// `None` only while the guest runs.
+    host: Option<Host>,
+}
+
+// SAFETY: what is not `Send` in the fields is `Rc`s (instances, host functions,
+// the desk), trait objects that do not say whether they are (host functions and
+// memories), and an address. All owners of each `Rc` lie inside the fields of
+// one value: no method gives one out, and what they do give out (`Function`,
+// `Table`, `Global`, `WasmValue`) holds none; so all counting happens on the
+// thread that has the value. The host functions are those of `imports.rs`, which
+// capture the desk, numbers and names; the memories are `Lent`, a `Mapping` with
+// its recycler. The address is that of the memory in the store.
+unsafe impl Send for Caged {}
+
+impl Caged {
+    /// Instantiates without running the start function. `memory` is the position
+    /// of the memory among the exports; `made` belongs to the engine's backend.
+    pub(crate) fn new(
+        engine: &Engine,
+        made: &Made,
+        module: &Module,
+        imports: &Imports,
+        memory: Option<usize>,
+        state: HostState,
+    ) -> Result<Self> {
+        let mut store = Store::new(engine.clone());
+        let desk = Desk::default();
+        let imports = imports.define(&mut store, &desk);
+        let instance = ModuleInstance::instantiate_no_start(&mut store, module, Some(imports))
+            .map_err(Error::runtime(ID, "instantiate the module"))?;
+        let memory = match memory.and_then(|at| instance.exports().nth(at)) {
+            Some((_, ExternItem::Memory(memory))) => Some((memory, made.address())),
+            _ => None,
+        };
+        Ok(Self { store, instance, desk, host: Some(Host { state, memory }) })
+    }
+
+    /// An export by its position.
+    pub(crate) fn export(&self, position: usize) -> Option<ExternItem> {
+        self.instance.exports().nth(position).map(|(_, item)| item)
+    }
+
+    /// The module's start function, where it has one.
+    pub(crate) fn start(&self) -> Result<Option<Function>> {
+        self.instance.start_func(&self.store).map_err(Error::runtime(ID, "find the start function"))
+    }
+
+    /// Runs a function, for at most so long.
+    pub(crate) fn call(
+        &mut self,
+        function: &Function,
+        params: &[WasmValue],
+        deadline: Option<Duration>,
+    ) -> tinywasm::Result<Vec<WasmValue>> {
+        self.desk.replace(self.host.take());
+        let ended = match deadline {
+            None => function.call(&mut self.store, params),
+            Some(deadline) => limited(function, &mut self.store, params, deadline),
+        };
+        self.host = self.desk.take();
+        ended
+    }
+
+    /// For reading and writing globals and tables.
+    pub(crate) fn store(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    pub(crate) fn host(&mut self) -> Option<&mut HostState> {
+        Some(&mut self.host.as_mut()?.state)
+    }
+
+    pub(crate) fn memory_and_host(&mut self) -> Option<(&mut [u8], &mut HostState)> {
+        let host = self.host.as_mut()?;
+        let memory = match &host.memory {
+            Some((memory, base)) => {
+                let size = memory.len(&self.store).ok()?;
+                // SAFETY: base and size are those of the memory in the store; it
+                // is not running, and the result borrows all of `self`.
+                unsafe { bytes(*base, size) }
+            }
+            None => &mut [],
+        };
+        Some((memory, &mut host.state))
+    }
+
+    /// The memory to look at.
+    pub(crate) fn memory(&self) -> Option<&[u8]> {
+        let (memory, base) = self.host.as_ref()?.memory.as_ref()?;
+        let size = memory.len(&self.store).ok()?;
+        // SAFETY: as above; whoever writes needs `&mut self`.
+        Some(unsafe { bytes(*base, size) })
+    }
+
+    pub(crate) fn grow_memory(&mut self, pages: u32) -> bool {
+        let memory: Option<Memory> =
+            self.host.as_ref().and_then(|host| host.memory).map(|(memory, _)| memory);
+        memory.is_some_and(|memory| {
+            matches!(memory.grow(&mut self.store, i64::from(pages)), Ok(Some(_)))
+        })
+    }
+
+    /// Drops store and instance; what the host kept is given back, to be used again.
+    pub(crate) fn into_host(self) -> Option<HostState> {
+        self.host.map(|host| host.state)
+    }
+}
+
+/// tinywasm looks at the clock by itself when it runs on a budget of time.
+fn limited(
+    function: &Function,
+    store: &mut Store,
+    params: &[WasmValue],
+    deadline: Duration,
+) -> tinywasm::Result<Vec<WasmValue>> {
+    let mut call = function.call_resumable(store, params)?;
+    match call.resume_with_time_budget(deadline)? {
+        ExecProgress::Completed(results) => Ok(results),
+        ExecProgress::Suspended => Err(crate::trap::carry(TrapKind::DeadlineExceeded)),
+    }
+}

@@ -1,0 +1,207 @@
+//! The engine: what it can do, translating, and loading.
+
+use crate::module::{Class, Loaded};
+use crate::raw;
+use tinywasm::engine::{Config as Settings, StackConfig};
+use tinywasm::parser::{Parser, ParserOptions};
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::memory::pagemap_scan_available;
+use touchstone_executor::{
+    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
+    RawCall, RawCaller, Result, Strategy, Support,
+};
+
+pub(crate) const ID: &str = "tinywasm";
+/// The linked tinywasm. It has no constant of its own; a test below holds this
+/// one against the lock file.
+const VERSION: &str = "tinywasm 0.10.0";
+
+/// Frames of a guest's call stack, as many as the other interpreters here have;
+/// tinywasm's own 1024 are fewer than compilers give.
+const MAX_FRAMES: usize = 16_384;
+/// Entries of each of the three stacks of values.
+const MAX_VALUES: usize = 256 * 1024;
+
+/// tinywasm.
+pub(crate) struct TinyWasm;
+
+/// What `compile` hands to `load`.
+pub(crate) struct Translated {
+    guest: GuestModule,
+    class: Class,
+    pub(crate) module: tinywasm::Module,
+}
+
+/// The settings of every engine here. tinywasm reserves its stacks as a whole by
+/// default, for each new store; these start small and grow.
+pub(crate) fn settings() -> Settings {
+    Settings::new()
+        .with_value_stack(StackConfig::dynamic(256, MAX_VALUES))
+        .with_call_stack(StackConfig::dynamic(64, MAX_FRAMES))
+}
+
+/// Parses and validates a module. Its memory is to be there from the start and
+/// not when it is first written: the host writes first.
+pub(crate) fn parse(wasm: &[u8]) -> Result<tinywasm::Module> {
+    let options = ParserOptions::default().with_local_memory_allocation_optimization(false);
+    Parser::with_options(options)
+        .parse_module_bytes(wasm)
+        .map_err(|error| Error::runtime(ID, "translate the module")(format!("{error:?}")))
+}
+
+impl TinyWasm {
+    fn check(&self, strategy: Strategy, guest: &GuestModule) -> Result<()> {
+        match self.support_for(strategy, guest) {
+            Support::Unsupported { reason } => {
+                Err(Error::Unsupported { engine: ID, strategy, reason })
+            }
+            Support::Native | Support::Emulated { .. } => Ok(()),
+        }
+    }
+}
+
+impl Engine for TinyWasm {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::Interpreted
+    }
+
+    fn support(&self, strategy: Strategy) -> Support {
+        if strategy.code == CodeFrom::Precompiled {
+            return Support::unsupported("stored bytecode of tinywasm is not used here");
+        }
+        if strategy.memory == MemoryFrom::Resident && !pagemap_scan_available() {
+            return Support::unsupported(
+                "this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)",
+            );
+        }
+        match (strategy.instance, strategy.memory) {
+            (InstanceFrom::Interpreted, _) => Support::Emulated {
+                how: "a new instance each call on a recycled memory of ours; written pages are \
+                      zeroed (found with PAGEMAP_SCAN where the kernel answers it, else all \
+                      dropped), then data segments copied in",
+            },
+            (InstanceFrom::Recreate, MemoryFrom::Segments) => {
+                Support::unsupported("a new instance each call is what `interpreted` does here")
+            }
+            (InstanceFrom::Recreate, MemoryFrom::CopyOnWrite) => Support::Emulated {
+                how: "a new instance each call on a recycled memory of ours mapped copy-on-write; \
+                      all pages dropped",
+            },
+            (InstanceFrom::Recreate, MemoryFrom::Resident) => Support::Emulated {
+                how: "a new instance each call on a recycled memory of ours mapped copy-on-write; \
+                      written pages found with PAGEMAP_SCAN and restored in place",
+            },
+            (InstanceFrom::Reuse, MemoryFrom::Segments) => Support::Emulated {
+                how: "one instance on a memory of ours; all pages dropped, then data segments, \
+                      mutable globals and tables written back",
+            },
+            (InstanceFrom::Reuse, MemoryFrom::CopyOnWrite) => Support::Emulated {
+                how: "one instance on a memory of ours mapped copy-on-write; all pages dropped, \
+                      then mutable globals and tables written back",
+            },
+            (InstanceFrom::Reuse, MemoryFrom::Resident) => Support::Emulated {
+                how: "one instance on a memory of ours mapped copy-on-write; written pages found \
+                      with PAGEMAP_SCAN and restored in place, then mutable globals and tables",
+            },
+            (InstanceFrom::Pooling, _) => Support::unsupported("tinywasm has no pooling allocator"),
+        }
+    }
+
+    fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
+        let info = guest.info();
+        let refusal = match Class::of(strategy) {
+            Class::OwnImage => info.image_refusal(),
+            Class::Segments => info.refusal(strategy),
+        };
+        match (self.support(strategy), refusal) {
+            (refused @ Support::Unsupported { .. }, _) => refused,
+            (_, Some(reason)) => Support::unsupported(reason),
+            (support, None) => support,
+        }
+    }
+
+    fn artifact_class(&self, strategy: Strategy) -> &'static str {
+        Class::of(strategy).name()
+    }
+
+    fn compile(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        _config: &Config,
+    ) -> Result<Artifact> {
+        self.check(strategy, guest)?;
+        let class = Class::of(strategy);
+        let module = match class {
+            Class::OwnImage => parse(&guest.without_data()?)?,
+            Class::Segments => parse(guest.wasm())?,
+        };
+        // tinywasm does not say how large its code is.
+        Ok(Artifact::new(ID, 0, Translated { guest: guest.clone(), class, module }))
+    }
+
+    fn load(
+        &self,
+        guest: &GuestModule,
+        artifact: &Artifact,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Box<dyn Module>> {
+        self.check(strategy, guest)?;
+        let translated: &Translated = artifact.content(ID)?;
+        translated.check(guest, strategy)?;
+        Ok(Box::new(Loaded::new(&translated.module, guest, strategy, config)?))
+    }
+
+    fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
+        if !self.has_raw(call.strategy) {
+            return Ok(None);
+        }
+        raw::caller(guest, call)
+    }
+
+    fn has_raw(&self, strategy: Strategy) -> bool {
+        // With a memory of tinywasm's own, which the host cannot see as bytes.
+        strategy == Strategy::INTERPRETED
+    }
+}
+
+impl Translated {
+    fn check(&self, guest: &GuestModule, strategy: Strategy) -> Result<()> {
+        let reason = if !self.guest.is_same(guest) {
+            format!("it was made from another guest, {}", self.guest.name())
+        } else if self.class != Class::of(strategy) {
+            format!("it was made for {} memories", self.class.name())
+        } else {
+            return Ok(());
+        };
+        Err(Error::BadArtifact { engine: ID, reason })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_the_linked_one() {
+        let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+        // Outside the workspace there is no lock file to compare with.
+        let Ok(lock) = std::fs::read_to_string(lock) else { return };
+        let versions: Vec<_> = lock
+            .split("[[package]]")
+            .filter(|package| package.contains("\nname = \"tinywasm\"\n"))
+            .filter_map(|package| package.split("version = \"").nth(1)?.split('"').next())
+            .map(|version| format!("tinywasm {version}"))
+            .collect();
+        assert_eq!(versions, [VERSION]);
+    }
+}

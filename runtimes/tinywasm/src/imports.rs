@@ -1,0 +1,177 @@
+//! What a module imports: host functions, and stubs for all that this host does
+//! not have.
+
+use crate::engine::ID;
+use crate::memory::bytes;
+use crate::trap::carry;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use tinywasm::types::{FuncType, WasmValue};
+use tinywasm::{FuncContext, Function, Memory, Store};
+use touchstone_executor::guest::FunctionImport;
+use touchstone_executor::heap::HeapError;
+use touchstone_executor::host::{HostFunction, HostState};
+use touchstone_executor::{Error, Result, TrapKind};
+
+/// What host functions see of their instance, while the guest runs.
+pub(crate) struct Host {
+    pub(crate) state: HostState,
+    /// The guest's memory and where it lies.
+    pub(crate) memory: Option<(Memory, *mut u8)>,
+}
+
+/// Where the host's side is put for the time of a call.
+pub(crate) type Desk = Rc<RefCell<Option<Host>>>;
+
+/// The imports of a module, in its order.
+pub(crate) struct Imports(Vec<Import>);
+
+struct Import {
+    name: Arc<(String, String)>,
+    answer: Answer,
+}
+
+enum Answer {
+    Host(HostFunction),
+    Missing(FuncType),
+}
+
+impl Imports {
+    /// Decides once for every import what answers it.
+    pub(crate) fn of(module: &tinywasm::Module, functions: &[FunctionImport]) -> Result<Self> {
+        let failed = |reason: String| Error::runtime(ID, "link the module")(reason);
+        let mut imports: Vec<Import> = Vec::new();
+        for (import, known) in module.imports().zip(functions) {
+            let tinywasm::types::ImportType::Func(ty) = import.ty else {
+                return Err(failed(format!("{}.{} is no function", import.module, import.name)));
+            };
+            let twice = imports
+                .iter()
+                .find(|other| other.name.0 == import.module && other.name.1 == import.name);
+            if let Some(twice) = twice {
+                let same = match &twice.answer {
+                    Answer::Host(_) => known.signature.as_ref().is_some_and(|signature| {
+                        HostFunction::find(import.module, import.name, signature).is_some()
+                    }),
+                    Answer::Missing(other) => other == ty,
+                };
+                if same {
+                    continue;
+                }
+                return Err(failed(format!(
+                    "it imports {}.{} with two types, tinywasm takes one",
+                    import.module, import.name
+                )));
+            }
+            let signature = known.signature.as_ref();
+            let host =
+                signature.and_then(|found| HostFunction::find(import.module, import.name, found));
+            imports.push(Import {
+                name: Arc::new((import.module.to_owned(), import.name.to_owned())),
+                answer: host.map_or_else(|| Answer::Missing(ty.clone()), Answer::Host),
+            });
+        }
+        Ok(Self(imports))
+    }
+
+    /// The imports in a store. tinywasm links them by name for each instance.
+    pub(crate) fn define(&self, store: &mut Store, desk: &Desk) -> tinywasm::Imports {
+        let mut imports = tinywasm::Imports::new();
+        for Import { name, answer } in &self.0 {
+            let function = match answer {
+                Answer::Host(function) => host_function(store, desk, *function),
+                Answer::Missing(ty) => missing(store, name, ty),
+            };
+            imports.define(&name.0, &name.1, function);
+        }
+        imports
+    }
+}
+
+type Step<T> = tinywasm::Result<T>;
+type Guest<'a> = FuncContext<'a>;
+
+fn missing(store: &mut Store, name: &Arc<(String, String)>, ty: &FuncType) -> Function {
+    let name = Arc::clone(name);
+    tinywasm::HostFunction::from_untyped(
+        store,
+        ty,
+        move |_: Guest<'_>, _: &[WasmValue]| -> Step<Vec<WasmValue>> {
+            let (module, name) = (*name).clone();
+            Err(carry(TrapKind::MissingImport { module, name }))
+        },
+    )
+}
+
+fn host_function(store: &mut Store, desk: &Desk, function: HostFunction) -> Function {
+    use tinywasm::HostFunction as Inner;
+    let desk = Rc::clone(desk);
+    match function {
+        HostFunction::Malloc => Inner::from(store, move |mut guest: Guest<'_>, size: i32| {
+            malloc(&desk, &mut guest, size as u32).map(|pointer| pointer as i32)
+        }),
+        HostFunction::Free => Inner::from(store, move |mut guest: Guest<'_>, pointer: i32| {
+            with_memory(&desk, &mut guest, |memory, host| host.free(memory, pointer as u32))?
+                .map_err(carry)
+        }),
+        HostFunction::MaxLogLevel => Inner::from(store, move |mut guest: Guest<'_>, (): ()| {
+            with_memory(&desk, &mut guest, |_, host| host.max_log_level() as i32)
+        }),
+        HostFunction::Log => Inner::from(
+            store,
+            move |mut guest: Guest<'_>, (level, target, message): (i32, i64, i64)| {
+                with_memory(&desk, &mut guest, |memory, host| {
+                    host.log(memory, level as u32, target as u64, message as u64)
+                })?
+                .map_err(carry)
+            },
+        ),
+        HostFunction::InputLength => Inner::from(store, move |mut guest: Guest<'_>, (): ()| {
+            with_memory(&desk, &mut guest, |_, host| host.input_len() as i64)
+        }),
+        HostFunction::Input => Inner::from(store, move |mut guest: Guest<'_>, pointer: i64| {
+            with_memory(&desk, &mut guest, |memory, host| host.input(memory, pointer as u64))?
+                .map_err(carry)
+        }),
+    }
+}
+
+fn with_memory<T>(
+    desk: &Desk,
+    guest: &mut Guest<'_>,
+    work: impl FnOnce(&mut [u8], &mut HostState) -> T,
+) -> Step<T> {
+    let mut desk = desk.borrow_mut();
+    let Some(host) = desk.as_mut() else {
+        return Err(tinywasm::Error::Other("the host is not there".to_owned()));
+    };
+    match &host.memory {
+        Some((memory, base)) => {
+            let size = memory.len(guest.store())?;
+            // SAFETY: base and size are those of the memory that the store has,
+            // which is borrowed until `work` is done: tinywasm does not run.
+            Ok(work(unsafe { bytes(*base, size) }, &mut host.state))
+        }
+        None => Ok(work(&mut [], &mut host.state)),
+    }
+}
+
+fn malloc(desk: &Desk, guest: &mut Guest<'_>, size: u32) -> Step<u32> {
+    loop {
+        let error = match with_memory(desk, guest, |memory, host| host.malloc(memory, size))? {
+            Ok(pointer) => return Ok(pointer),
+            Err(error) => error,
+        };
+        let memory = desk.borrow().as_ref().and_then(|host| host.memory);
+        let grown = match (&error, memory) {
+            (HeapError::NeedsMemory { pages }, Some((memory, _))) => {
+                matches!(memory.grow(guest.store_mut(), i64::from(*pages)), Ok(Some(_)))
+            }
+            _ => false,
+        };
+        if !grown {
+            return Err(carry(HostFunction::Malloc.refuse(error)));
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Memories of our own for tinywasm, and the host's view of them.
+//!
+//! tinywasm owns a memory as a value behind its `LinearMemory` trait and gives
+//! out copies of bytes only. The host's allocator and the conventions need the
+//! bytes themselves; they get them through the address that the memory had when
+//! it was made, which never changes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use tinywasm::types::MemoryType;
+use tinywasm::{LinearMemory, MemoryBackend, Trap};
+use touchstone_executor::memory::{Mapping, Recycler};
+
+/// Where the memory lies that an engine made last; null before.
+#[derive(Clone, Default)]
+pub(crate) struct Made(Arc<AtomicPtr<u8>>);
+
+impl Made {
+    pub(crate) fn address(&self) -> *mut u8 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A backend whose memories come from the recycler, and where they lie.
+pub(crate) fn backend(home: &Arc<Recycler>, made: &Made) -> MemoryBackend {
+    let (home, made) = (Arc::clone(home), made.clone());
+    MemoryBackend::custom(move |ty: MemoryType| {
+        let size = usize::try_from(ty.initial_size()).map_err(|_| Trap::OutOfMemory)?;
+        let largest = usize::try_from(ty.max_size()).map_err(|_| Trap::OutOfMemory)?;
+        let mapping = home.take(size, largest).map_err(|_| Trap::OutOfMemory)?;
+        made.0.store(mapping.base(), Ordering::Relaxed);
+        Ok(Lent { base: mapping.base(), size, home: Arc::clone(&home), mapping: Some(mapping) })
+    })
+}
+
+/// The bytes of a memory of [`backend`].
+///
+/// # Safety
+///
+/// `base` and `size` must be those of a memory that lives at least as long as
+/// the result is used, and tinywasm must not run meanwhile.
+pub(crate) unsafe fn bytes<'a>(base: *mut u8, size: usize) -> &'a mut [u8] {
+    if size == 0 {
+        return &mut [];
+    }
+    // SAFETY: `Lent` keeps the first `size` bytes readable and writable; it
+    // looks at them only when tinywasm runs.
+    unsafe { std::slice::from_raw_parts_mut(base, size) }
+}
+
+/// What tinywasm holds.
+struct Lent {
+    /// The mapping's; as plain fields, because every load and store needs them.
+    base: *mut u8,
+    size: usize,
+    home: Arc<Recycler>,
+    /// `None` only while it is being dropped.
+    mapping: Option<Mapping>,
+}
+
+impl Lent {
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the first `size` bytes at `base` are accessible and belong to
+        // the mapping in `self`; whoever else has the address uses it only while
+        // tinywasm does not run (`bytes` above), so not during this borrow.
+        unsafe { bytes(self.base, self.size) }
+    }
+
+    #[inline(always)]
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `&mut self` is the only borrow.
+        unsafe { bytes(self.base, self.size) }
+    }
+
+    #[inline(always)]
+    fn load<const N: usize>(&self, address: usize) -> Result<[u8; N], Trap> {
+        match self.bytes().get(address..).and_then(<[u8]>::first_chunk) {
+            Some(bytes) => Ok(*bytes),
+            None => Err(self.outside(address, N)),
+        }
+    }
+
+    #[inline(always)]
+    fn store<const N: usize>(&mut self, address: usize, bytes: &[u8]) -> Result<(), Trap> {
+        let place = self.bytes_mut().get_mut(address..).and_then(<[u8]>::first_chunk_mut::<N>);
+        match (place, bytes.first_chunk()) {
+            (Some(place), Some(bytes)) => {
+                *place = *bytes;
+                Ok(())
+            }
+            _ => Err(self.outside(address, N)),
+        }
+    }
+
+    #[cold]
+    fn outside(&self, offset: usize, len: usize) -> Trap {
+        Trap::MemoryOutOfBounds { offset, len, max: self.size }
+    }
+}
+
+impl LinearMemory for Lent {
+    fn len(&self) -> usize {
+        self.size
+    }
+
+    fn grow_to(&mut self, new_len: usize) -> Result<(), Trap> {
+        let Some(mapping) = &mut self.mapping else { return Err(Trap::OutOfMemory) };
+        mapping.resize(new_len).map_err(|_| Trap::OutOfMemory)?;
+        self.size = new_len;
+        Ok(())
+    }
+
+    fn read(&self, address: usize, into: &mut [u8]) -> usize {
+        let bytes = self.bytes().get(address..).unwrap_or_default();
+        let length = bytes.len().min(into.len());
+        into[..length].copy_from_slice(&bytes[..length]);
+        length
+    }
+
+    fn write(&mut self, address: usize, from: &[u8]) -> usize {
+        let bytes = self.bytes_mut().get_mut(address..).unwrap_or_default();
+        let length = bytes.len().min(from.len());
+        bytes[..length].copy_from_slice(&from[..length]);
+        length
+    }
+
+    fn fill(&mut self, address: usize, length: usize, value: u8) -> Option<()> {
+        self.bytes_mut().get_mut(address..)?.get_mut(..length)?.fill(value);
+        Some(())
+    }
+
+    fn copy_within(&mut self, to: usize, from: usize, length: usize) -> Option<()> {
+        let (size, end) = (self.size, from.checked_add(length)?);
+        if end > size || to.checked_add(length)? > size {
+            return None;
+        }
+        self.bytes_mut().copy_within(from..end, to);
+        Some(())
+    }
+
+    #[inline(always)]
+    fn read_8(&self, address: usize) -> Result<[u8; 1], Trap> {
+        self.load(address)
+    }
+
+    #[inline(always)]
+    fn read_16(&self, address: usize) -> Result<[u8; 2], Trap> {
+        self.load(address)
+    }
+
+    #[inline(always)]
+    fn read_32(&self, address: usize) -> Result<[u8; 4], Trap> {
+        self.load(address)
+    }
+
+    #[inline(always)]
+    fn read_64(&self, address: usize) -> Result<[u8; 8], Trap> {
+        self.load(address)
+    }
+
+    #[inline(always)]
+    fn read_128(&self, address: usize) -> Result<[u8; 16], Trap> {
+        self.load(address)
+    }
+
+    #[inline(always)]
+    fn write_8(&mut self, address: usize, bytes: &[u8]) -> Result<(), Trap> {
+        self.store::<1>(address, bytes)
+    }
+
+    #[inline(always)]
+    fn write_16(&mut self, address: usize, bytes: &[u8]) -> Result<(), Trap> {
+        self.store::<2>(address, bytes)
+    }
+
+    #[inline(always)]
+    fn write_32(&mut self, address: usize, bytes: &[u8]) -> Result<(), Trap> {
+        self.store::<4>(address, bytes)
+    }
+
+    #[inline(always)]
+    fn write_64(&mut self, address: usize, bytes: &[u8]) -> Result<(), Trap> {
+        self.store::<8>(address, bytes)
+    }
+
+    #[inline(always)]
+    fn write_128(&mut self, address: usize, bytes: &[u8]) -> Result<(), Trap> {
+        self.store::<16>(address, bytes)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(mapping) = self.mapping.take() {
+            self.home.give_back(mapping);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What a module imports: host functions, and stubs for all that this host does
+//! not have.
+
+use crate::memory::bytes;
+use crate::rewrite::CLOCK;
+use crate::settings::ID;
+use std::sync::Arc;
+use std::time::Instant;
+use touchstone_executor::guest::FunctionImport;
+use touchstone_executor::heap::HeapError;
+use touchstone_executor::host::{HostFunction, HostState};
+use touchstone_executor::{Error, Result, Trap, TrapKind};
+use wasmer::{Extern, ExternType, Function, FunctionEnv, FunctionEnvMut, FunctionType, Memory};
+use wasmer::{RuntimeError, Store};
+
+/// What host functions see of their instance.
+pub(crate) struct Host {
+    pub(crate) state: HostState,
+    /// Known once the module is instantiated, before any of its code runs.
+    pub(crate) memory: Option<Memory>,
+    /// When the guest is to be stopped, if it is.
+    pub(crate) ends: Option<Instant>,
+}
+
+/// The imports of a module, in its order.
+pub(crate) struct Imports(Vec<Import>);
+
+enum Import {
+    Host(HostFunction),
+    Clock,
+    Missing { name: Arc<(String, String)>, ty: FunctionType },
+}
+
+impl Imports {
+    /// Decides once for every import what answers it.
+    pub(crate) fn of(module: &wasmer::Module, functions: &[FunctionImport]) -> Result<Self> {
+        let mut functions = functions.iter();
+        let decide = |import: wasmer::ImportType| {
+            let (module, name) = (import.module(), import.name());
+            let ExternType::Function(ty) = import.ty() else {
+                return Err(Error::runtime(ID, "link the module")("it imports no function"));
+            };
+            // Rewriting puts the clock behind the guest's own.
+            let Some(known) = functions.next() else {
+                return match (module, name) {
+                    CLOCK => Ok(Import::Clock),
+                    _ => Err(Error::Misuse("an import that the guest does not have")),
+                };
+            };
+            let signature = known.signature.as_ref();
+            let host = signature.and_then(|found| HostFunction::find(module, name, found));
+            Ok(host.map_or_else(
+                || Import::Missing {
+                    name: Arc::new((module.to_owned(), name.to_owned())),
+                    ty: ty.clone(),
+                },
+                Import::Host,
+            ))
+        };
+        module.imports().map(decide).collect::<Result<_>>().map(Self)
+    }
+
+    /// The imports in a store. By position and not by name: a module may import
+    /// one name with two types, and nothing has to be looked up.
+    pub(crate) fn define(&self, store: &mut Store, env: &FunctionEnv<Host>) -> Vec<Extern> {
+        self.0
+            .iter()
+            .map(|import| {
+                Extern::Function(match import {
+                    Import::Host(function) => host_function(store, env, *function),
+                    Import::Clock => Function::new_typed_with_env(store, env, clock),
+                    Import::Missing { name, ty } => missing(store, name, ty),
+                })
+            })
+            .collect()
+    }
+}
+
+fn missing(store: &mut Store, name: &Arc<(String, String)>, ty: &FunctionType) -> Function {
+    let name = Arc::clone(name);
+    Function::new(store, ty.clone(), move |_| {
+        let (module, name) = (*name).clone();
+        let trap = Trap::new(TrapKind::MissingImport { module, name });
+        Err(RuntimeError::user(Box::new(trap)))
+    })
+}
+
+type Guest<'a> = FunctionEnvMut<'a, Host>;
+
+fn host_function(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunction) -> Function {
+    match function {
+        HostFunction::Malloc => Function::new_typed_with_env(store, env, malloc),
+        HostFunction::Free => {
+            Function::new_typed_with_env(store, env, |mut guest: Guest<'_>, pointer: u32| {
+                with_memory(&mut guest, |memory, host| host.free(memory, pointer))
+            })
+        }
+        HostFunction::MaxLogLevel => {
+            Function::new_typed_with_env(store, env, |guest: Guest<'_>| {
+                guest.data().state.max_log_level()
+            })
+        }
+        HostFunction::Log => Function::new_typed_with_env(
+            store,
+            env,
+            |mut guest: Guest<'_>, level: u32, target: u64, message: u64| {
+                with_memory(&mut guest, |memory, host| host.log(memory, level, target, message))
+            },
+        ),
+        HostFunction::InputLength => {
+            Function::new_typed_with_env(store, env, |guest: Guest<'_>| {
+                guest.data().state.input_len()
+            })
+        }
+        HostFunction::Input => {
+            Function::new_typed_with_env(store, env, |mut guest: Guest<'_>, pointer: u64| {
+                with_memory(&mut guest, |memory, host| host.input(memory, pointer))
+            })
+        }
+    }
+}
+
+fn with_memory<T>(guest: &mut Guest<'_>, work: impl FnOnce(&mut [u8], &mut HostState) -> T) -> T {
+    let (host, store) = guest.data_and_store_mut();
+    match &host.memory {
+        // SAFETY: the guest waits for this call to return, and `work` can reach
+        // neither the store nor the memory but through its two arguments.
+        Some(memory) => work(unsafe { bytes(memory, &store) }, &mut host.state),
+        None => work(&mut [], &mut host.state),
+    }
+}
+
+fn malloc(mut guest: Guest<'_>, size: u32) -> Result<u32, Trap> {
+    loop {
+        let error = match with_memory(&mut guest, |memory, host| host.malloc(memory, size)) {
+            Ok(pointer) => return Ok(pointer),
+            Err(error) => error,
+        };
+        let (host, mut store) = guest.data_and_store_mut();
+        let grown = match (&error, &host.memory) {
+            (HeapError::NeedsMemory { pages }, Some(memory)) => {
+                memory.grow(&mut store, *pages).is_ok()
+            }
+            _ => false,
+        };
+        if !grown {
+            return Err(HostFunction::Malloc.refuse(error));
+        }
+    }
+}
+
+fn clock(guest: Guest<'_>) -> Result<(), Trap> {
+    match guest.data().ends {
+        Some(ends) if Instant::now() >= ends => Err(TrapKind::DeadlineExceeded.into()),
+        _ => Ok(()),
+    }
+}

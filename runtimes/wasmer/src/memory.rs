@@ -1,0 +1,195 @@
+//! Memories of our own for Wasmer, through its `Tunables`; and the view of a
+//! memory's bytes. All unsafe code of this crate but that for artifacts.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::memory::{Mapping, Plan, Recycler};
+use wasmer::sys::vm::{LinearMemory, VMMemory, VMMemoryDefinition, VMTable, VMTableDefinition};
+use wasmer::sys::{BaseTunables, Target, Tunables};
+use wasmer::{
+    AsStoreRef, Memory, MemoryError, MemoryStyle, MemoryType, Pages, TableStyle, TableType,
+};
+
+/// The bytes of a memory.
+///
+/// # Safety
+///
+/// The result must not outlive the caller's exclusive use of the store, and
+/// nothing may grow the memory or run a guest on it meanwhile.
+pub(crate) unsafe fn bytes<'a>(memory: &Memory, store: &impl AsStoreRef) -> &'a mut [u8] {
+    let view = memory.view(store);
+    let (base, size) = (view.data_ptr(), view.data_size() as usize);
+    if size == 0 {
+        return &mut [];
+    }
+    // SAFETY: Wasmer keeps the first `size` bytes at `base` readable and
+    // writable while the store lives; they are no part of the store itself, and
+    // the caller promises that nobody else uses them.
+    unsafe { std::slice::from_raw_parts_mut(base, size) }
+}
+
+/// Gives Wasmer its linear memories.
+///
+/// A memory is given back when the store that has it is dropped.
+pub(crate) struct Memories {
+    recycler: Arc<Recycler>,
+    /// Decides everything else, as without us.
+    base: BaseTunables,
+}
+
+impl Memories {
+    pub(crate) fn new(plan: Option<Plan>, keep: usize) -> Self {
+        Self {
+            recycler: Arc::new(Recycler::new(plan, keep)),
+            base: BaseTunables::for_target(&Target::default()),
+        }
+    }
+}
+
+impl Tunables for Memories {
+    fn memory_style(&self, memory: &MemoryType) -> MemoryStyle {
+        self.base.memory_style(memory)
+    }
+
+    fn table_style(&self, table: &TableType) -> TableStyle {
+        self.base.table_style(table)
+    }
+
+    fn create_host_memory(
+        &self,
+        ty: &MemoryType,
+        style: &MemoryStyle,
+    ) -> Result<VMMemory, MemoryError> {
+        self.base.create_host_memory(ty, style)
+    }
+
+    /// A memory of the initial size in the whole reservation that the style
+    /// promises to compiled code; the rest of it is inaccessible, so that what
+    /// the compiler leaves to the guard pages faults. With a plan the memory is
+    /// not zero but holds what the module's (removed) data segments would have
+    /// written.
+    unsafe fn create_vm_memory(
+        &self,
+        ty: &MemoryType,
+        style: &MemoryStyle,
+        definition: NonNull<VMMemoryDefinition>,
+    ) -> Result<VMMemory, MemoryError> {
+        let MemoryStyle::Static { bound, offset_guard_size } = *style else {
+            return Err(MemoryError::Generic("a memory that may move is none of ours".to_owned()));
+        };
+        let size = ty.minimum.0 as usize * WASM_PAGE;
+        let reserved = bound.0 as usize * WASM_PAGE + offset_guard_size as usize;
+        let mapping = self
+            .recycler
+            .take(size, reserved)
+            .map_err(|error| MemoryError::Generic(error.to_string()))?;
+        let lent = Lent {
+            ty: *ty,
+            style: *style,
+            pages: ty.minimum,
+            definition,
+            home: Arc::clone(&self.recycler),
+            mapping: Some(mapping),
+        };
+        lent.publish();
+        Ok(VMMemory(Box::new(lent)))
+    }
+
+    fn create_host_table(&self, ty: &TableType, style: &TableStyle) -> Result<VMTable, String> {
+        self.base.create_host_table(ty, style)
+    }
+
+    unsafe fn create_vm_table(
+        &self,
+        ty: &TableType,
+        style: &TableStyle,
+        definition: NonNull<VMTableDefinition>,
+    ) -> Result<VMTable, String> {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.base.create_vm_table(ty, style, definition) }
+    }
+}
+
+/// What Wasmer holds.
+#[derive(Debug)]
+struct Lent {
+    ty: MemoryType,
+    style: MemoryStyle,
+    /// Size as the guest sees it.
+    pages: Pages,
+    /// Where the instance keeps base and length for compiled code.
+    definition: NonNull<VMMemoryDefinition>,
+    home: Arc<Recycler>,
+    /// `None` only while it is being dropped.
+    mapping: Option<Mapping>,
+}
+
+// SAFETY: the definition lies in the instance that this memory was made for.
+// Wasmer keeps both in one store and moves them to another thread only together.
+unsafe impl Send for Lent {}
+// SAFETY: through a shared reference the definition is only read, or written by
+// `publish`, which is called before anybody else has the memory and under
+// `&mut self`.
+unsafe impl Sync for Lent {}
+
+impl Lent {
+    /// Tells compiled code base and length.
+    fn publish(&self) {
+        let base = self.mapping.as_ref().map_or(std::ptr::null_mut(), Mapping::base);
+        let current_length = self.pages.0 as usize * WASM_PAGE;
+        // SAFETY: Wasmer gives the place of the instance's definition, which
+        // lives as long as the instance; it is called while the instance is
+        // being made, or by `grow`, for an instance that lives. No reference to
+        // it is held by anybody.
+        unsafe { self.definition.write(VMMemoryDefinition { base, current_length }) };
+    }
+}
+
+impl LinearMemory for Lent {
+    fn ty(&self) -> MemoryType {
+        MemoryType { minimum: self.pages, ..self.ty }
+    }
+
+    fn size(&self) -> Pages {
+        self.pages
+    }
+
+    fn style(&self) -> MemoryStyle {
+        self.style
+    }
+
+    fn grow(&mut self, delta: Pages) -> Result<Pages, MemoryError> {
+        let refused = || MemoryError::CouldNotGrow { current: self.pages, attempted_delta: delta };
+        let largest = self.ty.maximum.unwrap_or(Pages::max_value()).min(Pages::max_value());
+        let pages = self.pages.checked_add(delta).filter(|pages| *pages <= largest);
+        let pages = pages.ok_or_else(refused)?;
+        if let Some(mapping) = &mut self.mapping {
+            let refused = MemoryError::CouldNotGrow { current: self.pages, attempted_delta: delta };
+            mapping.resize(pages.0 as usize * WASM_PAGE).map_err(|_| refused)?;
+        }
+        let before = std::mem::replace(&mut self.pages, pages);
+        self.publish();
+        Ok(before)
+    }
+
+    fn vmmemory(&self) -> NonNull<VMMemoryDefinition> {
+        self.definition
+    }
+
+    fn try_clone(&self) -> Result<Box<dyn LinearMemory + Send + Sync>, MemoryError> {
+        Err(MemoryError::MemoryNotShared)
+    }
+
+    fn copy(&self) -> Result<Box<dyn LinearMemory + Send + Sync>, MemoryError> {
+        Err(MemoryError::MemoryNotShared)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(mapping) = self.mapping.take() {
+            self.home.give_back(mapping);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! A store with an instance in it, as the calling conventions see it.
+
+use crate::imports::Host;
+use crate::memory::bytes;
+use crate::module::Shared;
+use crate::rewrite::START;
+use crate::settings::ID;
+use crate::trap;
+use std::sync::Arc;
+use std::time::Instant;
+use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::host::HostState;
+use touchstone_executor::{Error, ExportId, Result, Signature, Trap, Value, ValueType};
+use wasmer::{
+    Extern, Function, FunctionEnv, Instance, Memory, RuntimeError, Store, TypedFunction,
+    Value as Val,
+};
+
+const FOREIGN: Error = Error::Misuse("the export handle is of another module");
+
+/// An exported function, ready to be called.
+enum Entry {
+    Substrate(TypedFunction<(u32, u32), u64>),
+    Nothing(TypedFunction<(), ()>),
+    Other(Function),
+}
+
+/// A store, the instance in it and its memory.
+pub(crate) struct Running {
+    pub(crate) store: Store,
+    pub(crate) memory: Option<Memory>,
+    instance: Instance,
+    env: FunctionEnv<Host>,
+    /// The function that was called last, by its handle.
+    entry: Option<(u32, Entry)>,
+    shared: Arc<Shared>,
+}
+
+// SAFETY: of the fields only the store is not `Send`. Wasmer 7 leaves it open
+// because its objects point at each other, and because host functions and the
+// hook after a call are trait objects that do not say whether they are. The
+// objects lie on the heap, belong to this store alone and move with it; host
+// functions and their environment had to be `Send` when they were given; no hook
+// is set. What Wasmer keeps per thread (the stack of running stores, a machine
+// stack, the signal stack) it takes at the beginning of a call and leaves at its
+// end, and a call needs `&mut self`.
+unsafe impl Send for Running {}
+
+impl Running {
+    /// Makes a new instance and runs its start function.
+    pub(crate) fn new(shared: &Arc<Shared>, state: HostState) -> Result<Self> {
+        let mut store = Store::new(shared.engine.clone());
+        let env = FunctionEnv::new(&mut store, Host { state, memory: None, ends: None });
+        let imports = shared.imports.define(&mut store, &env);
+        let instance = Instance::new_by_index(&mut store, &shared.module, &imports)
+            .map_err(Error::runtime(ID, "instantiate the module"))?;
+        let memory = match shared.memory.and_then(|at| nth(&instance, at)) {
+            Some(Extern::Memory(memory)) => Some(memory.clone()),
+            _ => None,
+        };
+        env.as_mut(&mut store).memory.clone_from(&memory);
+        let mut running =
+            Self { store, memory, instance, env, entry: None, shared: Arc::clone(shared) };
+        if shared.has_start {
+            running.start()?;
+        }
+        Ok(running)
+    }
+
+    fn start(&mut self) -> Result<()> {
+        let failed = || Error::runtime(ID, "run the start function");
+        let start: TypedFunction<(), ()> =
+            self.instance.exports.get_typed_function(&self.store, START).map_err(failed())?;
+        self.start_clock();
+        match start.call(&mut self.store) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                let trap = trap::sort(error)?;
+                Err(Error::runtime(ID, "run the start function")(trap))
+            }
+        }
+    }
+
+    /// Drops instance and store; what the host kept is given back, to be used again.
+    pub(crate) fn into_host(mut self) -> HostState {
+        let empty = self.shared.new_host();
+        std::mem::replace(&mut self.env.as_mut(&mut self.store).state, empty)
+    }
+
+    pub(crate) fn memory_bytes(&self) -> Option<&[u8]> {
+        // SAFETY: whoever runs the guest or grows its memory needs `&mut self`,
+        // and the result is only read.
+        self.memory.as_ref().map(|memory| &*unsafe { bytes(memory, &self.store) })
+    }
+
+    /// An export by its position among all exports of the module.
+    pub(crate) fn export(&self, position: usize) -> Option<&Extern> {
+        nth(&self.instance, position)
+    }
+
+    fn start_clock(&mut self) {
+        if let Some(deadline) = self.shared.deadline {
+            // A deadline beyond the end of time is none.
+            self.env.as_mut(&mut self.store).ends = Instant::now().checked_add(deadline);
+        }
+    }
+
+    /// Sees to it that `entry` is the one of the handle.
+    fn find(&mut self, index: u32) -> Result<()> {
+        if self.entry.as_ref().is_some_and(|(known, _)| *known == index) {
+            return Ok(());
+        }
+        use ValueType::{I32, I64};
+        let position = *self.shared.functions.get(index as usize).ok_or(FOREIGN)?;
+        let Some(Extern::Function(function)) = nth(&self.instance, position) else {
+            return Err(FOREIGN);
+        };
+        let signature = self.signature(index).map(|s| (&s.params[..], &s.results[..]));
+        let entry = match signature {
+            Some(([I32, I32], [I64])) => function.typed(&self.store).map(Entry::Substrate),
+            Some(([], [])) => function.typed(&self.store).map(Entry::Nothing),
+            _ => Ok(Entry::Other(function.clone())),
+        };
+        let entry = entry.map_err(Error::runtime(ID, "find an export"))?;
+        self.entry = Some((index, entry));
+        Ok(())
+    }
+
+    fn ended<T>(&self, ended: Result<T, RuntimeError>) -> Result<Result<T, Trap>> {
+        match ended {
+            Ok(value) => Ok(Ok(value)),
+            Err(error) => trap::sort(error).map(Err),
+        }
+    }
+}
+
+fn nth(instance: &Instance, position: usize) -> Option<&Extern> {
+    instance.exports.iter().nth(position).map(|(_, export)| export)
+}
+
+impl Live for Running {
+    fn memory(&mut self) -> &mut [u8] {
+        self.memory_and_host().0
+    }
+
+    fn grow_memory(&mut self, pages: u32) -> bool {
+        self.memory.as_ref().is_some_and(|memory| memory.grow(&mut self.store, pages).is_ok())
+    }
+
+    fn host(&mut self) -> &mut HostState {
+        &mut self.env.as_mut(&mut self.store).state
+    }
+
+    fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
+        let bytes = match &self.memory {
+            // SAFETY: the guest is not running; both results borrow all of
+            // `self`, without which it cannot be run nor its memory grown.
+            Some(memory) => unsafe { bytes(memory, &self.store) },
+            None => &mut [],
+        };
+        (bytes, &mut self.env.as_mut(&mut self.store).state)
+    }
+
+    fn call_substrate(
+        &mut self,
+        index: u32,
+        pointer: u32,
+        length: u32,
+    ) -> Result<Result<u64, Trap>> {
+        self.find(index)?;
+        self.start_clock();
+        let Some((_, Entry::Substrate(function))) = &self.entry else {
+            return Err(FOREIGN);
+        };
+        let ended = function.call(&mut self.store, pointer, length);
+        self.ended(ended)
+    }
+
+    fn call_plain(
+        &mut self,
+        index: u32,
+        params: &[Value],
+        results: &mut [Value],
+    ) -> Result<Result<(), Trap>> {
+        self.find(index)?;
+        self.start_clock();
+        let ended = match &self.entry {
+            Some((_, Entry::Nothing(function))) => function.call(&mut self.store),
+            Some((_, Entry::Other(function))) => {
+                let params: Vec<Val> = params.iter().map(|value| to_wasmer(*value)).collect();
+                match function.call(&mut self.store, &params) {
+                    Ok(values) => {
+                        for (result, value) in results.iter_mut().zip(&values) {
+                            *result = from_wasmer(value)?;
+                        }
+                        Ok(())
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+            Some((_, Entry::Substrate(function))) => match (params, &mut *results) {
+                ([Value::I32(pointer), Value::I32(length)], [Value::I64(packed)]) => {
+                    let ended = function.call(&mut self.store, *pointer as u32, *length as u32);
+                    ended.map(|found| *packed = found as i64)
+                }
+                _ => return Err(FOREIGN),
+            },
+            None => return Err(FOREIGN),
+        };
+        self.ended(ended)
+    }
+
+    fn signature(&self, index: u32) -> Option<&Signature> {
+        self.shared.exports.get(ExportId { index, abi: Abi::Plain })?.signature.as_ref()
+    }
+}
+
+fn to_wasmer(value: Value) -> Val {
+    match value {
+        Value::I32(value) => Val::I32(value),
+        Value::I64(value) => Val::I64(value),
+        Value::F32(bits) => Val::F32(f32::from_bits(bits)),
+        Value::F64(bits) => Val::F64(f64::from_bits(bits)),
+    }
+}
+
+fn from_wasmer(value: &Val) -> Result<Value> {
+    Ok(match value {
+        Val::I32(value) => Value::I32(*value),
+        Val::I64(value) => Value::I64(*value),
+        Val::F32(value) => Value::F32(value.to_bits()),
+        Val::F64(value) => Value::F64(value.to_bits()),
+        _ => return Err(Error::Misuse("a result that is no number")),
+    })
+}

@@ -1,0 +1,121 @@
+//! Wasmer's settings for each strategy, in one place.
+
+use crate::memory::Memories;
+use std::num::NonZero;
+use touchstone_executor::guest::ModuleInfo;
+use touchstone_executor::memory::KEEP_RESIDENT;
+use touchstone_executor::{CodeFrom, Config, EffectiveConfig, InstanceFrom, MemoryFrom, Strategy};
+use wasmer::sys::{Cranelift, EngineBuilder};
+
+/// Name of the engine.
+pub(crate) const ID: &str = "wasmer";
+
+/// Strategies of one class share an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Data segments are copied in at instantiation.
+    Segments,
+    /// The memory brings its content along; segments are empty.
+    OwnImage,
+}
+
+impl Class {
+    pub(crate) fn of(strategy: Strategy) -> Self {
+        match (strategy.instance, strategy.memory) {
+            (InstanceFrom::Reuse, _) | (_, MemoryFrom::Segments) => Self::Segments,
+            _ => Self::OwnImage,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Segments => "segment-initialised",
+            Self::OwnImage => "pre-initialised",
+        }
+    }
+}
+
+/// Why a strategy cannot be had for a module.
+pub(crate) fn refusal(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
+    if let Some(reason) = info.refusal(strategy) {
+        return Some(reason);
+    }
+    if Class::of(strategy) == Class::OwnImage {
+        return info.image_refusal();
+    }
+    // Wasmer keeps the entries of a function table of fixed size twice, and its
+    // interface writes only the copy that compiled code does not look at.
+    let fixed = |table: &touchstone_executor::guest::Table| table.maximum == Some(table.minimum);
+    if strategy.instance == InstanceFrom::Reuse
+        && info.writes_tables
+        && info.tables.iter().any(fixed)
+    {
+        return Some(
+            "the module writes a table of fixed size, whose entries Wasmer's interface cannot \
+             bring back"
+                .to_owned(),
+        );
+    }
+    None
+}
+
+/// An engine that compiles.
+pub(crate) fn compiling(config: &Config) -> wasmer::Engine {
+    let threads = match (config.parallel_compilation, std::thread::available_parallelism()) {
+        (true, Ok(threads)) => threads,
+        _ => NonZero::<usize>::MIN,
+    };
+    let mut cranelift = Cranelift::new();
+    cranelift.num_threads(threads);
+    EngineBuilder::new(cranelift).engine().into()
+}
+
+/// An engine that only runs, with its memories on top.
+pub(crate) fn running(memories: Option<Memories>) -> wasmer::Engine {
+    let mut engine = EngineBuilder::headless().engine();
+    if let Some(memories) = memories {
+        engine.set_tunables(memories);
+    }
+    engine.into()
+}
+
+/// What is in force, in words.
+pub(crate) fn describe(strategy: Strategy, config: &Config) -> EffectiveConfig {
+    let reset = match (strategy.instance, strategy.memory) {
+        (InstanceFrom::Recreate, MemoryFrom::Segments) => {
+            "memory unmapped, a new one mapped".to_owned()
+        }
+        (_, MemoryFrom::Segments) => "all pages dropped, segments copied in".to_owned(),
+        (_, MemoryFrom::CopyOnWrite) => "all pages dropped".to_owned(),
+        (_, MemoryFrom::Resident) => format!(
+            "written pages found with PAGEMAP_SCAN, restored in place up to {} MiB",
+            KEEP_RESIDENT >> 20
+        ),
+    };
+    let words = EffectiveConfig::new()
+        .with("execution", "compiled")
+        .with("compiler", "Cranelift, optimised for speed")
+        .with("compilation", if config.parallel_compilation { "parallel" } else { "one thread" })
+        .with(
+            "instances",
+            match strategy.instance {
+                InstanceFrom::Reuse => "one, reset in place",
+                _ => "new store and instance each call",
+            },
+        )
+        .with("reset", reset)
+        .with("bounds checks", "by a 4 GiB reservation and guard pages")
+        .with("metering", if config.deadline.is_some() { "on (deadline)" } else { "off" })
+        .with(
+            "code",
+            match strategy.code {
+                CodeFrom::InProcess => "compiled in this process, handed over in memory",
+                CodeFrom::Precompiled => "copied from an ahead-of-time artifact in a file",
+            },
+        );
+    if strategy.instance == InstanceFrom::Reuse {
+        words.with("grown memory or table", "the instance is replaced by a new one")
+    } else {
+        words
+    }
+}
