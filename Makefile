@@ -6,6 +6,8 @@ FEATURES  ?= all
 # They are shared out among the cells, so more backends do not take longer.
 BUDGET_FULL  ?= 720
 BUDGET_QUICK ?= 40
+# Wasmer compiles a second Cranelift: only where it is asked for.
+CRATES  := --workspace $(if $(filter wasmer,$(FEATURES)),,--exclude touchstone-wasmer)
 # What some backends need beside crates, prepared once in .toolchain/; targets over
 # the whole workspace build all backends.
 TOOLS   := .toolchain/libclang.toml .toolchain/wasmedge.toml
@@ -40,7 +42,7 @@ wasmedge: ## prepare libwasmedge in .toolchain (the system's, the release's or D
 # executor's own tests once more with overflow checks and debug assertions.
 test: setup $(TOOLS) ## all tests, over every backend of FEATURES
 	$(CARGO) test --locked -p touchstone-executor
-	$(CARGO) test --release --workspace --locked --features=$(FEATURES)
+	$(CARGO) test --release $(CRATES) --locked --features=$(FEATURES)
 
 bench: setup $(NEEDED) ## the full matrix, then BENCHMARK.md and image/ (under 20 minutes on two cores)
 	TOUCHSTONE_BUDGET=$(BUDGET_FULL) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling full --noplot
@@ -66,11 +68,11 @@ fmt:
 	cd test-runtime && $(CARGO) fmt --all --check
 
 lint: $(TOOLS)
-	$(CARGO) clippy --workspace --all-targets --locked --features=$(FEATURES) -- -D warnings
+	$(CARGO) clippy $(CRATES) --all-targets --locked --features=$(FEATURES) -- -D warnings
 	$(CARGO) clippy --all-targets --locked -- -D warnings
 
 doc: $(TOOLS)
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --features=$(FEATURES)
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CRATES) --no-deps --locked --features=$(FEATURES)
 
 clean: ## what was built; records, page, charts and .toolchain stay
 	$(CARGO) clean
