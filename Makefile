@@ -7,7 +7,7 @@ FEATURES  ?= all
 BUDGET_FULL  ?= 720
 BUDGET_QUICK ?= 40
 # Wasmer compiles a second Cranelift: only where it is asked for.
-CRATES  := --workspace $(if $(filter wasmer,$(FEATURES)),,--exclude touchstone-wasmer)
+CRATES  := --workspace $(if $(findstring wasmer,$(FEATURES)),,--exclude touchstone-wasmer)
 # What some backends need beside crates, prepared once in .toolchain/; targets over
 # the whole workspace build all backends.
 TOOLS   := .toolchain/libclang.toml .toolchain/wasmedge.toml
