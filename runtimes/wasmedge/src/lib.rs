@@ -31,8 +31,14 @@ mod trap;
 use touchstone_executor::Engine;
 
 /// The engines of this crate.
+///
+/// Takes WasmEdge's signal handlers over, once for the process and for some 30 ms:
+/// whoever lists the engines has not started any other runtime yet, and a handler
+/// that another one installs in that time would be lost.
 #[must_use]
 pub fn engines() -> Vec<Box<dyn Engine>> {
     use engine::{Mode, WasmEdge};
+    // Loading asks again, and reports what went wrong.
+    let _ = signals::guard("wasmedge_aot");
     vec![Box::new(WasmEdge::new(Mode::Interpreter)), Box::new(WasmEdge::new(Mode::Compiled))]
 }
