@@ -97,9 +97,9 @@ impl Code {
         from: CodeFrom,
         native: bool,
     ) -> Result<LoadedCode> {
-        // Others may unmap code of theirs in between, and this one then come to lie
-        // where that was.
-        let mut looks = if native { LOOKS } else { 1 };
+        // Other runtimes in this process may map code of theirs in between, or unmap
+        // some where this one then comes to lie.
+        let mut looks = LOOKS;
         loop {
             let loaded = LoadedCode::new(|| match from {
                 CodeFrom::InProcess => Ast::load(settings, Source::Bytes(&self.bytes)),
@@ -112,15 +112,15 @@ impl Code {
             });
             let loaded = loaded.map_err(Error::runtime(engine, "load the module"))?;
             looks -= 1;
-            if loaded.executable > 0 || looks == 0 {
+            if (loaded.executable > 0) == native || looks == 0 {
                 return Ok(loaded);
             }
         }
     }
 }
 
-/// How often a module is loaded until it counts as without machine code.
-const LOOKS: u32 = 5;
+/// How often a module is loaded until what does not fit is believed.
+const LOOKS: u32 = 10;
 
 /// A loaded module and what became executable with it.
 pub(crate) struct LoadedCode {

@@ -38,6 +38,7 @@ use touchstone_executor::Engine;
 #[must_use]
 pub fn engines() -> Vec<Box<dyn Engine>> {
     use engine::{Mode, WasmEdge};
+    api::log_off();
     // Loading asks again, and reports what went wrong.
     let _ = signals::guard("wasmedge_aot");
     vec![Box::new(WasmEdge::new(Mode::Interpreter)), Box::new(WasmEdge::new(Mode::Compiled))]
