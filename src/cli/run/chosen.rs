@@ -124,7 +124,9 @@ impl<'a> Loader<'a> {
         };
         let artifact = artifact.as_ref().map_err(|reason| Answer::Failed(reason.clone()))?;
         let mut module = engine.load(guest, artifact, *strategy, config).map_err(refusal)?;
-        module.probe().map_err(refusal)?;
+        let started = Instant::now();
+        // It may have to instantiate, and so to run a start function.
+        module.probe().map_err(|error| refusal_after(error, started, config))?;
         Ok(module)
     }
 
@@ -162,17 +164,13 @@ impl<'a> Loader<'a> {
         let mut call = || {
             let started = Instant::now();
             let mut output = Vec::new();
-            match instance.call(export, &target.input, &mut output).map_err(refusal) {
+            match instance.call(export, &target.input, &mut output) {
                 Ok(Outcome::Returned) => Ok(Answer::Returned(output)),
                 Ok(Outcome::Trapped(trap)) => Ok(Answer::Trapped(trap)),
-                // A start function that was stopped: the runtime calls that a
-                // failure to instantiate.
-                Err(Answer::Failed(reason))
-                    if config.deadline.is_some_and(|deadline| started.elapsed() >= deadline) =>
-                {
-                    Ok(Answer::Trapped(Trap::with_detail(TrapKind::DeadlineExceeded, reason)))
-                }
-                Err(other) => Err(other),
+                Err(error) => match refusal_after(error, started, &config) {
+                    stopped @ Answer::Trapped(_) => Ok(stopped),
+                    other => Err(other),
+                },
             }
         };
         let first = call()?;
@@ -198,6 +196,19 @@ fn out_of_time<'a>(chosen: &Chosen, before: &'a [Row]) -> Option<&'a Row> {
     before
         .iter()
         .find(|row| row.chosen.engine.id() == chosen.engine.id() && row.answer.is_out_of_time())
+}
+
+/// The same of something that can run a start function. When that is stopped,
+/// runtimes call it a failure to instantiate.
+fn refusal_after(error: Error, started: Instant, config: &Config) -> Answer {
+    match refusal(error) {
+        Answer::Failed(reason)
+            if config.deadline.is_some_and(|deadline| started.elapsed() >= deadline) =>
+        {
+            Answer::Trapped(Trap::with_detail(TrapKind::DeadlineExceeded, reason))
+        }
+        other => other,
+    }
 }
 
 fn refusal(error: Error) -> Answer {
