@@ -32,7 +32,10 @@ const GUEST: &str = r#"(module
     (func $deep (export "deep") (param i32) (result i32)
       (i32.add (call $deep (i32.add (local.get 0) (i32.const 1))) (i32.const 1))))"#;
 
-fn expected() -> Vec<(&'static str, Vec<u8>, Result<Vec<u8>, TrapKind>)> {
+/// An export, its input, and how the call has to end.
+type Expected = (&'static str, Vec<u8>, Result<Vec<u8>, TrapKind>);
+
+fn expected() -> Vec<Expected> {
     vec![
         ("fine", vec![], Ok(vec![2, 0, 0, 0])),
         ("unreachable", vec![], Err(TrapKind::Unreachable)),
