@@ -4,7 +4,7 @@ CARGO     ?= cargo
 FEATURES  ?= all
 # Budgets in seconds for all cells together, compilation and set-up not counted.
 # They are shared out among the cells, so more backends do not take longer.
-BUDGET_FULL  ?= 540
+BUDGET_FULL  ?= 480
 BUDGET_QUICK ?= 40
 # Wasmer compiles a second Cranelift: only where it is asked for.
 CRATES  := --workspace $(if $(findstring wasmer,$(FEATURES)),,--exclude touchstone-wasmer)

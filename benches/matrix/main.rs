@@ -141,9 +141,7 @@ impl<'a> Run<'a> {
         if self.records.is_some() {
             keep_what_is_done()?;
         }
-        let tally = self.matrix()?;
-        let failed_pairs =
-            if self.arguments.mode == Mode::Measure { self.time_pairs()? } else { 0 };
+        let (tally, failed_pairs) = self.backends()?;
         if self.records.is_some() {
             println!(
                 "{} cells and {} pairs timed, {} cells left out with the reason, {} failed; \
@@ -158,7 +156,10 @@ impl<'a> Run<'a> {
         Ok(tally.failed + failed_pairs)
     }
 
-    fn matrix(&mut self) -> Result<Tally> {
+    /// Backend by backend, pairs before cells and the smaller guest before the
+    /// larger. A process ages: after a compiler has been through a large module,
+    /// runtimes that allocate much for an instance took up to twice as long.
+    fn backends(&mut self) -> Result<(Tally, usize)> {
         let mut criterion = criterion::Criterion::default()
             .warm_up_time(at_least(self.plan.warm_up))
             .measurement_time(at_least(self.plan.measurement))
@@ -166,15 +167,45 @@ impl<'a> Run<'a> {
             // the time of criterion's default.
             .nresamples(10_000)
             .configure_from_args();
+        let mut backends: Vec<String> = Vec::new();
+        let names = self.pairs.iter().map(|pair| &pair.cell.key.backend);
+        for name in self.cells.iter().map(|cell| &cell.key.backend).chain(names) {
+            if !backends.contains(name) {
+                backends.push(name.clone());
+            }
+        }
+        let mut tally = Tally::default();
+        let mut failed_pairs = 0;
+        for backend in &backends {
+            if self.arguments.mode == Mode::Measure {
+                failed_pairs += self.time_pairs(backend)?;
+            }
+            tally = self.cells(backend, &mut criterion, tally)?;
+        }
+        if !self.cells.is_empty() {
+            criterion.final_summary();
+        }
+        Ok((tally, failed_pairs))
+    }
+
+    fn cells(
+        &mut self,
+        backend: &str,
+        criterion: &mut criterion::Criterion,
+        tally: Tally,
+    ) -> Result<Tally> {
+        let mut cells: Vec<&Cell> =
+            self.cells.iter().copied().filter(|cell| cell.key.backend == backend).collect();
+        cells.sort_by_key(|cell| cell.case.guests.iter().position(|guest| *guest == cell.guest));
         let mut runner = Runner {
             session: &mut self.session,
             records: self.records.as_mut(),
             provenance: self.provenance.clone(),
             plan: self.plan.clone(),
-            tally: Tally::default(),
+            tally,
         };
         let cores = cores();
-        for cells in self.cells.chunk_by(|a, b| a.key.group() == b.key.group()) {
+        for cells in cells.chunk_by(|a, b| a.key.group() == b.key.group()) {
             let mut group = criterion.benchmark_group(cells[0].key.group());
             let mut refused_before = String::new();
             for cell in cells {
@@ -198,15 +229,11 @@ impl<'a> Run<'a> {
             }
             group.finish();
         }
-        let tally = runner.tally;
-        if !self.cells.is_empty() {
-            criterion.final_summary();
-        }
-        Ok(tally)
+        Ok(runner.tally)
     }
 
     /// Pairs have no place in criterion: what counts is their ratio.
-    fn time_pairs(&mut self) -> Result<usize> {
+    fn time_pairs(&mut self, backend: &str) -> Result<usize> {
         let plan = PairPlan {
             rounds: self.plan.pair_rounds,
             round: Duration::from_micros(2500),
@@ -214,7 +241,7 @@ impl<'a> Run<'a> {
                 .clamp(Duration::from_millis(300), Duration::from_secs(4)),
         };
         let mut failed = 0;
-        for pair in &self.pairs {
+        for pair in self.pairs.iter().filter(|pair| pair.cell.key.backend == backend) {
             self.progress.next(&pair.id());
             match pairs::measure(&mut self.session, pair, plan, &self.provenance) {
                 Ok(record) => {

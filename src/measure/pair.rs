@@ -42,7 +42,9 @@ pub fn pair(
     mut subject: impl FnMut() -> Result<()>,
     mut reference: impl FnMut() -> Result<()>,
 ) -> Result<PairResult> {
-    let calls = calls_for(plan.round, &mut subject)?.min(calls_for(plan.round, &mut reference)?);
+    // As many as fill a round on each side: a few calls of the faster side alone
+    // would be timed on caches that the slower one has emptied.
+    let calls = (calls_for(plan.round, &mut subject)?, calls_for(plan.round, &mut reference)?);
     let mut rounds = Vec::with_capacity(plan.rounds);
     let started = Instant::now();
     for index in 0..plan.rounds {
@@ -51,11 +53,11 @@ pub fn pair(
         }
         let (first, second);
         if index % 2 == 0 {
-            first = per_call(calls, &mut subject)?;
-            second = per_call(calls, &mut reference)?;
+            first = per_call(calls.0, &mut subject)?;
+            second = per_call(calls.1, &mut reference)?;
         } else {
-            second = per_call(calls, &mut reference)?;
-            first = per_call(calls, &mut subject)?;
+            second = per_call(calls.1, &mut reference)?;
+            first = per_call(calls.0, &mut subject)?;
         }
         rounds.push((first, second));
     }

@@ -37,7 +37,7 @@ pub(super) fn generated(
         choose::section(matrix, believable),
         pictures::section(charts, matrix, folder),
         environment::section(selected, skipped),
-        tables::section(matrix, layouts, &selected.skipped_threads),
+        tables::section(matrix, layouts, selected.machine.cores),
         rows::section(matrix, &selected.skipped_threads),
         full::section(matrix),
         phases::section(matrix),

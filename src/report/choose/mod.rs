@@ -148,7 +148,7 @@ fn against(matrix: &Matrix, work: &Work, (best, timing): (&Executor, Timing)) ->
         let plain = best.with(way);
         timed(&plain).map(|median| (plain, median))
     });
-    let all = matrix.executors.iter().filter(|e| PLAIN_WAYS.contains(&e.strategy.as_str()));
+    let all = matrix.executors.iter().filter(|e| (words::PLAIN.met)(matrix, e));
     let all = all.filter_map(|executor| Some((executor.clone(), timed(executor)?)));
     let all = all.min_by(|a, b| a.1.total_cmp(&b.1));
     let times = |(plain, median): &(Executor, f64)| {

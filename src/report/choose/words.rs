@@ -38,7 +38,9 @@ pub(super) static COMPILED: Need = Need {
 /// What one gets without choosing.
 pub(super) static PLAIN: Need = Need {
     name: "Plain new instance (for comparison)",
-    met: |_, executor| PLAIN_WAYS.contains(&executor.base().strategy.as_str()),
+    met: |matrix, executor| {
+        PLAIN_WAYS.contains(&executor.base().strategy.as_str()) && matrix.is_native(executor)
+    },
 };
 
 /// The plain ways to a clean instance, of which a backend has one.

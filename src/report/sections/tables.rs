@@ -6,20 +6,15 @@ use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::rank::Timing;
 use crate::report::units;
 use crate::tables::{Column, Layout, Row};
-use std::collections::BTreeSet;
 
-/// `skipped` are the numbers of threads that the run itself left out.
-pub(in crate::report) fn section(
-    matrix: &Matrix,
-    layouts: &[Layout],
-    skipped: &BTreeSet<usize>,
-) -> String {
+/// `cores` are the processors of the machine that was measured on.
+pub(in crate::report) fn section(matrix: &Matrix, layouts: &[Layout], cores: usize) -> String {
     let mut text = String::new();
     for layout in layouts {
         let table = if layout.functions.is_empty() {
-            by_function(matrix, &layout.columns, &layout.rows, skipped)
+            by_function(matrix, &layout.columns, &layout.rows, cores)
         } else {
-            by_executor(matrix, &layout.functions, skipped)
+            by_executor(matrix, &layout.functions, cores)
         };
         text += &format!("### {}\n\n{}\n\n{table}", escape(&layout.title), layout.text.trim());
     }
@@ -27,12 +22,7 @@ pub(in crate::report) fn section(
 }
 
 /// A row for each function, ours above what was published.
-fn by_function(
-    matrix: &Matrix,
-    columns: &[Column],
-    rows: &[Row],
-    skipped: &BTreeSet<usize>,
-) -> String {
+fn by_function(matrix: &Matrix, columns: &[Column], rows: &[Row], cores: usize) -> String {
     let mut headings = vec!["Benchmark function".to_owned()];
     headings.extend(columns.iter().map(|column| escape(&column.heading)));
     let mut table = Table::new(&headings);
@@ -40,7 +30,7 @@ fn by_function(
     for row in rows {
         let mut line = vec![heading(row)];
         for (index, column) in columns.iter().enumerate() {
-            let ours = cell(matrix, &column.executor, row, skipped, &mut notes);
+            let ours = cell(matrix, &column.executor, row, cores, &mut notes);
             line.push(match row.published.get(index).filter(|theirs| !theirs.is_empty()) {
                 Some(theirs) => format!("{ours}<br>*{}*", escape(theirs)),
                 None => ours,
@@ -52,7 +42,7 @@ fn by_function(
 }
 
 /// A row for each executor that was timed for one of the functions.
-fn by_executor(matrix: &Matrix, functions: &[Row], skipped: &BTreeSet<usize>) -> String {
+fn by_executor(matrix: &Matrix, functions: &[Row], cores: usize) -> String {
     let mut headings = vec!["Executor".to_owned()];
     headings.extend(functions.iter().map(heading));
     headings.push("last / first".to_owned());
@@ -67,7 +57,7 @@ fn by_executor(matrix: &Matrix, functions: &[Row], skipped: &BTreeSet<usize>) ->
         }
         let mut line = vec![code(&executor.name())];
         for row in functions {
-            line.push(cell(matrix, &executor.name(), row, skipped, &mut notes));
+            line.push(cell(matrix, &executor.name(), row, cores, &mut notes));
         }
         let ends = functions.first().zip(functions.last());
         let ratio = ends.and_then(|(first, last)| {
@@ -91,23 +81,14 @@ fn work(row: &Row) -> Work {
 }
 
 /// A time, or a word with its reason: no cell stays empty without one.
-fn cell(
-    matrix: &Matrix,
-    name: &str,
-    row: &Row,
-    skipped: &BTreeSet<usize>,
-    notes: &mut Footnotes,
-) -> String {
+fn cell(matrix: &Matrix, name: &str, row: &Row, cores: usize, notes: &mut Footnotes) -> String {
     let executor = matrix.executors.iter().find(|executor| executor.name() == name);
     let found = executor.and_then(|executor| matrix.get(executor, &work(row), row.threads));
     if found.is_some() {
         return time_or_word(found, notes, with_interval);
     }
-    let reason = if skipped.contains(&row.threads) {
-        format!(
-            "{} threads are more than the processors of this machine: that would time the scheduler",
-            row.threads
-        )
+    let reason = if row.threads > cores {
+        format!("{} threads on {cores} processors would time the scheduler", row.threads)
     } else if executor.is_none() {
         format!("no record is of {name}: it was not part of the build that was measured")
     } else {
