@@ -28,6 +28,10 @@ pub enum MemoryFrom {
     /// were written (`PAGEMAP_SCAN`), those are restored in place and stay
     /// mapped.
     Resident,
+    /// A copy-on-write mapping of an image, read-only at first: the first write
+    /// to a page faults and is noted. Noted pages are restored in place and stay
+    /// writable; no system call is made while the calls write the same pages.
+    Tracked,
 }
 
 /// Where the code comes from.
@@ -75,7 +79,12 @@ impl Strategy {
     pub fn all() -> Vec<Self> {
         let mut all = vec![Self::INTERPRETED];
         for instance in [InstanceFrom::Reuse, InstanceFrom::Recreate, InstanceFrom::Pooling] {
-            for memory in [MemoryFrom::Segments, MemoryFrom::CopyOnWrite, MemoryFrom::Resident] {
+            for memory in [
+                MemoryFrom::Segments,
+                MemoryFrom::CopyOnWrite,
+                MemoryFrom::Resident,
+                MemoryFrom::Tracked,
+            ] {
                 let strategy = Self::new(instance, memory);
                 all.extend([strategy, strategy.precompiled()]);
             }
@@ -102,6 +111,7 @@ impl fmt::Display for Strategy {
             (MemoryFrom::CopyOnWrite, _) => "_cow",
             (MemoryFrom::Resident, InstanceFrom::Pooling) => "_cow_resident",
             (MemoryFrom::Resident, _) => "_resident",
+            (MemoryFrom::Tracked, _) => "_tracked",
         };
         let code = match self.code {
             CodeFrom::InProcess => "",

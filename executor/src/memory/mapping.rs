@@ -99,6 +99,30 @@ impl Mapping {
         Ok(())
     }
 
+    /// Closes what lies beyond `accessible` bytes without dropping its pages. What
+    /// was written there must have been made zero: opened again, it is as it was.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    pub(super) fn hide(&mut self, accessible: usize) -> Result<()> {
+        let accessible = accessible.next_multiple_of(host_page());
+        if accessible < self.accessible {
+            // SAFETY: the range lies in the mapping that this value owns, and
+            // `&mut self` says that nobody reads or writes it meanwhile.
+            unsafe {
+                rustix::mm::mprotect(
+                    self.base.add(accessible).cast(),
+                    self.accessible - accessible,
+                    MprotectFlags::empty(),
+                )
+            }
+            .map_err(Error::system("cannot change the size of a memory"))?;
+            self.accessible = accessible;
+        }
+        Ok(())
+    }
+
     /// The memory as bytes.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the first `accessible` bytes are readable and writable, are

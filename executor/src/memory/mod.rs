@@ -4,23 +4,53 @@
 //! Dropping pages is what makes a clean instance dear: every page that is
 //! touched again costs a fault, and on a second thread each drop costs a
 //! shoot-down of the other processor's address cache and the process's memory
-//! lock. [`Reset::Resident`] therefore asks the kernel which pages were written
-//! and restores those in place.
+//! lock. [`Reset::Resident`] and [`Reset::Tracked`] therefore find out which pages
+//! were written and restore those in place: the first asks the kernel on every
+//! reset, the second keeps a list that grows by a write fault when a page is
+//! written that was not in it yet.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `image` | what a clean memory contains, as a file to be mapped |
+//! | `mapping` | addresses with an accessible front |
+//! | `compare` | storing only what differs |
+//! | `ages` | how long a page is kept that nobody writes |
+//! | `pagemap` | asking the kernel which pages were written |
+//! | `tracked`, `signals` | noticing the first write to a page |
+//! | `reset`, `restorer` | the kinds of reset, and one memory's own |
+//! | `memory`, `recycler` | a memory with its reset, and many in turns |
 
+mod ages;
+mod compare;
 mod image;
 mod mapping;
+#[expect(clippy::module_inception, reason = "the type of this name is what it is about")]
+mod memory;
 mod pagemap;
 mod recycler;
 mod reset;
+mod restorer;
+mod signals;
+#[cfg(test)]
+mod tests;
+mod tracked;
 
 pub use image::{Image, InitialMemory};
 pub use mapping::Mapping;
+pub use memory::Memory;
 pub use pagemap::is_available as pagemap_scan_available;
 pub use recycler::Recycler;
 pub use reset::{KEEP_RESIDENT, Plan, Reset};
+pub use restorer::Restorer;
+pub use tracked::{TRACKED_AT_ONCE, is_available as tracking_available};
+
+use std::sync::LazyLock;
 
 /// Bytes of a page of the host. The mappings here are made of these.
+#[inline]
 #[must_use]
 pub fn host_page() -> usize {
-    rustix::param::page_size()
+    // Asked for once: it is part of every reset.
+    static PAGE: LazyLock<usize> = LazyLock::new(rustix::param::page_size);
+    *PAGE
 }

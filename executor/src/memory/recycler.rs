@@ -1,6 +1,6 @@
 //! Memories that are used one after the other by different instances.
 
-use super::{Mapping, Plan};
+use super::{Memory, Plan};
 use crate::error::Result;
 use std::sync::{Mutex, PoisonError};
 
@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Recycler {
     plan: Option<Plan>,
     /// Clean memories, at most `keep` of them.
-    idle: Mutex<Vec<Mapping>>,
+    idle: Mutex<Vec<Memory>>,
     keep: usize,
 }
 
@@ -30,58 +30,57 @@ impl Recycler {
     /// # Errors
     ///
     /// When the system has no memory left.
-    pub fn take(&self, size: usize, reserved: usize) -> Result<Mapping> {
+    pub fn take(&self, size: usize, reserved: usize) -> Result<Memory> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        if let Some(mapping) = idle {
-            return Ok(mapping);
+        match idle {
+            Some(memory) => Ok(memory),
+            None => Memory::new(self.plan.as_ref(), size, reserved),
         }
-        let mut mapping = Mapping::new(size, reserved)?;
-        if let Some(plan) = &self.plan {
-            mapping.resize(plan.size().max(size))?;
-            // SAFETY: the mapping is new, zero, not smaller than the plan's
-            // content, and nobody else knows of it.
-            unsafe { plan.install(mapping.base()) }?;
-        }
-        Ok(mapping)
     }
 
     /// Takes a memory back that [`take`](Self::take) gave. One that cannot be
     /// reset is unmapped: somebody will get a new one.
-    pub fn give_back(&self, mut mapping: Mapping) {
-        let Some(plan) = &self.plan else { return };
-        if mapping.resize(plan.size()).is_err() {
-            return;
-        }
-        // SAFETY: the mapping is this function's own, and of the plan's size.
-        if unsafe { plan.reset(mapping.base()) }.is_err() {
+    pub fn give_back(&self, mut memory: Memory) {
+        if !memory.reset().unwrap_or(false) {
             return;
         }
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < self.keep {
-            idle.push(mapping);
+            idle.push(memory);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{InitialMemory, Reset};
+    use super::super::{InitialMemory, KEEP_RESIDENT, Reset};
     use super::*;
 
     #[test]
     fn a_memory_comes_back_clean_and_of_its_first_size() {
         let mut clean = vec![0; 65_536];
         clean[5] = 7;
-        let plan = Plan::new(InitialMemory::capture(&clean), Reset::Drop).unwrap();
-        let recycler = Recycler::new(Some(plan), 1);
-        let mut memory = recycler.take(65_536, 4 * 65_536).unwrap();
-        let base = memory.base();
-        memory.resize(2 * 65_536).unwrap();
-        memory.bytes_mut().fill(1);
-        recycler.give_back(memory);
-        let mut again = recycler.take(65_536, 4 * 65_536).unwrap();
-        assert_eq!(again.base(), base);
-        assert!(again.bytes_mut() == clean);
+        for reset in [
+            Reset::Drop,
+            Reset::Resident { limit: KEEP_RESIDENT },
+            Reset::Tracked { limit: KEEP_RESIDENT },
+        ] {
+            let plan = Plan::new(InitialMemory::capture(&clean), reset).unwrap();
+            let recycler = Recycler::new(Some(plan), 1);
+            let mut base = None;
+            for round in 0..30 {
+                let mut memory = recycler.take(65_536, 4 * 65_536).unwrap();
+                assert_eq!(*base.get_or_insert(memory.base()), memory.base());
+                assert!(memory.bytes_mut() == clean, "{reset:?}, round {round}");
+                // Growth, sometimes, over what an earlier round has written.
+                if round % 8 < 2 {
+                    memory.grow((2 + round % 3) * 65_536).unwrap();
+                    assert!(memory.bytes_mut()[65_536..].iter().all(|byte| *byte == 0));
+                }
+                memory.bytes_mut().fill(1);
+                recycler.give_back(memory);
+            }
+        }
     }
 
     #[test]

@@ -1,0 +1,174 @@
+//! How long each page that is kept has not been needed, and when to let it go.
+//!
+//! A page that stays mapped costs a comparison on every reset (tens of
+//! nanoseconds); one that was let go costs a fault when it is written again
+//! (a microsecond, two with a signal). So a page is kept for some resets after
+//! its last use. What was let go and came back soon shows that the patience was
+//! too short: it is doubled. When nothing comes back, it is halved again.
+
+/// Resets without a change after which a page is let go, at first.
+pub(super) const PATIENCE: u8 = 5;
+/// The most that patience grows to.
+const LONGEST: u8 = 80;
+/// Pages that come back within so many times the patience came back soon.
+const SOON: u32 = 4;
+
+/// What a memory's pages did in the calls before.
+#[derive(Debug)]
+pub(super) struct Ages {
+    /// For each page of the memory: 0 when it is not kept, else one more than the
+    /// number of resets since it was changed.
+    pages: Vec<u8>,
+    patience: u8,
+    /// Resets so far.
+    now: u32,
+    /// When pages were let go last, and how many.
+    let_go_at: u32,
+    let_go: u32,
+    /// How many pages have come since, while that was soon.
+    came_back: u32,
+}
+
+/// What is to become of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Keep,
+    LetGo,
+}
+
+impl Ages {
+    pub(super) fn new() -> Self {
+        Self {
+            pages: Vec::new(),
+            patience: PATIENCE,
+            now: 0,
+            let_go_at: 0,
+            let_go: 0,
+            came_back: 0,
+        }
+    }
+
+    /// A reset begins, in a memory of so many pages.
+    #[inline]
+    pub(super) fn next(&mut self, pages: usize) {
+        self.now = self.now.wrapping_add(1);
+        self.grow(pages);
+    }
+
+    /// The memory has at least so many pages.
+    #[inline]
+    pub(super) fn grow(&mut self, pages: usize) {
+        if self.pages.len() < pages {
+            self.pages.resize(pages, 0);
+        }
+    }
+
+    /// A kept page was compared. `changed`: the call had changed it.
+    #[inline]
+    pub(super) fn seen(&mut self, page: usize, changed: bool) -> Verdict {
+        let Some(age) = self.pages.get_mut(page) else { return Verdict::LetGo };
+        if *age == 0 && self.is_soon() {
+            self.came_back += 1;
+        }
+        let age = &mut self.pages[page];
+        if changed {
+            *age = 1;
+            return Verdict::Keep;
+        }
+        *age = age.saturating_add(1);
+        if *age <= self.patience { Verdict::Keep } else { Verdict::LetGo }
+    }
+
+    /// A page is no longer kept.
+    pub(super) fn forget(&mut self, page: usize) {
+        if let Some(age) = self.pages.get_mut(page) {
+            *age = 0;
+        }
+    }
+
+    /// No page is kept any more.
+    pub(super) fn forget_all(&mut self) {
+        self.pages.fill(0);
+    }
+
+    /// So many pages were let go in this reset: time to judge what came of the
+    /// last ones.
+    pub(super) fn let_go(&mut self, pages: usize) {
+        self.patience = if self.came_back * 2 > self.let_go && self.let_go > 0 {
+            (self.patience * 2).min(LONGEST)
+        } else {
+            (self.patience / 2).max(PATIENCE)
+        };
+        self.let_go_at = self.now;
+        self.let_go = u32::try_from(pages).unwrap_or(u32::MAX);
+        self.came_back = 0;
+    }
+
+    /// Resets without a change that a page is kept for now.
+    pub(super) fn patience(&self) -> u8 {
+        self.patience
+    }
+
+    fn is_soon(&self) -> bool {
+        self.now.wrapping_sub(self.let_go_at) <= SOON * u32::from(self.patience)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Plays calls: each entry says whether the call changes the page. Returns
+    /// after which resets it was let go.
+    fn play(ages: &mut Ages, calls: impl IntoIterator<Item = bool>) -> Vec<usize> {
+        let (mut kept, mut gone) = (false, Vec::new());
+        for (index, changed) in calls.into_iter().enumerate() {
+            ages.next(1);
+            kept |= changed;
+            if kept && ages.seen(0, changed) == Verdict::LetGo {
+                ages.forget(0);
+                ages.let_go(1);
+                kept = false;
+                gone.push(index);
+            }
+        }
+        gone
+    }
+
+    #[test]
+    fn one_use_is_forgotten_before_the_tenth_call() {
+        let mut ages = Ages::new();
+        let gone = play(&mut ages, [true].into_iter().chain([false; 20]));
+        assert_eq!(gone, [usize::from(PATIENCE)]);
+    }
+
+    #[test]
+    fn what_comes_back_soon_is_kept_for_longer() {
+        let mut ages = Ages::new();
+        let every_eighth = |count: usize| (0..count).map(|index| index % 8 == 0);
+        let gone = play(&mut ages, every_eighth(80));
+        // After the second regret, patience is longer than the pause.
+        assert!(gone.len() <= 2, "{gone:?}");
+        assert!(ages.patience() > 8);
+    }
+
+    #[test]
+    fn patience_shrinks_when_nothing_comes_back() {
+        let mut ages = Ages::new();
+        play(&mut ages, (0..80).map(|index| index % 8 == 0));
+        let long = ages.patience();
+        for _ in 0..6 {
+            play(&mut ages, (0..1000).map(|index| index == 0));
+        }
+        assert!(ages.patience() < long);
+        assert_eq!(ages.patience(), PATIENCE);
+    }
+
+    #[test]
+    fn the_counter_of_resets_may_wrap() {
+        let mut ages = Ages::new();
+        ages.now = u32::MAX - 3;
+        let gone = play(&mut ages, [true].into_iter().chain([false; 20]));
+        assert_eq!(gone, [usize::from(PATIENCE)]);
+    }
+}

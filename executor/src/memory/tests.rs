@@ -1,0 +1,248 @@
+//! Resets of all kinds against a fresh memory, byte for byte.
+
+use super::*;
+use proptest::prelude::*;
+
+const SIZE: usize = 65_536 * 4;
+
+fn content(size: usize) -> InitialMemory {
+    let mut clean = vec![0; size];
+    for (index, byte) in clean.iter_mut().enumerate().take(3 * 4096 + 17).skip(5000) {
+        *byte = (index % 251) as u8;
+    }
+    InitialMemory::capture(&clean)
+}
+
+fn fresh(size: usize) -> Vec<u8> {
+    let mut fresh = vec![0; size];
+    content(size).write(&mut fresh);
+    fresh
+}
+
+fn kinds() -> Vec<Reset> {
+    let limits = [1 << 20, 3 * 4096, 0];
+    let kinds = [Reset::Segments, Reset::Drop]
+        .into_iter()
+        .chain(limits.map(|limit| Reset::Resident { limit }))
+        .chain(limits.map(|limit| Reset::Tracked { limit }));
+    kinds.filter(|kind| kind.refusal().is_none()).collect()
+}
+
+/// What a guest may do in a call.
+#[derive(Debug, Clone)]
+enum Step {
+    Write { offset: usize, value: u8, length: usize },
+    Grow { pages: usize },
+    Reset,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (0..2 * SIZE, any::<u8>(), 1_usize..9000)
+            .prop_map(|(offset, value, length)| Step::Write { offset, value, length }),
+        1 => (1_usize..5).prop_map(|pages| Step::Grow { pages }),
+        4 => Just(Step::Reset),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    /// After any writes, growth and resets, every byte is as in a fresh memory.
+    #[test]
+    fn a_reset_memory_is_a_fresh_memory(steps in prop::collection::vec(step(), 0..80)) {
+        let fresh = fresh(SIZE);
+        for kind in kinds() {
+            let plan = Plan::new(content(SIZE), kind).unwrap();
+            let mut memory = Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap();
+            let mut expected = fresh.clone();
+            for step in &steps {
+                match *step {
+                    Step::Write { offset, value, length } => {
+                        let offset = offset.min(expected.len() - 1);
+                        let end = (offset + length).min(expected.len());
+                        memory.bytes_mut()[offset..end].fill(value);
+                        expected[offset..end].fill(value);
+                    }
+                    Step::Grow { pages } => {
+                        let size = (expected.len() + pages * 65_536).min(2 * SIZE);
+                        memory.grow(size).unwrap();
+                        expected.resize(size, 0);
+                    }
+                    Step::Reset => {
+                        memory.reset().unwrap();
+                        expected = fresh.clone();
+                    }
+                }
+                prop_assert!(memory.bytes_mut() == expected, "{kind:?} after {step:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mapping_shrinks_and_grows_with_zeros() {
+    let mut mapping = Mapping::new(65_536, 4 * 65_536).unwrap();
+    mapping.resize(2 * 65_536).unwrap();
+    mapping.bytes_mut().fill(7);
+    mapping.resize(65_536).unwrap();
+    mapping.resize(3 * 65_536).unwrap();
+    let memory = mapping.bytes_mut();
+    assert!(memory[..65_536].iter().all(|byte| *byte == 7));
+    assert!(memory[65_536..].iter().all(|byte| *byte == 0));
+    assert!(mapping.resize(5 * 65_536).is_err());
+}
+
+#[test]
+fn a_memory_without_content_needs_no_image() {
+    let plan = Plan::new(InitialMemory::capture(&[0; 65_536]), Reset::Drop).unwrap();
+    assert!(plan.image().is_none());
+}
+
+/// Bytes of a memory that are resident and its own (not the image's).
+fn resident(memory: &Memory) -> usize {
+    let page = host_page();
+    let mut regions = [pagemap::Region::default(); 64];
+    let start = memory.base() as u64;
+    let (mut from, mut bytes) = (start, 0);
+    while from < start + memory.accessible() as u64 {
+        let end = start + memory.accessible() as u64;
+        let scan = pagemap::scan(from, end, u64::MAX / page as u64, &mut regions).unwrap();
+        bytes += regions[..scan.found].iter().map(|r| (r.end - r.start) as usize).sum::<usize>();
+        if scan.walked_to <= from {
+            break;
+        }
+        from = scan.walked_to;
+    }
+    bytes
+}
+
+/// Kinds that keep pages, where the kernel can be asked what they keep.
+fn keeping(limit: usize) -> Vec<Reset> {
+    [Reset::Resident { limit }, Reset::Tracked { limit }]
+        .into_iter()
+        .filter(|kind| pagemap_scan_available() && kind.refusal().is_none())
+        .collect()
+}
+
+#[test]
+fn a_heavy_call_is_forgotten_by_the_tenth_light_one() {
+    for kind in keeping(1 << 20) {
+        let plan = Plan::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+        memory.bytes_mut().fill(9);
+        memory.reset().unwrap();
+        assert_eq!(resident(&memory), SIZE, "{kind:?}");
+        for _ in 0..9 {
+            memory.bytes_mut()[77] = 1;
+            memory.reset().unwrap();
+        }
+        assert_eq!(resident(&memory), host_page(), "{kind:?}");
+        assert!(memory.bytes_mut() == fresh(SIZE));
+    }
+}
+
+#[test]
+fn what_stays_resident_has_a_bound() {
+    let limit = 16 * host_page();
+    for kind in keeping(limit) {
+        let plan = Plan::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap();
+        for _ in 0..3 {
+            memory.grow(2 * SIZE).unwrap();
+            memory.bytes_mut().fill(9);
+            memory.reset().unwrap();
+            // What is closed cannot be asked about: opened once more for that.
+            memory.grow(2 * SIZE).unwrap();
+            assert!(resident(&memory) <= 2 * limit, "{kind:?}: {} bytes", resident(&memory));
+            memory.reset().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_memory_that_was_written_all_over_is_watched_again_later() {
+    let limit = 4 * host_page();
+    if (Reset::Tracked { limit }).refusal().is_some() {
+        return;
+    }
+    let plan = Plan::new(content(SIZE), Reset::Tracked { limit }).unwrap();
+    let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+    for round in 0..4 {
+        memory.bytes_mut().fill(round);
+        memory.reset().unwrap();
+        for light in 0..40 {
+            memory.bytes_mut()[light * 4096] = 1;
+            memory.reset().unwrap();
+            assert!(memory.bytes_mut() == fresh(SIZE), "round {round}, light call {light}");
+        }
+    }
+}
+
+#[test]
+fn many_memories_are_tracked_and_the_rest_is_reset_otherwise() {
+    let kind = Reset::Tracked { limit: 1 << 20 };
+    if kind.refusal().is_some() {
+        return;
+    }
+    let plan = Plan::new(content(SIZE), kind).unwrap();
+    let mut memories: Vec<_> = (0..TRACKED_AT_ONCE + 8)
+        .map(|_| Memory::new(Some(&plan), SIZE, SIZE).unwrap())
+        .collect();
+    let fresh = fresh(SIZE);
+    for memory in memories.iter_mut().rev() {
+        memory.bytes_mut()[4096..3 * 4096].fill(7);
+        memory.bytes_mut()[SIZE - 1] = 7;
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut() == fresh);
+    }
+}
+
+#[test]
+fn threads_track_their_own_memories() {
+    let kind = Reset::Tracked { limit: 1 << 20 };
+    if kind.refusal().is_some() {
+        return;
+    }
+    let plan = Plan::new(content(SIZE), kind).unwrap();
+    let fresh = fresh(SIZE);
+    std::thread::scope(|scope| {
+        for thread in 0..4_usize {
+            let (plan, fresh) = (&plan, &fresh);
+            scope.spawn(move || {
+                for round in 0..50 {
+                    // A new one each round: the registry changes under the others.
+                    let mut memory = Memory::new(Some(plan), SIZE, SIZE).unwrap();
+                    for call in 0..10 {
+                        let at = (thread * 7919 + round * 104_729 + call * 4099) % (SIZE - 9000);
+                        memory.bytes_mut()[at..at + 9000].fill(1);
+                        memory.reset().unwrap();
+                        assert!(memory.bytes_mut() == *fresh);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// A write that nobody may make still ends a process as it did before.
+#[test]
+fn other_faults_are_passed_on() {
+    const ASKED: &str = "TOUCHSTONE_TEST_FAULT";
+    if std::env::var_os(ASKED).is_some() {
+        let plan = Plan::new(content(SIZE), Reset::Tracked { limit: 1 << 20 }).unwrap();
+        let memory = Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap();
+        // SAFETY: there is none: the address is in the reservation and closed. The
+        // process is a test's own and meant to end here.
+        unsafe { memory.base().add(SIZE).write_volatile(1) };
+        return;
+    }
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "memory::tests::other_faults_are_passed_on"])
+        .env(ASKED, "1")
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    use std::os::unix::process::ExitStatusExt;
+    assert_eq!(status.signal(), Some(libc::SIGSEGV));
+}
