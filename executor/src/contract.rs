@@ -5,7 +5,8 @@ use crate::config::{Config, EffectiveConfig};
 use crate::error::{Error, Result};
 use crate::guest::GuestModule;
 use crate::outcome::Outcome;
-use crate::strategy::{Strategy, Support};
+use crate::strategy::Strategy;
+use crate::support::Support;
 use std::any::Any;
 use std::sync::Arc;
 

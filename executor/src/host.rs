@@ -106,6 +106,14 @@ impl HostState {
         self.input.clear();
     }
 
+    /// The same with the allocator as it was found to be on a clean instance, whose
+    /// start function may have allocated.
+    #[inline]
+    pub fn reset_to(&mut self, heap: &Heap) {
+        self.heap.clone_from(heap);
+        self.input.clear();
+    }
+
     /// The allocator.
     pub fn heap(&mut self) -> &mut Heap {
         &mut self.heap

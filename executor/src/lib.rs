@@ -15,6 +15,7 @@
 pub mod abi;
 mod config;
 mod contract;
+pub mod driver;
 mod error;
 pub mod guest;
 pub mod heap;
@@ -22,15 +23,19 @@ pub mod host;
 pub mod memory;
 pub mod mock;
 mod outcome;
+mod pool;
 pub mod probe;
 mod signature;
 mod strategy;
+mod support;
 
 pub use config::{Config, EffectiveConfig};
 pub use contract::{
     Artifact, CallState, Engine, Execution, ExportId, Exports, Instance, Module, RawCall, RawCaller,
 };
 pub use error::{Error, Result};
+pub use pool::WithPool;
 pub use outcome::{Outcome, Trap, TrapKind};
 pub use signature::{Signature, Value, ValueType};
-pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, ParseStrategyError, Strategy, Support};
+pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, ParseStrategyError, Strategy};
+pub use support::Support;

@@ -9,7 +9,8 @@ use crate::contract::{
 use crate::error::{Error, Result};
 use crate::guest::GuestModule;
 use crate::outcome::{Outcome, Trap};
-use crate::strategy::{Strategy, Support};
+use crate::strategy::Strategy;
+use crate::support::Support;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 

@@ -13,8 +13,11 @@ pub enum InstanceFrom {
     Reuse,
     /// A new instance each call.
     Recreate,
-    /// A slot from a pool that was reserved beforehand.
+    /// A slot from a pool that was reserved beforehand, made clean when it is given
+    /// back.
     Pooling,
+    /// The same, made clean when it is taken.
+    PoolingLate,
 }
 
 /// How a clean memory comes about.
@@ -86,9 +89,15 @@ impl Strategy {
                 MemoryFrom::Tracked,
             ] {
                 let strategy = Self::new(instance, memory);
-                all.extend([strategy, strategy.precompiled()]);
+                all.push(strategy);
+                // A pool of ours holds instances of the strategy that resets them in
+                // place; where their code comes from shows there.
+                if (instance, memory) != (InstanceFrom::Pooling, MemoryFrom::Tracked) {
+                    all.push(strategy.precompiled());
+                }
             }
         }
+        all.push(Self::new(InstanceFrom::PoolingLate, MemoryFrom::Tracked));
         all
     }
 }
@@ -105,6 +114,7 @@ impl fmt::Display for Strategy {
             InstanceFrom::Reuse => "instance_reuse",
             InstanceFrom::Recreate => "recreate_instance",
             InstanceFrom::Pooling => "pooling",
+            InstanceFrom::PoolingLate => "pooling_late",
         };
         let memory = match (self.memory, self.instance) {
             (MemoryFrom::Segments, _) => "",
@@ -142,36 +152,6 @@ impl FromStr for Strategy {
             .into_iter()
             .find(|strategy| strategy.to_string() == alias)
             .ok_or_else(|| ParseStrategyError { name: name.to_owned() })
-    }
-}
-
-/// Whether a backend can do a strategy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Support {
-    /// The runtime does it itself.
-    Native,
-    /// This project does it with what the runtime offers.
-    Emulated {
-        /// By which means, in a phrase that fits a footnote.
-        how: &'static str,
-    },
-    /// It cannot be had.
-    Unsupported {
-        /// Why, in a phrase that fits a footnote.
-        reason: String,
-    },
-}
-
-impl Support {
-    /// A refusal with its reason.
-    pub fn unsupported(reason: impl Into<String>) -> Self {
-        Self::Unsupported { reason: reason.into() }
-    }
-
-    /// Whether calls can be made at all.
-    #[must_use]
-    pub fn is_supported(&self) -> bool {
-        !matches!(self, Self::Unsupported { .. })
     }
 }
 

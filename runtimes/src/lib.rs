@@ -4,7 +4,7 @@
 //! in the project names it.
 
 use std::sync::Arc;
-use touchstone_executor::Engine;
+use touchstone_executor::{Engine, WithPool};
 
 /// The engines of every backend in this build, backend by backend in the order
 /// of the lines below.
@@ -26,7 +26,9 @@ pub fn engines() -> Vec<Arc<dyn Engine>> {
         #[cfg(feature = "wasmedge")]
         touchstone_wasmedge::engines(),
     ];
-    backends.into_iter().flatten().map(Arc::from).collect()
+    // What a runtime has no pool for, a pool of ours does.
+    let with_pool = |engine| Arc::new(WithPool(engine)) as Arc<dyn Engine>;
+    backends.into_iter().flatten().map(with_pool).collect()
 }
 
 #[cfg(test)]

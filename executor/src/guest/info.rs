@@ -153,8 +153,12 @@ impl ModuleInfo {
     #[must_use]
     pub fn refusal(&self, strategy: Strategy) -> Option<String> {
         match (strategy.instance, strategy.memory) {
-            (InstanceFrom::Reuse, _) => self.reuse_refusal(),
-            (InstanceFrom::Recreate, MemoryFrom::Resident) => self.image_refusal(),
+            // A pool of ours holds instances that are reset in place.
+            (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
+            | (InstanceFrom::Pooling, MemoryFrom::Tracked) => self.reuse_refusal(),
+            (InstanceFrom::Recreate, MemoryFrom::Resident | MemoryFrom::Tracked) => {
+                self.image_refusal()
+            },
             _ => None,
         }
     }

@@ -3,7 +3,6 @@
 use crate::guests::{self, Guest};
 use crate::module::Linked;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::memory::pagemap_scan_available;
 use touchstone_executor::{
     Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module, Result,
     Strategy, Support,
@@ -51,36 +50,24 @@ impl Engine for Native {
                  `_precompiled` is the same",
             );
         }
-        if strategy.memory == MemoryFrom::Resident && !pagemap_scan_available() {
-            return Support::unsupported(
-                "this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)",
-            );
-        }
         match (strategy.instance, strategy.memory) {
             (InstanceFrom::Interpreted, _) => Support::unsupported("nothing is interpreted here"),
-            (InstanceFrom::Pooling, _) => {
+            (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
                 Support::unsupported("there is no runtime that could have a pool")
             }
-            (InstanceFrom::Recreate, MemoryFrom::Resident) => Support::unsupported(
-                "without a runtime, an instance is its memory: on a recycled one, this is \
-                 instance_reuse_resident",
-            ),
+            (InstanceFrom::Recreate, MemoryFrom::Resident | MemoryFrom::Tracked) => {
+                Support::unsupported(
+                    "without a runtime, an instance is its memory: on a recycled one, this is \
+                     instance_reuse_resident or instance_reuse_tracked",
+                )
+            }
             (InstanceFrom::Recreate, MemoryFrom::Segments) => Support::Emulated {
                 how: "a new memory of ours each call; the data segments are copied in",
             },
             (InstanceFrom::Recreate, MemoryFrom::CopyOnWrite) => Support::Emulated {
                 how: "a new memory of ours each call, mapped copy-on-write from an image",
             },
-            (InstanceFrom::Reuse, MemoryFrom::Segments) => Support::Emulated {
-                how: "one memory of ours; all pages dropped, then the data segments copied in",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::CopyOnWrite) => Support::Emulated {
-                how: "one memory of ours mapped copy-on-write from an image; all pages dropped",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::Resident) => Support::Emulated {
-                how: "one memory of ours mapped copy-on-write from an image; written pages found \
-                      with PAGEMAP_SCAN and restored in place",
-            },
+            (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
         }
     }
 

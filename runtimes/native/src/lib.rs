@@ -14,10 +14,8 @@
 //! was compiled from safe Rust together with the host.
 
 mod engine;
-mod fresh;
 mod guests;
 mod module;
-mod reuse;
 mod running;
 
 use touchstone_executor::Engine;

@@ -1,13 +1,13 @@
 //! A guest's native code with its memories, under one strategy.
 
 use crate::engine::{COMPILER, ID};
-use crate::fresh::Fresh;
 use crate::guests::Guest;
-use crate::reuse::Reused;
+use crate::running::Running;
 use guest_support::native::Body;
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
+use touchstone_executor::driver::{Fresh, Reused};
 use touchstone_executor::guest::{GuestModule, MemoryLimits};
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{InitialMemory, Plan, Reset};
@@ -90,8 +90,8 @@ impl Module for Linked {
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
         Ok(match self.strategy.instance {
-            InstanceFrom::Reuse => Box::new(Reused::new(&self.shared)),
-            _ => Box::new(Fresh::new(&self.shared)),
+            InstanceFrom::Reuse => Box::new(Reused::<Running>::new(&self.shared)),
+            _ => Box::new(Fresh::<Running>::new(&self.shared)),
         })
     }
 
@@ -122,17 +122,11 @@ impl Module for Linked {
     }
 
     fn effective(&self) -> EffectiveConfig {
-        let (instance, reset) = match (self.strategy.instance, self.strategy.memory) {
-            (InstanceFrom::Reuse, MemoryFrom::Segments) => {
-                ("one memory for all calls", "all pages dropped, data segments copied in")
+        let (instance, reset) = match self.strategy.instance {
+            InstanceFrom::Reuse => {
+                ("one memory for all calls", Reset::of(self.strategy.memory).to_string())
             }
-            (InstanceFrom::Reuse, MemoryFrom::CopyOnWrite) => {
-                ("one memory for all calls", "all pages dropped")
-            }
-            (InstanceFrom::Reuse, MemoryFrom::Resident) => {
-                ("one memory for all calls", "written pages restored in place")
-            }
-            _ => ("a new memory each call", "the memory is unmapped"),
+            _ => ("a new memory each call", "the memory is unmapped".to_owned()),
         };
         let level = env!("TOUCHSTONE_NATIVE_OPT_LEVEL");
         let memory = self.memory.as_deref().unwrap_or("not probed");

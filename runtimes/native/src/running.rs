@@ -11,52 +11,61 @@ use touchstone_executor::abi::{Abi, Live};
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::heap::{HeapError, WASM_PAGE};
 use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::memory::Mapping;
+use touchstone_executor::driver::{Disposable, Resident};
+use touchstone_executor::memory::Memory;
 use touchstone_executor::{Error, ExportId, Result, Signature, Trap, TrapKind, Value};
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
 
 /// What there is of an instance without a runtime.
 pub(crate) struct Running {
-    mapping: Mapping,
+    memory: Memory,
     host: HostState,
     shared: Arc<Shared>,
 }
 
-impl Running {
+impl Disposable for Running {
+    type Shared = Shared;
+    type Kept = HostState;
+
     /// A new memory with its clean content.
-    pub(crate) fn new(shared: &Arc<Shared>, host: HostState) -> Result<Self> {
+    fn new(shared: &Arc<Shared>, kept: Option<HostState>) -> Result<Self> {
         let reserved = shared.limits.largest() as usize * WASM_PAGE;
-        let mapping = Mapping::new(shared.plan.size(), reserved)?;
-        // SAFETY: the mapping is new, so zero and untouched, of at least the
-        // plan's size, and nobody else knows of it.
-        unsafe { shared.plan.install(mapping.base()) }?;
-        Ok(Self { mapping, host, shared: Arc::clone(shared) })
+        let memory = Memory::new(Some(&shared.plan), shared.plan.size(), reserved)?;
+        let mut host = kept.unwrap_or_else(|| shared.new_host());
+        host.reset();
+        Ok(Self { memory, host, shared: Arc::clone(shared) })
     }
 
-    /// Makes memory and host clean; `false` when the memory has grown: as
-    /// everywhere, it is replaced then.
-    pub(crate) fn reset(&mut self) -> Result<bool> {
-        if self.mapping.accessible() != self.shared.plan.size() {
+    fn into_kept(self) -> HostState {
+        self.host
+    }
+}
+
+impl Resident for Running {
+    type Shared = Shared;
+    type Live = Self;
+
+    fn new(shared: &Arc<Shared>) -> Result<Self> {
+        Disposable::new(shared, None)
+    }
+
+    fn live(&mut self) -> &mut Self {
+        self
+    }
+
+    /// A memory that has grown is replaced, as everywhere.
+    fn reset(&mut self) -> Result<bool> {
+        if self.memory.accessible() != self.shared.plan.size() {
             return Ok(false);
         }
-        // SAFETY: the plan was installed to this memory in `new`, and
-        // `&mut self` says that no call is running on it.
-        unsafe { self.shared.plan.reset(self.mapping.base()) }?;
+        self.memory.reset()?;
         self.host.reset();
         Ok(true)
     }
+}
 
-    /// Unmaps the memory and keeps what the host kept.
-    pub(crate) fn into_host(self) -> HostState {
-        self.host
-    }
-
-    /// The memory.
-    pub(crate) fn bytes(&mut self) -> &[u8] {
-        self.mapping.bytes_mut()
-    }
-
+impl Running {
     fn body(&self, index: u32) -> Result<Body> {
         match self.shared.bodies.get(index as usize) {
             Some(Ok(body)) => Ok(*body),
@@ -66,9 +75,9 @@ impl Running {
 
     fn call(&mut self, body: Body, pointer: u32, length: u32) -> Result<Result<u64, Trap>> {
         let started = self.shared.deadline.map(|deadline| (Instant::now(), deadline));
-        let (base, size) = (self.mapping.base(), self.mapping.accessible());
+        let (base, size) = (self.memory.base(), self.memory.accessible());
         let hosting = Hosting {
-            mapping: RefCell::new(&mut self.mapping),
+            memory: RefCell::new(&mut self.memory),
             host: &self.host,
             limits: self.shared.limits,
         };
@@ -99,27 +108,27 @@ impl Running {
         }
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let pointer = loop {
-            match self.host.malloc(self.mapping.bytes_mut(), length) {
+            match self.host.malloc(self.memory.bytes_mut(), length) {
                 Err(HeapError::NeedsMemory { pages }) if self.grow_memory(pages) => {}
                 ended => break ended.map_err(refuse)?,
             }
         };
         // The allocator gives only addresses whose whole extent lies in memory.
-        self.mapping.bytes_mut()[pointer as usize..][..bytes.len()].copy_from_slice(bytes);
+        self.memory.bytes_mut()[pointer as usize..][..bytes.len()].copy_from_slice(bytes);
         Ok(pack(pointer, length))
     }
 }
 
 /// What the guest's code can ask for while it runs.
 struct Hosting<'a> {
-    mapping: RefCell<&'a mut Mapping>,
+    memory: RefCell<&'a mut Memory>,
     host: &'a HostState,
     limits: MemoryLimits,
 }
 
 impl Host for Hosting<'_> {
     fn grow(&self, pages: u32) -> Option<usize> {
-        grow(&mut self.mapping.borrow_mut(), self.limits, pages)
+        grow(&mut self.memory.borrow_mut(), self.limits, pages)
     }
 
     fn max_level(&self) -> u32 {
@@ -132,9 +141,9 @@ impl Host for Hosting<'_> {
 }
 
 /// Grows a memory within its limits and gives its new size in bytes.
-fn grow(mapping: &mut Mapping, limits: MemoryLimits, pages: u32) -> Option<usize> {
-    let size = mapping.accessible() + pages as usize * WASM_PAGE;
-    (size <= limits.largest() as usize * WASM_PAGE && mapping.resize(size).is_ok()).then_some(size)
+fn grow(memory: &mut Memory, limits: MemoryLimits, pages: u32) -> Option<usize> {
+    let size = memory.accessible() + pages as usize * WASM_PAGE;
+    (size <= limits.largest() as usize * WASM_PAGE && memory.grow(size).is_ok()).then_some(size)
 }
 
 const fn pack(pointer: u32, length: u32) -> u64 {
@@ -166,11 +175,11 @@ fn translate(stopped: native::Trap) -> Result<Trap> {
 
 impl Live for Running {
     fn memory(&mut self) -> &mut [u8] {
-        self.mapping.bytes_mut()
+        self.memory.bytes_mut()
     }
 
     fn grow_memory(&mut self, pages: u32) -> bool {
-        grow(&mut self.mapping, self.shared.limits, pages).is_some()
+        grow(&mut self.memory, self.shared.limits, pages).is_some()
     }
 
     fn host(&mut self) -> &mut HostState {
@@ -178,7 +187,7 @@ impl Live for Running {
     }
 
     fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
-        (self.mapping.bytes_mut(), &mut self.host)
+        (self.memory.bytes_mut(), &mut self.host)
     }
 
     fn call_substrate(

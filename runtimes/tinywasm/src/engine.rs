@@ -5,7 +5,6 @@ use crate::raw;
 use tinywasm::engine::{Config as Settings, StackConfig};
 use tinywasm::parser::{Parser, ParserOptions};
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::memory::pagemap_scan_available;
 use touchstone_executor::{
     Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
     RawCall, RawCaller, Result, Strategy, Support,
@@ -77,11 +76,6 @@ impl Engine for TinyWasm {
         if strategy.code == CodeFrom::Precompiled {
             return Support::unsupported("stored bytecode of tinywasm is not used here");
         }
-        if strategy.memory == MemoryFrom::Resident && !pagemap_scan_available() {
-            return Support::unsupported(
-                "this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)",
-            );
-        }
         match (strategy.instance, strategy.memory) {
             (InstanceFrom::Interpreted, _) => Support::Emulated {
                 how: "a new instance each call on a recycled memory of ours; written pages are \
@@ -91,27 +85,11 @@ impl Engine for TinyWasm {
             (InstanceFrom::Recreate, MemoryFrom::Segments) => {
                 Support::unsupported("a new instance each call is what `interpreted` does here")
             }
-            (InstanceFrom::Recreate, MemoryFrom::CopyOnWrite) => Support::Emulated {
-                how: "a new instance each call on a recycled memory of ours mapped copy-on-write; \
-                      all pages dropped",
-            },
-            (InstanceFrom::Recreate, MemoryFrom::Resident) => Support::Emulated {
-                how: "a new instance each call on a recycled memory of ours mapped copy-on-write; \
-                      written pages found with PAGEMAP_SCAN and restored in place",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::Segments) => Support::Emulated {
-                how: "one instance on a memory of ours; all pages dropped, then data segments, \
-                      mutable globals and tables written back",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::CopyOnWrite) => Support::Emulated {
-                how: "one instance on a memory of ours mapped copy-on-write; all pages dropped, \
-                      then mutable globals and tables written back",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::Resident) => Support::Emulated {
-                how: "one instance on a memory of ours mapped copy-on-write; written pages found \
-                      with PAGEMAP_SCAN and restored in place, then mutable globals and tables",
-            },
-            (InstanceFrom::Pooling, _) => Support::unsupported("tinywasm has no pooling allocator"),
+            (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
+            (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
+            (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
+                Support::unsupported("tinywasm has no pooling allocator")
+            }
         }
     }
 

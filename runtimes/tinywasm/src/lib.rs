@@ -6,7 +6,6 @@
 
 mod caged;
 mod engine;
-mod fresh;
 mod imports;
 mod memory;
 mod module;

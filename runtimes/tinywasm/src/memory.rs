@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use tinywasm::types::MemoryType;
 use tinywasm::{LinearMemory, MemoryBackend, Trap};
-use touchstone_executor::memory::{Mapping, Recycler};
+use touchstone_executor::memory::{Memory, Recycler};
 
 /// Where the memory lies that an engine made last; null before.
 #[derive(Clone, Default)]
@@ -55,7 +55,7 @@ struct Lent {
     size: usize,
     home: Arc<Recycler>,
     /// `None` only while it is being dropped.
-    mapping: Option<Mapping>,
+    mapping: Option<Memory>,
 }
 
 impl Lent {
@@ -106,7 +106,7 @@ impl LinearMemory for Lent {
 
     fn grow_to(&mut self, new_len: usize) -> Result<(), Trap> {
         let Some(mapping) = &mut self.mapping else { return Err(Trap::OutOfMemory) };
-        mapping.resize(new_len).map_err(|_| Trap::OutOfMemory)?;
+        mapping.grow(new_len).map_err(|_| Trap::OutOfMemory)?;
         self.size = new_len;
         Ok(())
     }

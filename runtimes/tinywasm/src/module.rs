@@ -1,14 +1,15 @@
 //! A loaded module, and the proof that it is what its strategy says.
 
 use crate::engine::{ID, settings};
-use crate::fresh::Fresh;
 use crate::imports::Imports;
 use crate::memory::{Made, backend};
-use crate::reuse::Reused;
+use crate::reuse::Resident;
+use crate::running::Running;
 use std::sync::Arc;
 use std::time::Duration;
 use tinywasm::Engine;
 use touchstone_executor::abi::Abi;
+use touchstone_executor::driver::{Fresh, Reused};
 use touchstone_executor::guest::{GuestModule, MEMORY, ModuleInfo};
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{
@@ -59,6 +60,7 @@ pub(crate) struct Shared {
     pub(crate) deadline: Option<Duration>,
     /// How memories are reset in place, where the content is known from the bytes.
     pub(crate) plan: Option<Plan>,
+    pub(crate) reset: Reset,
     recycler: Arc<Recycler>,
     heap_base: Option<u32>,
     config: Config,
@@ -122,6 +124,7 @@ impl Loaded {
             deadline: config.deadline,
             exports,
             plan,
+            reset: Reset::of(strategy.memory),
             recycler: Arc::new(Recycler::new(recycled, config.instances as usize)),
             heap_base: info.heap_base,
             config: config.clone(),
@@ -164,10 +167,8 @@ impl Module for Loaded {
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
         Ok(match self.strategy.instance {
-            InstanceFrom::Reuse => {
-                Box::new(Reused::new(&self.shared, Reset::of(self.strategy.memory)))
-            }
-            _ => Box::new(Fresh::new(&self.shared)),
+            InstanceFrom::Reuse => Box::new(Reused::<Resident>::new(&self.shared)),
+            _ => Box::new(Fresh::<Running>::new(&self.shared)),
         })
     }
 
@@ -195,12 +196,7 @@ fn describe(shared: &Shared, strategy: Strategy) -> EffectiveConfig {
             ),
             _ => "all pages dropped, segments copied in".to_owned(),
         },
-        (_, MemoryFrom::Segments) => "all pages dropped, segments copied in".to_owned(),
-        (_, MemoryFrom::CopyOnWrite) => "all pages dropped".to_owned(),
-        (_, MemoryFrom::Resident) => format!(
-            "written pages found with PAGEMAP_SCAN, restored in place up to {} MiB",
-            KEEP_RESIDENT >> 20
-        ),
+        (_, memory) => Reset::of(memory).to_string(),
     };
     let words = EffectiveConfig::new()
         .with("execution", "interpreted")

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tinywasm::types::WasmValue;
 use tinywasm::{Engine, ExternItem, Function};
 use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::driver::Disposable;
 use touchstone_executor::host::HostState;
 use touchstone_executor::{Error, ExportId, Result, Signature, Trap, Value};
 
@@ -16,6 +17,8 @@ const FOREIGN: Error = Error::Misuse("the export handle is of another module");
 /// An instance, and what its calls need.
 pub(crate) struct Running {
     pub(crate) caged: Caged,
+    engine: Engine,
+    made: Made,
     /// The function that was called last, by its handle.
     entry: Option<(u32, Function)>,
     /// Never looked at while the caged host is there.
@@ -26,16 +29,14 @@ pub(crate) struct Running {
 
 impl Running {
     /// Makes a new instance and runs its start function.
-    pub(crate) fn new(
-        shared: &Arc<Shared>,
-        engine: &Engine,
-        made: &Made,
-        state: HostState,
-    ) -> Result<Self> {
-        let caged =
-            Caged::new(engine, made, &shared.module, &shared.imports, shared.memory, state)?;
+    pub(crate) fn instantiate(shared: &Arc<Shared>, kept: Kept) -> Result<Self> {
+        let Kept { engine, made, host } = kept;
+        let (module, imports) = (&shared.module, &shared.imports);
+        let caged = Caged::new(&engine, &made, module, imports, shared.memory, host)?;
         let mut running = Self {
             caged,
+            engine,
+            made,
             entry: None,
             spare: shared.new_host(),
             params: Vec::new(),
@@ -49,11 +50,6 @@ impl Running {
             }
         }
         Ok(running)
-    }
-
-    /// Drops the instance; what the host kept is given back, to be used again.
-    pub(crate) fn into_host(self) -> Option<HostState> {
-        self.caged.into_host()
     }
 
     /// Calls with the numbers in `params`.
@@ -70,6 +66,38 @@ impl Running {
             Ok(values) => Ok(Ok(values)),
             Err(error) => trap::sort(error).map(Err),
         }
+    }
+}
+
+/// What an instance is made with, and leaves to the next one.
+pub(crate) struct Kept {
+    engine: Engine,
+    /// Where the engine's memories come to lie.
+    made: Made,
+    host: HostState,
+}
+
+impl Kept {
+    /// For a first instance.
+    pub(crate) fn new(shared: &Shared) -> Self {
+        let (engine, made) = shared.engine();
+        Self { engine, made, host: shared.new_host() }
+    }
+}
+
+impl Disposable for Running {
+    type Shared = Shared;
+    type Kept = Kept;
+
+    fn new(shared: &Arc<Shared>, kept: Option<Kept>) -> Result<Self> {
+        let mut kept = kept.unwrap_or_else(|| Kept::new(shared));
+        kept.host.reset();
+        Self::instantiate(shared, kept)
+    }
+
+    fn into_kept(self) -> Kept {
+        let Self { caged, engine, made, spare, .. } = self;
+        Kept { engine, made, host: caged.into_host().unwrap_or(spare) }
     }
 }
 

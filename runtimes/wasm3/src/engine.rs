@@ -7,7 +7,6 @@ use crate::raw;
 use crate::recipe::Recipe;
 use crate::reuse::ReuseModule;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::memory::pagemap_scan_available;
 use touchstone_executor::{
     Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
     RawCall, RawCaller, Result, Strategy, Support,
@@ -55,41 +54,18 @@ impl Engine for Wasm3 {
         if strategy.code == CodeFrom::Precompiled {
             return Support::unsupported("Wasm3 cannot store its code");
         }
-        if strategy.memory == MemoryFrom::Resident && !pagemap_scan_available() {
-            return Support::unsupported("this kernel has no PAGEMAP_SCAN (Linux 6.7 has)");
-        }
-        let how = match (strategy.instance, strategy.memory) {
-            (InstanceFrom::Interpreted, _) => return Support::Native,
-            (InstanceFrom::Pooling, _) => {
-                return Support::unsupported("Wasm3 has no pooling allocator");
+        match (strategy.instance, strategy.memory) {
+            (InstanceFrom::Interpreted, _) => Support::Native,
+            (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
+                Support::unsupported("Wasm3 has no pooling allocator")
             }
             (InstanceFrom::Recreate, MemoryFrom::Segments) => {
-                return Support::unsupported(
-                    "a new instance each call is what `interpreted` does here",
-                );
+                Support::unsupported("a new instance each call is what `interpreted` does here")
             }
-            (InstanceFrom::Recreate, MemoryFrom::CopyOnWrite) => {
-                "a memory of ours in the place of each new runtime's, recycled: mapped \
-                 copy-on-write from an image, written pages dropped"
-            }
-            (InstanceFrom::Recreate, MemoryFrom::Resident) => {
-                "a memory of ours in the place of each new runtime's, recycled: mapped \
-                 copy-on-write from an image, written pages restored in place"
-            }
-            (InstanceFrom::Reuse, MemoryFrom::Segments) => {
-                "a memory of ours in the place of Wasm3's; its pages are dropped, the data \
-                 segments written again, globals and tables restored"
-            }
-            (InstanceFrom::Reuse, MemoryFrom::CopyOnWrite) => {
-                "a memory of ours in the place of Wasm3's, mapped copy-on-write from an image; \
-                 written pages are dropped, globals and tables restored"
-            }
-            (InstanceFrom::Reuse, MemoryFrom::Resident) => {
-                "a memory of ours in the place of Wasm3's, mapped copy-on-write from an image; \
-                 written pages are restored in place, globals and tables too"
-            }
-        };
-        Support::Emulated { how }
+            // The memory is put in the place of each new runtime's.
+            (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
+            (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
+        }
     }
 
     /// A new instance's memory is an image before the instance is there, also

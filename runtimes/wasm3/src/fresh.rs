@@ -88,7 +88,7 @@ impl FreshInstance {
             match self.lent.take() {
                 Some(lent) => machine.lend(lent)?,
                 None => {
-                    machine.lend(Lent::new(plan.clone(), program.largest)?)?;
+                    machine.lend(Lent::new(plan, program.largest)?)?;
                     recipe.check(&self.shared, plan, machine.bytes())?;
                 }
             }

@@ -66,14 +66,6 @@ impl Recipe {
             (Some(plan), _) if plan.image().is_some() => "image mapped copy-on-write (probed)",
             _ => "all zero, nothing to map",
         };
-        let reset = match self.reset {
-            Reset::Segments => "all pages dropped, content written again".to_owned(),
-            Reset::Drop => "written pages dropped".to_owned(),
-            Reset::Resident { limit } => format!(
-                "written pages found by PAGEMAP_SCAN and restored, up to {} MiB; the rest dropped",
-                limit >> 20
-            ),
-        };
         let grown = if info.grows_memory {
             "memory.grow is a call to the host; what was grown is closed again"
         } else {
@@ -85,7 +77,7 @@ impl Recipe {
                 "memory",
                 format!("ours in the place of Wasm3's, {addresses} MiB of addresses; {content}"),
             )
-            .with("reset", reset)
+            .with("reset", self.reset.to_string())
             .with("grown memory", grown)
     }
 }

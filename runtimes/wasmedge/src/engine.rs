@@ -6,7 +6,6 @@ use crate::module::Loaded;
 use crate::{raw, signals};
 use std::sync::LazyLock;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::memory::pagemap_scan_available;
 use touchstone_executor::{
     Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
     RawCall, RawCaller, Result, Strategy, Support,
@@ -82,39 +81,18 @@ impl Engine for WasmEdge {
         if strategy.code == CodeFrom::Precompiled && self.mode != Mode::Compiled {
             return Support::unsupported("nothing is compiled that could be stored");
         }
-        if strategy.memory == MemoryFrom::Resident && !pagemap_scan_available() {
-            return Support::unsupported("this kernel has no PAGEMAP_SCAN (Linux 6.7 has)");
-        }
         match (strategy.instance, strategy.memory) {
             (InstanceFrom::Interpreted, _) => {
                 Support::unsupported("a new instance each call is called recreate_instance here")
             }
-            (InstanceFrom::Pooling, _) => Support::unsupported(
-                "WasmEdge has no pooling allocator; recreate_instance_cow keeps one memory per \
-                 thread",
-            ),
+            (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
+                Support::unsupported("WasmEdge has no pooling allocator")
+            }
             (InstanceFrom::Recreate, MemoryFrom::Segments) => Support::Native,
-            (InstanceFrom::Recreate, MemoryFrom::CopyOnWrite) => Support::Emulated {
-                how: "a new instance each call that imports one memory, mapped copy-on-write from \
-                      an image; written pages are dropped",
-            },
-            (InstanceFrom::Recreate, MemoryFrom::Resident) => Support::Emulated {
-                how: "a new instance each call that imports one memory, mapped copy-on-write from \
-                      an image; written pages are found with PAGEMAP_SCAN and restored in place",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::Segments) => Support::Emulated {
-                how: "one instance; all pages of its memory dropped, then data segments, globals \
-                      and tables written back",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::CopyOnWrite) => Support::Emulated {
-                how: "one instance whose memory is mapped over, copy-on-write, with an image; \
-                      written pages dropped, then globals and tables written back",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::Resident) => Support::Emulated {
-                how: "one instance whose memory is mapped over, copy-on-write, with an image; \
-                      written pages found with PAGEMAP_SCAN and restored in place, then globals \
-                      and tables",
-            },
+            // WasmEdge makes the memory; it is imported by one instance after the other,
+            // and mapped over with the image.
+            (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
+            (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
         }
     }
 

@@ -5,11 +5,14 @@ use crate::running::Running;
 use crate::slot::Slot;
 use std::sync::Arc;
 use touchstone_executor::abi;
+use touchstone_executor::memory::Restorer;
 use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result};
 
 /// Instantiates in `prepare`, drops in `finish`.
 pub(crate) struct FreshInstance {
     shared: Arc<Shared>,
+    /// Looks after the memory of ours in the slot; dropped before it.
+    restorer: Option<Restorer>,
     /// `None` before the first call, and after one whose memory cannot be reset.
     running: Option<Running>,
     state: CallState,
@@ -17,18 +20,19 @@ pub(crate) struct FreshInstance {
 
 impl FreshInstance {
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        Self { shared: Arc::clone(shared), running: None, state: CallState::Idle }
+        Self { shared: Arc::clone(shared), restorer: None, running: None, state: CallState::Idle }
     }
 
     /// Executor and imports, and a memory of ours in its clean state.
-    fn slot(&self) -> Result<Slot> {
+    fn slot(&mut self) -> Result<Slot> {
+        self.restorer = None;
         let slot = Slot::new(&self.shared)?;
         if let (Some(memory), Some(plan)) = (slot.memory_of_ours(), &self.shared.plan) {
             let base = crate::running::start_of(memory);
             // SAFETY: WasmEdge has just made this memory, page-aligned, private, zero
             // and of the module's initial size, which is the plan's; only this slot
-            // has it.
-            unsafe { plan.install(base as *mut u8) }?;
+            // has it, and `restorer` is let go before the slot.
+            self.restorer = Some(unsafe { plan.install(base as *mut u8) }?);
         }
         Ok(slot)
     }
@@ -65,16 +69,15 @@ impl Instance for FreshInstance {
         // Put back only when it is clean.
         let Some(mut running) = self.running.take() else { return Ok(()) };
         running.slot.host().reset();
-        if let Some(plan) = &self.shared.plan {
+        if let Some(mut restorer) = self.restorer.take() {
             let size = running.bytes().map(|bytes| bytes.len());
-            let base = running.base();
             running.clear();
-            if size != Some(plan.size()) {
+            if size != Some(restorer.plan().size()) {
                 return Ok(());
             }
-            // SAFETY: the plan was installed when the slot was made; the instance is
-            // gone, so nobody has the memory but the slot.
-            unsafe { plan.reset(base) }?;
+            // SAFETY: the instance is gone, so nobody has the memory but the slot.
+            unsafe { restorer.reset() }?;
+            self.restorer = Some(restorer);
         }
         running.clear();
         self.running = Some(running);

@@ -3,11 +3,12 @@
 use crate::api::Settings;
 use crate::code::{COMPILER, Code, LoadedCode, changes};
 use crate::fresh::FreshInstance;
-use crate::reuse::ReuseInstance;
+use crate::reuse::Resident;
 use crate::rewrite::{Added, COUNTED, Changes};
 use crate::{api, signals};
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
+use touchstone_executor::driver::Reused;
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{InitialMemory, Plan, Reset};
@@ -138,7 +139,7 @@ impl Module for Loaded {
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
         Ok(match self.shared.strategy.instance {
-            InstanceFrom::Reuse => Box::new(ReuseInstance::new(&self.shared)),
+            InstanceFrom::Reuse => Box::new(Reused::<Resident>::new(&self.shared)),
             _ => Box::new(FreshInstance::new(&self.shared)),
         })
     }
@@ -202,12 +203,7 @@ impl Module for Loaded {
         };
         let reset = match (shared.strategy.instance, shared.reset) {
             (InstanceFrom::Recreate, Reset::Segments) => "everything is dropped".to_owned(),
-            (_, Reset::Segments) => "all pages dropped, content written again".to_owned(),
-            (_, Reset::Drop) => "written pages dropped".to_owned(),
-            (_, Reset::Resident { limit }) => format!(
-                "written pages found by PAGEMAP_SCAN and restored, up to {} MiB; the rest dropped",
-                limit >> 20
-            ),
+            (_, reset) => reset.to_string(),
         };
         let (instance, grown) = match (shared.strategy.instance, shared.changes.memory_of_ours) {
             (InstanceFrom::Reuse, _) => (

@@ -83,9 +83,7 @@ impl Snapshot {
                 api::check(set).map_err(failed())?;
             }
         }
-        let host = running.host();
-        host.reset();
-        host.heap().clone_from(&self.heap);
+        running.host().reset_to(&self.heap);
         Ok(())
     }
 }

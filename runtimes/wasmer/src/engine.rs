@@ -9,7 +9,6 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::memory::pagemap_scan_available;
 use touchstone_executor::{
     Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
     RawCall, RawCaller, Result, Strategy, Support,
@@ -64,37 +63,16 @@ impl Engine for Wasmer {
     }
 
     fn support(&self, strategy: Strategy) -> Support {
-        if strategy.memory == MemoryFrom::Resident && !pagemap_scan_available() {
-            return Support::unsupported(
-                "this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)",
-            );
-        }
         match (strategy.instance, strategy.memory) {
             (InstanceFrom::Interpreted, _) => {
                 Support::unsupported("a new instance each call is called recreate_instance here")
             }
-            (InstanceFrom::Pooling, _) => Support::unsupported("Wasmer has no pooling allocator"),
+            (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
+                Support::unsupported("Wasmer has no pooling allocator")
+            }
             (InstanceFrom::Recreate, MemoryFrom::Segments) => Support::Native,
-            (InstanceFrom::Recreate, MemoryFrom::CopyOnWrite) => Support::Emulated {
-                how: "a new instance each call on a recycled memory of ours mapped copy-on-write; \
-                      all pages dropped",
-            },
-            (InstanceFrom::Recreate, MemoryFrom::Resident) => Support::Emulated {
-                how: "a new instance each call on a recycled memory of ours mapped copy-on-write; \
-                      written pages found with PAGEMAP_SCAN and restored in place",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::Segments) => Support::Emulated {
-                how: "one instance on a memory of ours; all pages dropped, then data segments, \
-                      mutable globals and tables written back",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::CopyOnWrite) => Support::Emulated {
-                how: "one instance on a memory of ours mapped copy-on-write; all pages dropped, \
-                      then mutable globals and tables written back",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::Resident) => Support::Emulated {
-                how: "one instance on a memory of ours mapped copy-on-write; written pages found \
-                      with PAGEMAP_SCAN and restored in place, then mutable globals and tables",
-            },
+            (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
+            (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
         }
     }
 

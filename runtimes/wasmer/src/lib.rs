@@ -5,7 +5,6 @@
 //! given to Wasmer through its `Tunables`.
 
 mod engine;
-mod fresh;
 mod imports;
 mod memory;
 mod module;

@@ -4,7 +4,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::memory::{Mapping, Plan, Recycler};
+use touchstone_executor::memory::{Memory as OwnMemory, Plan, Recycler};
 use wasmer::sys::vm::{LinearMemory, VMMemory, VMMemoryDefinition, VMTable, VMTableDefinition};
 use wasmer::sys::{BaseTunables, Target, Tunables};
 use wasmer::{
@@ -122,7 +122,7 @@ struct Lent {
     definition: NonNull<VMMemoryDefinition>,
     home: Arc<Recycler>,
     /// `None` only while it is being dropped.
-    mapping: Option<Mapping>,
+    mapping: Option<OwnMemory>,
 }
 
 // SAFETY: the definition lies in the instance that this memory was made for.
@@ -136,7 +136,7 @@ unsafe impl Sync for Lent {}
 impl Lent {
     /// Tells compiled code base and length.
     fn publish(&self) {
-        let base = self.mapping.as_ref().map_or(std::ptr::null_mut(), Mapping::base);
+        let base = self.mapping.as_ref().map_or(std::ptr::null_mut(), OwnMemory::base);
         let current_length = self.pages.0 as usize * WASM_PAGE;
         // SAFETY: Wasmer gives the place of the instance's definition, which
         // lives as long as the instance; it is called while the instance is
@@ -166,7 +166,7 @@ impl LinearMemory for Lent {
         let pages = pages.ok_or_else(refused)?;
         if let Some(mapping) = &mut self.mapping {
             let refused = MemoryError::CouldNotGrow { current: self.pages, attempted_delta: delta };
-            mapping.resize(pages.0 as usize * WASM_PAGE).map_err(|_| refused)?;
+            mapping.grow(pages.0 as usize * WASM_PAGE).map_err(|_| refused)?;
         }
         let before = std::mem::replace(&mut self.pages, pages);
         self.publish();

@@ -1,13 +1,14 @@
 //! A loaded module, and the proof that it is what its strategy says.
 
-use crate::fresh::Fresh;
 use crate::imports::Imports;
 use crate::memory::Memories;
-use crate::reuse::Reused;
+use crate::reuse::Resident;
+use crate::running::Running;
 use crate::settings::{self, Class, ID};
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
+use touchstone_executor::driver::{Fresh, Reused};
 use touchstone_executor::guest::{GuestModule, MEMORY, ModuleInfo};
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{InitialMemory, Plan, Reset};
@@ -34,6 +35,7 @@ pub(crate) struct Shared {
     pub(crate) deadline: Option<Duration>,
     /// How memories are reset in place, where the content is known from the bytes.
     pub(crate) plan: Option<Plan>,
+    pub(crate) reset: Reset,
     heap_base: Option<u32>,
     config: Config,
 }
@@ -83,6 +85,7 @@ impl Loaded {
             deadline: config.deadline,
             exports,
             plan,
+            reset: Reset::of(strategy.memory),
             heap_base: info.heap_base,
             config: config.clone(),
             module,
@@ -126,10 +129,8 @@ impl Module for Loaded {
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
         Ok(match self.strategy.instance {
-            InstanceFrom::Reuse => {
-                Box::new(Reused::new(&self.shared, Reset::of(self.strategy.memory)))
-            }
-            _ => Box::new(Fresh::new(&self.shared)),
+            InstanceFrom::Reuse => Box::new(Reused::<Resident>::new(&self.shared)),
+            _ => Box::new(Fresh::<Running>::new(&self.shared)),
         })
     }
 

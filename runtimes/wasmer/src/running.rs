@@ -9,6 +9,7 @@ use crate::trap;
 use std::sync::Arc;
 use std::time::Instant;
 use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::driver::Disposable;
 use touchstone_executor::host::HostState;
 use touchstone_executor::{Error, ExportId, Result, Signature, Trap, Value, ValueType};
 use wasmer::{
@@ -48,7 +49,7 @@ unsafe impl Send for Running {}
 
 impl Running {
     /// Makes a new instance and runs its start function.
-    pub(crate) fn new(shared: &Arc<Shared>, state: HostState) -> Result<Self> {
+    pub(crate) fn instantiate(shared: &Arc<Shared>, state: HostState) -> Result<Self> {
         let mut store = Store::new(shared.engine.clone());
         let env = FunctionEnv::new(&mut store, Host { state, memory: None, ends: None });
         let imports = shared.imports.define(&mut store, &env);
@@ -79,12 +80,6 @@ impl Running {
                 Err(Error::runtime(ID, "run the start function")(trap))
             }
         }
-    }
-
-    /// Drops instance and store; what the host kept is given back, to be used again.
-    pub(crate) fn into_host(mut self) -> HostState {
-        let empty = self.shared.new_host();
-        std::mem::replace(&mut self.env.as_mut(&mut self.store).state, empty)
     }
 
     pub(crate) fn memory_bytes(&self) -> Option<&[u8]> {
@@ -136,6 +131,22 @@ impl Running {
 
 fn nth(instance: &Instance, position: usize) -> Option<&Extern> {
     instance.exports.iter().nth(position).map(|(_, export)| export)
+}
+
+impl Disposable for Running {
+    type Shared = Shared;
+    type Kept = HostState;
+
+    fn new(shared: &Arc<Shared>, kept: Option<HostState>) -> Result<Self> {
+        let mut host = kept.unwrap_or_else(|| shared.new_host());
+        host.reset();
+        Self::instantiate(shared, host)
+    }
+
+    fn into_kept(mut self) -> HostState {
+        let empty = self.shared.new_host();
+        std::mem::replace(&mut self.env.as_mut(&mut self.store).state, empty)
+    }
 }
 
 impl Live for Running {

@@ -3,7 +3,7 @@
 use crate::memory::Memories;
 use std::num::NonZero;
 use touchstone_executor::guest::ModuleInfo;
-use touchstone_executor::memory::KEEP_RESIDENT;
+use touchstone_executor::memory::Reset;
 use touchstone_executor::{CodeFrom, Config, EffectiveConfig, InstanceFrom, MemoryFrom, Strategy};
 use wasmer::sys::{Cranelift, EngineBuilder};
 
@@ -85,12 +85,7 @@ pub(crate) fn describe(strategy: Strategy, config: &Config) -> EffectiveConfig {
         (InstanceFrom::Recreate, MemoryFrom::Segments) => {
             "memory unmapped, a new one mapped".to_owned()
         }
-        (_, MemoryFrom::Segments) => "all pages dropped, segments copied in".to_owned(),
-        (_, MemoryFrom::CopyOnWrite) => "all pages dropped".to_owned(),
-        (_, MemoryFrom::Resident) => format!(
-            "written pages found with PAGEMAP_SCAN, restored in place up to {} MiB",
-            KEEP_RESIDENT >> 20
-        ),
+        (_, memory) => Reset::of(memory).to_string(),
     };
     let words = EffectiveConfig::new()
         .with("execution", "compiled")

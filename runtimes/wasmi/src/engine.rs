@@ -5,7 +5,6 @@ use crate::module::{Shared, Translated};
 use crate::raw;
 use crate::reuse::ReuseModule;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::memory::pagemap_scan_available;
 use touchstone_executor::{
     Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
     RawCall, RawCaller, Result, Strategy, Support,
@@ -94,25 +93,11 @@ impl Engine for Wasmi {
                 "wasmi zero-fills every memory that a new instance gets, so none can start from \
                  an image",
             ),
-            (InstanceFrom::Pooling, _) => Support::unsupported("wasmi has no pooling allocator"),
-            (InstanceFrom::Reuse, MemoryFrom::Segments) => Support::Emulated {
-                how: "a memory of ours given through Memory::new_static; its pages are dropped, \
-                      the data segments written again, globals and tables restored",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::CopyOnWrite) => Support::Emulated {
-                how: "a memory of ours given through Memory::new_static, mapped copy-on-write \
-                      from an image; written pages are dropped, globals and tables restored",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::Resident) if pagemap_scan_available() => {
-                Support::Emulated {
-                    how: "a memory of ours given through Memory::new_static, mapped copy-on-write \
-                          from an image; written pages are restored in place, globals and tables \
-                          too",
-                }
+            (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
+                Support::unsupported("wasmi has no pooling allocator")
             }
-            (InstanceFrom::Reuse, MemoryFrom::Resident) => {
-                Support::unsupported("this kernel has no PAGEMAP_SCAN (Linux 6.7 has)")
-            }
+            // The memory is given through Memory::new_static.
+            (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
         }
     }
 

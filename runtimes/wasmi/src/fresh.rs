@@ -1,11 +1,11 @@
 //! `interpreted`: a new store and instance each call.
 
-use crate::home::Home;
 use crate::module::Shared;
-use crate::running::{Buffers, Running};
+use crate::running::Running;
 use std::sync::Arc;
-use touchstone_executor::abi::{self, Abi};
-use touchstone_executor::{EffectiveConfig, Error, ExportId, Instance, Module, Outcome, Result};
+use touchstone_executor::abi::Abi;
+use touchstone_executor::driver::Fresh;
+use touchstone_executor::{EffectiveConfig, ExportId, Instance, Module, Result};
 
 /// A module of which each call gets a new instance.
 pub(crate) struct FreshModule(Arc<Shared>);
@@ -22,11 +22,7 @@ impl Module for FreshModule {
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
-        Ok(Box::new(FreshInstance {
-            idle: Buffers::default(),
-            running: None,
-            shared: Arc::clone(&self.0),
-        }))
+        Ok(Box::new(Fresh::<Running>::new(&self.0)))
     }
 
     fn effective(&self) -> EffectiveConfig {
@@ -36,38 +32,5 @@ impl Module for FreshModule {
             .with("memory", "wasmi's own, allocated and zeroed by it for each call")
             .with("reset", "everything is dropped")
             .with("grown memory", "dropped with the instance")
-    }
-}
-
-struct FreshInstance {
-    shared: Arc<Shared>,
-    running: Option<Running>,
-    /// What is kept from call to call while nothing is running.
-    idle: Buffers,
-}
-
-impl Instance for FreshInstance {
-    fn prepare(&mut self) -> Result<()> {
-        self.finish()?;
-        let home = Home::new(&self.shared.wasmi, self.shared.host());
-        let buffers = std::mem::take(&mut self.idle);
-        self.running = Some(Running::new(&self.shared, home, buffers)?);
-        Ok(())
-    }
-
-    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
-        let running = self.running.as_mut().ok_or(Error::Misuse("invoke without prepare"))?;
-        abi::invoke(running, export, input, output)
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        if let Some(running) = self.running.take() {
-            self.idle = running.into_buffers();
-        }
-        Ok(())
-    }
-
-    fn memory(&mut self) -> Option<&[u8]> {
-        self.running.as_mut()?.bytes()
     }
 }

@@ -20,7 +20,7 @@
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::{Mapping, Plan};
+use touchstone_executor::memory::{Mapping, Plan, Restorer};
 use touchstone_executor::{Error, Result};
 use wasmi::{AsContextMut, Memory, MemoryType, Store, StoreContextMut};
 
@@ -41,10 +41,10 @@ pub(crate) struct Home {
 }
 
 struct Lent {
+    /// Made by the plan that was installed, once one was. Dropped before the mapping.
+    restorer: Option<Restorer>,
     mapping: Mapping,
     memory: Memory,
-    /// The plan that was installed, once one was.
-    plan: Option<Plan>,
 }
 
 impl Home {
@@ -71,7 +71,7 @@ impl Home {
         let memory = Memory::new_static(&mut *self.store, ty, buffer)
             .map_err(Error::runtime(engine, "take a memory"))?;
         let moved = memory.data_ptr(&*self.store) != mapping.base();
-        self.lent = Some(Lent { mapping, memory, plan: None });
+        self.lent = Some(Lent { restorer: None, mapping, memory });
         self.store.data_mut().memory = Some(memory);
         if moved {
             return Err(Error::runtime(engine, "take a memory")("it uses another one"));
@@ -82,7 +82,7 @@ impl Home {
     /// Makes the lent memory's clean content that of the plan, whatever it held
     /// before. Consumes `self`: after a failure the memory may be closed, and
     /// nothing can run on it any more.
-    pub(crate) fn install(mut self, plan: Plan) -> Result<Self> {
+    pub(crate) fn install(mut self, plan: &Plan) -> Result<Self> {
         let Some(lent) = &mut self.lent else {
             return Err(Error::Misuse("no memory was lent that a plan could be for"));
         };
@@ -90,29 +90,31 @@ impl Home {
         if plan.size() > open {
             return Err(Error::Misuse("the plan is for a larger memory"));
         }
+        // An old one must not look after what is mapped anew.
+        lent.restorer = None;
         // Closing drops all pages; what is opened again is zero and not resident.
         lent.mapping.resize(0)?;
         lent.mapping.resize(open)?;
         // SAFETY: the pointer is the page-aligned start of a private mapping of at
         // least `plan.size()` bytes, all zero and untouched; no slice of it is
-        // alive (rule 2).
-        unsafe { plan.install(lent.memory.data_ptr(&*self.store)) }?;
-        lent.plan = Some(plan);
+        // alive (rule 2). It is mapped until `lent` is dropped, after the store.
+        let restorer = unsafe { plan.install(lent.memory.data_ptr(&*self.store)) }?;
+        lent.restorer = Some(restorer);
         Ok(self)
     }
 
     /// Makes the lent memory clean again. After an error it must not be used.
     pub(crate) fn reset(&mut self) -> Result<()> {
-        let Some(Lent { memory, plan: Some(plan), .. }) = &self.lent else {
+        let Some(Lent { restorer: Some(restorer), .. }) = &mut self.lent else {
             return Ok(());
         };
-        // SAFETY: as in `install`, which has installed this very plan there.
-        unsafe { plan.reset(memory.data_ptr(&*self.store)) }
+        // SAFETY: no slice of the memory is alive and nothing runs (rule 2).
+        unsafe { restorer.reset() }
     }
 
     /// The plan that was installed.
     pub(crate) fn plan(&self) -> Option<&Plan> {
-        self.lent.as_ref()?.plan.as_ref()
+        Some(self.lent.as_ref()?.restorer.as_ref()?.plan())
     }
 
     /// Address of the lent memory, to ask the kernel about it.

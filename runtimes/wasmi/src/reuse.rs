@@ -5,22 +5,21 @@ use crate::module::Shared;
 use crate::running::{Buffers, Running};
 use crate::snapshot::Snapshot;
 use std::sync::Arc;
-use touchstone_executor::abi::{self, Abi};
+use touchstone_executor::abi::Abi;
+use touchstone_executor::driver::{Resident, Reused};
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::memory::{InitialMemory, Plan, Reset};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
-    CallState, EffectiveConfig, Error, ExportId, Instance, Module, Outcome, Result, Strategy,
+    EffectiveConfig, Error, ExportId, Instance, Module, Result, Strategy,
 };
 
 /// A module whose instances are reset in place.
-pub(crate) struct ReuseModule {
-    shared: Arc<Shared>,
-    recipe: Arc<Recipe>,
-}
+pub(crate) struct ReuseModule(Arc<Recipe>);
 
 /// How instances are made and made clean.
 struct Recipe {
+    shared: Arc<Shared>,
     strategy: Strategy,
     reset: Reset,
     /// What a clean memory is, where that can be told from the module's bytes;
@@ -38,7 +37,7 @@ impl ReuseModule {
             }
             _ => None,
         };
-        Ok(Self { recipe: Arc::new(Recipe { strategy, reset, plan }), shared })
+        Ok(Self(Arc::new(Recipe { shared, strategy, reset, plan })))
     }
 }
 
@@ -64,34 +63,27 @@ fn check_mapping(shared: &Shared, strategy: Strategy, home: &Home) -> Result<()>
 
 impl Module for ReuseModule {
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
-        self.shared.exports.find(name, abi)
+        self.0.shared.exports.find(name, abi)
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
-        let mut instance = ReuseInstance {
-            shared: Arc::clone(&self.shared),
-            recipe: Arc::clone(&self.recipe),
-            live: None,
-            state: CallState::Idle,
-        };
-        instance.build()?;
-        Ok(Box::new(instance))
+        Ok(Box::new(Reused::<Live>::new(&self.0)))
     }
 
     /// Lends a memory that is empty to wasmi, which costs nothing, and looks at
     /// what lies under it. Each instance is looked at again when it is made.
     fn probe(&mut self) -> Result<()> {
-        let (Some(limits), Some(plan)) = (self.shared.info().memory, &self.recipe.plan) else {
+        let (Some(limits), Some(plan)) = (self.0.shared.info().memory, &self.0.plan) else {
             return Ok(());
         };
-        let mut home = Home::new(&self.shared.wasmi, self.shared.host());
-        home.lend(self.shared.engine, MemoryLimits { minimum: 0, ..limits })?;
-        check_mapping(&self.shared, self.recipe.strategy, &home.install(plan.clone())?)
+        let mut home = Home::new(&self.0.shared.wasmi, self.0.shared.host());
+        home.lend(self.0.shared.engine, MemoryLimits { minimum: 0, ..limits })?;
+        check_mapping(&self.0.shared, self.0.strategy, &home.install(plan)?)
     }
 
     fn effective(&self) -> EffectiveConfig {
-        let info = self.shared.info();
-        let mut effective = self.shared.effective().with(
+        let info = self.0.shared.info();
+        let mut effective = self.0.shared.effective().with(
             "instance",
             format!(
                 "one, reset in place: {} globals, {} tables",
@@ -103,7 +95,7 @@ impl Module for ReuseModule {
         let Some(limits) = info.memory else {
             return effective.with("memory", "none").with("grown memory", grown);
         };
-        let content = match (&self.recipe.plan, self.recipe.reset) {
+        let content = match (&self.0.plan, self.0.reset) {
             (None, Reset::Segments) => "captured after the start function, copied in",
             (None, _) => "captured after the start function, mapped copy-on-write",
             (Some(plan), Reset::Segments) if plan.image().is_none() => "segments copied in",
@@ -114,35 +106,28 @@ impl Module for ReuseModule {
             "memory",
             format!("ours, {} MiB of addresses; {content}", (limits.largest() as usize) >> 4),
         );
-        let reset = match self.recipe.reset {
-            Reset::Segments => "all pages dropped, content written again".to_owned(),
-            Reset::Drop => "written pages dropped".to_owned(),
-            Reset::Resident { limit } => format!(
-                "written pages found by PAGEMAP_SCAN and restored, up to {} MiB; the rest dropped",
-                limit >> 20
-            ),
-        };
-        effective.with("reset", reset).with("grown memory", grown)
+        effective.with("reset", self.0.reset.to_string()).with("grown memory", grown)
     }
 }
 
-struct ReuseInstance {
-    shared: Arc<Shared>,
-    recipe: Arc<Recipe>,
-    /// Clean whenever the state is idle; `None` after a call that cannot be
-    /// undone in place.
-    live: Option<(Running, Snapshot)>,
-    state: CallState,
+/// An instance and what it looked like when it was new.
+struct Live {
+    engine: &'static str,
+    running: Running,
+    snapshot: Snapshot,
 }
 
-impl ReuseInstance {
-    fn build(&mut self) -> Result<()> {
-        let (shared, recipe) = (&self.shared, &*self.recipe);
+impl Resident for Live {
+    type Shared = Recipe;
+    type Live = Running;
+
+    fn new(recipe: &Arc<Recipe>) -> Result<Self> {
+        let shared = &recipe.shared;
         let mut home = Home::new(&shared.wasmi, shared.host());
         if let Some(limits) = shared.info().memory {
             home.lend(shared.engine, limits)?;
         }
-        let mut running = Running::new(shared, home, Buffers::default())?;
+        let mut running = Running::instantiate(shared, home, Buffers::default())?;
         let snapshot = Snapshot::take(shared.engine, &mut running, shared.info())?;
         let plan = match running.bytes() {
             None => None,
@@ -162,62 +147,23 @@ impl ReuseInstance {
             }
         };
         if let Some(plan) = plan {
-            running = running.install(plan)?;
+            running = running.install(&plan)?;
             check_mapping(shared, recipe.strategy, &running.home)?;
         }
-        self.live = Some((running, snapshot));
-        Ok(())
+        Ok(Self { engine: shared.engine, running, snapshot })
     }
 
-    /// Resets in place, or drops what cannot be reset: the next `prepare` makes
-    /// another one.
-    fn reset(&mut self) -> Result<()> {
-        let Some((running, snapshot)) = &mut self.live else {
-            return Ok(());
-        };
-        let kept = snapshot.sizes_are_kept(running);
-        let done = if kept {
-            running.home.reset().and_then(|()| snapshot.restore(self.shared.engine, running))
-        } else {
-            Ok(())
-        };
-        if !kept || done.is_err() {
-            self.live = None;
+    fn live(&mut self) -> &mut Running {
+        &mut self.running
+    }
+
+    fn reset(&mut self) -> Result<bool> {
+        let Self { running, snapshot, .. } = self;
+        if !snapshot.sizes_are_kept(running) {
+            return Ok(false);
         }
-        done
-    }
-}
-
-impl Instance for ReuseInstance {
-    fn prepare(&mut self) -> Result<()> {
-        self.finish()?;
-        if self.live.is_none() {
-            self.build()?;
-        }
-        self.state = CallState::Prepared;
-        Ok(())
-    }
-
-    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
-        let Some((running, _)) = self.live.as_mut().filter(|_| self.state != CallState::Idle)
-        else {
-            return Err(Error::Misuse("invoke without prepare"));
-        };
-        self.state = CallState::Used;
-        abi::invoke(running, export, input, output)
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        match std::mem::take(&mut self.state) {
-            CallState::Used => self.reset(),
-            CallState::Idle | CallState::Prepared => Ok(()),
-        }
-    }
-
-    fn memory(&mut self) -> Option<&[u8]> {
-        if self.state == CallState::Idle {
-            return None;
-        }
-        self.live.as_mut()?.0.bytes()
+        running.home.reset()?;
+        snapshot.restore(self.engine, running)?;
+        Ok(true)
     }
 }

@@ -6,6 +6,7 @@ use crate::trap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::driver::Disposable;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::Plan;
@@ -57,7 +58,11 @@ pub(crate) struct Running {
 
 impl Running {
     /// Instantiates: initialises, and runs the start function.
-    pub(crate) fn new(shared: &Arc<Shared>, mut home: Home, mut buffers: Buffers) -> Result<Self> {
+    pub(crate) fn instantiate(
+        shared: &Arc<Shared>,
+        mut home: Home,
+        mut buffers: Buffers,
+    ) -> Result<Self> {
         let failed = |error| Error::runtime(shared.engine, "instantiate the module")(error);
         if let Some(deadline) = shared.deadline {
             let fuel = deadline.as_nanos().saturating_mul(FUEL_PER_NANOSECOND);
@@ -77,18 +82,13 @@ impl Running {
     }
 
     /// Makes the lent memory's clean content that of the plan.
-    pub(crate) fn install(self, plan: Plan) -> Result<Self> {
+    pub(crate) fn install(self, plan: &Plan) -> Result<Self> {
         Ok(Self { home: self.home.install(plan)?, ..self })
     }
 
     /// The guest's memory, where it has one.
     pub(crate) fn bytes(&mut self) -> Option<&[u8]> {
         Some(self.memory?.data_mut(self.home.store()))
-    }
-
-    /// Drops the instance and keeps what the next one can use.
-    pub(crate) fn into_buffers(self) -> Buffers {
-        self.buffers
     }
 
     fn entry(&mut self, index: u32) -> Result<Entry> {
@@ -163,6 +163,20 @@ fn metered(
                 stopped.resume(&mut store, results)?
             }
         };
+    }
+}
+
+impl Disposable for Running {
+    type Shared = Shared;
+    type Kept = Buffers;
+
+    fn new(shared: &Arc<Shared>, kept: Option<Buffers>) -> Result<Self> {
+        let home = Home::new(&shared.wasmi, shared.host());
+        Self::instantiate(shared, home, kept.unwrap_or_default())
+    }
+
+    fn into_kept(self) -> Buffers {
+        self.buffers
     }
 }
 

@@ -67,9 +67,7 @@ impl Snapshot {
     /// Brings everything but the memory back.
     pub(crate) fn restore(&self, engine: &'static str, running: &mut Running) -> Result<()> {
         let failed = || Error::runtime(engine, "restore the clean state");
-        let host = running.host();
-        host.reset();
-        host.heap().clone_from(&self.heap);
+        running.host().reset_to(&self.heap);
         for (global, value) in &self.globals {
             global
                 .set(running.home.store(), value.clone())

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::OnceLock;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::memory::pagemap_scan_available;
+use touchstone_executor::memory::Reset;
 use touchstone_executor::{
     Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
     RawCall, RawCaller, Result, Strategy, Support,
@@ -67,31 +67,23 @@ impl Engine for Wasmtime {
     }
 
     fn support(&self, strategy: Strategy) -> Support {
-        if strategy.memory == MemoryFrom::Resident && !pagemap_scan_available() {
-            return Support::unsupported(
-                "this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)",
-            );
-        }
         match (strategy.instance, strategy.memory) {
             (InstanceFrom::Interpreted, _) => {
                 Support::unsupported("a new instance each call is called recreate_instance here")
             }
-            (InstanceFrom::Reuse, MemoryFrom::Segments) => Support::Emulated {
-                how: "one instance on a memory of ours; all pages dropped, then data segments, \
-                      mutable globals and tables written back",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::CopyOnWrite) => Support::Emulated {
-                how: "one instance on a memory of ours mapped copy-on-write; all pages dropped, \
-                      then mutable globals and tables written back",
-            },
-            (InstanceFrom::Reuse, MemoryFrom::Resident) => Support::Emulated {
-                how: "one instance on a memory of ours mapped copy-on-write; written pages found \
-                      with PAGEMAP_SCAN and restored in place, then mutable globals and tables",
-            },
-            (InstanceFrom::Recreate, MemoryFrom::Resident) => Support::Emulated {
-                how: "a new instance each call on a recycled memory of ours mapped copy-on-write; \
-                      written pages found with PAGEMAP_SCAN and restored in place",
-            },
+            (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
+            (InstanceFrom::Recreate, MemoryFrom::Resident | MemoryFrom::Tracked) => {
+                Support::on_recycled_memory(strategy.memory)
+            }
+            (InstanceFrom::Pooling, MemoryFrom::Resident) => {
+                match Reset::of(strategy.memory).refusal() {
+                    Some(reason) => Support::unsupported(reason),
+                    None => Support::Native,
+                }
+            }
+            (InstanceFrom::Pooling, MemoryFrom::Tracked) | (InstanceFrom::PoolingLate, _) => {
+                Support::unsupported("Wasmtime's pool does not know of tracked memories")
+            }
             (InstanceFrom::Recreate | InstanceFrom::Pooling, _) => Support::Native,
         }
     }

@@ -3,12 +3,11 @@
 //! Three engines of one runtime: Cranelift (`wasmtime`), the single-pass
 //! compiler Winch (`wasmtime_winch`) and the portable interpreter Pulley
 //! (`wasmtime_pulley`). Recreating and pooling are Wasmtime's own; reuse in
-//! place and `recreate_instance_resident` work on memories of this project's
+//! place and `recreate_instance_{resident,tracked}` work on memories of this project's
 //! own, given to Wasmtime through its host memory interface.
 
 mod deadline;
 mod engine;
-mod fresh;
 mod linker;
 mod live;
 mod memory;

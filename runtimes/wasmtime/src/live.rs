@@ -4,6 +4,7 @@ use crate::module::{Shape, Shared};
 use crate::trap;
 use std::sync::Arc;
 use touchstone_executor::abi::Live;
+use touchstone_executor::driver::Disposable;
 use touchstone_executor::host::HostState;
 use touchstone_executor::{Error, Result, Signature, Trap, Value};
 use wasmtime::{Extern, Func, Instance, Memory, Store, TypedFunc, Val};
@@ -20,7 +21,7 @@ pub(crate) struct Running {
 
 impl Running {
     /// Makes a new instance.
-    pub(crate) fn new(shared: &Arc<Shared>, host: HostState) -> Result<Self> {
+    pub(crate) fn instantiate(shared: &Arc<Shared>, host: HostState) -> Result<Self> {
         let mut store = Store::new(shared.pre.module().engine(), host);
         if let Some(clock) = &shared.clock {
             // Start functions run under the deadline too.
@@ -36,15 +37,6 @@ impl Running {
                 _ => None,
             };
         Ok(Self { store, instance, memory, shared: Arc::clone(shared) })
-    }
-
-    /// Drops instance and store; what the host kept is given back, to be used again.
-    pub(crate) fn into_host(self) -> HostState {
-        self.store.into_data()
-    }
-
-    pub(crate) fn memory_bytes(&self) -> Option<&[u8]> {
-        self.memory.map(|memory| memory.data(&self.store))
     }
 
     fn function(&mut self, index: u32) -> Result<(Func, Shape)> {
@@ -66,6 +58,26 @@ impl Running {
             Ok(value) => Ok(Ok(value)),
             Err(error) => trap::sort(self.shared.id, error).map(Err),
         }
+    }
+}
+
+impl Disposable for Running {
+    type Shared = Shared;
+    type Kept = HostState;
+
+    fn new(shared: &Arc<Shared>, kept: Option<HostState>) -> Result<Self> {
+        let host = match kept {
+            Some(mut host) => {
+                host.reset();
+                host
+            }
+            None => shared.new_host(),
+        };
+        Self::instantiate(shared, host)
+    }
+
+    fn into_kept(self) -> HostState {
+        self.store.into_data()
     }
 }
 

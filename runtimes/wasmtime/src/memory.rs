@@ -1,7 +1,7 @@
 //! Memories of our own for Wasmtime, through its host memory interface.
 
 use std::sync::Arc;
-use touchstone_executor::memory::{Mapping, Plan, Recycler};
+use touchstone_executor::memory::{Memory, Plan, Recycler};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
 /// Gives Wasmtime its linear memories.
@@ -30,19 +30,19 @@ unsafe impl MemoryCreator for Memories {
         guard_size_in_bytes: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
         let capacity = reserved_size_in_bytes.or(maximum).unwrap_or(minimum).max(minimum);
-        let mapping = self
+        let memory = self
             .0
             .take(minimum, capacity + guard_size_in_bytes)
             .map_err(|error| error.to_string())?;
         let home = Arc::clone(&self.0);
-        Ok(Box::new(Lent { mapping: Some(mapping), size: minimum, capacity, home }))
+        Ok(Box::new(Lent { memory: Some(memory), size: minimum, capacity, home }))
     }
 }
 
 /// What Wasmtime holds.
 struct Lent {
     /// `None` only while it is being dropped.
-    mapping: Option<Mapping>,
+    memory: Option<Memory>,
     /// Size of the memory as the guest sees it, bytes.
     size: usize,
     /// Bytes that the memory may grow to.
@@ -65,22 +65,22 @@ unsafe impl LinearMemory for Lent {
         if new_size > self.capacity {
             wasmtime::bail!("a memory cannot grow beyond its reservation");
         }
-        if let Some(mapping) = &mut self.mapping {
-            mapping.resize(new_size)?;
+        if let Some(memory) = &mut self.memory {
+            memory.grow(new_size)?;
         }
         self.size = new_size;
         Ok(())
     }
 
     fn as_ptr(&self) -> *mut u8 {
-        self.mapping.as_ref().map_or(std::ptr::null_mut(), Mapping::base)
+        self.memory.as_ref().map_or(std::ptr::null_mut(), Memory::base)
     }
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        if let Some(mapping) = self.mapping.take() {
-            self.home.give_back(mapping);
+        if let Some(memory) = self.memory.take() {
+            self.home.give_back(memory);
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use crate::deadline::Clock;
 use crate::engine::Compiler;
-use crate::fresh::Fresh;
 use crate::linker;
 use crate::memory::Memories;
-use crate::reuse::Reused;
+use crate::live::Running;
+use crate::reuse::Resident;
 use crate::settings;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
+use touchstone_executor::driver::{Fresh, Reused};
 use touchstone_executor::guest::{GuestModule, MEMORY, ModuleInfo};
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{InitialMemory, Plan, Reset};
@@ -33,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Option<Clock>,
     /// How memories are reset in place, where the content is known from the bytes.
     pub(crate) plan: Option<Plan>,
+    pub(crate) reset: Reset,
     heap_base: Option<u32>,
     config: Config,
 }
@@ -123,6 +125,7 @@ impl Loaded {
             exports,
             clock,
             plan,
+            reset: Reset::of(strategy.memory),
             heap_base: info.heap_base,
             config: config.clone(),
         });
@@ -169,10 +172,8 @@ impl Module for Loaded {
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
         Ok(match self.strategy.instance {
-            InstanceFrom::Reuse => {
-                Box::new(Reused::new(&self.shared, Reset::of(self.strategy.memory)))
-            }
-            _ => Box::new(Fresh::new(&self.shared)),
+            InstanceFrom::Reuse => Box::new(Reused::<Resident>::new(&self.shared)),
+            _ => Box::new(Fresh::<Running>::new(&self.shared)),
         })
     }
 

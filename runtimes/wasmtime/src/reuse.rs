@@ -4,23 +4,16 @@ use crate::live::Running;
 use crate::module::Shared;
 use std::sync::Arc;
 use touchstone_executor::heap::Heap;
-use touchstone_executor::memory::{InitialMemory, Plan, Reset};
-use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result, abi};
+use touchstone_executor::memory::{InitialMemory, Plan, Restorer};
+use touchstone_executor::{Error, Result, driver};
 use wasmtime::{Extern, Global, Ref, Table, TableType, Val};
 
-/// Resets in `finish`, so that an idle instance is clean and small.
-pub(crate) struct Reused {
-    shared: Arc<Shared>,
-    reset: Reset,
-    /// `None` before the first call and after growth.
-    resident: Option<Resident>,
-    state: CallState,
-}
-
 /// An instance and what it looked like when it was new.
-struct Resident {
+pub(crate) struct Resident {
+    /// Dropped before the instance, whose memory it looks after.
+    restorer: Option<Restorer>,
     running: Running,
-    plan: Option<Plan>,
+    id: &'static str,
     globals: Vec<(Global, Val)>,
     /// Tables that the guest can write, each with a copy of its first entries
     /// in a table of the same store: copying back is one call.
@@ -29,87 +22,54 @@ struct Resident {
     heap: Heap,
 }
 
-impl Reused {
-    pub(crate) fn new(shared: &Arc<Shared>, reset: Reset) -> Self {
-        Self { shared: Arc::clone(shared), reset, resident: None, state: CallState::Idle }
-    }
-}
+impl driver::Resident for Resident {
+    type Shared = Shared;
+    type Live = Running;
 
-impl Instance for Reused {
-    fn prepare(&mut self) -> Result<()> {
-        if self.state == CallState::Used {
-            self.finish()?;
-        }
-        if self.resident.is_none() {
-            self.resident = Some(Resident::new(&self.shared, self.reset)?);
-        }
-        self.state = CallState::Prepared;
-        Ok(())
-    }
-
-    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
-        match &mut self.resident {
-            Some(resident) if self.state != CallState::Idle => {
-                self.state = CallState::Used;
-                abi::invoke(&mut resident.running, export, input, output)
-            }
-            _ => Err(Error::Misuse("invoke without prepare")),
-        }
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        let used = std::mem::take(&mut self.state) == CallState::Used;
-        if let Some(mut resident) = self.resident.take()
-            && (!used || resident.reset(self.shared.id)?)
-        {
-            self.resident = Some(resident);
-        }
-        Ok(())
-    }
-
-    fn memory(&mut self) -> Option<&[u8]> {
-        self.resident.as_ref()?.running.memory_bytes()
-    }
-}
-
-impl Resident {
-    fn new(shared: &Arc<Shared>, reset: Reset) -> Result<Self> {
-        let mut running = Running::new(shared, shared.new_host())?;
+    fn new(shared: &Arc<Shared>) -> Result<Self> {
+        let mut running = Running::instantiate(shared, shared.new_host())?;
         let globals = globals(shared, &mut running)?;
         let tables = tables(shared, &mut running)?;
-        let plan = match running.memory {
+        let restorer = match running.memory {
             Some(memory) => {
                 let plan = match &shared.plan {
                     Some(plan) => plan.clone(),
                     // A start function has run: only now the content is known.
-                    None => Plan::new(InitialMemory::capture(memory.data(&running.store)), reset)?,
+                    None => {
+                        let content = InitialMemory::capture(memory.data(&running.store));
+                        Plan::new(content, shared.reset)?
+                    }
                 };
                 // SAFETY: the memory is one of ours (`Memories` without a
                 // plan): page-aligned, private, of the plan's size, and only
-                // this instance has it. All that is not zero in it now is part
-                // of the plan's content.
-                unsafe { plan.install(memory.data_ptr(&running.store)) }?;
-                Some(plan)
+                // this instance has it, which is dropped after the restorer and
+                // then writes to it no more. All that is not zero in it now is
+                // part of the plan's content.
+                Some(unsafe { plan.install(memory.data_ptr(&running.store)) }?)
             }
             None => None,
         };
         let heap = running.store.data_mut().heap().clone();
-        Ok(Self { running, plan, globals, tables, heap })
+        Ok(Self { restorer, running, id: shared.id, globals, tables, heap })
     }
 
-    /// Brings everything back; `false` when something grew that cannot shrink.
-    fn reset(&mut self, id: &'static str) -> Result<bool> {
+    #[inline]
+    fn live(&mut self) -> &mut Running {
+        &mut self.running
+    }
+
+    fn reset(&mut self) -> Result<bool> {
         let store = &mut self.running.store;
-        if let (Some(memory), Some(plan)) = (self.running.memory, &self.plan) {
-            if memory.data_size(&*store) != plan.size() {
+        if let (Some(memory), Some(restorer)) = (self.running.memory, &mut self.restorer) {
+            if memory.data_size(&*store) != restorer.plan().size() {
                 return Ok(false);
             }
-            // SAFETY: the plan was installed to this memory in `new`; the
-            // instance is not running, and `&mut self` keeps it so.
-            unsafe { plan.reset(memory.data_ptr(&*store)) }?;
+            // SAFETY: the instance is not running and no slice of its memory is
+            // alive, by `&mut self`.
+            unsafe { restorer.reset() }?;
         }
         for (global, value) in &self.globals {
-            global.set(&mut *store, *value).map_err(Error::runtime(id, "restore a global"))?;
+            global.set(&mut *store, *value).map_err(Error::runtime(self.id, "restore a global"))?;
         }
         for (table, first) in &self.tables {
             let size = first.size(&*store);
@@ -117,11 +77,9 @@ impl Resident {
                 return Ok(false);
             }
             Table::copy(&mut *store, table, 0, first, 0, size)
-                .map_err(Error::runtime(id, "restore a table"))?;
+                .map_err(Error::runtime(self.id, "restore a table"))?;
         }
-        let host = store.data_mut();
-        host.reset();
-        *host.heap() = self.heap.clone();
+        store.data_mut().reset_to(&self.heap);
         Ok(true)
     }
 }

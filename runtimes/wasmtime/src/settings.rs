@@ -4,7 +4,7 @@ use crate::engine::Compiler;
 use crate::memory::Memories;
 use std::sync::Arc;
 use touchstone_executor::guest::ModuleInfo;
-use touchstone_executor::memory::KEEP_RESIDENT;
+use touchstone_executor::memory::{KEEP_RESIDENT, Reset};
 use touchstone_executor::{CodeFrom, Config, EffectiveConfig, InstanceFrom, MemoryFrom, Strategy};
 use wasmtime::{Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
@@ -25,7 +25,7 @@ const TABLE_ELEMENTS: u64 = 20_000;
 pub(crate) fn class(strategy: Strategy) -> &'static str {
     match (strategy.instance, strategy.memory) {
         (InstanceFrom::Reuse, _) | (_, MemoryFrom::Segments) => SEGMENTS,
-        (InstanceFrom::Recreate, MemoryFrom::Resident) => OWN_IMAGE,
+        (InstanceFrom::Recreate, MemoryFrom::Resident | MemoryFrom::Tracked) => OWN_IMAGE,
         _ => IMAGE,
     }
 }
@@ -99,12 +99,11 @@ pub(crate) fn describe(compiler: Compiler, strategy: Strategy, config: &Config) 
         (InstanceFrom::Recreate, MemoryFrom::Segments | MemoryFrom::CopyOnWrite) => {
             "memory unmapped, a new one mapped".to_owned()
         }
-        (_, MemoryFrom::Segments) => "all pages dropped, segments copied in".to_owned(),
-        (_, MemoryFrom::CopyOnWrite) => "all pages dropped".to_owned(),
-        (_, MemoryFrom::Resident) => format!(
+        (InstanceFrom::Pooling, MemoryFrom::Resident) => format!(
             "written pages found with PAGEMAP_SCAN, restored in place up to {} MiB",
             KEEP_RESIDENT >> 20
         ),
+        (_, memory) => Reset::of(memory).to_string(),
     };
     let words = EffectiveConfig::new()
         .with(

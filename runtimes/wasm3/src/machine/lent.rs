@@ -7,25 +7,27 @@
 use super::layout::{MemoryHeader, Runtime};
 use touchstone_executor::Result;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::memory::{Mapping, Plan, host_page};
+use touchstone_executor::memory::{Mapping, Plan, Restorer, host_page};
 
 /// A memory of ours: a host page whose end is Wasm3's header, then the data.
 pub(crate) struct Lent {
+    /// Dropped before the mapping.
+    restorer: Restorer,
     mapping: Mapping,
-    plan: Plan,
     /// Bytes of the data that are open.
     size: usize,
 }
 
 impl Lent {
     /// A memory with the plan's content that can grow to so many pages.
-    pub(crate) fn new(plan: Plan, largest: u32) -> Result<Self> {
+    pub(crate) fn new(plan: &Plan, largest: u32) -> Result<Self> {
         let (page, size) = (host_page(), plan.size());
         let mapping = Mapping::new(page + size, page + largest as usize * WASM_PAGE)?;
         // SAFETY: one host page into a mapping that is new, zero, ours, and
-        // larger than that page by at least the plan's size.
-        unsafe { plan.install(mapping.base().add(page)) }?;
-        Ok(Self { mapping, plan, size })
+        // larger than that page by at least the plan's size. It is unmapped after the
+        // restorer is dropped.
+        let restorer = unsafe { plan.install(mapping.base().add(page)) }?;
+        Ok(Self { restorer, mapping, size })
     }
 
     /// Puts it in the place of the runtime's memory, which is returned.
@@ -73,16 +75,16 @@ impl Lent {
     /// runtime has to be told by [`announce`](Self::announce). After an error it
     /// must not be used.
     pub(crate) fn clean(&mut self) -> Result<()> {
-        if self.size != self.plan.size() {
-            self.mapping.resize(host_page() + self.plan.size())?;
-            self.size = self.plan.size();
+        let size = self.restorer.plan().size();
+        if self.size != size {
+            self.mapping.resize(host_page() + size)?;
+            self.size = size;
             // SAFETY: the header's page is accessible and nobody else's;
             // `install` writes the header before anybody reads it.
             unsafe { (*self.header()).length = self.size };
         }
-        // SAFETY: the plan was installed there in `new`; `&mut self` says that
-        // nothing runs on the memory.
-        unsafe { self.plan.reset(self.data()) }
+        // SAFETY: `&mut self` says that nothing runs on the memory.
+        unsafe { self.restorer.reset() }
     }
 
     /// Tells the runtime the size in pages, as the most that there can be: so

@@ -85,8 +85,7 @@ impl Machine {
                 table.size = entries.len() as u32;
             }
             let state = &mut *self.handle.state;
-            state.host.reset();
-            state.host.heap().clone_from(&snapshot.heap);
+            state.host.reset_to(&snapshot.heap);
             if let Some(lent) = &mut state.lent {
                 lent.clean()?;
                 lent.announce(self.handle.runtime);

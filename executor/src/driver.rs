@@ -1,0 +1,159 @@
+//! The two ways in which backends come to a clean instance for each call: a new
+//! one, and one that is reset in place. What is the same for all of them.
+
+use crate::abi::{self, Live};
+use crate::contract::{CallState, ExportId, Instance};
+use crate::error::{Error, Result};
+use crate::outcome::Outcome;
+use std::sync::Arc;
+
+const UNPREPARED: Error = Error::Misuse("invoke without prepare");
+
+/// An instance that is made for one call and dropped after it.
+pub trait Disposable: Live + Send + Sized {
+    /// What all instances of a module share.
+    type Shared: Send + Sync;
+    /// What outlives an instance and is used for the next one: buffers, mostly.
+    type Kept: Send;
+
+    /// Makes a new instance. `kept` is what the last one left, dirty as it was.
+    ///
+    /// # Errors
+    ///
+    /// When the runtime cannot make one.
+    fn new(shared: &Arc<Self::Shared>, kept: Option<Self::Kept>) -> Result<Self>;
+
+    /// Drops the instance.
+    fn into_kept(self) -> Self::Kept;
+}
+
+/// Instantiates in `prepare`, drops in `finish`.
+pub struct Fresh<L: Disposable> {
+    shared: Arc<L::Shared>,
+    live: Option<L>,
+    kept: Option<L::Kept>,
+}
+
+impl<L: Disposable> Fresh<L> {
+    /// Nothing is made before the first call is prepared.
+    #[must_use]
+    pub fn new(shared: &Arc<L::Shared>) -> Self {
+        Self { shared: Arc::clone(shared), live: None, kept: None }
+    }
+}
+
+impl<L: Disposable> Instance for Fresh<L> {
+    fn prepare(&mut self) -> Result<()> {
+        self.finish()?;
+        self.live = Some(L::new(&self.shared, self.kept.take())?);
+        Ok(())
+    }
+
+    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
+        abi::invoke(self.live.as_mut().ok_or(UNPREPARED)?, export, input, output)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if let Some(live) = self.live.take() {
+            self.kept = Some(live.into_kept());
+        }
+        Ok(())
+    }
+
+    fn memory(&mut self) -> Option<&[u8]> {
+        seen(self.live.as_mut()?)
+    }
+}
+
+/// An instance that is used for many calls and made clean after each.
+pub trait Resident: Send + Sized {
+    /// What all instances of a module share.
+    type Shared: Send + Sync;
+    /// The instance as the calling conventions see it.
+    type Live: Live;
+
+    /// Makes a new, clean instance and saves what a reset needs.
+    ///
+    /// # Errors
+    ///
+    /// When the runtime cannot make one.
+    fn new(shared: &Arc<Self::Shared>) -> Result<Self>;
+
+    /// The instance.
+    fn live(&mut self) -> &mut Self::Live;
+
+    /// Makes it clean; `false` when that cannot be done in place, because
+    /// something grew that cannot shrink: it is then replaced by a new one.
+    ///
+    /// # Errors
+    ///
+    /// When it fails half-way; the instance is replaced then, too.
+    fn reset(&mut self) -> Result<bool>;
+}
+
+/// Resets in `finish`, so that an idle instance is clean and small.
+pub struct Reused<R: Resident> {
+    shared: Arc<R::Shared>,
+    /// Clean unless the state says that it is used. `None` before the first call
+    /// and after one that cannot be undone in place.
+    resident: Option<R>,
+    state: CallState,
+}
+
+impl<R: Resident> Reused<R> {
+    /// Nothing is made before the first call is prepared.
+    #[must_use]
+    pub fn new(shared: &Arc<R::Shared>) -> Self {
+        Self { shared: Arc::clone(shared), resident: None, state: CallState::Idle }
+    }
+}
+
+impl<R: Resident> Instance for Reused<R> {
+    #[inline]
+    fn prepare(&mut self) -> Result<()> {
+        self.finish()?;
+        if self.resident.is_none() {
+            self.resident = Some(R::new(&self.shared)?);
+        }
+        self.state = CallState::Prepared;
+        Ok(())
+    }
+
+    #[inline]
+    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
+        match &mut self.resident {
+            Some(resident) if self.state != CallState::Idle => {
+                self.state = CallState::Used;
+                abi::invoke(resident.live(), export, input, output)
+            }
+            _ => Err(UNPREPARED),
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self) -> Result<()> {
+        if self.state == CallState::Used {
+            // The state stays what it is until all is done: after a panic on the
+            // way, nobody takes the instance for a clean one.
+            let reset = self.resident.as_mut().map_or(Ok(true), R::reset);
+            if !matches!(reset, Ok(true)) {
+                self.resident = None;
+            }
+            self.state = CallState::Idle;
+            return reset.map(drop);
+        }
+        self.state = CallState::Idle;
+        Ok(())
+    }
+
+    fn memory(&mut self) -> Option<&[u8]> {
+        match self.state {
+            CallState::Idle => None,
+            _ => seen(self.resident.as_mut()?.live()),
+        }
+    }
+}
+
+fn seen(live: &mut impl Live) -> Option<&[u8]> {
+    Some(&*live.memory()).filter(|memory| !memory.is_empty())
+}

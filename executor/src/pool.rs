@@ -1,0 +1,225 @@
+//! A pool of this project's own: instances that are reset in place, shared by all
+//! threads, for runtimes that have no pool or none that resets like this.
+
+use crate::abi::Abi;
+use crate::config::{Config, EffectiveConfig};
+use crate::contract::{
+    Artifact, Engine, Execution, ExportId, Instance, Module, RawCall, RawCaller,
+};
+use crate::error::{Error, Result};
+use crate::guest::GuestModule;
+use crate::outcome::Outcome;
+use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
+use crate::support::Support;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// An engine with a pool of ours added to it: it offers `pooling_tracked` and
+/// `pooling_late_tracked` wherever the engine offers `instance_reuse_tracked`.
+pub struct WithPool(pub Box<dyn Engine>);
+
+/// The strategy of the instances in a pool of ours; `None` when the strategy is
+/// not that of such a pool.
+fn pooled(strategy: Strategy) -> Option<Strategy> {
+    let ours = matches!(
+        (strategy.instance, strategy.memory),
+        (InstanceFrom::Pooling, MemoryFrom::Tracked) | (InstanceFrom::PoolingLate, _)
+    );
+    ours.then_some(Strategy { instance: InstanceFrom::Reuse, ..strategy })
+}
+
+/// What an engine says of the instances, said of the pool.
+fn of_pool(strategy: Strategy, support: Support) -> Support {
+    match support {
+        Support::Unsupported { reason } => Support::Unsupported { reason },
+        _ if strategy.instance == InstanceFrom::PoolingLate => Support::Emulated {
+            how: "a pool of ours with instances of instance_reuse_tracked, reset when one is taken",
+        },
+        _ => Support::Emulated {
+            how: "a pool of ours with instances of instance_reuse_tracked, reset when one is given \
+                  back",
+        },
+    }
+}
+
+impl Engine for WithPool {
+    fn id(&self) -> &'static str {
+        self.0.id()
+    }
+
+    fn version(&self) -> &str {
+        self.0.version()
+    }
+
+    fn execution(&self) -> Execution {
+        self.0.execution()
+    }
+
+    fn support(&self, strategy: Strategy) -> Support {
+        match pooled(strategy) {
+            Some(inner) => of_pool(strategy, self.0.support(inner)),
+            None => self.0.support(strategy),
+        }
+    }
+
+    fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
+        match pooled(strategy) {
+            Some(inner) => of_pool(strategy, self.0.support_for(inner, guest)),
+            None => self.0.support_for(strategy, guest),
+        }
+    }
+
+    fn artifact_class(&self, strategy: Strategy) -> &'static str {
+        self.0.artifact_class(pooled(strategy).unwrap_or(strategy))
+    }
+
+    fn compile(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Artifact> {
+        self.0.compile(guest, pooled(strategy).unwrap_or(strategy), config)
+    }
+
+    fn stage(&self, artifact: &Artifact, strategy: Strategy) -> Result<()> {
+        self.0.stage(artifact, pooled(strategy).unwrap_or(strategy))
+    }
+
+    fn load(
+        &self,
+        guest: &GuestModule,
+        artifact: &Artifact,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Box<dyn Module>> {
+        let Some(inner) = pooled(strategy) else {
+            return self.0.load(guest, artifact, strategy, config);
+        };
+        // The refusal should name what was asked for.
+        if let Support::Unsupported { reason } = self.support_for(strategy, guest) {
+            return Err(Error::Unsupported { engine: self.id(), strategy, reason });
+        }
+        let module = self.0.load(guest, artifact, inner, config)?;
+        let late = strategy.instance == InstanceFrom::PoolingLate;
+        Ok(Box::new(Pool::new(module, config.instances as usize, late)))
+    }
+
+    fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
+        match pooled(call.strategy) {
+            Some(_) => Ok(None),
+            None => self.0.raw(guest, call),
+        }
+    }
+
+    fn has_raw(&self, strategy: Strategy) -> bool {
+        pooled(strategy).is_none() && self.0.has_raw(strategy)
+    }
+}
+
+/// A module whose instances are taken from a pool for each call.
+struct Pool {
+    module: Arc<Mutex<Box<dyn Module>>>,
+    idle: Arc<Idle>,
+}
+
+/// Instances that nobody uses now.
+struct Idle {
+    /// The one given back last is taken first: its memory is in the caches.
+    instances: Mutex<Vec<Box<dyn Instance>>>,
+    /// More than so many are not kept.
+    capacity: usize,
+    /// Whether an instance is reset when it is taken instead of when it is given
+    /// back.
+    late: bool,
+}
+
+impl Pool {
+    fn new(module: Box<dyn Module>, capacity: usize, late: bool) -> Self {
+        let idle = Idle { instances: Mutex::default(), capacity, late };
+        Self { module: Arc::new(Mutex::new(module)), idle: Arc::new(idle) }
+    }
+
+    fn module(&self) -> std::sync::MutexGuard<'_, Box<dyn Module>> {
+        self.module.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Module for Pool {
+    fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
+        self.module().export(name, abi)
+    }
+
+    fn new_instance(&self) -> Result<Box<dyn Instance>> {
+        let (module, idle) = (Arc::clone(&self.module), Arc::clone(&self.idle));
+        Ok(Box::new(Taken { instance: None, module, idle }))
+    }
+
+    fn probe(&mut self) -> Result<()> {
+        self.module().probe()
+    }
+
+    fn effective(&self) -> EffectiveConfig {
+        let when = if self.idle.late { "taken" } else { "given back" };
+        self.module().effective().with(
+            "pool",
+            format!(
+                "ours, one for all threads, last in first out, up to {} idle instances, each \
+                 reset when it is {when}",
+                self.idle.capacity
+            ),
+        )
+    }
+}
+
+/// A call's view of the pool: it has an instance between `prepare` and `finish`.
+struct Taken {
+    instance: Option<Box<dyn Instance>>,
+    module: Arc<Mutex<Box<dyn Module>>>,
+    idle: Arc<Idle>,
+}
+
+impl Taken {
+    /// From the pool, or a new one while all are in use.
+    fn take(&self) -> Result<Box<dyn Instance>> {
+        let idle = self.idle.instances.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match idle {
+            Some(instance) => Ok(instance),
+            None => self.module.lock().unwrap_or_else(PoisonError::into_inner).new_instance(),
+        }
+    }
+}
+
+impl Instance for Taken {
+    fn prepare(&mut self) -> Result<()> {
+        self.finish()?;
+        let mut instance = self.take()?;
+        // Finishes the call before, where that was left to us.
+        instance.prepare()?;
+        self.instance = Some(instance);
+        Ok(())
+    }
+
+    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
+        match &mut self.instance {
+            Some(instance) => instance.invoke(export, input, output),
+            None => Err(Error::Misuse("invoke without prepare")),
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let Some(mut instance) = self.instance.take() else { return Ok(()) };
+        if !self.idle.late {
+            // An instance that cannot be reset is not given back.
+            instance.finish()?;
+        }
+        let mut idle = self.idle.instances.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < self.idle.capacity {
+            idle.push(instance);
+        }
+        Ok(())
+    }
+
+    fn memory(&mut self) -> Option<&[u8]> {
+        self.instance.as_mut()?.memory()
+    }
+}

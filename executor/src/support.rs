@@ -1,0 +1,97 @@
+//! Whether a backend can do a strategy, and by which means.
+
+use crate::memory::Reset;
+use crate::strategy::MemoryFrom;
+
+/// Whether a backend can do a strategy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Support {
+    /// The runtime does it itself.
+    Native,
+    /// This project does it with what the runtime offers.
+    Emulated {
+        /// By which means, in a phrase that fits a footnote.
+        how: &'static str,
+    },
+    /// It cannot be had.
+    Unsupported {
+        /// Why, in a phrase that fits a footnote.
+        reason: String,
+    },
+}
+
+impl Support {
+    /// A refusal with its reason.
+    pub fn unsupported(reason: impl Into<String>) -> Self {
+        Self::Unsupported { reason: reason.into() }
+    }
+
+    /// Whether calls can be made at all.
+    #[must_use]
+    pub fn is_supported(&self) -> bool {
+        !matches!(self, Self::Unsupported { .. })
+    }
+
+    /// One instance on a memory of ours, reset in place: how most backends come to
+    /// the `instance_reuse…` strategies.
+    #[must_use]
+    pub fn reset_in_place(memory: MemoryFrom) -> Self {
+        Self::unless_refused(
+            memory,
+            match memory {
+                MemoryFrom::Segments => {
+                    "one instance on a memory of ours; all pages dropped, then data segments, \
+                     mutable globals and tables written back"
+                }
+                MemoryFrom::CopyOnWrite => {
+                    "one instance on a memory of ours mapped copy-on-write; all pages dropped, \
+                     then mutable globals and tables written back"
+                }
+                MemoryFrom::Resident => {
+                    "one instance on a memory of ours mapped copy-on-write; written pages found \
+                     with PAGEMAP_SCAN and restored in place, then mutable globals and tables"
+                }
+                MemoryFrom::Tracked => {
+                    "one instance on a memory of ours mapped copy-on-write; written pages known \
+                     from write faults and restored in place, then mutable globals and tables"
+                }
+            },
+        )
+    }
+
+    /// A new instance each call on a memory of ours that the ones before have used:
+    /// how most backends come to `recreate_instance_cow` and its like. There is no
+    /// such thing with data segments.
+    #[must_use]
+    pub fn on_recycled_memory(memory: MemoryFrom) -> Self {
+        Self::unless_refused(
+            memory,
+            match memory {
+                MemoryFrom::Segments => {
+                    return Self::unsupported("a memory that is recycled comes from an image");
+                }
+                MemoryFrom::CopyOnWrite => {
+                    "a new instance each call on a recycled memory of ours mapped copy-on-write; \
+                     all pages dropped"
+                }
+                MemoryFrom::Resident => {
+                    "a new instance each call on a recycled memory of ours mapped copy-on-write; \
+                     written pages found with PAGEMAP_SCAN and restored in place"
+                }
+                MemoryFrom::Tracked => {
+                    "a new instance each call on a recycled memory of ours mapped copy-on-write; \
+                     written pages known from write faults and restored in place"
+                }
+            },
+        )
+    }
+
+    /// Emulated so, where this machine can reset memories of this kind.
+    #[must_use]
+    pub fn unless_refused(memory: MemoryFrom, how: &'static str) -> Self {
+        match Reset::of(memory).refusal() {
+            Some(reason) => Self::unsupported(reason),
+            None => Self::Emulated { how },
+        }
+    }
+}
