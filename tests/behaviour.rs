@@ -67,18 +67,24 @@ strategies! {
     instance_reuse_cow_precompiled
     instance_reuse_resident
     instance_reuse_resident_precompiled
+    instance_reuse_tracked
+    instance_reuse_tracked_precompiled
     recreate_instance
     recreate_instance_precompiled
     recreate_instance_cow
     recreate_instance_cow_precompiled
     recreate_instance_resident
     recreate_instance_resident_precompiled
+    recreate_instance_tracked
+    recreate_instance_tracked_precompiled
     pooling
     pooling_precompiled
     pooling_cow
     pooling_cow_precompiled
     pooling_cow_resident
     pooling_cow_resident_precompiled
+    pooling_tracked
+    pooling_late_tracked
 }
 
 #[test]
