@@ -8,6 +8,7 @@ mod cases;
 mod list;
 mod output;
 mod progress;
+mod repeat;
 mod report;
 mod run;
 mod show;
@@ -35,6 +36,7 @@ enum Command {
     Report(report::Report),
     Run(run::Run),
     Cases(cases::Cases),
+    Repeat(repeat::Repeat),
 }
 
 /// How a command ended that could do its work.
@@ -53,6 +55,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Report(report) => report.execute(),
         Command::Run(run) => run.execute(),
         Command::Cases(cases) => cases.execute(),
+        Command::Repeat(repeat) => repeat.execute(),
     };
     match ended {
         Ok(Ended::Well) => ExitCode::SUCCESS,

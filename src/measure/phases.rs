@@ -4,7 +4,7 @@ use crate::session::{Opened, elapsed};
 use crate::stats;
 use anyhow::Result;
 use std::time::{Duration, Instant};
-use touchstone_executor::probe::thread_page_faults;
+use touchstone_executor::probe::thread_usage;
 
 /// Medians of the parts of a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,12 +54,13 @@ pub fn phases(opened: &Opened, time: Duration) -> Result<PhaseTimes> {
     // The first call of a new instance object sets things up.
     call(None)?;
     let mut steps: [Vec<f64>; 3] = std::array::from_fn(|_| Vec::with_capacity(calls as usize));
-    let faults_before = thread_page_faults();
+    let before = thread_usage();
     for _ in 0..calls {
         call(Some(&mut steps))?;
     }
-    let faults =
-        thread_page_faults().zip(faults_before).map_or(0, |(after, before)| after - before);
+    let faults = thread_usage()
+        .zip(before)
+        .map_or(0, |(after, before)| after.page_faults - before.page_faults);
     opened.instances.give_back(instance);
     let median = |samples: &[f64]| stats::estimate(samples).map_or(0, |e| e.median as u64);
     Ok(PhaseTimes {

@@ -158,7 +158,7 @@ impl ModuleInfo {
             | (InstanceFrom::Pooling, MemoryFrom::Tracked) => self.reuse_refusal(),
             (InstanceFrom::Recreate, MemoryFrom::Resident | MemoryFrom::Tracked) => {
                 self.image_refusal()
-            },
+            }
             _ => None,
         }
     }

@@ -3,13 +3,17 @@
 //! A page that stays mapped costs a comparison on every reset (tens of
 //! nanoseconds); one that was let go costs a fault when it is written again
 //! (a microsecond, two with a signal). So a page is kept for some resets after
-//! its last use. What was let go and came back soon shows that the patience was
+//! its last change. What was let go and came back soon shows that the patience was
 //! too short: it is doubled. When nothing comes back, it is halved again.
+//!
+//! A page that every call writes, but always with the value that it has on a
+//! clean instance, looks like one that nobody writes. It is let go and comes back
+//! until the patience is so long that this costs nothing worth speaking of.
 
 /// Resets without a change after which a page is let go, at first.
-pub(super) const PATIENCE: u8 = 5;
+pub(super) const PATIENCE: u16 = 5;
 /// The most that patience grows to.
-const LONGEST: u8 = 80;
+const LONGEST: u16 = 2560;
 /// Pages that come back within so many times the patience came back soon.
 const SOON: u32 = 4;
 
@@ -18,8 +22,8 @@ const SOON: u32 = 4;
 pub(super) struct Ages {
     /// For each page of the memory: 0 when it is not kept, else one more than the
     /// number of resets since it was changed.
-    pages: Vec<u8>,
-    patience: u8,
+    pages: Vec<u16>,
+    patience: u16,
     /// Resets so far.
     now: u32,
     /// When pages were let go last, and how many.
@@ -104,8 +108,19 @@ impl Ages {
         self.came_back = 0;
     }
 
+    /// Pages that are kept.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        self.pages.iter().filter(|age| **age > 0).count()
+    }
+
+    /// Resets so far; the number wraps.
+    pub(super) fn now(&self) -> u32 {
+        self.now
+    }
+
     /// Resets without a change that a page is kept for now.
-    pub(super) fn patience(&self) -> u8 {
+    pub(super) fn patience(&self) -> u16 {
         self.patience
     }
 
@@ -145,8 +160,7 @@ mod tests {
     #[test]
     fn what_comes_back_soon_is_kept_for_longer() {
         let mut ages = Ages::new();
-        let every_eighth = |count: usize| (0..count).map(|index| index % 8 == 0);
-        let gone = play(&mut ages, every_eighth(80));
+        let gone = play(&mut ages, (0..80).map(|index| index % 8 == 0));
         // After the second regret, patience is longer than the pause.
         assert!(gone.len() <= 2, "{gone:?}");
         assert!(ages.patience() > 8);

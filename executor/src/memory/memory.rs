@@ -69,6 +69,11 @@ impl Memory {
         Ok(true)
     }
 
+    #[cfg(test)]
+    pub(super) fn restorer(&self) -> Option<&Restorer> {
+        self.restorer.as_ref()
+    }
+
     /// The memory as bytes.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.mapping.bytes_mut()

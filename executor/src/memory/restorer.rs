@@ -9,14 +9,18 @@ use rustix::mm::MprotectFlags;
 
 /// Regions that one scan returns at most; the scan goes on where it stopped.
 const REGIONS: usize = 64;
+/// Resets for which pages that are watched again keep their content, should they
+/// come back.
+const REST: u32 = 256;
 /// Light calls after which a memory that was opened as a whole is watched again,
 /// at first and at most.
 const CALM: (u32, u32) = (4, 256);
 
 /// Makes a memory clean again that a [`Plan`] was installed to.
 ///
-/// At most the limit's bytes of the memory stay resident after a reset, beside
-/// what its image shares with all others.
+/// At most the limit's bytes of the memory stay resident after a reset, as much
+/// again of what it had grown by or what rests, beside what its image shares with
+/// all others.
 pub struct Restorer {
     plan: Plan,
     base: *mut u8,
@@ -25,13 +29,17 @@ pub struct Restorer {
     leaving: Vec<usize>,
     /// For [`Reset::Tracked`], unless too many memories are tracked already.
     tracked: Option<Box<Tracked>>,
+    /// Pages that are watched again but still resident (and clean), or were opened
+    /// once more since; to be dropped at `rest_until`.
+    resting: Vec<usize>,
+    rest_until: u32,
     /// Light calls since the whole memory was opened, and how many it takes.
     calm: u32,
     calm_needed: u32,
     /// Pages behind the plan's size that are closed but still resident (and
     /// zero), up to this offset.
     hidden: usize,
-    hidden_for: u8,
+    hidden_for: u16,
 }
 
 // SAFETY: the memory behind `base` is, by the promise made to `Plan::install`,
@@ -69,6 +77,8 @@ impl Restorer {
             ages: Ages::new(),
             leaving: Vec::new(),
             tracked: None,
+            resting: Vec::new(),
+            rest_until: 0,
             calm: 0,
             calm_needed: CALM.0,
             hidden: 0,
@@ -166,6 +176,15 @@ impl Restorer {
         Ok(())
     }
 
+    /// Pages that the next reset will compare.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        match &self.tracked {
+            Some(tracked) if !tracked.overflowed() => tracked.listed(),
+            _ => self.ages.kept(),
+        }
+    }
+
     /// Restores the pages that were opened by write faults.
     #[inline]
     fn reset_tracked(&mut self, size: usize, limit: usize) -> Result<()> {
@@ -191,7 +210,11 @@ impl Restorer {
             }
         }
         self.leaving = leaving;
-        if self.leaving.is_empty() { Ok(()) } else { self.let_go() }
+        if !self.leaving.is_empty() {
+            self.let_go()?;
+        }
+        let rested = self.ages.now().wrapping_sub(self.rest_until) < u32::MAX / 2;
+        if !self.resting.is_empty() && rested { self.drop_resting() } else { Ok(()) }
     }
 
     /// After a call for which the list was too short, until calls are light.
@@ -215,6 +238,7 @@ impl Restorer {
             watch(self.base, size)?;
         }
         self.ages.forget_all();
+        self.resting.clear();
         if let Some(tracked) = &self.tracked {
             tracked.start_over();
         }
@@ -247,14 +271,11 @@ impl Restorer {
                 unsafe { drop_pages(self.base.add(from), end - from) }?;
                 break;
             }
-            let scan =
-                pagemap::scan(start + from as u64, start + end as u64, budget, &mut regions)
-                    .map_err(Error::system("cannot ask which pages were written"))?;
+            let scan = pagemap::scan(start + from as u64, start + end as u64, budget, &mut regions)
+                .map_err(Error::system("cannot ask which pages were written"))?;
             for region in &regions[..scan.found] {
-                let (first, last) = (
-                    (region.start - start) as usize / page,
-                    (region.end - start) as usize / page,
-                );
+                let (first, last) =
+                    ((region.start - start) as usize / page, (region.end - start) as usize / page);
                 budget = budget.saturating_sub((last - first) as u64);
                 for page in first..last {
                     // SAFETY: the kernel reports only pages inside the range that it
@@ -279,35 +300,72 @@ impl Restorer {
         Ok(written)
     }
 
-    /// Drops the pages that are leaving, and watches them again.
+    /// Lets go of the pages that are leaving: where writes are tracked they are
+    /// watched again and rest, else they are dropped.
     #[cold]
     fn let_go(&mut self) -> Result<()> {
-        let page = host_page();
         let mut leaving = std::mem::take(&mut self.leaving);
         leaving.sort_unstable();
-        for run in leaving.chunk_by(|one, next| one + 1 == *next) {
-            let (start, length) = (run[0] * page, run.len() * page);
-            // SAFETY: pages of the memory, which is ours to reset; they are clean, and
-            // dropped they are the same.
-            unsafe {
-                if self.tracked.as_ref().is_some_and(|tracked| !tracked.overflowed())
-                    && start < self.plan.size()
-                {
-                    watch(self.base.add(start), length)?;
-                }
-                drop_pages(self.base.add(start), length)?;
-            }
-            run.iter().for_each(|page| self.ages.forget(*page));
+        for page in &leaving {
+            self.ages.forget(*page);
         }
         self.ages.let_go(leaving.len());
-        if let Some(tracked) = &self.tracked {
-            tracked.retain(|page| leaving.binary_search(&page).is_err());
+        let size = self.plan.size();
+        let watching = self.tracked.as_deref().filter(|tracked| !tracked.overflowed());
+        // Behind the plan's size nothing is tracked.
+        let grown = leaving.partition_point(|page| watching.is_some() && page * host_page() < size);
+        let (watched, dropped) = leaving.split_at(grown);
+        // SAFETY: pages of the memory, which is ours to reset; they are clean, and
+        // dropped they are the same.
+        unsafe {
+            for_runs(self.base, dropped, |start, length| drop_pages(start, length))?;
+            for_runs(self.base, watched, |start, length| watch(start, length))?;
+        }
+        if let Some(tracked) = watching {
+            tracked.retain(|page| watched.binary_search(&page).is_err());
             tracked.sort();
+            self.resting.extend_from_slice(watched);
+            self.rest_until = self.ages.now().wrapping_add(REST);
+            if self.resting.len() > tracked.keeps() {
+                self.drop_resting()?;
+            }
         }
         leaving.clear();
         self.leaving = leaving;
         Ok(())
     }
+
+    /// Drops the pages that rest, but for those that were opened again.
+    #[cold]
+    fn drop_resting(&mut self) -> Result<()> {
+        let mut resting = std::mem::take(&mut self.resting);
+        resting.sort_unstable();
+        resting.dedup();
+        if let Some(tracked) = &self.tracked {
+            resting.retain(|page| !tracked.is_open(*page as u32));
+        }
+        // SAFETY: pages of the memory, which is ours to reset, clean since they were
+        // watched again: dropped they are the same.
+        unsafe { for_runs(self.base, &resting, |start, length| drop_pages(start, length)) }
+    }
+}
+
+/// Calls `each` with start and length of each run of neighbours among pages in
+/// ascending order.
+///
+/// # Safety
+///
+/// The pages must lie in a memory at `base`.
+unsafe fn for_runs(
+    base: *mut u8,
+    pages: &[usize],
+    mut each: impl FnMut(*mut u8, usize) -> Result<()>,
+) -> Result<()> {
+    for run in pages.chunk_by(|one, next| one + 1 == *next) {
+        // SAFETY: the caller's promise.
+        each(unsafe { base.add(run[0] * host_page()) }, run.len() * host_page())?;
+    }
+    Ok(())
 }
 
 /// Writes the clean content over a page; whether that changed anything.

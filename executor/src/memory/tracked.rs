@@ -72,6 +72,11 @@ impl Tracked {
         self.listed.load(Ordering::Relaxed)
     }
 
+    /// How many pages may be open.
+    pub(super) fn keeps(&self) -> usize {
+        self.list.len()
+    }
+
     /// The open page at a place of the list.
     #[inline]
     pub(super) fn page(&self, index: usize) -> usize {
@@ -168,7 +173,8 @@ impl Tracked {
         true
     }
 
-    fn is_open(&self, page: u32) -> bool {
+    /// Whether a page is in the list.
+    pub(super) fn is_open(&self, page: u32) -> bool {
         self.open[page as usize / 64].load(Ordering::Relaxed) & (1 << (page % 64)) != 0
     }
 

@@ -1,8 +1,10 @@
 //! Looking at what is really in force, from outside the runtimes.
 
 mod execution;
+mod usage;
 
 pub use execution::{INTERPRETED_FROM, Kernel, check_execution};
+pub use usage::{ThreadUsage, thread_usage};
 
 /// What lies under an address of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,15 +44,6 @@ fn kind_if_covering(line: &str, address: usize) -> Option<MappingKind> {
     })
 }
 
-/// Minor page faults of the calling thread so far; `None` without `/proc`.
-#[must_use]
-pub fn thread_page_faults() -> Option<u64> {
-    let stat = std::fs::read_to_string("/proc/thread-self/stat").ok()?;
-    // The second field is the command's name and may hold spaces; `minflt` is
-    // the tenth field, the eighth after the name's closing bracket (proc(5)).
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(7)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,18 +58,6 @@ mod tests {
         assert_eq!(kind_if_covering(file, 0x7f00_0010_0000), None);
         let heap = "1000-2000 rw-p 00000000 00:00 0 [heap]";
         assert_eq!(kind_if_covering(heap, 0x1000), Some(MappingKind::Anonymous));
-    }
-
-    #[test]
-    fn touching_new_pages_is_counted() {
-        let page = crate::memory::host_page();
-        let mut pages = crate::memory::Mapping::new(64 * page, 64 * page).unwrap();
-        let before = thread_page_faults().unwrap();
-        for page in pages.bytes_mut().chunks_mut(page) {
-            page[0] = std::hint::black_box(1);
-        }
-        // Fewer than 64 where huge pages help.
-        assert!(thread_page_faults().unwrap() > before);
     }
 
     #[test]

@@ -8,10 +8,10 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
 use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::driver::{Disposable, Resident};
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::heap::{HeapError, WASM_PAGE};
 use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::driver::{Disposable, Resident};
 use touchstone_executor::memory::Memory;
 use touchstone_executor::{Error, ExportId, Result, Signature, Trap, TrapKind, Value};
 

@@ -10,9 +10,7 @@ use touchstone_executor::driver::{Resident, Reused};
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::memory::{InitialMemory, Plan, Reset};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
-use touchstone_executor::{
-    EffectiveConfig, Error, ExportId, Instance, Module, Result, Strategy,
-};
+use touchstone_executor::{EffectiveConfig, Error, ExportId, Instance, Module, Result, Strategy};
 
 /// A module whose instances are reset in place.
 pub(crate) struct ReuseModule(Arc<Recipe>);

@@ -3,8 +3,8 @@
 use crate::deadline::Clock;
 use crate::engine::Compiler;
 use crate::linker;
-use crate::memory::Memories;
 use crate::live::Running;
+use crate::memory::Memories;
 use crate::reuse::Resident;
 use crate::settings;
 use std::sync::Arc;
