@@ -5,6 +5,7 @@ mod gate;
 mod others;
 mod pair;
 mod phases;
+mod pin;
 mod sides;
 mod throughput;
 

@@ -3,6 +3,7 @@
 
 use super::Caller;
 use super::gate::Gate;
+use super::pin::Pinned;
 use crate::session::Opened;
 use anyhow::{Context, Result, bail};
 use std::sync::Arc;
@@ -44,15 +45,21 @@ impl Others {
     ///
     /// When a thread cannot be started, fails, or makes no progress.
     pub fn start(opened: &Opened, count: usize) -> Result<Self> {
+        Self::start_on(opened, &vec![None; count])
+    }
+
+    /// Starts a thread for each of `processors`, on that one where it names one.
+    pub(super) fn start_on(opened: &Opened, processors: &[Option<usize>]) -> Result<Self> {
         let gate = Arc::new(Gate::default());
         let mut others = Self { gate: Arc::clone(&gate), threads: Vec::new() };
-        for index in 0..count {
+        for (index, processor) in processors.iter().copied().enumerate() {
             let (calls, gate) = (Arc::<Padded>::default(), Arc::clone(&gate));
             let (opened, counter) = (opened.clone(), Arc::clone(&calls));
             let handle = std::thread::Builder::new()
                 .name(format!("other-{index}"))
                 .spawn(move || {
                     let _presence = gate.presence();
+                    let _pinned = processor.map(Pinned::to).transpose()?;
                     let mut caller = Caller::new(&opened)?;
                     while gate.pass() {
                         caller.call()?;
@@ -64,7 +71,7 @@ impl Others {
                 .context("cannot start a thread")?;
             others.threads.push(Worker { calls, handle });
         }
-        others.wait_for(&vec![WARM; count])?;
+        others.wait_for(&vec![WARM; processors.len()])?;
         Ok(others)
     }
 

@@ -1,9 +1,10 @@
 //! What can be a side of a comparison: an executor, alone or beside others; an
 //! executor after a call of another kind; the raw interface of a runtime.
 
+use super::pin::{Pinned, allowed};
 use super::{Caller, Others, Side, compare};
 use crate::session::Opened;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::time::{Duration, Instant};
 use touchstone_executor::RawCaller;
 
@@ -14,10 +15,16 @@ impl Side for Caller {
 }
 
 /// A caller beside threads that do the same, while it has its turn and no longer.
+/// Each has a processor of its own.
 pub struct Beside {
     caller: Caller,
     /// Asleep between the turns.
     others: Others,
+    processor: usize,
+    /// Calls that were timed.
+    timed: u64,
+    /// Calls that each of the others made meanwhile.
+    meanwhile: Vec<u64>,
 }
 
 impl Beside {
@@ -25,20 +32,50 @@ impl Beside {
     ///
     /// # Errors
     ///
-    /// When an instance cannot be made or a thread fails.
+    /// When there are fewer processors, an instance cannot be made, or a thread
+    /// fails.
     pub fn start(opened: &Opened, threads: usize) -> Result<Self> {
-        let mut others = Others::start(opened, threads.saturating_sub(1))?;
+        let processors = allowed()?;
+        let [rest @ .., processor] = &processors[..] else { bail!("there is no processor") };
+        ensure!(rest.len() + 1 >= threads, "there are fewer processors than {threads}");
+        let rest: Vec<Option<usize>> = rest.iter().copied().map(Some).take(threads - 1).collect();
+        let mut others = Others::start_on(opened, &rest)?;
         others.pause()?;
-        Ok(Self { caller: Caller::new(opened)?, others })
+        let caller = Caller::new(opened)?;
+        Ok(Self { caller, others, processor: *processor, timed: 0, meanwhile: vec![0; rest.len()] })
+    }
+
+    /// Whether each of the others made at least half as many calls as were timed,
+    /// all turns together: otherwise nothing was timed beside them.
+    ///
+    /// # Errors
+    ///
+    /// When one made fewer.
+    pub fn others_kept_up(&self) -> Result<()> {
+        match self.meanwhile.iter().min() {
+            Some(least) if least * 2 < self.timed => bail!(
+                "the other threads made {least} calls beside {} timed ones: the machine has more \
+                 to do",
+                self.timed
+            ),
+            _ => Ok(()),
+        }
     }
 }
 
 impl Side for Beside {
     fn time(&mut self, calls: u64) -> Result<Duration> {
+        let _pinned = Pinned::to(self.processor)?;
         self.others.resume()?;
+        let before = self.others.counts();
         let took = self.caller.time(calls);
+        let after = self.others.counts();
         // Also when that failed: the other side's turn is its own.
         self.others.pause()?;
+        self.timed += calls;
+        for (sum, (after, before)) in self.meanwhile.iter_mut().zip(after.iter().zip(&before)) {
+            *sum += after - before;
+        }
         took
     }
 }

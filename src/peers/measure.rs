@@ -113,7 +113,10 @@ fn beside(
     // Loaded apart, also where it is the same cell.
     session.unload();
     let mut reference = Beside::start(&session.open(reference)?, reference.key.threads)?;
-    pair(plan, &mut subject, &mut reference)
+    let result = pair(plan, &mut subject, &mut reference)?;
+    subject.others_kept_up()?;
+    reference.others_kept_up()?;
+    Ok(result)
 }
 
 /// A cell after a call of `another`, against the same cell on an instance that
