@@ -1,7 +1,9 @@
 # The two commands are `make test` and `make bench`; `make help` lists the rest.
 
 CARGO     ?= cargo
-FEATURES  ?= all
+# The peer of `make peers` is not in `all`: see ARCHITECTURE.md.
+comma     := ,
+FEATURES  ?= all$(if $(filter peers,$(MAKECMDGOALS)),$(comma)substrate)
 # Budgets in seconds for all cells together, compilation and set-up not counted.
 # They are shared out among the cells, so more backends do not take longer.
 BUDGET_FULL  ?= 480
@@ -16,7 +18,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test bench quick report guests guests-check check fmt lint doc clean
+.PHONY: help setup libclang wasmedge test bench quick peers report guests guests-check check fmt lint doc clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +53,10 @@ bench: setup $(NEEDED) ## the full matrix, then BENCHMARK.md and image/ (under 2
 quick: setup $(NEEDED) ## the same with short sampling, on the small guest
 	TOUCHSTONE_BUDGET=$(BUDGET_QUICK) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling quick --noplot from_test_runtime
 	@$(MAKE) --no-print-directory report
+
+# On the standard output are the rows alone.
+peers: setup $(NEEDED) ## executors against Substrate's, timed in turns: a line with tabs for each row
+	@$(CARGO) run --locked --release --features=$(FEATURES) -- peers
 
 report: setup $(NEEDED) ## BENCHMARK.md and image/ from the stored records alone
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- report

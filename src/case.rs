@@ -44,7 +44,7 @@ struct CaseFile {
 }
 
 /// The memory's set-up.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Heap {
     /// Pages of 64 KiB on top of the module's own minimum.
@@ -56,7 +56,7 @@ pub struct Heap {
 }
 
 /// Whether the memory can grow.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeapGrowth {
     /// As far as the module says.

@@ -13,6 +13,7 @@ pub mod guests;
 pub mod matrix;
 pub mod measure;
 pub mod pairs;
+pub mod peers;
 pub mod plan;
 pub mod provenance;
 pub mod record;

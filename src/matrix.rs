@@ -22,6 +22,32 @@ pub struct Cell {
     pub strategy: Strategy,
 }
 
+impl Cell {
+    /// A cell; `guest` as the case names it.
+    #[must_use]
+    pub fn new(
+        case: &Arc<Case>,
+        guest: &str,
+        engine: &Arc<dyn Engine>,
+        strategy: Strategy,
+        threads: usize,
+    ) -> Self {
+        Self {
+            key: CellKey {
+                case: case.name.clone(),
+                guest: guest.replace('-', "_"),
+                backend: engine.id().to_owned(),
+                strategy: strategy.to_string(),
+                threads,
+            },
+            case: Arc::clone(case),
+            guest: guest.to_owned(),
+            engine: Arc::clone(engine),
+            strategy,
+        }
+    }
+}
+
 /// All cells, the ones that share a module next to each other.
 #[must_use]
 pub fn cells(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Vec<Cell> {
@@ -32,19 +58,7 @@ pub fn cells(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Vec<Cell> {
             for engine in engines {
                 for strategy in Strategy::all() {
                     for threads in &case.threads {
-                        cells.push(Cell {
-                            key: CellKey {
-                                case: case.name.clone(),
-                                guest: guest.replace('-', "_"),
-                                backend: engine.id().to_owned(),
-                                strategy: strategy.to_string(),
-                                threads: *threads,
-                            },
-                            case: Arc::clone(&case),
-                            guest: guest.clone(),
-                            engine: Arc::clone(engine),
-                            strategy,
-                        });
+                        cells.push(Cell::new(&case, guest, engine, strategy, *threads));
                     }
                 }
             }

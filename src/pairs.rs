@@ -2,11 +2,12 @@
 //! against one that the case names, and a cell against itself.
 
 use crate::matrix::{Cell, Filter};
-use crate::measure::{Caller, PairPlan, PairResult, pair};
+use crate::measure::{Caller, PairPlan, PairResult, Raw, pair};
 use crate::provenance;
-use crate::record::{PairRecord, Provenance};
+use crate::record::{CellKey, PairRecord, Provenance};
 use crate::session::{Session, refused_beforehand};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
+use std::time::{Duration, Instant};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::{CodeFrom, RawCall};
 
@@ -128,27 +129,96 @@ pub fn measure(
     plan: PairPlan,
     provenance: &Provenance,
 ) -> Result<PairRecord> {
+    let result =
+        in_set_ups(session, plan, Duration::MAX, |session, plan| match pair_to_time.kind {
+            Kind::Overhead => against_raw(session, &pair_to_time.cell, plan),
+            Kind::Null | Kind::Against => {
+                let cell = &pair_to_time.cell;
+                let mut subject = Caller::new(&session.open(cell)?)?;
+                // Loaded apart, like the two sides of any other pair.
+                session.unload();
+                let opened = session.open(pair_to_time.other.as_ref().unwrap_or(cell))?;
+                pair(plan, &mut subject, &mut Caller::new(&opened)?)
+            }
+        })?;
+    let key = &pair_to_time.cell.key;
+    record(pair_to_time.kind.name(), key, pair_to_time.reference(), result, provenance)
+}
+
+/// The adapter of a cell and its runtime's raw interface, timed in turns.
+///
+/// # Errors
+///
+/// When a side cannot be set up, gives another output, or fails.
+pub(crate) fn against_raw(
+    session: &mut Session,
+    cell: &Cell,
+    plan: PairPlan,
+) -> Result<PairResult> {
+    let opened = session.open(cell)?;
+    let guest = session.guest(cell)?;
+    let call = RawCall {
+        strategy: cell.strategy,
+        config: session.config(),
+        export: &cell.case.export,
+        input: &opened.input,
+    };
+    let raw = cell.engine.raw(&guest, &call)?.context("there is no raw reference")?;
+    pair(plan, &mut Caller::new(&opened)?, &mut Raw::new(raw, &opened)?)
+}
+
+/// Sets up and times [`SET_UPS`] times; `time` is given a share of the plan. After
+/// `patience` no further set-up is begun, once there are rounds for an interval:
+/// some take seconds to load.
+///
+/// # Errors
+///
+/// Those of `time`.
+pub(crate) fn in_set_ups(
+    session: &mut Session,
+    plan: PairPlan,
+    patience: Duration,
+    mut time: impl FnMut(&mut Session, PairPlan) -> Result<PairResult>,
+) -> Result<PairResult> {
     let part = PairPlan {
         rounds: plan.rounds.div_ceil(SET_UPS).max(2),
         at_most: plan.at_most / SET_UPS as u32,
         ..plan
     };
+    let started = Instant::now();
     let mut rounds = Vec::new();
     for _ in 0..SET_UPS {
         session.unload();
-        rounds.extend(set_up_and_time(session, pair_to_time, part)?.rounds);
+        rounds.extend(time(session, part)?.rounds);
+        let so_far = PairResult::of(rounds.clone())?;
+        if started.elapsed() > patience && so_far.ratio.interval.is_some() {
+            return Ok(so_far);
+        }
     }
-    let result = PairResult::of(rounds)?;
+    PairResult::of(rounds)
+}
+
+/// What a pair came to, as it is stored.
+///
+/// # Errors
+///
+/// When there are too few rounds for an interval.
+pub(crate) fn record(
+    group: &str,
+    key: &CellKey,
+    reference: String,
+    result: PairResult,
+    provenance: &Provenance,
+) -> Result<PairRecord> {
     let (ratio_low, ratio_high) =
         result.ratio.interval.context("too few rounds for an interval")?;
-    let key = &pair_to_time.cell.key;
     Ok(PairRecord {
-        group: pair_to_time.kind.name().to_owned(),
+        group: group.to_owned(),
         case: key.case.clone(),
         guest: key.guest.clone(),
         threads: key.threads,
         subject: key.executor(),
-        reference: pair_to_time.reference(),
+        reference,
         provenance: Provenance { recorded_at: provenance::now(), ..provenance.clone() },
         ratio: result.ratio.median,
         ratio_low,
@@ -157,46 +227,4 @@ pub fn measure(
         reference_ns: result.reference_ns,
         rounds: result.rounds,
     })
-}
-
-/// Both sides anew, checked, and timed in turns.
-fn set_up_and_time(
-    session: &mut Session,
-    pair_to_time: &Pair,
-    plan: PairPlan,
-) -> Result<PairResult> {
-    let cell = &pair_to_time.cell;
-    let opened = session.open(cell)?;
-    let mut subject = Caller::new(&opened)?;
-    let result = match pair_to_time.kind {
-        Kind::Null | Kind::Against => {
-            // Loaded apart, like the two sides of any other pair.
-            session.unload();
-            let opened = session.open(pair_to_time.other.as_ref().unwrap_or(cell))?;
-            let mut reference = Caller::new(&opened)?;
-            let result = pair(plan, || subject.call(), || reference.call())?;
-            reference.check()?;
-            result
-        }
-        Kind::Overhead => {
-            let guest = session.guest(cell)?;
-            let call = RawCall {
-                strategy: cell.strategy,
-                config: session.config(),
-                export: &cell.case.export,
-                input: &opened.input,
-            };
-            let mut raw = cell.engine.raw(&guest, &call)?.context("there is no raw reference")?;
-            let mut output = Vec::new();
-            for _ in 0..2 {
-                raw(&mut output)?;
-                ensure!(output == *opened.expected, "the raw reference gives another output");
-            }
-            let result = pair(plan, || subject.call(), || Ok(raw(&mut output)?))?;
-            ensure!(output == *opened.expected, "the raw reference's output has changed");
-            result
-        }
-    };
-    subject.check()?;
-    Ok(result)
 }

@@ -5,7 +5,7 @@ use crate::matrix::Cell;
 use crate::measure::{Caller, Others, phases, throughput};
 use crate::plan::Plan;
 use crate::provenance;
-use crate::record::{CellKey, CellRecord, Phases, Provenance, Record, RecordFile, Status};
+use crate::record::{CellKey, CellRecord, PEERS, Phases, Provenance, Record, RecordFile, Status};
 use crate::session::{Opened, Refused, Session, cores, too_many_threads};
 use crate::stats::estimate;
 use anyhow::Result;
@@ -235,7 +235,12 @@ pub fn finished_by_last_run(
     now: &Provenance,
     mut digest: impl FnMut(&str) -> Option<String>,
 ) -> Option<(String, Vec<String>)> {
-    let last = records.last()?.provenance();
+    // Rows of peers belong to no run over the matrix.
+    let of_the_matrix = |record: &&Record| match record {
+        Record::Cell(_) => true,
+        Record::Pair(pair) => pair.group != PEERS,
+    };
+    let last = records.iter().rev().find(of_the_matrix)?.provenance();
     if last.machine != now.machine
         || last.tools.binary.is_empty()
         || last.tools.binary != now.tools.binary

@@ -55,6 +55,12 @@ impl Instances {
         Self { module, idle: Arc::default() }
     }
 
+    /// Whether an instance of the one is an instance of the other.
+    #[must_use]
+    pub fn are_of_one_module(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.module, &other.module)
+    }
+
     /// An idle instance, or a new one.
     ///
     /// # Errors
@@ -114,6 +120,15 @@ impl Refused {
         // `{:#}` prints the chain of causes where there is one.
         Self { status, reason: format!("{reason:#}") }
     }
+}
+
+/// The settings for a session whose widest cells have so many threads: two
+/// modules may be loaded at once, each with an instance a thread.
+#[must_use]
+pub fn config_for(threads: usize) -> Config {
+    let config = Config::default();
+    let wanted = u32::try_from(threads * 2).unwrap_or(u32::MAX);
+    Config { instances: config.instances.max(wanted), ..config }
 }
 
 /// Processors that this process may use.

@@ -113,6 +113,52 @@ fn a_wrong_case_file_is_named_with_line_and_column() {
         .refused(&["cannot read the cases in /does/not/exist"]);
 }
 
+#[test]
+fn peers_print_a_line_of_fields_for_each_row_and_record_them() {
+    let folder = Folder::new();
+    let reuse = "instance_reuse".parse().unwrap();
+    let engines = touchstone_runtimes::engines();
+    let engine = engines.iter().find(|engine| engine.support(reuse).is_supported());
+    let there = engine.map_or("none", |engine| engine.id());
+    let rows = folder.at("peers.toml");
+    folder.file(
+        "peers.toml",
+        format!(
+            "[[rows]]\nexecutors = [\"{there}_instance_reuse\", \"none_pooling\"]\n\
+             cases = [\"call_empty_function\"]\nagainst = \"itself\"\n"
+        ),
+    );
+    let records = folder.at("records.jsonl");
+    let places = [("TOUCHSTONE_PEERS", &*rows), ("TOUCHSTONE_RECORDS", &*records)];
+    let ran = touchstone_with(&places, &["peers", "--rounds", "10"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.starts_with("[1/2] call_empty_function/test_runtime/1/"), "{}", ran.err);
+    let lines: Vec<Vec<&str>> = ran.out.lines().map(|line| line.split('\t').collect()).collect();
+    assert!(lines[0][0].starts_with("# ratio"), "{}", ran.out);
+    assert_eq!(lines[1].len(), 8);
+    let missing = "call_empty_function test_runtime 1 none_pooling itself - - -";
+    assert_eq!(lines[3][..8].join(" "), missing);
+    assert_eq!(lines[3][8], "unsupported: there is no none_pooling in this build");
+    if engine.is_some() {
+        assert_eq!((lines.len(), lines[2].len()), (4, 8), "{}", ran.out);
+        let [ratio, low, high] = [5, 6, 7].map(|field| lines[2][field].parse::<f64>().unwrap());
+        assert!(low <= ratio && ratio <= high && low > 0.0, "{}", ran.out);
+        let loaded = touchstone::record::load(&records).unwrap();
+        assert_eq!(loaded.records.len(), 1);
+        assert!(loaded.records[0].id().starts_with("peers/"));
+    }
+
+    let before = std::fs::read(&records).unwrap();
+    let ran = touchstone_with(&places, &["peers", "--no-record", "none_pooling$"]);
+    assert_eq!((ran.code, ran.out.lines().count()), (0, 3), "{}", ran.err);
+    assert_eq!(std::fs::read(&records).unwrap(), before);
+    touchstone_with(&places, &["peers", "nowhere"]).refused(&["no row matches 'nowhere'"]);
+    touchstone_with(&places, &["peers", "--no-record", "nowhere"]).refused(&["none_pooling"]);
+    let nowhere = PathBuf::from("/does/not/exist.toml");
+    touchstone_with(&[("TOUCHSTONE_PEERS", &nowhere)], &["peers"])
+        .refused(&["cannot read the rows in /does/not/exist.toml"]);
+}
+
 /// A record file with a timed cell (made twice), an untimed one and a pair.
 fn recorded(folder: &Folder) -> (PathBuf, Vec<Record>) {
     let mut newer = cell("alpha", "pooling", EMPTY, 1, 4212.0);
@@ -277,7 +323,7 @@ fn wrong_usage_ends_with_two_and_help_with_zero() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(!output.stderr.is_empty(), "{arguments:?}");
     }
-    for name in ["list", "show", "report", "run", "cases"] {
+    for name in ["list", "show", "report", "run", "peers", "cases"] {
         let out = touchstone(&[name, "--help"]).well();
         assert!(out.contains("Usage: touchstone"), "{out}");
         assert!(touchstone(&["--help"]).well().contains(name));

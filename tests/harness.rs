@@ -2,6 +2,7 @@
 //! fails or cannot be had, and what is done how often.
 
 #[path = "fixtures/mocked.rs"]
+#[allow(dead_code, reason = "the tests of peers use the rest of it")]
 mod mocked;
 
 use mocked::{Fake, Place};

@@ -11,7 +11,7 @@ mod svg;
 
 use fixtures::{append, cell, large_matrix, pair, provenance, records, untimed};
 use std::path::PathBuf;
-use touchstone::record::{CellRecord, Record, Status};
+use touchstone::record::{CellRecord, PEERS, Record, Status};
 use touchstone::report::{self, Options};
 
 const EMPTY: &str = "call_empty_function";
@@ -309,6 +309,29 @@ fn pairs_alone_and_cells_without_a_time_make_a_page() {
     let page = Place::with(&records([only])).page();
     assert_has(&page, "There are no records for the chart `heatmap`.");
     assert_has(&page, "There are no records of pairs");
+}
+
+#[test]
+fn peers_are_a_table_of_their_own_with_the_ratio_turned_round() {
+    let mut all = small();
+    let row = |threads, reference: &str, ratios| {
+        let mut row = pair(PEERS, "alpha_pooling", ratios);
+        (row.threads, row.reference) = (threads, reference.to_owned());
+        Record::Pair(Box::new(row))
+    };
+    all.push(row(2, "beta_pooling", [0.004, 0.005, 0.008]));
+    all.push(row(2, "itself", [0.98, 1.0, 1.02]));
+    all.push(row(1, "itself", [0.98, 1.0, 1.02]));
+    let page = Place::with(&all).page();
+    let (_, section) = page.split_once("## Against the peer\n").unwrap();
+    let (section, pairs) = section.split_once("\n## Pairs\n").unwrap();
+    let lines: Vec<&str> = section.lines().filter(|line| line.contains("alpha")).collect();
+    let [alone, beta, itself]: [&str; 3] = lines.try_into().unwrap();
+    let start = "| `call_empty_function` | `test_runtime` |";
+    assert_eq!(beta, format!("{start} 2 | `alpha_pooling` | beta_pooling | 200 [125 – 250] |"));
+    assert!(alone.starts_with(&format!("{start} 1 |")) && itself.contains("| itself |"));
+    assert!(!pairs.contains("beta_pooling") && !pairs.contains("`peers`"), "{pairs}");
+    assert_has(&Place::with(&small()).page(), "There are no records of peers");
 }
 
 #[test]

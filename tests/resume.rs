@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use touchstone::record::{self, Provenance, Record, RecordFile, SCHEMA, Skipped, Status};
+use touchstone::record::{self, PEERS, Provenance, Record, RecordFile, SCHEMA, Skipped, Status};
 use touchstone::run::finished_by_last_run;
 
 const EMPTY: &str = "call_empty_function";
@@ -139,6 +139,18 @@ fn a_run_goes_on_where_the_last_one_ended() {
     assert_eq!(run, "new");
     let names: Vec<String> = some()[1..].iter().map(Record::id).collect();
     assert_eq!(finished, names);
+}
+
+#[test]
+fn rows_of_peers_come_between_a_run_and_its_rest() {
+    let mut all = of_run("matrix", some());
+    let mut rows = of_run("peers", vec![Record::Pair(Box::new(pair(PEERS, "a_b", [1.0; 3])))]);
+    if let Record::Pair(row) = &mut rows[0] {
+        row.provenance.tools.binary = "0123456789abcdef".to_owned();
+    }
+    all.extend(rows);
+    let (run, finished) = finished_by_last_run(&all, &provenance(9), same_guest).unwrap();
+    assert_eq!((run.as_str(), finished.len()), ("matrix", 3));
 }
 
 #[test]

@@ -11,14 +11,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use touchstone::guests::Guests;
 use touchstone::matrix::{self, Cell};
-use touchstone::measure::PairPlan;
+use touchstone::measure::{PairPlan, ROUND};
 use touchstone::pairs::{self, Pair};
 use touchstone::plan::Plan;
 use touchstone::record::{self, Record, RecordFile, Status};
 use touchstone::run::{Runner, Tally, finished_by_last_run};
-use touchstone::session::{Session, cores, refused_beforehand};
+use touchstone::session::{Session, config_for, cores, refused_beforehand};
 use touchstone::{case, provenance};
-use touchstone_executor::Config;
 
 fn main() -> ExitCode {
     match run() {
@@ -99,9 +98,7 @@ impl<'a> Run<'a> {
         if most > cores {
             println!("rows of more than {cores} threads are skipped: there are {cores} processors");
         }
-        let config = Config::default();
-        let instances = config.instances.max(u32::try_from(most.min(cores) * 2)?);
-        let mut session = Session::new(Guests::built(), Config { instances, ..config });
+        let mut session = Session::new(Guests::built(), config_for(most.min(cores)));
         let runnable =
             cells.iter().filter(|cell| refused_beforehand(cell, cores).is_none()).count();
         let plan = arguments.plan(runnable + pairs.len());
@@ -236,7 +233,7 @@ impl<'a> Run<'a> {
     fn time_pairs(&mut self, backend: &str) -> Result<usize> {
         let plan = PairPlan {
             rounds: self.plan.pair_rounds,
-            round: Duration::from_micros(2500),
+            round: ROUND,
             at_most: (self.plan.measurement * 4)
                 .clamp(Duration::from_millis(300), Duration::from_secs(4)),
         };

@@ -7,6 +7,7 @@
 mod cases;
 mod list;
 mod output;
+mod peers;
 mod progress;
 mod repeat;
 mod report;
@@ -35,6 +36,7 @@ enum Command {
     Show(show::Show),
     Report(report::Report),
     Run(run::Run),
+    Peers(peers::Peers),
     Cases(cases::Cases),
     Repeat(repeat::Repeat),
 }
@@ -54,6 +56,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Show(show) => show.execute(),
         Command::Report(report) => report.execute(),
         Command::Run(run) => run.execute(),
+        Command::Peers(peers) => peers.execute(),
         Command::Cases(cases) => cases.execute(),
         Command::Repeat(repeat) => repeat.execute(),
     };

@@ -183,7 +183,7 @@ fn pair_table(pairs: &[&PairRecord], style: Style) -> String {
         table.row([
             pair.group.clone(),
             pair.subject.clone(),
-            format!("{}_from_{}", pair.case, pair.guest),
+            call(pair),
             format!("{:.3} [{:.3} – {:.3}]", pair.ratio, pair.ratio_low, pair.ratio_high),
             time(pair.subject_ns),
             time(pair.reference_ns),
@@ -191,4 +191,10 @@ fn pair_table(pairs: &[&PairRecord], style: Style) -> String {
         ]);
     }
     table.render(style)
+}
+
+/// What both sides call; most pairs are of one thread.
+fn call(pair: &PairRecord) -> String {
+    let call = format!("{}_from_{}", pair.case, pair.guest);
+    if pair.threads == 1 { call } else { format!("{call}, {} threads", pair.threads) }
 }

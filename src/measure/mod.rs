@@ -1,14 +1,18 @@
 //! Measuring one opened cell: latency alone or beside other threads,
 //! throughput of all threads, the parts of a call; and pairs in turns.
 
+mod gate;
 mod others;
 mod pair;
 mod phases;
+mod pin;
+mod sides;
 mod throughput;
 
 pub use others::Others;
-pub use pair::{PairPlan, PairResult, pair};
+pub use pair::{PairPlan, PairResult, ROUND, Side, pair};
 pub use phases::{PhaseTimes, phases};
+pub use sides::{AfterAnother, Beside, Raw};
 pub use throughput::{Throughput, throughput};
 
 use crate::session::{Opened, abbreviate};
@@ -53,12 +57,24 @@ impl Caller {
     /// before all timing, neither may happen any more.
     #[inline]
     pub fn call(&mut self) -> anyhow::Result<()> {
-        let Opened { export, input, .. } = &self.opened;
-        let Some(instance) = &mut self.instance else { return Ok(()) };
-        match instance.call(*export, std::hint::black_box(input), &mut self.output)? {
-            Outcome::Returned => Ok(()),
-            Outcome::Trapped(trap) => Err(trap.into()),
-        }
+        let Self { opened, instance, output } = self;
+        call(opened, instance, output)
+    }
+
+    /// One call of something else, on the same instance; its output is compared.
+    /// `other` has to be opened on the same module.
+    ///
+    /// # Errors
+    ///
+    /// When it is of another module, and those of [`call`](Self::call) and
+    /// [`check`](Self::check).
+    pub fn call_other(&mut self, other: &Opened) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.opened.instances.are_of_one_module(&other.instances),
+            "the two calls are of two modules and have no instance in common"
+        );
+        call(other, &mut self.instance, &mut self.output)?;
+        compare(other, &self.output)
     }
 
     /// Whether the last call's output is the expected one. Meant for between
@@ -68,13 +84,7 @@ impl Caller {
     ///
     /// When it is another one.
     pub fn check(&self) -> anyhow::Result<()> {
-        anyhow::ensure!(
-            self.output == *self.opened.expected,
-            "after many calls the output is another one: expected {}, got {}",
-            abbreviate(&self.opened.expected),
-            abbreviate(&self.output)
-        );
-        Ok(())
+        compare(&self.opened, &self.output)
     }
 
     /// Time of so many calls together; the last output is compared afterwards.
@@ -93,4 +103,27 @@ impl Caller {
         }
         Ok(took)
     }
+}
+
+#[inline]
+fn call(
+    opened: &Opened,
+    instance: &mut Option<Box<dyn Instance>>,
+    output: &mut Vec<u8>,
+) -> anyhow::Result<()> {
+    let Some(instance) = instance else { return Ok(()) };
+    match instance.call(opened.export, std::hint::black_box(&opened.input), output)? {
+        Outcome::Returned => Ok(()),
+        Outcome::Trapped(trap) => Err(trap.into()),
+    }
+}
+
+fn compare(opened: &Opened, output: &[u8]) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        output == &*opened.expected,
+        "the output is another one: expected {}, got {}",
+        abbreviate(&opened.expected),
+        abbreviate(output)
+    );
+    Ok(())
 }

@@ -2,21 +2,26 @@
 //! timed, and it is known that they did.
 
 use super::Caller;
+use super::gate::Gate;
+use super::pin::Pinned;
 use crate::session::Opened;
 use anyhow::{Context, Result, bail};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Calls that each thread must have made before timing begins.
 const WARM: u64 = 3;
-/// How long the threads may take for that.
+/// How long the threads may take for that, or for their last call before a pause.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to spin for a call to be made before sleeping meanwhile: a processor
+/// that slept is slower at first, and what is timed comes right after.
+const SPIN: Duration = Duration::from_millis(2);
 
 /// Threads that make calls until they are stopped.
 pub struct Others {
-    stop: Arc<AtomicBool>,
+    gate: Arc<Gate>,
     threads: Vec<Worker>,
 }
 
@@ -40,16 +45,23 @@ impl Others {
     ///
     /// When a thread cannot be started, fails, or makes no progress.
     pub fn start(opened: &Opened, count: usize) -> Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let mut others = Self { stop: Arc::clone(&stop), threads: Vec::new() };
-        for index in 0..count {
-            let (calls, stop) = (Arc::<Padded>::default(), Arc::clone(&stop));
+        Self::start_on(opened, &vec![None; count])
+    }
+
+    /// Starts a thread for each of `processors`, on that one where it names one.
+    pub(super) fn start_on(opened: &Opened, processors: &[Option<usize>]) -> Result<Self> {
+        let gate = Arc::new(Gate::default());
+        let mut others = Self { gate: Arc::clone(&gate), threads: Vec::new() };
+        for (index, processor) in processors.iter().copied().enumerate() {
+            let (calls, gate) = (Arc::<Padded>::default(), Arc::clone(&gate));
             let (opened, counter) = (opened.clone(), Arc::clone(&calls));
             let handle = std::thread::Builder::new()
                 .name(format!("other-{index}"))
                 .spawn(move || {
+                    let _presence = gate.presence();
+                    let _pinned = processor.map(Pinned::to).transpose()?;
                     let mut caller = Caller::new(&opened)?;
-                    while !stop.load(Ordering::Relaxed) {
+                    while gate.pass() {
                         caller.call()?;
                         caller.check()?;
                         counter.0.fetch_add(1, Ordering::Relaxed);
@@ -59,24 +71,52 @@ impl Others {
                 .context("cannot start a thread")?;
             others.threads.push(Worker { calls, handle });
         }
-        others.wait_for_progress()?;
+        others.wait_for(&vec![WARM; processors.len()])?;
         Ok(others)
     }
 
-    fn wait_for_progress(&self) -> Result<()> {
+    /// Waits until each thread has made so many calls in all.
+    fn wait_for(&mut self, calls: &[u64]) -> Result<()> {
         let started = Instant::now();
-        for worker in &self.threads {
-            while worker.calls.0.load(Ordering::Relaxed) < WARM {
-                if worker.handle.is_finished() {
-                    bail!("another thread ended before the timing began");
+        for (index, calls) in calls.iter().enumerate() {
+            while self.threads[index].calls.0.load(Ordering::Relaxed) < *calls {
+                if self.threads[index].handle.is_finished() {
+                    return self.early_end();
                 }
-                if started.elapsed() > PATIENCE {
-                    bail!("another thread made no progress within {} s", PATIENCE.as_secs());
+                match started.elapsed() {
+                    long if long > PATIENCE => {
+                        bail!("another thread made no progress within {} s", PATIENCE.as_secs())
+                    }
+                    long if long > SPIN => std::thread::sleep(Duration::from_micros(200)),
+                    _ => std::thread::yield_now(),
                 }
-                std::thread::sleep(Duration::from_micros(200));
             }
         }
         Ok(())
+    }
+
+    /// Lets the threads finish their calls and wait, asleep, until
+    /// [`resume`](Self::resume). Comes back when none is within a call.
+    ///
+    /// # Errors
+    ///
+    /// When a thread failed, or does not come back from its call.
+    pub fn pause(&mut self) -> Result<()> {
+        if !self.gate.close(self.threads.len(), PATIENCE) {
+            bail!("another thread did not end its call within {} s", PATIENCE.as_secs());
+        }
+        if self.gate.somebody_ended() { self.early_end() } else { Ok(()) }
+    }
+
+    /// Lets paused threads go on, and comes back when each has made a call.
+    ///
+    /// # Errors
+    ///
+    /// When a thread failed, or makes no progress.
+    pub fn resume(&mut self) -> Result<()> {
+        let calls: Vec<u64> = self.counts().iter().map(|calls| calls + 1).collect();
+        self.gate.open();
+        self.wait_for(&calls)
     }
 
     /// Calls that each thread has made so far.
@@ -91,7 +131,17 @@ impl Others {
     ///
     /// When a thread failed or panicked.
     pub fn stop(mut self) -> Result<()> {
-        self.stop.store(true, Ordering::Relaxed);
+        self.end()
+    }
+
+    /// A thread ended that nobody had stopped: why it did.
+    fn early_end(&mut self) -> Result<()> {
+        self.end()?;
+        bail!("another thread ended before it was stopped")
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.gate.send_home();
         let ended: Vec<_> = self.threads.drain(..).map(|worker| worker.handle.join()).collect();
         for thread in ended {
             match thread {
@@ -106,10 +156,7 @@ impl Others {
 impl Drop for Others {
     /// So that an error on the timed thread does not leave the others running.
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        for worker in self.threads.drain(..) {
-            // Whatever went wrong here, the first error is already on its way.
-            let _ = worker.handle.join();
-        }
+        // Whatever went wrong here, the first error is already on its way.
+        let _ = self.end();
     }
 }

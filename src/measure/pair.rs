@@ -16,6 +16,10 @@ pub struct PairPlan {
     pub round: Duration,
 }
 
+/// Time of one side in one round, unless a test wants it shorter: long beside what
+/// reading the clock costs, short beside the drift of the machine.
+pub const ROUND: Duration = Duration::from_micros(2500);
+
 /// What came out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairResult {
@@ -29,6 +33,28 @@ pub struct PairResult {
     pub reference_ns: f64,
 }
 
+/// One of two things that are timed in turns.
+pub trait Side {
+    /// Time of so many calls together. What has to come before and after
+    /// them is not in it.
+    ///
+    /// # Errors
+    ///
+    /// When a call fails or gives another output than expected.
+    fn time(&mut self, calls: u64) -> Result<Duration>;
+}
+
+/// A call that is timed as it stands.
+impl<F: FnMut() -> Result<()>> Side for F {
+    fn time(&mut self, calls: u64) -> Result<Duration> {
+        let started = Instant::now();
+        for _ in 0..calls {
+            self()?;
+        }
+        Ok(started.elapsed())
+    }
+}
+
 /// Rounds that are made in any case.
 const FEWEST: usize = 2;
 
@@ -39,12 +65,12 @@ const FEWEST: usize = 2;
 /// When one side fails.
 pub fn pair(
     plan: PairPlan,
-    mut subject: impl FnMut() -> Result<()>,
-    mut reference: impl FnMut() -> Result<()>,
+    subject: &mut (impl Side + ?Sized),
+    reference: &mut (impl Side + ?Sized),
 ) -> Result<PairResult> {
     // As many as fill a round on each side: a few calls of the faster side alone
     // would be timed on caches that the slower one has emptied.
-    let calls = (calls_for(plan.round, &mut subject)?, calls_for(plan.round, &mut reference)?);
+    let calls = (calls_for(plan.round, subject)?, calls_for(plan.round, reference)?);
     let mut rounds = Vec::with_capacity(plan.rounds);
     let started = Instant::now();
     for index in 0..plan.rounds {
@@ -53,11 +79,11 @@ pub fn pair(
         }
         let (first, second);
         if index % 2 == 0 {
-            first = per_call(calls.0, &mut subject)?;
-            second = per_call(calls.1, &mut reference)?;
+            first = per_call(calls.0, subject)?;
+            second = per_call(calls.1, reference)?;
         } else {
-            second = per_call(calls.1, &mut reference)?;
-            first = per_call(calls.0, &mut subject)?;
+            second = per_call(calls.1, reference)?;
+            first = per_call(calls.0, subject)?;
         }
         rounds.push((first, second));
     }
@@ -87,22 +113,18 @@ impl PairResult {
 }
 
 /// Calls that fill a round; finding out also warms the side up.
-fn calls_for(round: Duration, call: &mut impl FnMut() -> Result<()>) -> Result<u64> {
+fn calls_for(round: Duration, side: &mut (impl Side + ?Sized)) -> Result<u64> {
     let mut calls = 1;
     loop {
-        let took = per_call(calls, call)? * calls as f64;
-        if took >= round.as_nanos() as f64 / 2.0 {
-            let per_call = (took / calls as f64).max(1.0);
+        let took = side.time(calls)?;
+        if took >= round / 2 {
+            let per_call = (took.as_nanos() as f64 / calls as f64).max(1.0);
             return Ok((round.as_nanos() as f64 / per_call).ceil().max(1.0) as u64);
         }
         calls *= 2;
     }
 }
 
-fn per_call(calls: u64, call: &mut impl FnMut() -> Result<()>) -> Result<f64> {
-    let started = Instant::now();
-    for _ in 0..calls {
-        call()?;
-    }
-    Ok(started.elapsed().as_nanos() as f64 / calls as f64)
+fn per_call(calls: u64, side: &mut (impl Side + ?Sized)) -> Result<f64> {
+    Ok(side.time(calls)?.as_nanos() as f64 / calls as f64)
 }

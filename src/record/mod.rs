@@ -17,6 +17,9 @@ pub use store::{Loaded, RecordFile, Skipped, default_path, load};
 /// version is skipped with a warning that names it.
 pub const SCHEMA: u32 = 1;
 
+/// Group of the pairs that `touchstone peers` times.
+pub const PEERS: &str = "peers";
+
 /// One line of a record file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -82,7 +85,7 @@ pub struct Tools {
 /// How long a cell was sampled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sampling {
-    /// `full`, `quick` or `custom`.
+    /// `full`, `quick`, `custom` or [`PEERS`].
     pub name: String,
     /// Warm-up before the first sample, milliseconds.
     pub warm_up_ms: u64,

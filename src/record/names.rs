@@ -1,6 +1,6 @@
 //! Names of records, as filters take them and tables print them.
 
-use super::{CellKey, PairRecord, Provenance, Record, Status};
+use super::{CellKey, PEERS, PairRecord, Provenance, Record, Status};
 
 /// As it stands in a record.
 impl std::fmt::Display for Status {
@@ -43,13 +43,22 @@ impl CellKey {
 }
 
 impl PairRecord {
-    /// The pair's name as filters take it.
+    /// The pair's name as filters take it. Of the peers, one executor is held
+    /// against several: the reference is part of the name.
     #[must_use]
     pub fn id(&self) -> String {
-        format!(
+        let id = format!(
             "{}/{}/{}_from_{}/{}_threads",
             self.group, self.subject, self.case, self.guest, self.threads
-        )
+        );
+        if self.group == PEERS { format!("{id}/{}", self.reference) } else { id }
+    }
+
+    /// How many times faster the subject is than the reference, with the lower
+    /// and the upper end of the interval: the ratio turned round.
+    #[must_use]
+    pub fn times_faster(&self) -> [f64; 3] {
+        [self.ratio, self.ratio_high, self.ratio_low].map(f64::recip)
     }
 }
 

@@ -4,7 +4,7 @@ use super::charts::Chart;
 use super::choose;
 use super::rank::Believable;
 use super::sections::{
-    environment, failed, full, pairs, phases, pictures, rows, settings, tables, threads,
+    environment, failed, full, pairs, peers, phases, pictures, rows, settings, tables, threads,
 };
 use super::select::Selected;
 use crate::record::Skipped;
@@ -42,6 +42,7 @@ pub(super) fn generated(
         full::section(matrix),
         phases::section(matrix),
         threads::section(matrix),
+        peers::section(&selected.pairs),
         pairs::section(&selected.pairs, believable),
         failed::section(matrix),
         settings::section(matrix),

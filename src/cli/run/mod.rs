@@ -87,7 +87,7 @@ fn strategy(name: &str) -> Result<Strategy, String> {
 }
 
 /// For clap: a time in seconds, which may have a fraction.
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let refused = || format!("'{text}' is no number of seconds above 0");
     let seconds: f64 = text.parse().map_err(|_| refused())?;
     match Duration::try_from_secs_f64(seconds) {

@@ -5,6 +5,7 @@ pub(super) mod environment;
 pub(super) mod failed;
 pub(super) mod full;
 pub(super) mod pairs;
+pub(super) mod peers;
 pub(super) mod phases;
 pub(super) mod pictures;
 pub(super) mod rows;

@@ -1,7 +1,7 @@
 //! Things that do the same work, timed in turns: the null rows and the
 //! adapters' overhead.
 
-use crate::record::PairRecord;
+use crate::record::{PEERS, PairRecord};
 use crate::report::markdown::{Table, code, escape};
 use crate::report::rank::{Believable, NULL_GROUP};
 use crate::report::units::{self, count, percent, ratio};
@@ -9,6 +9,8 @@ use std::fmt::Write;
 
 pub(in crate::report) fn section(pairs: &[PairRecord], believable: &Believable) -> String {
     let mut text = String::from("## Pairs\n\n");
+    // Those have a section of their own.
+    let pairs: Vec<&PairRecord> = pairs.iter().filter(|pair| pair.group != PEERS).collect();
     if pairs.is_empty() {
         text.push_str(
             "There are no records of pairs: nothing is known about the smallest difference to \
@@ -25,7 +27,8 @@ pub(in crate::report) fn section(pairs: &[PairRecord], believable: &Believable) 
     // What the null rows show is needed to read all others.
     groups.sort_by_key(|group| *group != NULL_GROUP);
     for group in groups {
-        let own: Vec<&PairRecord> = pairs.iter().filter(|pair| pair.group == group).collect();
+        let own: Vec<&PairRecord> =
+            pairs.iter().copied().filter(|pair| pair.group == group).collect();
         let _ = write!(text, "### {}\n\n{}\n\n", code(group), says(group, &own, believable));
         text.push_str(&tables(&own, believable));
     }
