@@ -237,11 +237,12 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 256 }))]
         /// Whatever is asked for and freed, allocations in use lie in memory
         /// and do not overlap.
         #[test]
         fn allocations_never_overlap(
-            steps in prop::collection::vec((0_u32..5000, any::<prop::sample::Index>(), any::<bool>()), 1..200)
+            steps in prop::collection::vec((0_u32..5000, any::<prop::sample::Index>(), any::<bool>()), 1..if cfg!(miri) { 20 } else { 200 })
         ) {
             let mut memory = vec![0; 4 * WASM_PAGE];
             let mut heap = Heap::new(77);

@@ -52,12 +52,14 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "packs 400 KB: too slow")]
     fn a_blob_is_unpacked() {
         let content: Vec<u8> = (0..100_000_u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
         assert_eq!(unpack(&packed(&content)).unwrap(), content);
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "packs 50 MiB: too slow")]
     fn a_bomb_and_a_damaged_frame_are_refused() {
         assert!(matches!(unpack(&packed(&vec![0; MAX_UNPACKED + 1])), Err(Error::Blob { .. })));
         let mut blob = packed(b"some module that is long enough to be cut");

@@ -17,17 +17,22 @@
 //! | `ages` | how long a page is kept that nobody writes |
 //! | `pagemap` | asking the kernel which pages were written |
 //! | `tracked`, `signals` | noticing the first write to a page |
+//! | `open_pages`, `registry` | which pages were written, of which memory |
 //! | `reset`, `restorer` | the kinds of reset, and one memory's own |
 //! | `memory`, `recycler` | a memory with its reset, and many in turns |
 
 mod ages;
 mod compare;
+#[cfg(test)]
+mod fault_tests;
 mod image;
 mod mapping;
 #[expect(clippy::module_inception, reason = "the type of this name is what it is about")]
 mod memory;
+mod open_pages;
 mod pagemap;
 mod recycler;
+mod registry;
 mod reset;
 mod restorer;
 mod signals;

@@ -57,6 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
     fn a_memory_comes_back_clean_and_of_its_first_size() {
         let mut clean = vec![0; 65_536];
         clean[5] = 7;
@@ -84,6 +85,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
     fn without_a_plan_every_memory_is_new() {
         let recycler = Recycler::new(None, 1);
         let mut memory = recycler.take(65_536, 65_536).unwrap();

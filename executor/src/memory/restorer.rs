@@ -6,6 +6,7 @@ use super::tracked::Tracked;
 use super::{Image, Plan, Reset, compare, host_page};
 use crate::error::{Error, Result};
 use rustix::mm::MprotectFlags;
+use std::sync::Arc;
 
 /// Regions that one scan returns at most; the scan goes on where it stopped.
 const REGIONS: usize = 64;
@@ -28,7 +29,7 @@ pub struct Restorer {
     /// Pages to be let go, found by the reset that is on its way.
     leaving: Vec<usize>,
     /// For [`Reset::Tracked`], unless too many memories are tracked already.
-    tracked: Option<Box<Tracked>>,
+    tracked: Option<Arc<Tracked>>,
     /// Pages that are watched again but still resident (and clean), or were opened
     /// once more since; to be dropped at `rest_until`.
     resting: Vec<usize>,
@@ -180,7 +181,7 @@ impl Restorer {
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
         match &self.tracked {
-            Some(tracked) if !tracked.overflowed() => tracked.listed(),
+            Some(tracked) if !tracked.pages.overflowed() => tracked.pages.listed(),
             _ => self.ages.kept(),
         }
     }
@@ -195,13 +196,13 @@ impl Restorer {
                 false => unsafe { drop_pages(self.base, size) },
             };
         };
-        if tracked.overflowed() {
+        if tracked.pages.overflowed() {
             return self.reset_overflowed(size, limit);
         }
         self.ages.next(size / host_page());
         let mut leaving = std::mem::take(&mut self.leaving);
-        for index in 0..tracked.listed() {
-            let page = tracked.page(index);
+        for index in 0..tracked.pages.listed() {
+            let page = tracked.pages.page(index);
             // SAFETY: pages in the list lie in the memory, which nobody else uses now,
             // and are writable.
             let changed = unsafe { restore_page(self.plan.image(), self.base, page) };
@@ -230,17 +231,23 @@ impl Restorer {
             // Should it be wrong again, it takes longer to come back here.
             self.calm_needed = (self.calm_needed * 2).min(CALM.1);
         }
-        self.calm = 0;
+        self.watch_all(size)
+    }
+
+    /// Drops all pages, which makes the memory clean, and watches it as a whole.
+    #[cold]
+    fn watch_all(&mut self, size: usize) -> Result<()> {
         // SAFETY: the memory is ours to reset, by `reset`'s caller; it is clean when
         // its pages are dropped.
         unsafe {
             drop_pages(self.base, size)?;
             watch(self.base, size)?;
         }
+        self.calm = 0;
         self.ages.forget_all();
         self.resting.clear();
         if let Some(tracked) = &self.tracked {
-            tracked.start_over();
+            tracked.pages.start_over();
         }
         Ok(())
     }
@@ -311,22 +318,29 @@ impl Restorer {
         }
         self.ages.let_go(leaving.len());
         let size = self.plan.size();
-        let watching = self.tracked.as_deref().filter(|tracked| !tracked.overflowed());
+        let watching = self.tracked.as_deref().filter(|tracked| !tracked.pages.overflowed());
         // Behind the plan's size nothing is tracked.
         let grown = leaving.partition_point(|page| watching.is_some() && page * host_page() < size);
         let (watched, dropped) = leaving.split_at(grown);
         // SAFETY: pages of the memory, which is ours to reset; they are clean, and
         // dropped they are the same.
-        unsafe {
+        let is_watched = unsafe {
             for_runs(self.base, dropped, |start, length| drop_pages(start, length))?;
-            for_runs(self.base, watched, |start, length| watch(start, length))?;
+            for_runs(self.base, watched, |start, length| watch(start, length))
+        };
+        if is_watched.is_err() {
+            // The process may have no more mappings, and each run makes two of one.
+            // As a whole the memory takes fewer.
+            leaving.clear();
+            self.leaving = leaving;
+            return self.watch_all(size);
         }
         if let Some(tracked) = watching {
-            tracked.retain(|page| watched.binary_search(&page).is_err());
-            tracked.sort();
+            tracked.pages.retain(|page| watched.binary_search(&page).is_err());
+            tracked.pages.sort();
             self.resting.extend_from_slice(watched);
             self.rest_until = self.ages.now().wrapping_add(REST);
-            if self.resting.len() > tracked.keeps() {
+            if self.resting.len() > tracked.pages.keeps() {
                 self.drop_resting()?;
             }
         }
@@ -342,7 +356,7 @@ impl Restorer {
         resting.sort_unstable();
         resting.dedup();
         if let Some(tracked) = &self.tracked {
-            resting.retain(|page| !tracked.is_open(*page as u32));
+            resting.retain(|page| !tracked.pages.is_open(*page as u32));
         }
         // SAFETY: pages of the memory, which is ours to reset, clean since they were
         // watched again: dropped they are the same.

@@ -10,9 +10,14 @@
 //!
 //! What a handler may do is little. These read atomics and constant memory, make
 //! system calls that neither allocate nor lock in this process
-//! ([`tracked::open_page_at`](super::tracked::open_page_at)), and take no lock.
+//! ([`tracked::open_page_at`](super::tracked::open_page_at)), take no lock, and
+//! leave `errno` as it was: the write that faulted may be anywhere, between a failed
+//! call and the look at its `errno` too.
+//!
+//! A thread that blocks SIGSEGV cannot run on a tracked memory: the kernel ends the
+//! process at its first fault, as it does for every runtime that traps by signals.
 
-use super::tracked;
+use super::tracked::{self, Fault};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -49,7 +54,9 @@ static INSTALLED: Mutex<usize> = Mutex::new(0);
 pub(super) fn be_first() -> std::io::Result<()> {
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     let current = current()?;
-    if *installed > 0 && current.sa_sigaction == HANDLERS[*installed - 1] as usize {
+    // Also an older one, which comes back to the top when a runtime puts back what
+    // it had found.
+    if HANDLERS[..*installed].iter().any(|ours| current.sa_sigaction == *ours as usize) {
         return Ok(());
     }
     let Some(level) = BELOW.get(*installed) else {
@@ -91,8 +98,8 @@ fn current() -> std::io::Result<libc::sigaction> {
     }
 }
 
-/// One function for each level.
-const HANDLERS: [Handler; LEVELS] = [
+/// One function for each level. A static, so that there is one address of each.
+static HANDLERS: [Handler; LEVELS] = [
     on_fault::<0>,
     on_fault::<1>,
     on_fault::<2>,
@@ -120,9 +127,17 @@ unsafe extern "C" fn on_fault<const LEVEL: usize>(
         let code = (*info).si_code;
         (code == SEGV_ACCERR).then(|| (*info).si_addr() as usize)
     };
-    if address.is_some_and(tracked::open_page_at) {
-        // The access is made again, and now succeeds.
-        return;
+    if let Some(address) = address {
+        let errno = errno();
+        match tracked::open_page_at(address) {
+            Fault::Opened => {
+                // The access is made again, and now succeeds.
+                set_errno(errno);
+                return;
+            }
+            Fault::Refused => give_up(),
+            Fault::Foreign => {}
+        }
     }
     let below = &BELOW[LEVEL];
     match below.action.load(Ordering::Relaxed) {
@@ -148,4 +163,27 @@ unsafe extern "C" fn on_fault<const LEVEL: usize>(
             }
         }
     }
+}
+
+/// The write cannot be made, and whoever comes next would take it for the guest's
+/// fault: a trap that no other executor has. The process ends instead.
+#[cold]
+fn give_up() -> ! {
+    const MESSAGE: &str = "touchstone: the kernel refuses to make a tracked memory writable: out of \
+                           memory, of what RLIMIT_DATA allows, or of mappings (vm.max_map_count)\n";
+    // SAFETY: both functions may be called in a handler; the message is what it says.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
+        libc::abort()
+    }
+}
+
+fn errno() -> c_int {
+    // SAFETY: the address is that of this thread's own `errno`, always there.
+    unsafe { *libc::__errno_location() }
+}
+
+fn set_errno(errno: c_int) {
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
 }

