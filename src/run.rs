@@ -2,7 +2,7 @@
 //! next. Knows no benchmark library: who takes the samples is a [`Sampler`].
 
 use crate::matrix::Cell;
-use crate::measure::{Caller, Others, phases, throughput};
+use crate::measure::{Beside, Side, phases, throughput};
 use crate::plan::Plan;
 use crate::provenance;
 use crate::record::{CellKey, CellRecord, PEERS, Phases, Provenance, Record, RecordFile, Status};
@@ -140,17 +140,20 @@ impl Runner<'_> {
     ) -> Result<bool, Refused> {
         let failed =
             |error: anyhow::Error| Refused { status: Status::Failed, reason: format!("{error:#}") };
-        let others = Others::start(opened, cell.key.threads - 1).map_err(failed)?;
-        let mut caller = Caller::new(opened).map_err(failed)?;
+        let mut side = match cell.key.threads {
+            1 => Beside::alone(opened),
+            several => Beside::start(opened, several),
+        }
+        .map_err(failed)?;
         let mut broken = None;
         let call_ns = opened.estimate_ns * cell.key.threads.min(2) as u64;
-        // What the other threads had done before and after each sample.
-        let mut counts = vec![others.counts()];
+        // What had been done before and after each sample.
+        let mut done = vec![side.done().clone()];
         let samples = sampler.sample(&cell.key, self.plan.samples_for(call_ns), &mut |calls| {
             // What is returned after a failure is never published, and nothing
             // is called any more: the number of calls asked for may be absurd.
-            let took = broken.is_none().then(|| caller.time(calls));
-            counts.push(others.counts());
+            let took = broken.is_none().then(|| side.time(calls));
+            done.push(side.done().clone());
             match took {
                 Some(Ok(took)) => took,
                 Some(Err(error)) => {
@@ -160,15 +163,10 @@ impl Runner<'_> {
                 None => Duration::from_nanos(calls.max(1)),
             }
         });
-        // Gives its instance back, for the throughput to use.
-        drop(caller);
-        others.stop().map_err(failed)?;
-        let before = &counts[counts.len().saturating_sub(1 + samples.len())];
-        record.other_threads_calls = counts[counts.len() - 1]
-            .iter()
-            .zip(before)
-            .map(|(after, before)| after - before)
-            .collect();
+        // Its instance is for the throughput to use.
+        side.stop().map_err(failed)?;
+        let before = &done[done.len().saturating_sub(1 + samples.len())];
+        let measured = done[done.len() - 1].since(before);
         if let Some(error) = broken {
             return Err(failed(error));
         }
@@ -178,6 +176,8 @@ impl Runner<'_> {
                 Some(_) => Err(failed(anyhow::anyhow!("no samples were taken"))),
             };
         }
+        measured.others_kept_up().map_err(failed)?;
+        record.other_threads_calls = measured.meanwhile;
         let per_call: Vec<f64> =
             samples.iter().map(|(calls, ns)| *ns as f64 / (*calls).max(1) as f64).collect();
         let latency = estimate(&per_call);

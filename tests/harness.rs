@@ -6,8 +6,9 @@
 mod mocked;
 
 use mocked::{Fake, Place};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use touchstone::matrix::Filter;
 use touchstone::measure::PairPlan;
@@ -273,6 +274,56 @@ fn the_other_threads_are_counted() {
     assert_eq!(beside.other_threads_calls.len(), 1);
     assert!(beside.throughput_rounds.iter().all(|(_, calls)| calls.len() == 2));
     assert_eq!((alone.status, beside.status), (Status::Ok, Status::Ok));
+}
+
+/// The processors that the calling thread may run on.
+fn allowed() -> Vec<usize> {
+    let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).unwrap();
+    (0..nix::sched::CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap()).collect()
+}
+
+/// Otherwise one may wait for another, on its processor, while that is timed.
+#[test]
+fn threads_that_are_timed_together_have_a_processor_each() {
+    if cores() < 2 {
+        println!("left out: there is one processor");
+        return;
+    }
+    let everywhere = allowed();
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    let note = Arc::clone(&seen);
+    let engine = one_strategy("pinned").answering(move |call| {
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or_default().to_owned();
+        note.lock().unwrap().insert((name, allowed()));
+        Answer::Output(call.input.to_vec())
+    });
+    // One thread after several: where it may run must be as before.
+    let place = Place::new("[1, 2, 1]");
+    let rows: Vec<_> = place
+        .reuse_cells(&engine)
+        .chunks(1)
+        .map(|cell| {
+            place.run(cell, &mut Fake::default());
+            std::mem::take(&mut *seen.lock().unwrap())
+        })
+        .collect();
+    let [before, together, after] = &rows[..] else { panic!("three rows, not {}", rows.len()) };
+    for alone in [before, after] {
+        assert!(alone.iter().all(|(_, at)| *at == everywhere), "{alone:?}");
+    }
+    // While the cell is opened, nothing is timed.
+    let own = |of: &dyn Fn(&str) -> bool| -> Vec<&Vec<usize>> {
+        let of = together.iter().filter(|(name, at)| of(name) && *at != everywhere);
+        of.map(|(_, at)| at).collect()
+    };
+    let workers = own(&|name| name.starts_with("worker-"));
+    let timed_and_other = own(&|name| !name.starts_with("worker-"));
+    for group in [workers, timed_and_other] {
+        assert_eq!(group.iter().map(|at| at.len()).collect::<Vec<_>>(), [1, 1], "{together:?}");
+        assert_ne!(group[0], group[1]);
+    }
+    assert_eq!(allowed(), everywhere);
 }
 
 #[test]

@@ -12,7 +12,7 @@ mod throughput;
 pub use others::Others;
 pub use pair::{PairPlan, PairResult, ROUND, Side, pair};
 pub use phases::{PhaseTimes, phases};
-pub use sides::{AfterAnother, Beside, Raw};
+pub use sides::{AfterAnother, Beside, Done, Raw};
 pub use throughput::{Throughput, throughput};
 
 use crate::session::{Opened, abbreviate};

@@ -2,21 +2,25 @@
 //! scheduler may wake the second on the processor of the first, where it waits
 //! until the first has been timed.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
 /// The calling thread.
 const SELF: Pid = Pid::from_raw(0);
 
-/// The processors that the calling thread may run on.
+/// A processor for each of so many threads, among those that the calling thread may
+/// run on.
 ///
 /// # Errors
 ///
-/// When the kernel does not say.
-pub(super) fn allowed() -> Result<Vec<usize>> {
+/// When there are fewer, or the kernel does not say.
+pub(super) fn for_threads(threads: usize) -> Result<Vec<usize>> {
     let set = sched_getaffinity(SELF).context("cannot ask for the processors")?;
-    Ok((0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).collect())
+    let allowed = (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false));
+    let allowed: Vec<usize> = allowed.take(threads).collect();
+    ensure!(allowed.len() == threads, "there are fewer processors than {threads}");
+    Ok(allowed)
 }
 
 /// Keeps the calling thread on one processor until it is dropped, by the same

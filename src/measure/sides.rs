@@ -1,7 +1,7 @@
 //! What can be a side of a comparison: an executor, alone or beside others; an
 //! executor after a call of another kind; the raw interface of a runtime.
 
-use super::pin::{Pinned, allowed};
+use super::pin::{Pinned, for_threads};
 use super::{Caller, Others, Side, compare};
 use crate::session::Opened;
 use anyhow::{Context, Result, bail, ensure};
@@ -20,11 +20,20 @@ pub struct Beside {
     caller: Caller,
     /// Asleep between the turns.
     others: Others,
-    processor: usize,
+    /// Where the timed thread is kept during its turns; `None`: where it is.
+    processor: Option<usize>,
+    done: Done,
+}
+
+/// What was done in all turns together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Turns.
+    pub turns: u64,
     /// Calls that were timed.
-    timed: u64,
-    /// Calls that each of the others made meanwhile.
-    meanwhile: Vec<u64>,
+    pub timed: u64,
+    /// Calls that each of the others ended meanwhile.
+    pub meanwhile: Vec<u64>,
 }
 
 impl Beside {
@@ -35,25 +44,68 @@ impl Beside {
     /// When there are fewer processors, an instance cannot be made, or a thread
     /// fails.
     pub fn start(opened: &Opened, threads: usize) -> Result<Self> {
-        let processors = allowed()?;
-        let [rest @ .., processor] = &processors[..] else { bail!("there is no processor") };
-        ensure!(rest.len() + 1 >= threads, "there are fewer processors than {threads}");
-        let rest: Vec<Option<usize>> = rest.iter().copied().map(Some).take(threads - 1).collect();
-        let mut others = Others::start_on(opened, &rest)?;
-        others.pause()?;
-        let caller = Caller::new(opened)?;
-        Ok(Self { caller, others, processor: *processor, timed: 0, meanwhile: vec![0; rest.len()] })
+        let processors = for_threads(threads)?;
+        let [rest @ .., processor] = &processors[..] else { bail!("there is no thread") };
+        Self::start_on(opened, rest, Some(*processor))
     }
 
-    /// Whether each of the others made at least half as many calls as were timed,
-    /// all turns together: otherwise nothing was timed beside them.
+    /// Nobody else, and the system may run it anywhere.
+    ///
+    /// # Errors
+    ///
+    /// When the instance cannot be made.
+    pub fn alone(opened: &Opened) -> Result<Self> {
+        Self::start_on(opened, &[], None)
+    }
+
+    fn start_on(opened: &Opened, rest: &[usize], processor: Option<usize>) -> Result<Self> {
+        let on: Vec<Option<usize>> = rest.iter().copied().map(Some).collect();
+        let mut others = Others::start_on(opened, &on)?;
+        others.pause()?;
+        let caller = Caller::new(opened)?;
+        let done = Done { meanwhile: vec![0; rest.len()], ..Done::default() };
+        Ok(Self { caller, others, processor, done })
+    }
+
+    /// What was done so far.
+    #[must_use]
+    pub fn done(&self) -> &Done {
+        &self.done
+    }
+
+    /// Gives the instance back and ends the other threads.
+    ///
+    /// # Errors
+    ///
+    /// When one of them failed.
+    pub fn stop(self) -> Result<()> {
+        drop(self.caller);
+        self.others.stop()
+    }
+}
+
+impl Done {
+    /// What was done since an earlier look.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let meanwhile = self.meanwhile.iter().zip(&before.meanwhile);
+        Self {
+            turns: self.turns - before.turns,
+            timed: self.timed - before.timed,
+            meanwhile: meanwhile.map(|(after, before)| after - before).collect(),
+        }
+    }
+
+    /// Whether each of the others made at least half as many calls as were timed:
+    /// otherwise nothing was timed beside them. The call that it was in at the end
+    /// of a turn counts for it.
     ///
     /// # Errors
     ///
     /// When one made fewer.
     pub fn others_kept_up(&self) -> Result<()> {
         match self.meanwhile.iter().min() {
-            Some(least) if least * 2 < self.timed => bail!(
+            Some(least) if (least + self.turns) * 2 < self.timed => bail!(
                 "the other threads made {least} calls beside {} timed ones: the machine has more \
                  to do",
                 self.timed
@@ -65,15 +117,17 @@ impl Beside {
 
 impl Side for Beside {
     fn time(&mut self, calls: u64) -> Result<Duration> {
-        let _pinned = Pinned::to(self.processor)?;
+        let _pinned = self.processor.map(Pinned::to).transpose()?;
         self.others.resume()?;
         let before = self.others.counts();
         let took = self.caller.time(calls);
         let after = self.others.counts();
         // Also when that failed: the other side's turn is its own.
         self.others.pause()?;
-        self.timed += calls;
-        for (sum, (after, before)) in self.meanwhile.iter_mut().zip(after.iter().zip(&before)) {
+        self.done.turns += 1;
+        self.done.timed += calls;
+        for (sum, (after, before)) in self.done.meanwhile.iter_mut().zip(after.iter().zip(&before))
+        {
             *sum += after - before;
         }
         took
@@ -153,5 +207,25 @@ impl Side for Raw {
             compare(&self.opened, &self.output).context("the raw reference")?;
         }
         Ok(took)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_that_fall_behind_are_found() {
+        let done =
+            |turns, timed, meanwhile: &[u64]| Done { turns, timed, meanwhile: meanwhile.into() };
+        assert!(done(10, 5000, &[]).others_kept_up().is_ok());
+        assert!(done(10, 5000, &[5000, 2490]).others_kept_up().is_ok());
+        let error = done(10, 5000, &[5000, 2489]).others_kept_up().unwrap_err();
+        assert!(error.to_string().contains("2489 calls beside 5000"), "{error}");
+        // Turns of one call: each of the others was in one.
+        assert!(done(20, 20, &[0]).others_kept_up().is_ok());
+        // Only what was done since counts.
+        let before = done(1, 100, &[3]);
+        assert_eq!(done(3, 400, &[303]).since(&before), done(2, 300, &[300]));
     }
 }

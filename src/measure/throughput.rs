@@ -1,6 +1,7 @@
 //! Calls a second of N threads together, every thread's calls counted.
 
 use super::Caller;
+use super::pin::{Pinned, for_threads};
 use crate::session::Opened;
 use anyhow::{Context, Result};
 use std::sync::Barrier;
@@ -30,21 +31,26 @@ impl Throughput {
 }
 
 /// Lets `threads` threads make calls for `time` altogether, in a few rounds
-/// that all threads start at once.
+/// that all threads start at once. Several threads have a processor each.
 ///
 /// # Errors
 ///
-/// When a thread cannot be started or a call fails.
+/// When there are fewer processors, a thread cannot be started or a call fails.
 pub fn throughput(opened: &Opened, threads: usize, time: Duration) -> Result<Throughput> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(|index| format!("worker-{index}"))
         .build()
         .context("cannot start the worker threads")?;
+    let processors = match threads {
+        1 => None,
+        several => Some(for_threads(several)?),
+    };
     let round = time / ROUNDS as u32;
     let between_looks = (BETWEEN_LOOKS.as_nanos() as u64 / opened.estimate_ns.max(1)).max(1);
     let barrier = Barrier::new(threads);
-    let per_thread: Vec<Result<Vec<Counted>>> = pool.broadcast(|_| {
+    let per_thread: Vec<Result<Vec<Counted>>> = pool.broadcast(|worker| {
+        let pinned = processors.as_ref().map(|all| Pinned::to(all[worker.index()])).transpose();
         let mut caller = Caller::new(opened).and_then(|mut caller| caller.call().map(|()| caller));
         let mut rounds = Vec::with_capacity(ROUNDS);
         for _ in 0..ROUNDS {
@@ -55,6 +61,7 @@ pub fn throughput(opened: &Opened, threads: usize, time: Duration) -> Result<Thr
                 rounds.push(counted);
             }
         }
+        pinned?;
         caller?;
         rounds.into_iter().collect()
     });

@@ -114,8 +114,8 @@ fn beside(
     session.unload();
     let mut reference = Beside::start(&session.open(reference)?, reference.key.threads)?;
     let result = pair(plan, &mut subject, &mut reference)?;
-    subject.others_kept_up()?;
-    reference.others_kept_up()?;
+    subject.done().others_kept_up()?;
+    reference.done().others_kept_up()?;
     Ok(result)
 }
 
