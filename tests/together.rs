@@ -1,13 +1,18 @@
 //! All engines in one process, on several threads, trapping and not: runtimes
 //! install signal handlers for the whole process, and each one's must leave the
-//! others' traps to them.
+//! others' traps to them, and the first writes to tracked memories to ours.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::heap::HeapError;
+use touchstone_executor::host::HostFunction;
+use touchstone_executor::memory::{InitialMemory, Memory, Plan, Reset};
 use touchstone_executor::{
-    Config, Engine, ExportId, Instance, Module, Outcome, Strategy, Support, TrapKind,
+    Config, Engine, Execution, ExportId, Instance, MemoryFrom, Module, Outcome, Strategy, Support,
+    TrapKind,
 };
 
 /// More than the machines of CI have cores, so that threads are also interrupted
@@ -17,13 +22,26 @@ const THREADS: usize = 4;
 /// at least one round, however long that takes.
 const SECONDS: u64 = 60;
 
+/// The host's allocator has a page for itself at 32768: the first write to it is
+/// always the host's, that of a header.
 const GUEST: &str = r#"(module
+    (import "env" "ext_allocator_malloc_version_1" (func $malloc (param i32) (result i32)))
+    (import "env" "ext_allocator_free_version_1" (func $free (param i32)))
     (memory (export "memory") 1 1)
+    (global (export "__heap_base") i32 (i32.const 32768))
     (global $calls (mut i32) (i32.const 0))
     (func (export "fine") (result i32)
       (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
       (i32.store (i32.const 64) (i32.add (i32.load (i32.const 64)) (i32.const 1)))
       (i32.add (global.get $calls) (i32.load (i32.const 64))))
+    (func (export "allocate") (result i32)
+      (call $free (call $malloc (i32.const 100)))
+      (call $malloc (i32.const 100)))
+    (func (export "allocate_and_trap") (drop (call $malloc (i32.const 8))) unreachable)
+    (func (export "free_twice") (local $pointer i32)
+      (local.set $pointer (call $malloc (i32.const 8)))
+      (call $free (local.get $pointer))
+      (call $free (local.get $pointer)))
     (func (export "unreachable") (i32.store (i32.const 64) (i32.const 7)) unreachable)
     (func (export "divide") (result i32)
       (i32.div_s (i32.const 1) (i32.load (i32.const 128))))
@@ -36,11 +54,15 @@ const GUEST: &str = r#"(module
 type Expected = (&'static str, Vec<u8>, Result<Vec<u8>, TrapKind>);
 
 fn expected() -> Vec<Expected> {
+    let freed = HostFunction::Free.refuse(HeapError::NotAllocated { pointer: 32_776 }).kind;
     vec![
+        ("allocate_and_trap", vec![], Err(TrapKind::Unreachable)),
+        ("allocate", vec![], Ok(32_776_u32.to_le_bytes().to_vec())),
         ("fine", vec![], Ok(vec![2, 0, 0, 0])),
         ("unreachable", vec![], Err(TrapKind::Unreachable)),
         ("divide", vec![], Err(TrapKind::DivisionByZero)),
         ("fine", vec![], Ok(vec![2, 0, 0, 0])),
+        ("free_twice", vec![], Err(freed)),
         ("far", vec![], Err(TrapKind::MemoryOutOfBounds)),
         ("nowhere", vec![], Err(TrapKind::MemoryOutOfBounds)),
         ("deep", vec![0; 4], Err(TrapKind::StackOverflow)),
@@ -53,8 +75,13 @@ struct Executor {
     name: String,
     // Before its module, which it may come from.
     instance: Box<dyn Instance>,
+    module: Arc<Loaded>,
+}
+
+/// A module under one strategy, and its exports in the order of what is expected.
+struct Loaded {
+    module: Box<dyn Module>,
     exports: Vec<ExportId>,
-    _module: Box<dyn Module>,
 }
 
 impl Executor {
@@ -71,17 +98,25 @@ impl Executor {
             module.probe()?;
             let names = expected().into_iter().map(|(name, ..)| name);
             let exports = names.map(|name| module.export(name, Abi::Plain));
-            Ok((exports.collect::<Result<_, _>>()?, module.new_instance()?, module))
+            let exports = exports.collect::<Result<_, _>>()?;
+            Ok((module.new_instance()?, Arc::new(Loaded { module, exports })))
         };
-        let (exports, instance, module) =
+        let (instance, module) =
             open().unwrap_or_else(|error: touchstone_executor::Error| panic!("{name}: {error}"));
-        Some(Self { name, instance, exports, _module: module })
+        Some(Self { name, instance, module })
+    }
+
+    /// One more of the same module, for another thread.
+    fn another(&self) -> Self {
+        let instance = self.module.module.new_instance();
+        let instance = instance.unwrap_or_else(|error| panic!("{}: {error}", self.name));
+        Self { name: self.name.clone(), instance, module: Arc::clone(&self.module) }
     }
 
     /// Every call, in its order.
     fn round(&mut self) {
         let mut output = Vec::new();
-        for ((export, input, expected), id) in expected().into_iter().zip(&self.exports) {
+        for ((export, input, expected), id) in expected().into_iter().zip(&self.module.exports) {
             let outcome = self
                 .instance
                 .call(*id, &input, &mut output)
@@ -99,6 +134,38 @@ impl Executor {
     }
 }
 
+/// Memories of nobody's: one from before this thread used any runtime, and one that
+/// is new each round.
+struct Memories {
+    plan: Plan,
+    clean: Vec<u8>,
+    first: Memory,
+    rounds: usize,
+}
+
+impl Memories {
+    const SIZE: usize = 4 * 65_536;
+
+    fn new(kind: Reset) -> Self {
+        let mut clean = vec![0; Self::SIZE];
+        clean[3000..9000].fill(7);
+        let plan = Plan::new(InitialMemory::capture(&clean), kind).unwrap();
+        let first = Memory::new(Some(&plan), Self::SIZE, Self::SIZE).unwrap();
+        Self { plan, clean, first, rounds: 0 }
+    }
+
+    fn round(&mut self) {
+        let mut new = Memory::new(Some(&self.plan), Self::SIZE, Self::SIZE).unwrap();
+        self.rounds += 1;
+        let at = self.rounds * 40_961 % (Self::SIZE - 5000);
+        for memory in [&mut self.first, &mut new] {
+            memory.bytes_mut()[at..at + 5000].fill(9);
+            assert!(memory.reset().unwrap());
+            assert!(memory.bytes_mut() == self.clean, "round {}", self.rounds);
+        }
+    }
+}
+
 #[test]
 fn engines_live_together() {
     let seconds = std::env::var("TOUCHSTONE_TOGETHER_SECONDS");
@@ -107,21 +174,49 @@ fn engines_live_together() {
     let guest = wat::parse_str(GUEST).unwrap();
     let guest = GuestModule::new("guest", &guest, HeapPages::default()).unwrap();
     let failed = AtomicBool::new(false);
-    let rounds: Vec<usize> = std::thread::scope(|scope| {
+    let start = std::sync::Barrier::new(THREADS);
+    let lived: Vec<Lived> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {
-                let (guest, failed) = (&guest, &failed);
+                let (guest, failed, start) = (&guest, &failed, &start);
                 scope.spawn(move || {
                     let stop = StopOthers(failed);
-                    let rounds = live(thread, guest, until, failed);
+                    let memories = Memories::new(Reset::of(MemoryFrom::Tracked));
+                    // All have a tracked memory before the first runtime is used.
+                    start.wait();
+                    let lived = live(thread, guest, memories, until, failed);
                     std::mem::forget(stop);
-                    rounds
+                    lived
                 })
             })
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
+    let rounds: Vec<usize> = lived.iter().map(|lived| lived.rounds).collect();
     println!("rounds of all executors by thread: {rounds:?}");
+    share_pools(&lived[0].executors);
+}
+
+/// Instances of one pool on all threads: their memories go from one to the other.
+fn share_pools(executors: &[Executor]) {
+    let pools: Vec<&Executor> =
+        executors.iter().filter(|executor| executor.name.contains(" pooling")).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            let mut own: Vec<Executor> = pools.iter().map(|executor| executor.another()).collect();
+            scope.spawn(move || {
+                for _ in 0..20 {
+                    own.iter_mut().for_each(Executor::round);
+                }
+            });
+        }
+    });
+}
+
+/// What a thread did.
+struct Lived {
+    executors: Vec<Executor>,
+    rounds: usize,
 }
 
 /// Tells the other threads when this one panics.
@@ -135,25 +230,38 @@ impl Drop for StopOthers<'_> {
 
 /// Loads everything, each thread from another engine on, so that runtimes start
 /// in each other's company; then calls all in turns.
-fn live(thread: usize, guest: &GuestModule, until: Instant, failed: &AtomicBool) -> usize {
+fn live(
+    thread: usize,
+    guest: &GuestModule,
+    mut memories: Memories,
+    until: Instant,
+    failed: &AtomicBool,
+) -> Lived {
     let mut engines = touchstone_runtimes::engines();
     let first = thread * engines.len() / THREADS;
     engines.rotate_left(first);
     let mut executors: Vec<Executor> = Vec::new();
     for engine in &engines {
         for strategy in Strategy::all() {
+            memories.round();
             if let Some(mut executor) = Executor::new(&**engine, strategy, guest) {
                 executor.round();
                 executors.push(executor);
             }
         }
     }
+    for strategy in ["instance_reuse_tracked", "recreate_instance_tracked", "pooling_tracked"] {
+        let of_it = |executor: &&Executor| executor.name.ends_with(&format!(" {strategy}"));
+        let runs_modules = engines.iter().any(|engine| engine.execution() != Execution::Native);
+        assert_eq!(executors.iter().any(|executor| of_it(&executor)), runs_modules, "{strategy}");
+    }
     let mut rounds = 1;
     while Instant::now() < until && !failed.load(Ordering::Relaxed) {
         for executor in &mut executors {
             executor.round();
+            memories.round();
         }
         rounds += 1;
     }
-    rounds
+    Lived { executors, rounds }
 }
