@@ -25,6 +25,7 @@ pub mod mock;
 mod outcome;
 mod pool;
 pub mod probe;
+mod shelf;
 mod signature;
 mod strategy;
 mod support;

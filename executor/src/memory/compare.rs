@@ -46,11 +46,7 @@ pub(super) fn clear(used: &mut [u8]) -> bool {
 }
 
 #[inline(always)]
-fn restore_lines(
-    used: &mut [Line],
-    clean: &[Line],
-    differ: impl Fn(&Line, &Line) -> bool,
-) -> bool {
+fn restore_lines(used: &mut [Line], clean: &[Line], differ: impl Fn(&Line, &Line) -> bool) -> bool {
     let mut changed = false;
     for (line, clean) in used.iter_mut().zip(clean) {
         if differ(line, clean) {

@@ -270,3 +270,23 @@ fn other_faults_are_passed_on() {
     use std::os::unix::process::ExitStatusExt;
     assert_eq!(status.signal(), Some(libc::SIGSEGV));
 }
+
+#[test]
+fn an_idle_memory_shrinks_and_stays_clean() {
+    for kind in keeping(1 << 20) {
+        let plan = Plan::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap();
+        for _ in 0..3 {
+            memory.grow(2 * SIZE).unwrap();
+            memory.bytes_mut().fill(9);
+            memory.reset().unwrap();
+            assert!(resident(&memory) > 0);
+            memory.trim().unwrap();
+            assert_eq!(resident(&memory), 0, "{kind:?}");
+            assert!(memory.bytes_mut() == fresh(SIZE));
+            memory.bytes_mut().fill(8);
+            memory.reset().unwrap();
+            assert!(memory.bytes_mut() == fresh(SIZE));
+        }
+    }
+}
