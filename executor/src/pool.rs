@@ -246,13 +246,13 @@ mod tests {
         let mut output = Vec::new();
         one.prepare().unwrap();
         two.prepare().unwrap();
-        one.invoke(export, &[], &mut output).unwrap();
-        two.invoke(export, &[], &mut output).unwrap();
+        assert_eq!(one.invoke(export, &[], &mut output).unwrap(), Outcome::Returned);
+        assert_eq!(two.invoke(export, &[], &mut output).unwrap(), Outcome::Returned);
         assert_eq!(output, 0_u64.to_le_bytes());
         two.finish().unwrap();
         one.finish().unwrap();
         // The one given back last is taken.
-        two.call(export, &[], &mut output).unwrap();
+        assert_eq!(two.call(export, &[], &mut output).unwrap(), Outcome::Returned);
         assert_eq!(output, 1_u64.to_le_bytes());
         mock.journal()
     }
