@@ -31,6 +31,6 @@ pub use contract::{
     Artifact, CallState, Engine, Execution, ExportId, Exports, Instance, Module, RawCall, RawCaller,
 };
 pub use error::{Error, Result};
-pub use outcome::{Outcome, Trap, TrapKind};
+pub use outcome::{Claim, Outcome, Trap, TrapKind};
 pub use signature::{Signature, Value, ValueType};
 pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, ParseStrategyError, Strategy, Support};
