@@ -24,8 +24,9 @@ pub(crate) struct Code {
 impl Code {
     /// Compiles a module.
     pub(crate) fn compile(wasm: &[u8], settings: &Settings) -> Result<Self> {
-        let bytes = sc_executor_wasmtime::prepare_runtime_artifact(blob(wasm)?, &settings.semantics)
-            .map_err(Error::runtime(ID, "compile the module"))?;
+        let bytes =
+            sc_executor_wasmtime::prepare_runtime_artifact(blob(wasm)?, &settings.semantics)
+                .map_err(Error::runtime(ID, "compile the module"))?;
         Ok(Self { bytes, file: OnceLock::new() })
     }
 
@@ -57,9 +58,7 @@ impl Code {
                 // SAFETY: as above; the file has no other name by which anybody
                 // could reach it, and is not written after `file` made it.
                 unsafe {
-                    sc_executor_wasmtime::create_runtime_from_artifact::<(Host, H)>(
-                        &path, settings,
-                    )
+                    sc_executor_wasmtime::create_runtime_from_artifact::<(Host, H)>(&path, settings)
                 }
             }
         }

@@ -84,7 +84,8 @@ impl Engine for Substrate {
         }
         if config.deadline.is_some() {
             return Err(unsupported(
-                "its executor has no way to stop a call, so that no deadline can be kept".to_owned(),
+                "its executor has no way to stop a call, so that no deadline can be kept"
+                    .to_owned(),
             ));
         }
         let compiled: &Compiled = artifact.content(ID)?;
@@ -114,10 +115,11 @@ impl Engine for Substrate {
         let heap = settings::heap(guest);
         let settings = settings::settings(call.strategy, heap, call.config)?;
         let blob = code::blob(guest.wasm())?;
-        let mut instance = sc_executor_wasmtime::create_runtime::<crate::host::Host>(blob, settings)
-            .map_err(Error::runtime(ID, "compile the module"))?
-            .new_instance(heap)
-            .map_err(Error::runtime(ID, "make an instance object"))?;
+        let mut instance =
+            sc_executor_wasmtime::create_runtime::<crate::host::Host>(blob, settings)
+                .map_err(Error::runtime(ID, "compile the module"))?
+                .new_instance(heap)
+                .map_err(Error::runtime(ID, "make an instance object"))?;
         let (export, input) = (call.export.to_owned(), call.input.to_vec());
         Ok(Some(Box::new(move |output| {
             *output = instance

@@ -65,9 +65,8 @@ fn log(
     message: u64,
 ) -> Result<(), String> {
     let Some(host) = current().filter(|host| host.logs(level)) else { return Ok(()) };
-    let mut text = |packed: u64| {
-        guest.read_memory(Pointer::new(packed as u32), (packed >> 32) as u32)
-    };
+    let mut text =
+        |packed: u64| guest.read_memory(Pointer::new(packed as u32), (packed >> 32) as u32);
     host.log_texts(level, &text(target)?, &text(message)?);
     Ok(())
 }

@@ -5,8 +5,8 @@ use sc_executor_wasmtime::{Config as Settings, InstantiationStrategy, Semantics}
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
 use touchstone_executor::host::HostFunction;
 use touchstone_executor::{
-    CodeFrom, Config, EffectiveConfig, Error, InstanceFrom, MemoryFrom, Result, Signature, Strategy, Support,
-    ValueType,
+    CodeFrom, Config, EffectiveConfig, Error, InstanceFrom, MemoryFrom, Result, Signature,
+    Strategy, Support, ValueType,
 };
 
 /// Name of the engine.
@@ -52,8 +52,10 @@ pub(crate) fn settings(
     heap: HeapAllocStrategy,
     config: &Config,
 ) -> Result<Settings> {
-    let instantiation_strategy = instantiation(strategy).map_err(|reason| {
-        Error::Unsupported { engine: ID, strategy, reason: reason.to_owned() }
+    let instantiation_strategy = instantiation(strategy).map_err(|reason| Error::Unsupported {
+        engine: ID,
+        strategy,
+        reason: reason.to_owned(),
     })?;
     Ok(Settings {
         allow_missing_func_imports: true,
@@ -83,36 +85,46 @@ pub(crate) fn heap(guest: &GuestModule) -> HeapAllocStrategy {
 
 /// Why the executor cannot run a module under any strategy, told from its bytes.
 pub(crate) fn refusal(info: &ModuleInfo) -> Option<String> {
-    let callable =
-        Signature::new(&[ValueType::I32, ValueType::I32], &[ValueType::I64]);
+    let callable = Signature::new(&[ValueType::I32, ValueType::I32], &[ValueType::I64]);
     if !info.exports.iter().any(|export| export.signature.as_ref() == Some(&callable)) {
-        return Some(format!("the module exports no function of the type {callable}, the only one \
-                             that this executor calls"));
+        return Some(format!(
+            "the module exports no function of the type {callable}, the only one \
+                             that this executor calls"
+        ));
     }
     if info.memory.is_none() {
         return Some("the module has no memory, which this executor needs".to_owned());
     }
     // Its allocator rounds the address up without a look at the end of it.
     if info.heap_base.and_then(|base| base.checked_next_multiple_of(8)).is_none() {
-        return Some("the module exports no usable `__heap_base`, which this executor needs"
-            .to_owned());
+        return Some(
+            "the module exports no usable `__heap_base`, which this executor needs".to_owned(),
+        );
     }
     for import in &info.imports {
         let name = import.name.as_str();
         if import.module != "env" {
-            return Some(format!("the module imports {}.{name}; this executor links functions of \
-                                 the module env only", import.module));
+            return Some(format!(
+                "the module imports {}.{name}; this executor links functions of \
+                                 the module env only",
+                import.module
+            ));
         }
         let host = HostFunction::ALL.into_iter().find(|host| host.name() == name);
         if host.is_some_and(|host| import.signature.as_ref() != Some(&host.signature())) {
-            return Some(format!("the module imports env.{name} with another type than the host \
-                                 function's, which this executor does not link"));
+            return Some(format!(
+                "the module imports env.{name} with another type than the host \
+                                 function's, which this executor does not link"
+            ));
         }
         // Its host state is there only during calls; without it, it panics.
         let allocates = matches!(host, Some(HostFunction::Malloc | HostFunction::Free));
         if info.has_start && allocates {
-            return Some("the module has a start function and the host's allocator, which this \
-                         executor does not offer before the call".to_owned());
+            return Some(
+                "the module has a start function and the host's allocator, which this \
+                         executor does not offer before the call"
+                    .to_owned(),
+            );
         }
     }
     None
@@ -168,7 +180,10 @@ pub(crate) fn describe(
                 }
             },
         )
-        .with("steps", "instantiation and drop are part of invoke, as is finding the export by name")
+        .with(
+            "steps",
+            "instantiation and drop are part of invoke, as is finding the export by name",
+        )
         .with("allocator", "the executor's own (sc-allocator)")
         .with("bounds checks", "by a 4 GiB reservation and guard pages")
         .with("NaN canonicalisation", "off")
