@@ -75,7 +75,10 @@ fn every_dependency_has_an_allowed_licence_and_a_public_source() {
 
 #[test]
 fn optional_dependencies_are_no_exception_but_by_name() {
-    assert_eq!(problems("--all-features", &[&OPTIONAL[..], &BUILDING].concat()), Vec::<String>::new());
+    assert_eq!(
+        problems("--all-features", &[&OPTIONAL[..], &BUILDING].concat()),
+        Vec::<String>::new()
+    );
 }
 
 /// What is wrong with the packages of a selection of features.

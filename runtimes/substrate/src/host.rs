@@ -11,6 +11,10 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use touchstone_executor::host::{HostFunction, HostState};
 
+/// What [`Host`] offers.
+pub(crate) const OFFERED: [HostFunction; 4] =
+    [HostFunction::Malloc, HostFunction::Free, HostFunction::MaxLogLevel, HostFunction::Log];
+
 /// Allocator and log. Input that the guest fetches does not exist here: only
 /// Substrate's convention can be called.
 pub(crate) struct Host;

@@ -24,6 +24,7 @@ mod engine;
 mod host;
 mod module;
 mod probe;
+mod refusal;
 mod settings;
 mod trap;
 

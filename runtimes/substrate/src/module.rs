@@ -43,7 +43,7 @@ impl Loaded {
             host: logs.then(|| Arc::new(HostState::new(None, config))),
             strategy,
             config: config.clone(),
-            effective: settings::describe(strategy, heap, config),
+            effective: settings::describe(strategy, guest, config),
         })
     }
 }

@@ -1,12 +1,11 @@
 //! The executor's settings for each strategy, in one place.
 
+use crate::refusal;
 use sc_executor_common::wasm_runtime::HeapAllocStrategy;
 use sc_executor_wasmtime::{Config as Settings, InstantiationStrategy, Semantics};
-use touchstone_executor::guest::{GuestModule, ModuleInfo};
-use touchstone_executor::host::HostFunction;
+use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    CodeFrom, Config, EffectiveConfig, Error, InstanceFrom, MemoryFrom, Result, Signature,
-    Strategy, Support, ValueType,
+    CodeFrom, Config, EffectiveConfig, Error, InstanceFrom, MemoryFrom, Result, Strategy, Support,
 };
 
 /// Name of the engine.
@@ -79,60 +78,16 @@ pub(crate) fn settings(
 /// call more; this is its faster way to the same size. The limit has to be given
 /// here because the executor removes it from the module.
 pub(crate) fn heap(guest: &GuestModule) -> HeapAllocStrategy {
-    let maximum_pages = guest.info().memory.and_then(|limits| limits.maximum);
-    HeapAllocStrategy::Dynamic { maximum_pages }
+    HeapAllocStrategy::Dynamic { maximum_pages: maximum(guest) }
 }
 
-/// Why the executor cannot run a module under any strategy, told from its bytes.
-pub(crate) fn refusal(info: &ModuleInfo) -> Option<String> {
-    let callable = Signature::new(&[ValueType::I32, ValueType::I32], &[ValueType::I64]);
-    if !info.exports.iter().any(|export| export.signature.as_ref() == Some(&callable)) {
-        return Some(format!(
-            "the module exports no function of the type {callable}, the only one \
-                             that this executor calls"
-        ));
-    }
-    if info.memory.is_none() {
-        return Some("the module has no memory, which this executor needs".to_owned());
-    }
-    // Its allocator rounds the address up without a look at the end of it.
-    if info.heap_base.and_then(|base| base.checked_next_multiple_of(8)).is_none() {
-        return Some(
-            "the module exports no usable `__heap_base`, which this executor needs".to_owned(),
-        );
-    }
-    for import in &info.imports {
-        let name = import.name.as_str();
-        if import.module != "env" {
-            return Some(format!(
-                "the module imports {}.{name}; this executor links functions of \
-                                 the module env only",
-                import.module
-            ));
-        }
-        let host = HostFunction::ALL.into_iter().find(|host| host.name() == name);
-        if host.is_some_and(|host| import.signature.as_ref() != Some(&host.signature())) {
-            return Some(format!(
-                "the module imports env.{name} with another type than the host \
-                                 function's, which this executor does not link"
-            ));
-        }
-        // Its host state is there only during calls; without it, it panics.
-        let allocates = matches!(host, Some(HostFunction::Malloc | HostFunction::Free));
-        if info.has_start && allocates {
-            return Some(
-                "the module has a start function and the host's allocator, which this \
-                         executor does not offer before the call"
-                    .to_owned(),
-            );
-        }
-    }
-    None
+fn maximum(guest: &GuestModule) -> Option<u32> {
+    guest.info().memory.and_then(|limits| limits.maximum)
 }
 
 /// Whether the strategy can be had for the module.
 pub(crate) fn support(strategy: Strategy, guest: Option<&GuestModule>) -> Support {
-    match (instantiation(strategy), guest.and_then(|guest| refusal(guest.info()))) {
+    match (instantiation(strategy), guest.and_then(|guest| refusal::of(guest.info()))) {
         (Err(reason), _) => Support::unsupported(reason),
         (Ok(_), Some(reason)) => Support::unsupported(reason),
         (Ok(_), None) => Support::Native,
@@ -142,7 +97,7 @@ pub(crate) fn support(strategy: Strategy, guest: Option<&GuestModule>) -> Suppor
 /// The settings in words.
 pub(crate) fn describe(
     strategy: Strategy,
-    heap: HeapAllocStrategy,
+    guest: &GuestModule,
     config: &Config,
 ) -> EffectiveConfig {
     EffectiveConfig::new()
@@ -168,16 +123,9 @@ pub(crate) fn describe(
         )
         .with(
             "heap",
-            match heap {
-                HeapAllocStrategy::Static { extra_pages } => {
-                    format!("static, {extra_pages} pages more than the module's")
-                }
-                HeapAllocStrategy::Dynamic { maximum_pages: Some(pages) } => {
-                    format!("dynamic, the module's pages at first, at most {pages}")
-                }
-                HeapAllocStrategy::Dynamic { maximum_pages: None } => {
-                    "dynamic, the module's pages at first, no limit".to_owned()
-                }
+            match maximum(guest) {
+                Some(pages) => format!("dynamic, the module's pages at first, at most {pages}"),
+                None => "dynamic, the module's pages at first, no limit".to_owned(),
             },
         )
         .with(
