@@ -2,6 +2,7 @@
 
 use crate::code::{self, Code};
 use crate::module::Loaded;
+use crate::refusal;
 use crate::settings::{self, ID};
 use sc_executor_common::wasm_runtime::WasmModule;
 use touchstone_executor::guest::GuestModule;
@@ -41,11 +42,14 @@ impl Engine for Substrate {
     }
 
     fn support(&self, strategy: Strategy) -> Support {
-        settings::support(strategy, None)
+        settings::support(strategy)
     }
 
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
-        settings::support(strategy, Some(guest))
+        match self.support(strategy) {
+            Support::Native => refusal::of(guest).map_or(Support::Native, Support::unsupported),
+            other => other,
+        }
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {
@@ -79,14 +83,8 @@ impl Engine for Substrate {
         config: &Config,
     ) -> Result<Box<dyn Module>> {
         let unsupported = |reason| Error::Unsupported { engine: ID, strategy, reason };
-        if let Support::Unsupported { reason } = self.support_for(strategy, guest) {
+        if let Support::Unsupported { reason } = self.support(strategy) {
             return Err(unsupported(reason));
-        }
-        if config.deadline.is_some() {
-            return Err(unsupported(
-                "its executor has no way to stop a call, so that no deadline can be kept"
-                    .to_owned(),
-            ));
         }
         let compiled: &Compiled = artifact.content(ID)?;
         let bad = |reason| Error::BadArtifact { engine: ID, reason };
@@ -99,6 +97,12 @@ impl Engine for Substrate {
         }
         if !compiled.guest.is_same(guest) {
             return Err(bad(format!("it was made from another guest, {}", compiled.guest.name())));
+        }
+        let deadline = config.deadline.map(|_| {
+            "the executor has no way to stop a call; it runs without a deadline only".to_owned()
+        });
+        if let Some(reason) = refusal::of_known(guest.info()).or(deadline) {
+            return Err(unsupported(reason));
         }
         Ok(Box::new(Loaded::new(guest, &compiled.code, strategy, config)?))
     }

@@ -1,13 +1,18 @@
 //! Why the executor cannot run a module under any strategy, told from its bytes.
 
-use crate::host;
-use touchstone_executor::guest::{FunctionImport, ModuleInfo};
+use crate::{code, host};
+use touchstone_executor::guest::{FunctionImport, GuestModule, ModuleInfo};
 use touchstone_executor::host::HostFunction;
 use touchstone_executor::{Signature, ValueType};
 
-/// The reason; `None` when it can. What else it does not take (anything newer than
-/// WebAssembly's first version) shows when it compiles.
-pub(crate) fn of(info: &ModuleInfo) -> Option<String> {
+/// The reason; `None` when it can. Looks at the whole module.
+pub(crate) fn of(guest: &GuestModule) -> Option<String> {
+    of_known(guest.info()).or_else(|| code::blob(guest.wasm()).err().map(|error| error.to_string()))
+}
+
+/// The same for a module that the executor has compiled: of what is newer than
+/// WebAssembly's first version there is nothing in it.
+pub(crate) fn of_known(info: &ModuleInfo) -> Option<String> {
     let callable = Signature::new(&[ValueType::I32, ValueType::I32], &[ValueType::I64]);
     if !info.exports.iter().any(|export| export.signature.as_ref() == Some(&callable)) {
         return Some(format!("no export has the type {callable}, the only one that it calls"));

@@ -1,6 +1,5 @@
 //! The executor's settings for each strategy, in one place.
 
-use crate::refusal;
 use sc_executor_common::wasm_runtime::HeapAllocStrategy;
 use sc_executor_wasmtime::{Config as Settings, InstantiationStrategy, Semantics};
 use touchstone_executor::guest::GuestModule;
@@ -85,12 +84,11 @@ fn maximum(guest: &GuestModule) -> Option<u32> {
     guest.info().memory.and_then(|limits| limits.maximum)
 }
 
-/// Whether the strategy can be had for the module.
-pub(crate) fn support(strategy: Strategy, guest: Option<&GuestModule>) -> Support {
-    match (instantiation(strategy), guest.and_then(|guest| refusal::of(guest.info()))) {
-        (Err(reason), _) => Support::unsupported(reason),
-        (Ok(_), Some(reason)) => Support::unsupported(reason),
-        (Ok(_), None) => Support::Native,
+/// Whether it has the strategy.
+pub(crate) fn support(strategy: Strategy) -> Support {
+    match instantiation(strategy) {
+        Ok(_) => Support::Native,
+        Err(reason) => Support::unsupported(reason),
     }
 }
 

@@ -119,6 +119,8 @@ fn what_it_cannot_run_is_refused_with_the_reason() {
     ] {
         refused(&guest(&format!("{imports} {memory}"), HeapPages::default()), reason);
     }
+    let newer = "(memory 1) (func (result i32 i32) (i32.const 0) (i32.const 0))";
+    refused(&guest(newer, HeapPages::default()), "multi_value");
 }
 
 fn refused(guest: &GuestModule, expected: &str) {
