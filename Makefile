@@ -8,8 +8,8 @@ FEATURES  ?= all$(if $(filter peers,$(MAKECMDGOALS)),$(comma)substrate)
 # They are shared out among the cells, so more backends do not take longer.
 BUDGET_FULL  ?= 480
 BUDGET_QUICK ?= 40
-# Wasmer compiles a second Cranelift: only where it is asked for.
-CRATES  := --workspace $(if $(findstring wasmer,$(FEATURES)),,--exclude touchstone-wasmer)
+# Each compiles a Cranelift of its own: only where it is asked for.
+CRATES  := --workspace $(foreach name,substrate wasmer,$(if $(findstring $(name),$(FEATURES)),,--exclude touchstone-$(name)))
 # What some backends need beside crates, prepared once in .toolchain/; targets over
 # the whole workspace build all backends.
 TOOLS   := .toolchain/libclang.toml .toolchain/wasmedge.toml

@@ -2,9 +2,12 @@
 //! install signal handlers for the whole process, and each one's must leave the
 //! others' traps to them.
 
+#[path = "fixtures/either.rs"]
+mod either;
+
+use either::either;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
     Config, Engine, ExportId, Instance, Module, Outcome, Strategy, Support, TrapKind,
@@ -17,20 +20,35 @@ const THREADS: usize = 4;
 /// at least one round, however long that takes.
 const SECONDS: u64 = 60;
 
+/// All of it in two conventions, for `either`.
 const GUEST: &str = r#"(module
     (memory (export "memory") 1 1)
+    (global (export "__heap_base") i32 (i32.const 1024))
     (global $calls (mut i32) (i32.const 0))
-    (func (export "fine") (result i32)
+    (func $fine (export "fine") (result i32)
       (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
       (i32.store (i32.const 64) (i32.add (i32.load (i32.const 64)) (i32.const 1)))
       (i32.add (global.get $calls) (i32.load (i32.const 64))))
-    (func (export "unreachable") (i32.store (i32.const 64) (i32.const 7)) unreachable)
-    (func (export "divide") (result i32)
+    (func $unreachable (export "unreachable")
+      (i32.store (i32.const 64) (i32.const 7)) unreachable)
+    (func $divide (export "divide") (result i32)
       (i32.div_s (i32.const 1) (i32.load (i32.const 128))))
-    (func (export "far") (result i32) (i32.load (i32.const -4)))
-    (func (export "nowhere") (i32.store (i32.const 65536) (i32.const 1)))
+    (func $far (export "far") (result i32) (i32.load (i32.const -4)))
+    (func $nowhere (export "nowhere") (i32.store (i32.const 65536) (i32.const 1)))
     (func $deep (export "deep") (param i32) (result i32)
-      (i32.add (call $deep (i32.add (local.get 0) (i32.const 1))) (i32.const 1))))"#;
+      (i32.add (call $deep (i32.add (local.get 0) (i32.const 1))) (i32.const 1)))
+    (func (export "fine_packed") (param i32 i32) (result i64)
+      (i32.store (i32.const 256) (call $fine)) (i64.const 0x400000100))
+    (func (export "unreachable_packed") (param i32 i32) (result i64)
+      (call $unreachable) (i64.const 0))
+    (func (export "divide_packed") (param i32 i32) (result i64)
+      (i64.extend_i32_u (call $divide)))
+    (func (export "far_packed") (param i32 i32) (result i64)
+      (i64.extend_i32_u (call $far)))
+    (func (export "nowhere_packed") (param i32 i32) (result i64)
+      (call $nowhere) (i64.const 0))
+    (func (export "deep_packed") (param i32 i32) (result i64)
+      (i64.extend_i32_u (call $deep (i32.const 0)))))"#;
 
 /// An export, its input, and how the call has to end.
 type Expected = (&'static str, Vec<u8>, Result<Vec<u8>, TrapKind>);
@@ -70,7 +88,7 @@ impl Executor {
             let mut module = engine.load(guest, &artifact, strategy, &config)?;
             module.probe()?;
             let names = expected().into_iter().map(|(name, ..)| name);
-            let exports = names.map(|name| module.export(name, Abi::Plain));
+            let exports = names.map(|name| either(&*module, name));
             Ok((exports.collect::<Result<_, _>>()?, module.new_instance()?, module))
         };
         let (exports, instance, module) =

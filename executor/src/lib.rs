@@ -35,8 +35,8 @@ pub use contract::{
     Artifact, CallState, Engine, Execution, ExportId, Exports, Instance, Module, RawCall, RawCaller,
 };
 pub use error::{Error, Result};
-pub use outcome::{Outcome, Trap, TrapKind};
 pub use pool::WithPool;
+pub use outcome::{Claim, Outcome, Trap, TrapKind};
 pub use signature::{Signature, Value, ValueType};
 pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, ParseStrategyError, Strategy};
 pub use support::Support;
