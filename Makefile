@@ -8,8 +8,8 @@ FEATURES  ?= all$(if $(filter peers,$(MAKECMDGOALS)),$(comma)substrate)
 # They are shared out among the cells, so more backends do not take longer.
 BUDGET_FULL  ?= 480
 BUDGET_QUICK ?= 40
-# Wasmer compiles a second Cranelift: only where it is asked for.
-CRATES  := --workspace $(if $(findstring wasmer,$(FEATURES)),,--exclude touchstone-wasmer)
+# Each compiles a Cranelift of its own: only where it is asked for.
+CRATES  := --workspace $(foreach name,substrate wasmer,$(if $(findstring $(name),$(FEATURES)),,--exclude touchstone-$(name)))
 # What some backends need beside crates, prepared once in .toolchain/; targets over
 # the whole workspace build all backends.
 TOOLS   := .toolchain/libclang.toml .toolchain/wasmedge.toml
@@ -18,7 +18,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test bench quick peers report guests guests-check check fmt lint doc clean
+.PHONY: help setup libclang wasmedge test bench quick peers report guests guests-check check sanitize fmt lint doc clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,23 @@ guests-check: setup ## rebuild the guests and compare with the checked-in digest
 	test-runtime/build.sh --check
 
 check: fmt lint doc ## format, clippy, documentation
+
+# Miri runs what needs no mappings, protection or signals, and tries many orders of
+# threads for what signal handlers read without a lock. The sanitizers leave the fault
+# handler alone and three tests out: two use up what the sanitizer needs itself, one
+# counts page faults.
+NIGHTLY   := $(CARGO) +nightly
+MIRI      := MIRIFLAGS="-Zmiri-disable-isolation" $(NIGHTLY) miri test --locked -p touchstone-executor --lib
+SANITIZED  = --locked -p touchstone-executor --target $$(rustc -vV | sed -n 's/^host: //p') -- \
+	--skip a_process_without_mappings --skip a_refusal_of_the_kernel --skip pages_written_with_their_clean
+
+sanitize: setup ## the executor's tests under Miri, AddressSanitizer and ThreadSanitizer (a nightly compiler; 15 minutes)
+	@$(NIGHTLY) miri --version >/dev/null 2>&1 && test -d "$$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library" || { \
+	  echo "Miri or the library's sources are missing: rustup toolchain install nightly --component miri,rust-src"; exit 2; }
+	$(MIRI)
+	$(subst isolation,isolation -Zmiri-many-seeds=0..16,$(MIRI)) -- registry:: tracked::
+	RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=handle_segv=0 $(NIGHTLY) test --target-dir target/sanitize-address $(SANITIZED)
+	RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=handle_segv=0 $(NIGHTLY) test -Zbuild-std --target-dir target/sanitize-thread $(SANITIZED)
 
 fmt:
 	$(CARGO) fmt --all --check

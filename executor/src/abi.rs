@@ -10,7 +10,7 @@ use crate::contract::ExportId;
 use crate::error::{Error, Result};
 use crate::heap::HeapError;
 use crate::host::HostState;
-use crate::outcome::{Outcome, Trap, TrapKind};
+use crate::outcome::{Claim, Outcome, Trap, TrapKind};
 use crate::signature::{Signature, Value, ValueType};
 use std::fmt;
 use std::str::FromStr;
@@ -179,7 +179,10 @@ fn substrate<L: Live>(
             output.extend_from_slice(bytes);
             Ok(())
         }
-        None => Err(TrapKind::BadResult { pointer, length, memory: memory.len() }.into()),
+        None => {
+            let claim = Claim { pointer, length, memory: memory.len() };
+            Err(TrapKind::BadResult { claim: Some(claim) }.into())
+        }
     })
 }
 

@@ -250,6 +250,17 @@ pub trait Instance: Send {
         outcome
     }
 
+    /// Lets go of what an idle instance keeps resident: the next call is as clean,
+    /// and slower. Meant between `finish` and `prepare`; before a `finish` nothing
+    /// happens.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses; the instance can be used all the same.
+    fn trim(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// The linear memory between `prepare` and `finish`, for tests that compare
     /// states; `None` where there is none or it cannot be seen.
     fn memory(&mut self) -> Option<&[u8]> {

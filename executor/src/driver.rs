@@ -4,6 +4,7 @@
 use crate::abi::{self, Live};
 use crate::contract::{CallState, ExportId, Instance};
 use crate::error::{Error, Result};
+use crate::memory::Restorer;
 use crate::outcome::Outcome;
 use std::sync::Arc;
 
@@ -89,6 +90,9 @@ pub trait Resident: Send + Sized {
     ///
     /// When it fails half-way; the instance is replaced then, too.
     fn reset(&mut self) -> Result<bool>;
+
+    /// What looks after its memory, where that is one of ours.
+    fn restorer(&mut self) -> Option<&mut Restorer>;
 }
 
 /// Resets in `finish`, so that an idle instance is clean and small.
@@ -144,6 +148,14 @@ impl<R: Resident> Instance for Reused<R> {
         }
         self.state = CallState::Idle;
         Ok(())
+    }
+
+    fn trim(&mut self) -> Result<()> {
+        match self.resident.as_mut().and_then(R::restorer) {
+            // SAFETY: the instance is idle, so clean, and borrowed here alone.
+            Some(restorer) if self.state == CallState::Idle => unsafe { restorer.trim() },
+            _ => Ok(()),
+        }
     }
 
     fn memory(&mut self) -> Option<&[u8]> {

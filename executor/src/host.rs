@@ -180,7 +180,8 @@ impl HostState {
 
     /// Whether a message is logged. Levels of messages count from 0 (error), the
     /// highest level that is logged counts from 1, because 0 there means off.
-    fn logs(&self, level: u32) -> bool {
+    #[must_use]
+    pub fn logs(&self, level: u32) -> bool {
         self.log.is_some() && level < self.max_log_level
     }
 

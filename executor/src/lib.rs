@@ -25,6 +25,7 @@ pub mod mock;
 mod outcome;
 mod pool;
 pub mod probe;
+mod shelf;
 mod signature;
 mod strategy;
 mod support;
@@ -34,7 +35,7 @@ pub use contract::{
     Artifact, CallState, Engine, Execution, ExportId, Exports, Instance, Module, RawCall, RawCaller,
 };
 pub use error::{Error, Result};
-pub use outcome::{Outcome, Trap, TrapKind};
+pub use outcome::{Claim, Outcome, Trap, TrapKind};
 pub use pool::WithPool;
 pub use signature::{Signature, Value, ValueType};
 pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, ParseStrategyError, Strategy};

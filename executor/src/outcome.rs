@@ -69,12 +69,8 @@ pub enum TrapKind {
     },
     /// The export returned a pointer and a length that do not lie in its memory.
     BadResult {
-        /// Start of the claimed output.
-        pointer: u32,
-        /// Length of the claimed output, bytes.
-        length: u32,
-        /// Size of the memory, bytes.
-        memory: usize,
+        /// What it returned; `None` where the runtime does not say.
+        claim: Option<Claim>,
     },
     /// The input does not fit: the host's allocator could not place it, or it
     /// has not the size of the export's parameters.
@@ -84,6 +80,17 @@ pub enum TrapKind {
     },
     /// Anything else; the detail has the runtime's words.
     Other,
+}
+
+/// An output that is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    /// Start of the claimed output.
+    pub pointer: u32,
+    /// Length of the claimed output, bytes.
+    pub length: u32,
+    /// Size of the memory, bytes.
+    pub memory: usize,
 }
 
 impl Trap {
@@ -121,10 +128,11 @@ impl fmt::Display for TrapKind {
                 write!(f, "called the import {module}.{name}, which this host does not have")
             }
             Self::HostFunction { name, reason } => write!(f, "host function {name}: {reason}"),
-            Self::BadResult { pointer, length, memory } => write!(
+            Self::BadResult { claim: Some(Claim { pointer, length, memory }) } => write!(
                 f,
                 "result of {length} bytes at {pointer:#x} lies outside the memory of {memory} bytes"
             ),
+            Self::BadResult { claim: None } => f.write_str("result lies outside the memory"),
             Self::BadInput { reason } => write!(f, "input refused: {reason}"),
             Self::Other => f.write_str("trap"),
         }

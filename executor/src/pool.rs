@@ -9,6 +9,7 @@ use crate::contract::{
 use crate::error::{Error, Result};
 use crate::guest::GuestModule;
 use crate::outcome::Outcome;
+use crate::shelf::Shelf;
 use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
 use crate::support::Support;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -124,10 +125,7 @@ struct Pool {
 
 /// Instances that nobody uses now.
 struct Idle {
-    /// The one given back last is taken first: its memory is in the caches.
-    instances: Mutex<Vec<Box<dyn Instance>>>,
-    /// More than so many are not kept.
-    capacity: usize,
+    instances: Mutex<Shelf<Box<dyn Instance>>>,
     /// Whether an instance is reset when it is taken instead of when it is given
     /// back.
     late: bool,
@@ -135,7 +133,7 @@ struct Idle {
 
 impl Pool {
     fn new(module: Box<dyn Module>, capacity: usize, late: bool) -> Self {
-        let idle = Idle { instances: Mutex::default(), capacity, late };
+        let idle = Idle { instances: Mutex::new(Shelf::new(capacity)), late };
         Self { module: Arc::new(Mutex::new(module)), idle: Arc::new(idle) }
     }
 
@@ -164,8 +162,8 @@ impl Module for Pool {
             "pool",
             format!(
                 "ours, one for all threads, last in first out, up to {} idle instances, each \
-                 reset when it is {when}",
-                self.idle.capacity
+                 reset when it is {when}; those not needed for long let go of their pages",
+                self.idle.instances.lock().unwrap_or_else(PoisonError::into_inner).capacity()
             ),
         )
     }
@@ -181,7 +179,7 @@ struct Taken {
 impl Taken {
     /// From the pool, or a new one while all are in use.
     fn take(&self) -> Result<Box<dyn Instance>> {
-        let idle = self.idle.instances.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self.idle.instances.lock().unwrap_or_else(PoisonError::into_inner).take();
         match idle {
             Some(instance) => Ok(instance),
             None => self.module.lock().unwrap_or_else(PoisonError::into_inner).new_instance(),
@@ -213,13 +211,72 @@ impl Instance for Taken {
             instance.finish()?;
         }
         let mut idle = self.idle.instances.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < self.idle.capacity {
-            idle.push(instance);
-        }
+        // One that cannot shrink stays as it is: clean, or to be made so.
+        idle.put(instance, |unused| drop(unused.trim()));
         Ok(())
     }
 
     fn memory(&mut self) -> Option<&[u8]> {
         self.instance.as_mut()?.memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guest::HeapPages;
+    use crate::mock::{Answer, MockEngine};
+
+    fn strategy(name: &str) -> Strategy {
+        name.parse().unwrap()
+    }
+
+    /// What was done for three calls, two of them at the same time.
+    fn journal(name: &str) -> Vec<String> {
+        let mock = MockEngine::new("mock")
+            .answering(|call| Answer::Output(call.calls_before.to_le_bytes().to_vec()));
+        let engine = WithPool(Box::new(mock.clone()));
+        let wasm = wat::parse_str("(module (func (export \"f\")))").unwrap();
+        let guest = GuestModule::new("guest", &wasm, HeapPages::default()).unwrap();
+        let (strategy, config) = (strategy(name), Config::default());
+        let artifact = engine.compile(&guest, strategy, &config).unwrap();
+        let module = engine.load(&guest, &artifact, strategy, &config).unwrap();
+        let export = module.export("f", Abi::Plain).unwrap();
+        let (mut one, mut two) = (module.new_instance().unwrap(), module.new_instance().unwrap());
+        let mut output = Vec::new();
+        one.prepare().unwrap();
+        two.prepare().unwrap();
+        assert_eq!(one.invoke(export, &[], &mut output).unwrap(), Outcome::Returned);
+        assert_eq!(two.invoke(export, &[], &mut output).unwrap(), Outcome::Returned);
+        assert_eq!(output, 0_u64.to_le_bytes());
+        two.finish().unwrap();
+        one.finish().unwrap();
+        // The one given back last is taken.
+        assert_eq!(two.call(export, &[], &mut output).unwrap(), Outcome::Returned);
+        assert_eq!(output, 1_u64.to_le_bytes());
+        mock.journal()
+    }
+
+    #[test]
+    fn instances_go_round() {
+        for name in ["pooling_tracked", "pooling_late_tracked"] {
+            assert_eq!(
+                journal(name),
+                ["compile guest", "load instance_reuse_tracked", "instance", "instance"]
+            );
+        }
+    }
+
+    #[test]
+    fn a_runtimes_own_pool_stays_its_own() {
+        let engine = WithPool(Box::new(MockEngine::new("mock")));
+        assert_eq!(engine.support(strategy("pooling_cow")), Support::Native);
+        assert!(matches!(engine.support(strategy("pooling_tracked")), Support::Emulated { .. }));
+        let none = MockEngine::new("mock").supporting(|_| Support::unsupported("not here"));
+        let engine = WithPool(Box::new(none));
+        assert_eq!(
+            engine.support(strategy("pooling_late_tracked")),
+            Support::unsupported("not here")
+        );
     }
 }

@@ -13,6 +13,8 @@ pub fn engines() -> Vec<Arc<dyn Engine>> {
     let backends: Vec<Vec<Box<dyn Engine>>> = vec![
         #[cfg(feature = "native")]
         touchstone_native::engines(),
+        #[cfg(feature = "substrate")]
+        touchstone_substrate::engines(),
         #[cfg(feature = "wasm3")]
         touchstone_wasm3::engines(),
         #[cfg(feature = "tinywasm")]

@@ -69,9 +69,23 @@ impl Memory {
         Ok(true)
     }
 
-    #[cfg(test)]
-    pub(super) fn restorer(&self) -> Option<&Restorer> {
-        self.restorer.as_ref()
+    /// Lets go of all pages that a clean memory keeps resident. For an idle memory:
+    /// the next use is as clean, and pays for the pages it writes.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses; the memory is then as clean as it was.
+    pub fn trim(&mut self) -> Result<()> {
+        match &mut self.restorer {
+            // SAFETY: `&mut self` says that nobody uses the memory.
+            Some(restorer) => unsafe { restorer.trim() },
+            None => Ok(()),
+        }
+    }
+
+    /// What looks after it, where there is a plan.
+    pub fn restorer(&mut self) -> Option<&mut Restorer> {
+        self.restorer.as_mut()
     }
 
     /// The memory as bytes.

@@ -2,6 +2,7 @@
 
 use super::{Memory, Plan};
 use crate::error::Result;
+use crate::shelf::Shelf;
 use std::sync::{Mutex, PoisonError};
 
 /// Gives out memories of one module and takes them back.
@@ -9,19 +10,19 @@ use std::sync::{Mutex, PoisonError};
 /// With a plan, memories come with the plan's content, are reset when they are
 /// given back, and are given out again. Without one they are plain zeroed
 /// memories, each used once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Recycler {
     plan: Option<Plan>,
-    /// Clean memories, at most `keep` of them.
-    idle: Mutex<Vec<Memory>>,
-    keep: usize,
+    /// Clean memories.
+    idle: Mutex<Shelf<Memory>>,
 }
 
 impl Recycler {
-    /// One that keeps at most `keep` idle memories.
+    /// One that keeps at most `keep` idle memories. Those that nobody has needed for
+    /// long let go of their pages.
     #[must_use]
     pub fn new(plan: Option<Plan>, keep: usize) -> Self {
-        Self { plan, idle: Mutex::default(), keep }
+        Self { plan, idle: Mutex::new(Shelf::new(keep)) }
     }
 
     /// A clean memory: `size` accessible bytes in a reservation of `reserved`.
@@ -31,7 +32,7 @@ impl Recycler {
     ///
     /// When the system has no memory left.
     pub fn take(&self, size: usize, reserved: usize) -> Result<Memory> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
         match idle {
             Some(memory) => Ok(memory),
             None => Memory::new(self.plan.as_ref(), size, reserved),
@@ -45,9 +46,8 @@ impl Recycler {
             return;
         }
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < self.keep {
-            idle.push(memory);
-        }
+        // One that cannot shrink stays as it is: clean.
+        idle.put(memory, |unused| drop(unused.trim()));
     }
 }
 
@@ -91,6 +91,6 @@ mod tests {
         let mut memory = recycler.take(65_536, 65_536).unwrap();
         memory.bytes_mut().fill(1);
         recycler.give_back(memory);
-        assert!(recycler.idle.lock().unwrap().is_empty());
+        assert!(recycler.idle.lock().unwrap().len() == 0);
     }
 }

@@ -177,6 +177,48 @@ impl Restorer {
         Ok(())
     }
 
+    /// Lets go of all pages of a clean memory: for one that will be idle. The next
+    /// use is as clean, and pays for the pages it writes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset), after which nothing was written.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses; the memory is then as clean as it was.
+    pub unsafe fn trim(&mut self) -> Result<()> {
+        let size = self.plan.size();
+        if matches!(self.plan.reset, Reset::Resident { .. } | Reset::Tracked { .. }) {
+            if self.hidden > size {
+                // SAFETY: closed pages behind the memory, in the same mapping.
+                unsafe { drop_pages(self.base.add(size), self.hidden - size) }?;
+                self.hidden = 0;
+            }
+            self.start_over()?;
+        }
+        Ok(())
+    }
+
+    /// Drops all pages of a clean memory and, where writes are tracked, watches them
+    /// all.
+    #[cold]
+    fn start_over(&mut self) -> Result<()> {
+        let size = self.plan.size();
+        // SAFETY: the memory is ours to reset, by the callers' callers; it is clean
+        // when its pages are dropped.
+        unsafe { drop_pages(self.base, size) }?;
+        self.ages.forget_all();
+        self.resting.clear();
+        self.calm = 0;
+        if let Some(tracked) = &self.tracked {
+            // SAFETY: as above.
+            unsafe { watch(self.base, size) }?;
+            tracked.pages.start_over();
+        }
+        Ok(())
+    }
+
     /// Pages that the next reset will compare.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
@@ -231,25 +273,7 @@ impl Restorer {
             // Should it be wrong again, it takes longer to come back here.
             self.calm_needed = (self.calm_needed * 2).min(CALM.1);
         }
-        self.watch_all(size)
-    }
-
-    /// Drops all pages, which makes the memory clean, and watches it as a whole.
-    #[cold]
-    fn watch_all(&mut self, size: usize) -> Result<()> {
-        // SAFETY: the memory is ours to reset, by `reset`'s caller; it is clean when
-        // its pages are dropped.
-        unsafe {
-            drop_pages(self.base, size)?;
-            watch(self.base, size)?;
-        }
-        self.calm = 0;
-        self.ages.forget_all();
-        self.resting.clear();
-        if let Some(tracked) = &self.tracked {
-            tracked.pages.start_over();
-        }
-        Ok(())
+        self.start_over()
     }
 
     /// Restores what the kernel says was written, up to `limit` bytes, and drops
@@ -333,7 +357,7 @@ impl Restorer {
             // As a whole the memory takes fewer.
             leaving.clear();
             self.leaving = leaving;
-            return self.watch_all(size);
+            return self.start_over();
         }
         if let Some(tracked) = watching {
             tracked.pages.retain(|page| watched.binary_search(&page).is_err());

@@ -255,3 +255,24 @@ fn threads_track_their_own_memories() {
         }
     });
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn an_idle_memory_shrinks_and_stays_clean() {
+    for kind in keeping(1 << 20) {
+        let plan = Plan::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap();
+        for _ in 0..3 {
+            memory.grow(2 * SIZE).unwrap();
+            memory.bytes_mut().fill(9);
+            memory.reset().unwrap();
+            assert!(resident(&memory) > 0);
+            memory.trim().unwrap();
+            assert_eq!(resident(&memory), 0, "{kind:?}");
+            assert!(memory.bytes_mut() == fresh(SIZE));
+            memory.bytes_mut().fill(8);
+            memory.reset().unwrap();
+            assert!(memory.bytes_mut() == fresh(SIZE));
+        }
+    }
+}

@@ -12,7 +12,7 @@ use touchstone_executor::driver::{Disposable, Resident};
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::heap::{HeapError, WASM_PAGE};
 use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::memory::Memory;
+use touchstone_executor::memory::{Memory, Restorer};
 use touchstone_executor::{Error, ExportId, Result, Signature, Trap, TrapKind, Value};
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
@@ -52,6 +52,10 @@ impl Resident for Running {
 
     fn live(&mut self) -> &mut Self {
         self
+    }
+
+    fn restorer(&mut self) -> Option<&mut Restorer> {
+        self.memory.restorer()
     }
 
     /// A memory that has grown is replaced, as everywhere.

@@ -56,6 +56,10 @@ impl driver::Resident for Resident {
         &mut self.running
     }
 
+    fn restorer(&mut self) -> Option<&mut Restorer> {
+        self.restorer.as_mut()
+    }
+
     fn reset(&mut self) -> Result<bool> {
         if let Some(restorer) = &mut self.restorer {
             let used = self.running.memory();

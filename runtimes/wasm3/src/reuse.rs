@@ -6,6 +6,7 @@ use crate::recipe::Recipe;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Resident, Reused};
+use touchstone_executor::memory::Restorer;
 use touchstone_executor::{EffectiveConfig, ExportId, Instance, Module, Result};
 
 /// A module whose instances are reset in place.
@@ -55,6 +56,10 @@ impl Resident for Saved {
 
     fn live(&mut self) -> &mut Machine {
         &mut self.0
+    }
+
+    fn restorer(&mut self) -> Option<&mut Restorer> {
+        self.0.restorer()
     }
 
     /// What has grown is closed again.

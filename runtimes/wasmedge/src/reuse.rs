@@ -54,6 +54,10 @@ impl driver::Resident for Resident {
         &mut self.running
     }
 
+    fn restorer(&mut self) -> Option<&mut Restorer> {
+        self.restorer.as_mut()
+    }
+
     fn reset(&mut self) -> Result<bool> {
         if !self.snapshot.sizes_are_kept(&mut self.running) {
             return Ok(false);

@@ -57,6 +57,10 @@ impl driver::Resident for Resident {
         &mut self.running
     }
 
+    fn restorer(&mut self) -> Option<&mut Restorer> {
+        self.restorer.as_mut()
+    }
+
     fn reset(&mut self) -> Result<bool> {
         let store = &mut self.running.store;
         if let (Some(memory), Some(restorer)) = (&self.running.memory, &mut self.restorer) {

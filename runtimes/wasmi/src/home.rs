@@ -112,6 +112,11 @@ impl Home {
         unsafe { restorer.reset() }
     }
 
+    /// What looks after the lent memory, once a plan was installed.
+    pub(crate) fn restorer(&mut self) -> Option<&mut Restorer> {
+        self.lent.as_mut()?.restorer.as_mut()
+    }
+
     /// The plan that was installed.
     pub(crate) fn plan(&self) -> Option<&Plan> {
         Some(self.lent.as_ref()?.restorer.as_ref()?.plan())

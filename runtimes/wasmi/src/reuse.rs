@@ -8,7 +8,7 @@ use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Resident, Reused};
 use touchstone_executor::guest::MemoryLimits;
-use touchstone_executor::memory::{InitialMemory, Plan, Reset};
+use touchstone_executor::memory::{InitialMemory, Plan, Reset, Restorer};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{EffectiveConfig, Error, ExportId, Instance, Module, Result, Strategy};
 
@@ -153,6 +153,10 @@ impl Resident for Live {
 
     fn live(&mut self) -> &mut Running {
         &mut self.running
+    }
+
+    fn restorer(&mut self) -> Option<&mut Restorer> {
+        self.running.home.restorer()
     }
 
     fn reset(&mut self) -> Result<bool> {

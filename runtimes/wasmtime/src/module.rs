@@ -58,7 +58,7 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    fn of(module: &wasmtime::Module, name: &str) -> Self {
+    pub(crate) fn of(module: &wasmtime::Module, name: &str) -> Self {
         let Some(ExternType::Func(ty)) = module.get_export(name) else { return Self::Other };
         let params: Vec<_> = ty.params().collect();
         let results: Vec<_> = ty.results().collect();

@@ -7,11 +7,12 @@
 //! and drops the instance.
 
 use crate::engine::Compiler;
+use crate::module::Shape;
 use crate::settings;
 use touchstone_executor::guest::{GuestModule, MEMORY};
 use touchstone_executor::heap::{HEADER, OCCUPIED};
 use touchstone_executor::{Error, RawCall, RawCaller, Result};
-use wasmtime::{Engine, Extern, Linker, Module, Store, TypedFunc};
+use wasmtime::{Engine, Extern, Linker, Module, Store, ValRaw};
 
 pub(crate) fn caller(
     id: &'static str,
@@ -34,6 +35,9 @@ pub(crate) fn caller(
     ) else {
         return Ok(None);
     };
+    if Shape::of(&module, call.export) != Shape::Substrate {
+        return Ok(None);
+    }
     let header = heap_base.next_multiple_of(8) as usize;
     let input = call.input.to_vec();
     Ok(Some(Box::new(move |output| {
@@ -50,8 +54,11 @@ pub(crate) fn caller(
             let start = header + HEADER as usize;
             bytes[header..start].copy_from_slice(&OCCUPIED.to_le_bytes());
             bytes[start..][..input.len()].copy_from_slice(&input);
-            let function: TypedFunc<(u32, u32), u64> = function.typed(&store)?;
-            let packed = function.call(&mut store, (start as u32, input.len() as u32))?;
+            let mut values = [ValRaw::u32(start as u32), ValRaw::u32(input.len() as u32)];
+            // SAFETY: the module's own type of the export was found to be
+            // `(i32, i32) -> (i64)`, and this is no call from within another.
+            unsafe { function.call_unchecked(&mut store, &raw mut values[..]) }?;
+            let packed = values[0].get_u64();
             output.clear();
             let (start, length) = (packed as u32 as usize, (packed >> 32) as usize);
             output.extend_from_slice(&memory.data(&store)[start..][..length]);

@@ -87,6 +87,11 @@ impl Lent {
         unsafe { self.restorer.reset() }
     }
 
+    /// What makes it clean.
+    pub(super) fn restorer(&mut self) -> &mut Restorer {
+        &mut self.restorer
+    }
+
     /// Tells the runtime the size in pages, as the most that there can be: so
     /// Wasm3 itself refuses to grow it, instead of calling `realloc` on it.
     ///

@@ -39,6 +39,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Instant;
 use touchstone_executor::host::HostState;
+use touchstone_executor::memory::Restorer;
 use touchstone_executor::{Error, Result};
 use trap::{Stop, text, translate};
 use wasm3_sys as ffi;
@@ -260,6 +261,11 @@ impl Machine {
     fn bytes_and_host(&mut self) -> (&mut [u8], &mut HostState) {
         // SAFETY: as for the two above; the two lie apart.
         unsafe { (bytes(self.handle.runtime), &mut (*self.handle.state).host) }
+    }
+
+    /// What looks after a memory of ours.
+    pub(crate) fn restorer(&mut self) -> Option<&mut Restorer> {
+        self.state().lent.as_mut().map(Lent::restorer)
     }
 
     /// Grows the memory; `false` when it is refused.

@@ -1,0 +1,162 @@
+//! The engine: what it supports, compiling and loading.
+
+use crate::code::{self, Code};
+use crate::module::Loaded;
+use crate::refusal;
+use crate::settings::{self, ID};
+use sc_executor_common::wasm_runtime::WasmModule;
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::{
+    Artifact, CodeFrom, Config, Engine, Error, Execution, Module, RawCall, RawCaller, Result,
+    Strategy, Support,
+};
+
+/// The linked executor and its Wasmtime. Neither has a constant to ask for; a test
+/// below holds this one against the lock file.
+const VERSION: &str = "sc-executor-wasmtime 0.47.0, wasmtime 36.0.20";
+
+/// The one engine.
+#[derive(Debug)]
+pub(crate) struct Substrate;
+
+/// What `compile` hands to `load`.
+struct Compiled {
+    /// What it was made from.
+    guest: GuestModule,
+    code: Code,
+    /// The settings it was compiled for.
+    class: &'static str,
+}
+
+impl Engine for Substrate {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::Compiled
+    }
+
+    fn support(&self, strategy: Strategy) -> Support {
+        settings::support(strategy)
+    }
+
+    fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
+        match self.support(strategy) {
+            Support::Native => refusal::of(guest).map_or(Support::Native, Support::unsupported),
+            other => other,
+        }
+    }
+
+    fn artifact_class(&self, strategy: Strategy) -> &'static str {
+        settings::class(strategy)
+    }
+
+    fn compile(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Artifact> {
+        let settings = settings::settings(strategy, settings::heap(guest), config)?;
+        let code = Code::compile(guest.wasm(), &settings)?;
+        let (size, class) = (code.size(), settings::class(strategy));
+        Ok(Artifact::new(ID, size, Compiled { guest: guest.clone(), code, class }))
+    }
+
+    fn stage(&self, artifact: &Artifact, strategy: Strategy) -> Result<()> {
+        if strategy.code == CodeFrom::Precompiled {
+            artifact.content::<Compiled>(ID)?.code.file()?;
+        }
+        Ok(())
+    }
+
+    fn load(
+        &self,
+        guest: &GuestModule,
+        artifact: &Artifact,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Box<dyn Module>> {
+        let unsupported = |reason| Error::Unsupported { engine: ID, strategy, reason };
+        if let Support::Unsupported { reason } = self.support(strategy) {
+            return Err(unsupported(reason));
+        }
+        let compiled: &Compiled = artifact.content(ID)?;
+        let bad = |reason| Error::BadArtifact { engine: ID, reason };
+        let class = settings::class(strategy);
+        if compiled.class != class {
+            return Err(bad(format!(
+                "it was compiled for {} memories, {strategy} needs {class}",
+                compiled.class
+            )));
+        }
+        if !compiled.guest.is_same(guest) {
+            return Err(bad(format!("it was made from another guest, {}", compiled.guest.name())));
+        }
+        let deadline = config.deadline.map(|_| {
+            "the executor has no way to stop a call; it runs without a deadline only".to_owned()
+        });
+        if let Some(reason) = refusal::of_known(guest.info()).or(deadline) {
+            return Err(unsupported(reason));
+        }
+        Ok(Box::new(Loaded::new(guest, &compiled.code, strategy, config)?))
+    }
+
+    fn has_raw(&self, strategy: Strategy) -> bool {
+        self.support(strategy) == Support::Native && strategy.code == CodeFrom::InProcess
+    }
+
+    /// Compiled and loaded in one step, as Substrate's nodes do it.
+    fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
+        if !self.has_raw(call.strategy) {
+            return Ok(None);
+        }
+        let heap = settings::heap(guest);
+        let settings = settings::settings(call.strategy, heap, call.config)?;
+        let blob = code::blob(guest.wasm())?;
+        let mut instance =
+            sc_executor_wasmtime::create_runtime::<crate::host::Host>(blob, settings)
+                .map_err(Error::runtime(ID, "compile the module"))?
+                .new_instance(heap)
+                .map_err(Error::runtime(ID, "make an instance object"))?;
+        let (export, input) = (call.export.to_owned(), call.input.to_vec());
+        Ok(Some(Box::new(move |output| {
+            *output = instance
+                .call_export(&export, &input)
+                .map_err(Error::runtime(ID, "call the guest"))?;
+            Ok(())
+        })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_the_linked_one() {
+        let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+        // Outside the workspace there is no lock file to compare with.
+        let Ok(lock) = std::fs::read_to_string(lock) else { return };
+        let versions = |name: &str| -> Vec<String> {
+            lock.split("[[package]]")
+                .filter(|package| package.contains(&format!("\nname = \"{name}\"\n")))
+                .filter_map(|package| package.split("version = \"").nth(1)?.split('"').next())
+                .map(|version| format!("{name} {version}"))
+                .collect()
+        };
+        let (executor, wasmtime) = VERSION.split_once(", ").unwrap();
+        assert_eq!(versions("sc-executor-wasmtime"), [executor]);
+        // Wasmtime's own backend has another one.
+        let linked: Vec<_> = versions("wasmtime")
+            .into_iter()
+            .filter(|version| version.starts_with("wasmtime 36."))
+            .collect();
+        assert_eq!(linked, [wasmtime]);
+    }
+}

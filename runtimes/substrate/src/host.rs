@@ -1,0 +1,99 @@
+//! The host functions, on the executor's own allocator.
+//!
+//! The executor takes host functions by type, without a place for state. What
+//! logging needs is therefore left on the calling thread for the time of a call.
+
+use sp_wasm_interface::wasmtime::Caller;
+use sp_wasm_interface::{
+    Function, FunctionContext, HostFunctionRegistry, HostFunctions, Pointer, anyhow,
+};
+use std::cell::RefCell;
+use std::sync::Arc;
+use touchstone_executor::host::{HostFunction, HostState};
+
+/// What [`Host`] offers.
+pub(crate) const OFFERED: [HostFunction; 4] =
+    [HostFunction::Malloc, HostFunction::Free, HostFunction::MaxLogLevel, HostFunction::Log];
+
+/// Allocator and log. Input that the guest fetches does not exist here: only
+/// Substrate's convention can be called.
+pub(crate) struct Host;
+
+impl HostFunctions for Host {
+    fn host_functions() -> Vec<&'static dyn Function> {
+        // The dynamic way, which this executor does not go.
+        Vec::new()
+    }
+
+    fn register_static<T: HostFunctionRegistry>(registry: &mut T) -> Result<(), T::Error> {
+        registry.register_static(
+            HostFunction::Malloc.name(),
+            |caller: Caller<'_, T::State>, size: u32| -> anyhow::Result<u32> {
+                T::with_function_context(caller, |guest| guest.allocate_memory(size))
+                    .map(u32::from)
+                    .map_err(refusal(HostFunction::Malloc))
+            },
+        )?;
+        registry.register_static(
+            HostFunction::Free.name(),
+            |caller: Caller<'_, T::State>, pointer: u32| -> anyhow::Result<()> {
+                T::with_function_context(caller, |guest| {
+                    guest.deallocate_memory(Pointer::new(pointer))
+                })
+                .map_err(refusal(HostFunction::Free))
+            },
+        )?;
+        registry.register_static(
+            HostFunction::MaxLogLevel.name(),
+            |_: Caller<'_, T::State>| -> u32 { current().map_or(0, |host| host.max_log_level()) },
+        )?;
+        registry.register_static(
+            HostFunction::Log.name(),
+            |caller: Caller<'_, T::State>, level: u32, target: u64, message: u64| {
+                T::with_function_context(caller, |guest| log(guest, level, target, message))
+                    .map_err(refusal(HostFunction::Log))
+            },
+        )
+    }
+}
+
+/// Turns the executor's words into a trap that `trap::sort` recognises.
+fn refusal(function: HostFunction) -> impl FnOnce(String) -> anyhow::Error {
+    move |reason| anyhow::Error::new(function.refuse(reason))
+}
+
+fn log(
+    guest: &mut dyn FunctionContext,
+    level: u32,
+    target: u64,
+    message: u64,
+) -> Result<(), String> {
+    let Some(host) = current().filter(|host| host.logs(level)) else { return Ok(()) };
+    let mut text =
+        |packed: u64| guest.read_memory(Pointer::new(packed as u32), (packed >> 32) as u32);
+    host.log_texts(level, &text(target)?, &text(message)?);
+    Ok(())
+}
+
+thread_local! {
+    /// The host of the call that runs on this thread; `None` where it logs nothing.
+    static CURRENT: RefCell<Option<Arc<HostState>>> = const { RefCell::new(None) };
+}
+
+fn current() -> Option<Arc<HostState>> {
+    // Cloned, because a log sink may make calls of its own.
+    CURRENT.with_borrow(Clone::clone)
+}
+
+/// Runs a call whose guest finds `host`.
+pub(crate) fn with<T>(host: Option<&Arc<HostState>>, call: impl FnOnce() -> T) -> T {
+    /// Puts the outer call's host back, also when a log sink panics.
+    struct Outer(Option<Arc<HostState>>);
+    impl Drop for Outer {
+        fn drop(&mut self) {
+            CURRENT.set(self.0.take());
+        }
+    }
+    let _outer = Outer(CURRENT.replace(host.cloned()));
+    call()
+}

@@ -1,0 +1,131 @@
+//! A loaded module, and calls on it.
+
+use crate::code::Code;
+use crate::settings::{self, ID};
+use crate::{host, probe, trap};
+use sc_executor_common::wasm_runtime::{HeapAllocStrategy, WasmInstance, WasmModule};
+use sc_executor_wasmtime::WasmtimeRuntime;
+use std::sync::Arc;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::host::HostState;
+use touchstone_executor::{
+    Config, EffectiveConfig, Error, ExportId, Exports, Instance, Module, Outcome, Result, Strategy,
+    TrapKind,
+};
+
+/// A module under one strategy.
+pub(crate) struct Loaded {
+    runtime: WasmtimeRuntime,
+    heap: HeapAllocStrategy,
+    exports: Exports,
+    /// What the host functions find, where anything is logged.
+    host: Option<Arc<HostState>>,
+    strategy: Strategy,
+    config: Config,
+    effective: EffectiveConfig,
+}
+
+impl Loaded {
+    pub(crate) fn new(
+        guest: &GuestModule,
+        code: &Code,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Self> {
+        let heap = settings::heap(guest);
+        let settings = settings::settings(strategy, heap, config)?;
+        let logs = config.max_log_level > 0;
+        Ok(Self {
+            runtime: code.load::<()>(strategy.code, settings)?,
+            heap,
+            exports: Exports::of(guest),
+            host: logs.then(|| Arc::new(HostState::new(None, config))),
+            strategy,
+            config: config.clone(),
+            effective: settings::describe(strategy, guest, config),
+        })
+    }
+}
+
+impl Module for Loaded {
+    fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
+        let export = self.exports.find(name, abi)?;
+        match abi {
+            Abi::Substrate => Ok(export),
+            Abi::Input | Abi::Plain => Err(Error::ExportUnsupported {
+                engine: ID,
+                name: name.to_owned(),
+                reason: format!("it calls by Substrate's convention only, not by {abi}"),
+            }),
+        }
+    }
+
+    /// One instance object for all calls of a thread, as Substrate's own cache of
+    /// runtimes keeps it.
+    fn new_instance(&self) -> Result<Box<dyn Instance>> {
+        let instance = self
+            .runtime
+            .new_instance(self.heap)
+            .map_err(Error::runtime(ID, "make an instance object"))?;
+        let (exports, host) = (self.exports.clone(), self.host.clone());
+        Ok(Box::new(Calling { instance, exports, host, prepared: false }))
+    }
+
+    fn probe(&mut self) -> Result<()> {
+        let memory = probe::memory(self.strategy, &self.config)?;
+        self.effective = std::mem::take(&mut self.effective).with("memory", memory);
+        Ok(())
+    }
+
+    fn effective(&self) -> EffectiveConfig {
+        self.effective.clone()
+    }
+}
+
+/// Makes calls. What the executor calls an instance is what makes a new one in
+/// each call and drops it again, so that there is nothing to prepare or finish,
+/// and calls between them share no state either.
+struct Calling {
+    instance: Box<dyn WasmInstance>,
+    exports: Exports,
+    host: Option<Arc<HostState>>,
+    prepared: bool,
+}
+
+impl Instance for Calling {
+    fn prepare(&mut self) -> Result<()> {
+        self.prepared = true;
+        Ok(())
+    }
+
+    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
+        output.clear();
+        if !self.prepared {
+            return Err(Error::Misuse("invoke without prepare"));
+        }
+        let (Abi::Substrate, Some(function)) = (export.abi, self.exports.get(export)) else {
+            return Err(Error::Misuse("the export handle is of another module"));
+        };
+        // The executor would cut the length off.
+        if u32::try_from(input.len()).is_err() {
+            let reason = "it is larger than 4 GiB".to_owned();
+            return Ok(Outcome::Trapped(TrapKind::BadInput { reason }.into()));
+        }
+        let called =
+            host::with(self.host.as_ref(), || self.instance.call_export(&function.name, input));
+        match called {
+            Ok(bytes) => {
+                // The executor's own buffer: a copy would be time that it does not take.
+                *output = bytes;
+                Ok(Outcome::Returned)
+            }
+            Err(error) => trap::sort(error).map(Outcome::Trapped),
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.prepared = false;
+        Ok(())
+    }
+}
