@@ -89,13 +89,9 @@ impl Subject<'_> {
             }
         };
         let seen = match self.load(reference, &artifact) {
-            Ok(loaded) => Some(loaded.run_each_anew()),
-            Err(error) => {
-                tally.refuse(self.engine.id(), &error.to_string());
-                None
-            }
+            Ok(loaded) => loaded.run_each_anew(),
+            Err(error) => self.none_started(&error),
         };
-        let expected = seen.clone().unwrap_or_else(|| self.none_started());
         for strategy in Strategy::all() {
             if !chosen(self.engine, strategy) {
                 continue;
@@ -110,25 +106,24 @@ impl Subject<'_> {
             let artifact = self
                 .artifact(strategy, &mut artifacts)
                 .map_err(|error| self.failure(strategy, reference, format!("refused: {error}")))?;
-            let (found, why) = match self.load(strategy, &artifact) {
-                Ok(loaded) => (loaded.run(), String::new()),
-                Err(error) => (self.none_started(), format!(" ({error})")),
+            let found = match self.load(strategy, &artifact) {
+                Ok(loaded) => loaded.run(),
+                Err(error) => self.none_started(&error),
             };
             tally.sequences += 1;
             tally.calls += found.iter().map(Seen::count).sum::<u64>();
-            for (step, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            for (step, (found, expected)) in found.iter().zip(&seen).enumerate() {
                 if let Some(difference) = found.difference(expected, self.sample) {
-                    let difference = difference + &why;
                     let failure = self.failure(strategy, reference, difference);
                     return Err(Failure { step: Some(step), ..failure });
                 }
             }
         }
-        if let Some(error) = expected.iter().find_map(Seen::failure) {
+        if let Some(error) = seen.iter().find_map(Seen::failure) {
             tally.refuse(self.engine.id(), error);
             return Ok(None);
         }
-        Ok(seen.map(|seen| (reference, seen)))
+        Ok(Some((reference, seen)))
     }
 
     /// Strategies of one engine agree about whether they take a module.
@@ -175,8 +170,8 @@ impl Subject<'_> {
         Loaded::new(self.engine, strategy, artifact, self.config, self.sample)
     }
 
-    fn none_started(&self) -> Vec<Seen> {
-        self.sample.steps.iter().map(not_started).collect()
+    fn none_started(&self, error: &Error) -> Vec<Seen> {
+        self.sample.steps.iter().map(|step| not_started(step, error)).collect()
     }
 
     fn failure(&self, strategy: Strategy, reference: Strategy, difference: String) -> Failure {

@@ -14,8 +14,9 @@ pub(crate) enum Ended {
     /// The guest trapped. The runtime's own words are left out: they may have
     /// addresses in them.
     Trapped(TrapKind),
-    /// There is no instance: the start function or a segment trapped.
-    NotStarted,
+    /// There is no instance: the start function or a segment trapped, or the
+    /// engine found out only now that it cannot run the module. In its words.
+    NotStarted(String),
     /// The host side failed. Right only where the same happens on a brand-new
     /// instance: an engine may find out as late as this that it cannot run a
     /// function.
@@ -27,7 +28,7 @@ impl PartialEq for Ended {
         match (self, other) {
             (Self::Returned(one), Self::Returned(other)) => one == other,
             (Self::Trapped(one), Self::Trapped(other)) => one == other,
-            (Self::NotStarted, Self::NotStarted) | (Self::Failed(_), Self::Failed(_)) => true,
+            (Self::NotStarted(_), Self::NotStarted(_)) | (Self::Failed(_), Self::Failed(_)) => true,
             _ => false,
         }
     }
@@ -82,7 +83,7 @@ impl<'a> Loaded<'a> {
             .iter()
             .map(|step| match self.module.new_instance() {
                 Ok(mut instance) => self.step(&mut *instance, step),
-                Err(_) => not_started(step),
+                Err(error) => not_started(step, &error),
             })
             .collect()
     }
@@ -93,7 +94,9 @@ impl<'a> Loaded<'a> {
             Ok(mut instance) => {
                 self.sample.steps.iter().map(|step| self.step(&mut *instance, step)).collect()
             }
-            Err(_) => self.sample.steps.iter().map(not_started).collect(),
+            Err(error) => {
+                self.sample.steps.iter().map(|step| not_started(step, &error)).collect()
+            }
         }
     }
 
@@ -102,8 +105,8 @@ impl<'a> Loaded<'a> {
             let calls = step.calls.iter().map(|call| self.whole(instance, call)).collect();
             return Seen { calls, ..Seen::default() };
         }
-        if instance.prepare().is_err() {
-            return not_started(step);
+        if let Err(error) = instance.prepare() {
+            return not_started(step, &error);
         }
         let before = (step.look == Look::Around).then(|| self.state(instance));
         let calls = step.calls.iter().map(|call| self.invoke(instance, call)).collect();
@@ -116,7 +119,8 @@ impl<'a> Loaded<'a> {
     }
 
     fn state(&self, instance: &mut dyn Instance) -> State {
-        let memory = instance.memory().map(<[u8]>::to_vec);
+        // Some engines show a memory of no pages, some show none.
+        let memory = instance.memory().filter(|memory| !memory.is_empty()).map(<[u8]>::to_vec);
         let readers = &self.sample.readers;
         State { memory, readers: readers.iter().map(|call| self.invoke(instance, call)).collect() }
     }
@@ -129,7 +133,10 @@ impl<'a> Loaded<'a> {
         let ended = self.ended(call, |export, output| instance.call(export, &call.input, output));
         match ended {
             // Which of the three steps failed is seen by doing the first alone.
-            Ended::Failed(_) if instance.prepare().is_err() => Ended::NotStarted,
+            Ended::Failed(_) => match instance.prepare() {
+                Err(error) => Ended::NotStarted(error.to_string()),
+                Ok(()) => ended,
+            },
             ended => ended,
         }
     }
@@ -152,8 +159,8 @@ impl<'a> Loaded<'a> {
 }
 
 /// What is seen of a step when there is no instance.
-pub(crate) fn not_started(step: &Step) -> Seen {
-    Seen { calls: vec![Ended::NotStarted; step.calls.len()], ..Seen::default() }
+pub(crate) fn not_started(step: &Step, error: &touchstone_executor::Error) -> Seen {
+    Seen { calls: vec![Ended::NotStarted(error.to_string()); step.calls.len()], ..Seen::default() }
 }
 
 impl Seen {
@@ -171,10 +178,10 @@ impl Seen {
         })
     }
 
-    /// The first failure of the host.
+    /// What the engine says about what it did not run.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.all().find_map(|ended| match ended {
-            Ended::Failed(error) => Some(error.as_str()),
+            Ended::Failed(error) | Ended::NotStarted(error) => Some(error.as_str()),
             _ => None,
         })
     }
@@ -234,7 +241,7 @@ impl fmt::Display for Ended {
                 bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
             Self::Trapped(kind) => write!(f, "trapped: {kind}"),
-            Self::NotStarted => f.write_str("not started"),
+            Self::NotStarted(error) => write!(f, "not started: {error}"),
             Self::Failed(error) => write!(f, "the host failed: {error}"),
         }
     }

@@ -145,7 +145,10 @@ fn steps(guest: &GuestModule, random: &mut Unstructured<'_>) -> Result<Vec<Step>
         .info()
         .exports
         .iter()
-        .filter(|export| export.signature.is_some() && !additions::is_reader(&export.name))
+        .filter(|export| {
+            let ours = additions::is_reader(&export.name);
+            export.signature.is_some() && !export.imported && !ours
+        })
         .collect();
     if callable.is_empty() {
         return Ok(Vec::new());

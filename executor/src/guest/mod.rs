@@ -6,10 +6,12 @@
 //! reach it. All backends then get the same bytes.
 
 mod blob;
+mod change;
 mod info;
 mod rewrite;
 
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};
+pub use change::Changeable;
 pub use info::{
     FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment, Table,
 };
