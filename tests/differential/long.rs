@@ -1,6 +1,6 @@
 //! Many samples, on all cores, for as long as one says.
 
-use super::compare::compare;
+use super::compare::{Failure, compare, plain};
 use super::sample::{Id, Sample};
 use super::tally::Tally;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -21,14 +21,49 @@ const FILES_EVERY: u64 = 8;
 /// Modules between two lines of progress.
 const BATCH: u64 = 200;
 
+/// How much of what there is each module goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// Every strategy of every engine.
+    All,
+    /// The same, but for slow compilers and code from files, which take their
+    /// turns.
+    Most,
+    /// Of the engines of one runtime each module goes to one under every
+    /// strategy, in turns, and to the others under the plain one.
+    Turns,
+}
+
+impl Share {
+    fn has(self, index: u64, engines: &[Arc<dyn Engine>], id: &str, strategy: Strategy) -> bool {
+        if self == Self::All {
+            return true;
+        }
+        let slow = SLOW.contains(&id) && !index.is_multiple_of(SLOW_EVERY);
+        let file = strategy.code == CodeFrom::Precompiled && !index.is_multiple_of(FILES_EVERY);
+        if slow || file {
+            return false;
+        }
+        self == Self::Most || plain().contains(&strategy) || {
+            let runtime = |id: &str| id.split('_').next().unwrap_or_default().to_owned();
+            let family = engines.iter().map(|engine| engine.id());
+            let family: Vec<_> = family
+                .filter(|other| runtime(other) == runtime(id) && !SLOW.contains(other))
+                .collect();
+            SLOW.contains(&id) || family[index as usize % family.len()] == id
+        }
+    }
+}
+
 /// All cores, and the engines they compare.
 pub(crate) struct Workers {
     engines: Vec<Arc<dyn Engine>>,
+    share: Share,
 }
 
 impl Workers {
-    pub(crate) fn new(engines: Vec<Arc<dyn Engine>>) -> Self {
-        Self { engines }
+    pub(crate) fn new(engines: Vec<Arc<dyn Engine>>, share: Share) -> Self {
+        Self { engines, share }
     }
 
     /// The samples of a seed. `going` is asked before each of them.
@@ -66,8 +101,7 @@ impl Workers {
             eprintln!("seed {} index {}", id.seed, id.index);
         }
         let chosen = |engine: &dyn Engine, strategy: Strategy| {
-            (id.index.is_multiple_of(SLOW_EVERY) || !SLOW.contains(&engine.id()))
-                && (id.index.is_multiple_of(FILES_EVERY) || strategy.code == CodeFrom::InProcess)
+            self.share.has(id.index, &self.engines, engine.id(), strategy)
         };
         // A panic is a failure of this sample, and has to name it.
         let compared = catch_unwind(AssertUnwindSafe(|| {
@@ -76,21 +110,11 @@ impl Workers {
         match compared {
             Ok(Ok(())) => Ok(tally),
             Ok(Err(failure)) => Err(failure.describe(&sample)),
-            Err(_) => Err(format!("a panic on seed {} index {}", id.seed, id.index)),
+            Err(_) => Err(Failure::panic().describe(&sample)),
         }
     }
 
-    /// What the environment asks for: `FUZZ_SEED`, and `FUZZ_SECONDS` or the one
-    /// `FUZZ_INDEX`.
-    ///
-    /// # Errors
-    ///
-    /// What is needed to see the first difference again.
-    pub(crate) fn run_as_told(&self) -> Result<Tally, String> {
-        let seed = number("FUZZ_SEED")?.unwrap_or(1);
-        if let Some(index) = number("FUZZ_INDEX")? {
-            return self.run(seed, index..index + 1, |_| true);
-        }
+    fn go_on(&self, seed: u64) -> Result<Tally, String> {
         let seconds = number("FUZZ_SECONDS")?.unwrap_or(600);
         let started = Instant::now();
         let going = |_| started.elapsed() < Duration::from_secs(seconds);
@@ -103,6 +127,20 @@ impl Workers {
             }
         }
         Ok(tally)
+    }
+}
+
+/// What the environment asks for: `FUZZ_SEED`, and `FUZZ_SECONDS` or the one
+/// `FUZZ_INDEX`.
+///
+/// # Errors
+///
+/// What is needed to see the first difference again.
+pub(crate) fn run_as_told(engines: Vec<Arc<dyn Engine>>) -> Result<Tally, String> {
+    let seed = number("FUZZ_SEED")?.unwrap_or(1);
+    match number("FUZZ_INDEX")? {
+        Some(index) => Workers::new(engines, Share::All).run(seed, index..index + 1, |_| true),
+        None => Workers::new(engines, Share::Turns).go_on(seed),
     }
 }
 

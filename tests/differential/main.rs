@@ -7,13 +7,14 @@
 
 mod additions;
 mod compare;
+mod known;
 mod long;
 mod observe;
 mod sample;
 mod tally;
 
 use compare::compare;
-use long::Workers;
+use long::{Share, Workers};
 use sample::{Id, Sample};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ const SEED: u64 = 1;
 
 #[test]
 fn every_strategy_is_like_a_new_instance_on_the_fixed_sample() {
-    let workers = Workers::new(touchstone_runtimes::engines());
+    let workers = Workers::new(touchstone_runtimes::engines(), Share::Most);
     let tally = workers.run(SEED, 0..FIXED, |_| true).unwrap_or_else(|failed| panic!("{failed}"));
     println!("{tally}\n{}", long::reasons(&tally));
     assert!(tally.modules >= FIXED * 9 / 10, "{tally}");
@@ -38,8 +39,7 @@ fn every_strategy_is_like_a_new_instance_on_the_fixed_sample() {
 #[test]
 #[ignore = "takes as long as it is told to; make fuzz runs it"]
 fn fuzz() {
-    let workers = Workers::new(touchstone_runtimes::engines());
-    match workers.run_as_told() {
+    match long::run_as_told(touchstone_runtimes::engines()) {
         Ok(tally) => println!("{}\nno difference: {tally}", long::reasons(&tally)),
         Err(failed) => panic!("{failed}"),
     }

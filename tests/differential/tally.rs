@@ -35,20 +35,12 @@ impl Tally {
     }
 }
 
-/// A reason without what differs from module to module: numbers, and what
-/// follows the first hundred letters.
+/// A reason without what differs from module to module: words with numbers in
+/// them, and what follows the first hundred letters.
 fn general(reason: &str) -> String {
-    let mut text = String::new();
-    for letter in reason.split('\n').next().unwrap_or_default().chars().take(100) {
-        if letter.is_ascii_digit() {
-            if !text.ends_with('#') {
-                text.push('#');
-            }
-        } else {
-            text.push(letter);
-        }
-    }
-    text
+    let line: String = reason.lines().next().unwrap_or_default().chars().take(100).collect();
+    let word = |word| if str::contains(word, |c: char| c.is_ascii_digit()) { "#" } else { word };
+    line.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 impl fmt::Display for Tally {

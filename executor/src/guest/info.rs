@@ -30,7 +30,8 @@ pub struct ModuleInfo {
     pub segments: Vec<Segment>,
     /// Bytes of all active data segments.
     pub data_bytes: usize,
-    /// Mutable globals.
+    /// Mutable globals that an instruction sets. The others keep their value:
+    /// the host sets none.
     pub mutable_globals: Vec<MutableGlobal>,
     /// Tables.
     pub tables: Vec<Table>,
@@ -111,8 +112,6 @@ pub struct MutableGlobal {
     pub export: Option<String>,
     /// Whether it holds a number (and not a reference or a vector).
     pub is_number: bool,
-    /// Whether any instruction sets it.
-    pub written: bool,
 }
 
 /// A table.
@@ -191,7 +190,7 @@ impl ModuleInfo {
                     .to_owned(),
             );
         }
-        if self.mutable_globals.iter().any(|global| global.written && !global.is_number) {
+        if self.mutable_globals.iter().any(|global| !global.is_number) {
             return Some(
                 "the module sets a global that is no number; its value cannot be saved"
                     .to_owned(),
@@ -311,7 +310,6 @@ impl Reader {
                             index,
                             export: None,
                             is_number: number(global.ty.content_type).is_some(),
-                            written: false,
                         });
                     }
                     self.global_values.push(constant(&global.init_expr));
@@ -438,9 +436,8 @@ impl Reader {
             self.info.tables.iter().any(|table| table.written || table.grown);
         self.info.drops_segments = !self.dropped_data.is_disjoint(&self.passive_data)
             || !self.dropped_elements.is_disjoint(&self.passive_elements);
-        for global in &mut self.info.mutable_globals {
-            global.written = self.set_globals.contains(&global.index);
-        }
+        let set_globals = &self.set_globals;
+        self.info.mutable_globals.retain(|global| set_globals.contains(&global.index));
         for (name, index) in self.named_functions {
             let ty = self.functions.get(index as usize).copied();
             let imported = (index as usize) < self.info.imports.len();
