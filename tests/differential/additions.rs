@@ -198,10 +198,8 @@ impl Parts {
     fn readers(&mut self) -> Vec<Call> {
         let mut readers = Vec::new();
         let call = |name: &str| Call { export: name.to_owned(), abi: Abi::Plain, input: vec![] };
-        let at = |name: &str, index: u32| Call {
-            input: index.to_le_bytes().to_vec(),
-            ..call(name)
-        };
+        let at =
+            |name: &str, index: u32| Call { input: index.to_le_bytes().to_vec(), ..call(name) };
         for (index, ty) in (0_u32..).zip(self.global_types.clone()) {
             let name = format!("{READ}global_{index}");
             match ty.content_type {
@@ -266,9 +264,9 @@ impl Parts {
                 }
             }
         }
-        readers.extend(self.entries().iter().flat_map(|name| {
-            (0..ENTRIES).map(move |entry| at(name, entry))
-        }));
+        readers.extend(
+            self.entries().iter().flat_map(|name| (0..ENTRIES).map(move |entry| at(name, entry))),
+        );
         readers
     }
 

@@ -38,8 +38,8 @@ pub(crate) fn compare(
     let mut run = false;
     let mut first: Option<(String, Vec<Seen>)> = None;
     for engine in engines {
-        let Some((reference, seen)) = Subject { engine: &**engine, sample, config: &config }
-            .strategies(chosen, tally)?
+        let Some((reference, seen)) =
+            Subject { engine: &**engine, sample, config: &config }.strategies(chosen, tally)?
         else {
             continue;
         };
@@ -78,7 +78,8 @@ impl Subject<'_> {
         chosen: &Choice<'_>,
         tally: &mut Tally,
     ) -> Result<Option<(Strategy, Vec<Seen>)>, Failure> {
-        let Some(reference) = plain().into_iter().find(|strategy| self.refusal(*strategy).is_none())
+        let Some(reference) =
+            plain().into_iter().find(|strategy| self.refusal(*strategy).is_none())
         else {
             let reason = self.refusal(plain()[0]).unwrap_or_default();
             tally.refuse(self.engine.id(), &reason);
@@ -121,6 +122,12 @@ impl Subject<'_> {
             tally.calls += found.iter().map(Seen::count).sum::<u64>();
             for (step, (found, expected)) in found.iter().zip(&seen).enumerate() {
                 if let Some(difference) = found.difference(expected, self.sample) {
+                    let mut refusals = [found, expected].into_iter().filter_map(Seen::failure);
+                    let depends = |refusal| known::depends_on_strategy(self.engine.id(), refusal);
+                    if let Some(refusal) = refusals.find(|refusal| depends(refusal)) {
+                        tally.refuse(format!("{}, a strategy", self.engine.id()), refusal);
+                        continue;
+                    }
                     let failure = self.failure(strategy, reference, difference);
                     return Err(Failure { step: Some(step), ..failure });
                 }
@@ -245,7 +252,9 @@ impl Failure {
             .collect();
         let sequence = sequence.join("\n");
         let (seed, index) = (sample.id.seed, sample.id.index);
-        format!("{text}\ncalls:\n{sequence}\n{self}\nagain: make fuzz FUZZ_SEED={seed} FUZZ_INDEX={index}")
+        format!(
+            "{text}\ncalls:\n{sequence}\n{self}\nagain: make fuzz FUZZ_SEED={seed} FUZZ_INDEX={index}"
+        )
     }
 }
 

@@ -10,11 +10,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::{CodeFrom, Engine, Strategy};
 
-/// Engines that compile with LLVM, which takes a hundred times as long as all
-/// other engines together.
+/// Engines that compile with LLVM, slowly.
 const SLOW: [&str; 2] = ["wasmedge_aot", "wasmedge_jit"];
 /// One module in so many goes to the slow engines.
-const SLOW_EVERY: u64 = 50;
+const SLOW_EVERY: u64 = 10;
 /// One module in so many has its code loaded from files too: the rest of those
 /// strategies is what the others have.
 const FILES_EVERY: u64 = 8;
@@ -104,9 +103,8 @@ impl Workers {
             self.share.has(id.index, &self.engines, engine.id(), strategy)
         };
         // A panic is a failure of this sample, and has to name it.
-        let compared = catch_unwind(AssertUnwindSafe(|| {
-            compare(&sample, &self.engines, &chosen, &mut tally)
-        }));
+        let compared =
+            catch_unwind(AssertUnwindSafe(|| compare(&sample, &self.engines, &chosen, &mut tally)));
         match compared {
             Ok(Ok(())) => Ok(tally),
             Ok(Err(failure)) => Err(failure.describe(&sample)),

@@ -49,9 +49,11 @@ fn fuzz() {
 fn a_sample_is_told_from_its_numbers_alone() {
     let mut different = BTreeSet::new();
     for index in 0..20 {
-        let sample = || Sample::new(Id { seed: 7, index }).map(|sample| {
-            (sample.guest.wasm().to_vec(), format!("{:?} {:?}", sample.steps, sample.readers))
-        });
+        let sample = || {
+            Sample::new(Id { seed: 7, index }).map(|sample| {
+                (sample.guest.wasm().to_vec(), format!("{:?} {:?}", sample.steps, sample.readers))
+            })
+        };
         assert_eq!(sample(), sample());
         different.insert(sample());
     }

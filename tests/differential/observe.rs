@@ -94,9 +94,7 @@ impl<'a> Loaded<'a> {
             Ok(mut instance) => {
                 self.sample.steps.iter().map(|step| self.step(&mut *instance, step)).collect()
             }
-            Err(error) => {
-                self.sample.steps.iter().map(|step| not_started(step, &error)).collect()
-            }
+            Err(error) => self.sample.steps.iter().map(|step| not_started(step, &error)).collect(),
         }
     }
 

@@ -172,7 +172,10 @@ fn call(
     let signature = export.signature.clone().unwrap_or_default();
     let (abi, length) = match export.name.as_str() {
         additions::SUBSTRATE => (Abi::Substrate, random.int_in_range(0..=200)?),
-        _ if signature.params.is_empty() && signature.results.is_empty() && random.arbitrary()? => {
+        _ if signature.params.is_empty()
+            && signature.results.is_empty()
+            && random.arbitrary()? =>
+        {
             (Abi::Input, random.int_in_range(0..=20)?)
         }
         _ => (Abi::Plain, signature.params.iter().map(|ty| ty.size()).sum()),

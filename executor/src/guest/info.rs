@@ -9,8 +9,8 @@ use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{
-    CompositeInnerType, ConstExpr, DataKind, ElementKind, ExternalKind, FunctionBody, Operator, Parser, Payload,
-    TypeRef, ValidPayload, Validator, WasmFeatures,
+    CompositeInnerType, ConstExpr, DataKind, ElementKind, ExternalKind, FunctionBody, Operator,
+    Parser, Payload, TypeRef, ValidPayload, Validator, WasmFeatures,
 };
 
 /// What is known about a module without running it.
@@ -192,8 +192,7 @@ impl ModuleInfo {
         }
         if self.mutable_globals.iter().any(|global| !global.is_number) {
             return Some(
-                "the module sets a global that is no number; its value cannot be saved"
-                    .to_owned(),
+                "the module sets a global that is no number; its value cannot be saved".to_owned(),
             );
         }
         None
@@ -432,8 +431,7 @@ impl Reader {
 
     fn finish(mut self) -> Result<ModuleInfo> {
         self.info.functions = self.functions.len();
-        self.info.writes_tables =
-            self.info.tables.iter().any(|table| table.written || table.grown);
+        self.info.writes_tables = self.info.tables.iter().any(|table| table.written || table.grown);
         self.info.drops_segments = !self.dropped_data.is_disjoint(&self.passive_data)
             || !self.dropped_elements.is_disjoint(&self.passive_elements);
         let set_globals = &self.set_globals;
