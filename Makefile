@@ -8,6 +8,9 @@ FEATURES  ?= all$(if $(filter peers,$(MAKECMDGOALS)),$(comma)substrate)
 # They are shared out among the cells, so more backends do not take longer.
 BUDGET_FULL  ?= 480
 BUDGET_QUICK ?= 40
+# Seconds that the differential tests go on for, and where their numbers start.
+FUZZ_SECONDS ?= 600
+FUZZ_SEED    ?= 1
 # Each compiles a Cranelift of its own: only where it is asked for.
 CRATES  := --workspace $(foreach name,substrate wasmer,$(if $(findstring $(name),$(FEATURES)),,--exclude touchstone-$(name)))
 # What some backends need beside crates, prepared once in .toolchain/; targets over
@@ -18,7 +21,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test bench quick peers report guests guests-check check sanitize fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers report guests guests-check check sanitize fmt lint doc clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +48,10 @@ wasmedge: ## prepare libwasmedge in .toolchain (the system's, the release's or D
 test: setup $(TOOLS) ## all tests, over every backend of FEATURES
 	$(CARGO) test --locked -p touchstone-executor
 	$(CARGO) test --release $(CRATES) --locked --features=$(FEATURES)
+
+fuzz: setup $(NEEDED) ## random modules for FUZZ_SECONDS from FUZZ_SEED on, or the one FUZZ_INDEX
+	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) FUZZ_INDEX=$(FUZZ_INDEX) $(CARGO) test --release --locked \
+	  --features=$(FEATURES) --test differential fuzz -- --ignored --nocapture
 
 bench: setup $(NEEDED) ## the full matrix, then BENCHMARK.md and image/ (under 20 minutes on two cores)
 	TOUCHSTONE_BUDGET=$(BUDGET_FULL) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling full --noplot

@@ -55,6 +55,7 @@ fn list_is_a_table_for_people_and_takes_a_filter() {
     let starts: Vec<_> = out.lines().take(3).map(|line| line.find("test_runtime")).collect();
     assert_eq!(starts[1], starts[2]);
     assert!(out.lines().last().unwrap().contains("supported"), "{out}");
+    assert!(out.contains("test-runtime can change: memory ("), "{out}");
 }
 
 #[test]

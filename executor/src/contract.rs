@@ -306,7 +306,8 @@ impl Exports {
     ///
     /// # Errors
     ///
-    /// When there is no such function, or its signature does not fit.
+    /// When there is no such function, it is an import passed on, or its
+    /// signature does not fit.
     pub fn find(&self, name: &str, abi: Abi) -> Result<ExportId> {
         let Some(index) = self.0.iter().position(|export| export.name == name) else {
             return Err(Error::NoSuchExport {
@@ -317,6 +318,9 @@ impl Exports {
                 ),
             });
         };
+        if self.0[index].imported {
+            return Err(Error::ExportImported { name: name.to_owned() });
+        }
         abi.check(name, self.0[index].signature.as_ref())?;
         Ok(ExportId { index: index as u32, abi })
     }

@@ -45,6 +45,15 @@ pub enum Error {
         /// Exports with a similar name.
         candidates: Vec<String>,
     },
+    /// The export is one of the module's own imports.
+    #[error(
+        "export '{name}' is a function that the module imports and passes on: no code of the \
+         guest would run; call an export that the module defines"
+    )]
+    ExportImported {
+        /// The export.
+        name: String,
+    },
     /// The export has another signature than the convention needs.
     #[error("export '{name}' has the signature {found}, the {abi} convention needs {expected}")]
     WrongSignature {

@@ -38,6 +38,48 @@ pub enum Answer {
     Fail(String),
 }
 
+/// What a strategy of a mock forgets to bring back between calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leak {
+    /// A byte of the memory.
+    Memory,
+    /// The global.
+    Global,
+}
+
+/// State that every call changes, of mocks that have some.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct MockState {
+    memory: Vec<u8>,
+    global: u32,
+}
+
+impl MockState {
+    fn new() -> Self {
+        Self { memory: vec![0; crate::heap::WASM_PAGE], global: 1 }
+    }
+
+    /// Makes it clean again, but for what leaks.
+    fn reset(&mut self, leak: Option<Leak>) {
+        let clean = Self::new();
+        if leak != Some(Leak::Memory) {
+            self.memory = clean.memory;
+        }
+        if leak != Some(Leak::Global) {
+            self.global = clean.global;
+        }
+    }
+
+    /// A call that writes a byte where its input says and counts itself.
+    fn call(&mut self, input: &[u8]) {
+        let at = input.iter().fold(0_usize, |at, byte| at.wrapping_mul(31) + usize::from(*byte));
+        let at = at % self.memory.len();
+        self.memory[at] = self.memory[at].wrapping_add(1);
+        self.global = self.global.wrapping_add(1);
+    }
+}
+
+type Leaks = dyn Fn(Strategy) -> Option<Leak> + Send + Sync;
 type Behaviour = dyn Fn(&MockCall<'_>) -> Answer + Send + Sync;
 type Supported = dyn Fn(Strategy) -> Support + Send + Sync;
 
@@ -49,6 +91,7 @@ pub struct MockEngine {
     latency: Duration,
     behaviour: Arc<Behaviour>,
     supported: Arc<Supported>,
+    leaks: Option<Arc<Leaks>>,
     journal: Arc<Mutex<Vec<String>>>,
 }
 
@@ -63,6 +106,7 @@ impl MockEngine {
             latency: Duration::ZERO,
             behaviour: Arc::new(|call| Answer::Output(call.input.to_vec())),
             supported: Arc::new(|_| Support::Native),
+            leaks: None,
             journal: Arc::default(),
         }
     }
@@ -98,6 +142,18 @@ impl MockEngine {
         supported: impl Fn(Strategy) -> Support + Send + Sync + 'static,
     ) -> Self {
         self.supported = Arc::new(supported);
+        self
+    }
+
+    /// Its instances have a memory and a global, which every call changes and
+    /// whose value follows every output. Strategies bring both back, but for
+    /// what this says.
+    #[must_use]
+    pub fn leaking(
+        mut self,
+        leaks: impl Fn(Strategy) -> Option<Leak> + Send + Sync + 'static,
+    ) -> Self {
+        self.leaks = Some(Arc::new(leaks));
         self
     }
 
@@ -165,6 +221,7 @@ impl Module for MockModule {
             strategy: self.strategy,
             exports: self.exports.clone(),
             calls: 0,
+            content: self.engine.leaks.is_some().then(MockState::new),
             state: CallState::Idle,
         }))
     }
@@ -179,11 +236,15 @@ struct MockInstance {
     strategy: Strategy,
     exports: Exports,
     calls: u64,
+    content: Option<MockState>,
     state: CallState,
 }
 
 impl Instance for MockInstance {
     fn prepare(&mut self) -> Result<()> {
+        if let (Some(content), Some(leaks)) = (&mut self.content, &self.engine.leaks) {
+            content.reset(leaks(self.strategy));
+        }
         self.state = CallState::Prepared;
         Ok(())
     }
@@ -210,9 +271,15 @@ impl Instance for MockInstance {
             std::hint::spin_loop();
         }
         output.clear();
+        if let Some(content) = &mut self.content {
+            content.call(input);
+        }
         match answer {
             Answer::Output(bytes) => {
                 output.extend(bytes);
+                if let Some(content) = &self.content {
+                    output.extend(content.global.to_le_bytes());
+                }
                 Ok(Outcome::Returned)
             }
             Answer::Trap(trap) => Ok(Outcome::Trapped(trap)),
@@ -225,5 +292,9 @@ impl Instance for MockInstance {
     fn finish(&mut self) -> Result<()> {
         self.state = CallState::Idle;
         Ok(())
+    }
+
+    fn memory(&mut self) -> Option<&[u8]> {
+        self.content.as_ref().map(|content| &*content.memory)
     }
 }

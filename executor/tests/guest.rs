@@ -1,8 +1,10 @@
 //! Preparing guests: what is refused and with which words, and what rewriting
 //! does to a module.
 
+use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
-use touchstone_executor::{Error, InstanceFrom, MemoryFrom, Strategy};
+use touchstone_executor::memory::InitialMemory;
+use touchstone_executor::{Error, Exports, InstanceFrom, MemoryFrom, Strategy};
 
 fn guest(wat: &str) -> touchstone_executor::Result<GuestModule> {
     with_heap(wat, HeapPages::default())
@@ -65,6 +67,8 @@ fn an_imported_memory_becomes_a_raised_exported_one() {
 fn hidden_mutable_globals_and_written_tables_become_reachable() {
     let guest = guest(
         r#"(module (global $a (mut i32) (i32.const 1)) (global $b (export "b") (mut i64) (i64.const 2))
+             (global $never (mut f32) (f32.const 0))
+             (func (export "s") (global.set $a (i32.const 3)) (global.set $b (i64.const 4)))
              (table 4 funcref) (func $f) (elem (i32.const 0) $f)
              (func (export "w") (table.copy (i32.const 0) (i32.const 1) (i32.const 1))))"#,
     )
@@ -72,6 +76,7 @@ fn hidden_mutable_globals_and_written_tables_become_reachable() {
     let info = guest.info();
     assert_eq!(info.mutable_globals[0].export.as_deref(), Some("__touchstone_global_0"));
     assert_eq!(info.mutable_globals[1].export.as_deref(), Some("b"));
+    assert_eq!(info.mutable_globals.len(), 2, "one is never set");
     assert!(info.writes_tables);
     assert_eq!(info.tables[0].export.as_deref(), Some("__touchstone_table_0"));
 }
@@ -116,4 +121,106 @@ fn what_no_host_offers_is_refused() {
         let error = guest(wat).unwrap_err();
         assert!(error.to_string().contains(word), "{error}");
     }
+}
+
+/// Everything that a module can change is named, and nothing else.
+#[test]
+fn what_a_module_can_change() {
+    let everything = r#"(module
+        (import "env" "ext_allocator_free_version_1" (func $free (param i32)))
+        (memory 2 5) (global $a (mut i32) (i32.const 1)) (global (mut i32) (i32.const 1))
+        (table $t 2 9 funcref) (table $u 1 funcref) (table 1 externref)
+        (data $d "passive")
+        (func (export "f")
+          (global.set $a (i32.const 2)) (drop (memory.grow (i32.const 1))) (data.drop $d)
+          (table.set $t (i32.const 0) (ref.null func))
+          (drop (table.grow $u (ref.null func) (i32.const 1)))))"#;
+    for (text, expected) in [
+        ("(module)", "nothing"),
+        ("(module (memory 1))", "memory (1 page)"),
+        ("(module (memory 1) (func (drop (memory.grow (i32.const 1)))))", "memory (1 page, grows)"),
+        ("(module (memory 1 1) (func (drop (memory.grow (i32.const 1)))))", "memory (1 page)"),
+        ("(module (global (mut i32) (i32.const 1)))", "nothing"),
+        (
+            "(module (table 1 funcref) (elem $e (i32.const 0) func $f) (func $f (elem.drop $e)))",
+            "nothing",
+        ),
+        (
+            everything,
+            "memory (2 pages, grows), 1 global, 1 written table, 1 growing table, \
+             passive segments (dropped), host's allocator",
+        ),
+    ] {
+        assert_eq!(guest(text).unwrap().info().changeable().to_string(), expected, "{text}");
+    }
+}
+
+#[test]
+fn only_what_is_lost_for_good_refuses_reuse() {
+    let reuse = Strategy::new(InstanceFrom::Reuse, MemoryFrom::Segments);
+    let refusal = |text: &str| guest(text).unwrap().info().refusal(reuse);
+    for (text, word) in [
+        // Active and declared segments are dropped by instantiation itself.
+        (r#"(memory 1) (data $d (i32.const 0) "x") (func (data.drop $d))"#, ""),
+        ("(elem $e declare func $f) (func $f (elem.drop $e))", ""),
+        ("(table 1 funcref) (elem $e (i32.const 0) func $f) (func $f (elem.drop $e))", ""),
+        ("(elem $e func $f) (func $f (elem.drop $e))", "elem.drop"),
+        (r#"(memory 1) (data $d "x") (data (i32.const 0) "y") (func (data.drop $d))"#, "data.drop"),
+        (r#"(memory 1) (data $d "x") (func $s (data.drop $d)) (start $s)"#, "data.drop"),
+        // Copying from a passive segment leaves it as it was.
+        (
+            r#"(memory 1) (data $d "x")
+               (func (memory.init $d (i32.const 0) (i32.const 0) (i32.const 1)))"#,
+            "",
+        ),
+        ("(global $g (mut funcref) (ref.null func))", ""),
+        (
+            "(global $g (mut funcref) (ref.null func)) (func (global.set $g (ref.null func)))",
+            "no number",
+        ),
+        (
+            "(global $g (mut v128) (v128.const i64x2 0 0))
+             (func (global.set $g (v128.const i64x2 1 1)))",
+            "no number",
+        ),
+    ] {
+        let found = refusal(&format!("(module {text})")).unwrap_or_default();
+        assert_eq!(found.is_empty(), word.is_empty(), "{text}: {found}");
+        assert!(found.contains(word), "{text}: {found}");
+    }
+}
+
+/// A memory of ours gets its content from the bytes: later segments lie over
+/// earlier ones, and one outside is found before a guest runs.
+#[test]
+fn an_image_is_what_instantiation_writes() {
+    let memory = |text: &str| {
+        let guest = guest(&format!("(module (memory 1) {text})")).unwrap();
+        InitialMemory::of(&guest).map(|content| {
+            let mut memory = vec![0; content.size()];
+            content.write(&mut memory);
+            memory[..4].to_vec()
+        })
+    };
+    let overlapping = r#"(data (i32.const 0) "abc") (data (i32.const 1) "XYZ")"#;
+    assert_eq!(memory(overlapping).unwrap(), b"aXYZ");
+    let passive = r#"(data "passive") (data (i32.const 2) "c")"#;
+    assert_eq!(memory(passive).unwrap(), b"\0\0c\0");
+    for outside in [r#"(data (i32.const 65535) "ab")"#, r#"(data (i32.const 65537) "")"#] {
+        let error = memory(outside).unwrap_err().to_string();
+        assert!(error.contains("outside its memory"), "{error}");
+    }
+}
+
+#[test]
+fn an_import_that_is_passed_on_cannot_be_called() {
+    let guest = guest(
+        r#"(module (import "env" "f" (func $f)) (export "passed_on" (func $f))
+             (func (export "own") (call $f)))"#,
+    )
+    .unwrap();
+    let exports = Exports::of(&guest);
+    assert!(exports.find("own", Abi::Plain).is_ok());
+    let error = exports.find("passed_on", Abi::Plain).unwrap_err();
+    assert!(matches!(error, Error::ExportImported { .. }), "{error}");
 }

@@ -3,7 +3,7 @@
 use super::Ended;
 use super::output::{Style, Table, complain, print};
 use anyhow::{Context, Result};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use touchstone::guests::Guests;
 use touchstone::matrix::{self, Cell};
 use touchstone::session::{cores, refused_beforehand};
@@ -16,7 +16,8 @@ use touchstone_executor::guest::GuestModule;
 /// `supported`: the runtime does it itself. `emulated`: this project does it
 /// with what the runtime offers. `unsupported`: it cannot be had, or not for
 /// this guest. `skipped`: more threads than processors. Nothing is compiled or
-/// run.
+/// run. Below the table stands what of its state each guest can change, which is
+/// what a strategy has to bring back.
 #[derive(Debug, clap::Args)]
 pub(super) struct List {
     /// Regular expression over the cells' names, which are
@@ -46,7 +47,7 @@ impl List {
         let cells = matrix::select(cells, self.filter.as_deref())?;
         let mut prepared = Prepared { guests: Guests::built(), modules: HashMap::new() };
         let lines: Vec<Line<'_>> = cells.iter().map(|cell| line(cell, &mut prepared)).collect();
-        let text = if self.json { json(&lines)? } else { table(&lines) };
+        let text = if self.json { json(&lines)? } else { table(&lines, &prepared.changes()) };
         print(&text)?;
         Ok(Ended::Well)
     }
@@ -74,6 +75,15 @@ impl Prepared {
                 .ok()
         });
         module.as_ref()
+    }
+
+    /// What each guest can change, in a line: as far as its cases give it
+    /// different memories, each of them.
+    fn changes(&self) -> Vec<String> {
+        let looked_at = self.modules.iter().filter_map(|((guest, _), module)| {
+            Some(format!("{guest} can change: {}", module.as_ref()?.info().changeable()))
+        });
+        looked_at.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 
@@ -104,7 +114,7 @@ fn json(lines: &[Line<'_>]) -> Result<String> {
     Ok(text)
 }
 
-fn table(lines: &[Line<'_>]) -> String {
+fn table(lines: &[Line<'_>], changes: &[String]) -> String {
     let head = ["case", "guest", "backend", "strategy", "threads", "status", "reason"];
     let mut table = Table::new(&head).right(&[4]);
     for line in lines {
@@ -127,5 +137,7 @@ fn table(lines: &[Line<'_>]) -> String {
         .collect();
     let all = lines.len();
     let noun = if all == 1 { "cell" } else { "cells" };
-    format!("{}\n{all} {noun}: {}\n", table.render(Style::of_stdout()), counts.join(", "))
+    let table = table.render(Style::of_stdout());
+    let changes: String = changes.iter().map(|line| format!("{line}\n")).collect();
+    format!("{table}\n{changes}{all} {noun}: {}\n", counts.join(", "))
 }

@@ -1,6 +1,6 @@
 //! Every call finds the state of a brand-new instance.
 
-use super::guests::{CHURN, PASSIVE, START, SUBSTRATE, TABLE};
+use super::guests::{CHURN, HOST_TABLE, PASSIVE, START, SUBSTRATE, TABLE};
 use super::{Loaded, each, each_that_compiles, guest, guest_with};
 use std::sync::Barrier;
 use touchstone_executor::abi::Abi;
@@ -61,6 +61,14 @@ pub(crate) fn table_entries_are_brought_back(strategy: Strategy) {
         for call in 0..20_u32 {
             let found = loaded.output(instance, export, &(call % 5).to_le_bytes());
             assert_eq!(found, expected, "{} call {call}", loaded.name);
+        }
+    });
+    each_that_compiles(strategy, &guest(HOST_TABLE), |loaded| {
+        let export = loaded.export("change", Abi::Plain);
+        let instance = &mut *loaded.instance();
+        for call in 0..6_u32 {
+            let found = loaded.output(instance, export, &(call % 3).to_le_bytes());
+            assert_eq!(found, [2, 0, 0, 0], "{} call {call}", loaded.name);
         }
     });
 }

@@ -149,6 +149,16 @@ pub(crate) const TABLE: &str = r#"(module
       (drop (table.grow $table (ref.func $two) (i32.const 3))))))
 )"#;
 
+/// A table of references to things of the host, of which there are none: it can
+/// only be filled with null, and grown.
+pub(crate) const HOST_TABLE: &str = r#"(module
+  (table $table 2 10 externref)
+  (func (export "change") (param $grow i32) (result i32)
+    (table.size $table)
+    (table.set $table (i32.const 1) (ref.null extern))
+    (drop (table.grow $table (ref.null extern) (local.get $grow))))
+)"#;
+
 /// Every kind of trap, each after the state was changed; `count` shows whether
 /// it still is. All of it in two conventions, for `either`.
 pub(crate) const TRAPS: &str = r#"(module

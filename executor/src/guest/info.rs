@@ -1,14 +1,16 @@
 //! A static look at a module: what it imports and exports, and which state it
 //! can change.
 
+use super::change::Changeable;
 use crate::error::{Error, Result};
 use crate::heap::WASM_PAGE;
 use crate::signature::{Signature, ValueType};
 use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{
-    CompositeInnerType, ConstExpr, DataKind, ExternalKind, FunctionBody, Operator, Parser, Payload,
-    TypeRef, ValidPayload, Validator, WasmFeatures,
+    CompositeInnerType, ConstExpr, DataKind, ElementKind, ExternalKind, FunctionBody, Operator,
+    Parser, Payload, TypeRef, ValidPayload, Validator, WasmFeatures,
 };
 
 /// What is known about a module without running it.
@@ -28,7 +30,8 @@ pub struct ModuleInfo {
     pub segments: Vec<Segment>,
     /// Bytes of all active data segments.
     pub data_bytes: usize,
-    /// Mutable globals.
+    /// Mutable globals that an instruction sets. The others keep their value:
+    /// the host sets none.
     pub mutable_globals: Vec<MutableGlobal>,
     /// Tables.
     pub tables: Vec<Table>,
@@ -36,9 +39,10 @@ pub struct ModuleInfo {
     pub functions: usize,
     /// Whether a start function runs at each instantiation.
     pub has_start: bool,
-    /// Whether any instruction can write a table's entries.
+    /// Whether any instruction can write a table's entries or grow it.
     pub writes_tables: bool,
-    /// Whether any instruction drops a passive segment.
+    /// Whether any instruction drops a passive segment. To drop one that is
+    /// active or declared changes nothing: that is done since instantiation.
     pub drops_segments: bool,
     /// Whether any instruction grows the memory.
     pub grows_memory: bool,
@@ -51,6 +55,9 @@ pub struct FunctionExport {
     pub name: String,
     /// Its type; `None` when it uses other types than numbers.
     pub signature: Option<Signature>,
+    /// Whether it is a function that the module imports and passes on. Nobody
+    /// can call it: host functions work on the memory of the code that calls them.
+    pub imported: bool,
 }
 
 /// An imported function.
@@ -118,6 +125,10 @@ pub struct Table {
     pub maximum: Option<u64>,
     /// A name under which it is exported.
     pub export: Option<String>,
+    /// Whether any instruction writes its entries.
+    pub written: bool,
+    /// Whether any instruction grows it.
+    pub grown: bool,
 }
 
 impl ModuleInfo {
@@ -149,6 +160,12 @@ impl ModuleInfo {
         reader.finish()
     }
 
+    /// What of its state the module can change.
+    #[must_use]
+    pub fn changeable(&self) -> Changeable {
+        Changeable::of(self)
+    }
+
     /// Why a strategy is refused for this module; `None` when it is not.
     #[must_use]
     pub fn refusal(&self, strategy: Strategy) -> Option<String> {
@@ -175,8 +192,7 @@ impl ModuleInfo {
         }
         if self.mutable_globals.iter().any(|global| !global.is_number) {
             return Some(
-                "the module has a mutable global that is no number; its value cannot be saved"
-                    .to_owned(),
+                "the module sets a global that is no number; its value cannot be saved".to_owned(),
             );
         }
         None
@@ -235,6 +251,11 @@ struct Reader {
     named_functions: Vec<(String, u32)>,
     named_globals: Vec<(String, u32)>,
     named_tables: Vec<(String, u32)>,
+    dropped_data: BTreeSet<u32>,
+    dropped_elements: BTreeSet<u32>,
+    passive_data: BTreeSet<u32>,
+    passive_elements: BTreeSet<u32>,
+    set_globals: BTreeSet<u32>,
 }
 
 impl Reader {
@@ -269,6 +290,8 @@ impl Reader {
                         minimum: ty.initial,
                         maximum: ty.maximum,
                         export: None,
+                        written: false,
+                        grown: false,
                     });
                 }
             }
@@ -306,9 +329,19 @@ impl Reader {
                 }
             }
             Payload::StartSection { .. } => self.info.has_start = true,
+            Payload::ElementSection(section) => {
+                for (index, element) in (0..).zip(section) {
+                    if let ElementKind::Passive = element.map_err(invalid)?.kind {
+                        self.passive_elements.insert(index);
+                    }
+                }
+            }
             Payload::DataSection(section) => {
-                for data in section {
+                for (index, data) in (0..).zip(section) {
                     let data = data.map_err(invalid)?;
+                    if let DataKind::Passive = data.kind {
+                        self.passive_data.insert(index);
+                    }
                     if let DataKind::Active { offset_expr, .. } = data.kind {
                         self.info.data_bytes += data.data.len();
                         let end = data.range.end;
@@ -371,26 +404,43 @@ impl Reader {
         while !operators.eof() {
             match operators.read().map_err(invalid)? {
                 Operator::MemoryGrow { .. } => self.info.grows_memory = true,
-                Operator::DataDrop { .. } | Operator::ElemDrop { .. } => {
-                    self.info.drops_segments = true;
+                Operator::DataDrop { data_index } => {
+                    self.dropped_data.insert(data_index);
                 }
-                Operator::TableSet { .. }
-                | Operator::TableGrow { .. }
-                | Operator::TableFill { .. }
-                | Operator::TableCopy { .. }
-                | Operator::TableInit { .. } => self.info.writes_tables = true,
+                Operator::ElemDrop { elem_index } => {
+                    self.dropped_elements.insert(elem_index);
+                }
+                Operator::TableSet { table }
+                | Operator::TableFill { table }
+                | Operator::TableCopy { dst_table: table, .. }
+                | Operator::TableInit { table, .. } => self.table(table).written = true,
+                Operator::TableGrow { table } => self.table(table).grown = true,
+                Operator::GlobalSet { global_index } => {
+                    self.set_globals.insert(global_index);
+                }
                 _ => {}
             }
         }
         Ok(())
     }
 
+    /// A table that validation has seen to exist.
+    fn table(&mut self, index: u32) -> &mut Table {
+        &mut self.info.tables[index as usize]
+    }
+
     fn finish(mut self) -> Result<ModuleInfo> {
         self.info.functions = self.functions.len();
+        self.info.writes_tables = self.info.tables.iter().any(|table| table.written || table.grown);
+        self.info.drops_segments = !self.dropped_data.is_disjoint(&self.passive_data)
+            || !self.dropped_elements.is_disjoint(&self.passive_elements);
+        let set_globals = &self.set_globals;
+        self.info.mutable_globals.retain(|global| set_globals.contains(&global.index));
         for (name, index) in self.named_functions {
             let ty = self.functions.get(index as usize).copied();
+            let imported = (index as usize) < self.info.imports.len();
             let signature = ty.and_then(|ty| self.types.get(ty as usize).cloned().flatten());
-            self.info.exports.push(FunctionExport { name, signature });
+            self.info.exports.push(FunctionExport { name, signature, imported });
         }
         for (name, index) in self.named_globals {
             if name == "__heap_base" {

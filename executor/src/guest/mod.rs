@@ -2,14 +2,16 @@
 //!
 //! [`GuestModule::new`] unpacks, validates, looks and rewrites: the memory is
 //! defined by the module and exported as `memory`, raised by the extra heap
-//! pages, and every mutable global is exported, so that a reset in place can
-//! reach it. All backends then get the same bytes.
+//! pages, and every global that is written is exported, so that a reset in
+//! place can reach it. All backends then get the same bytes.
 
 mod blob;
+mod change;
 mod info;
 mod rewrite;
 
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};
+pub use change::Changeable;
 pub use info::{
     FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment, Table,
 };

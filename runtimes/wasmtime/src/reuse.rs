@@ -117,7 +117,8 @@ fn tables(shared: &Shared, running: &mut Running) -> Result<Vec<(Table, Table)>>
                 // guests are validated for.
                 let minimum = u32::try_from(size).unwrap_or(u32::MAX);
                 let ty = TableType::new(table.ty(&*store).element().clone(), minimum, None);
-                let copy = Table::new(&mut *store, ty, Ref::Func(None)).map_err(failed())?;
+                let null = Ref::null(ty.element().heap_type());
+                let copy = Table::new(&mut *store, ty, null).map_err(failed())?;
                 Table::copy(&mut *store, &copy, 0, &table, 0, size).map_err(failed())?;
                 Ok((table, copy))
             }

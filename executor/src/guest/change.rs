@@ -1,0 +1,81 @@
+//! What of its state a module can change: what a reset has to bring back.
+
+use super::info::{MemoryLimits, ModuleInfo};
+use crate::host::HostFunction;
+use std::fmt;
+
+/// What a module can change, told from its instructions. What is not named here
+/// is the same after every call as it was before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changeable {
+    /// The memory, whose bytes anybody can write: the guest, and the host for it.
+    pub memory: Option<MemoryLimits>,
+    /// Whether the memory can grow: by an instruction, or by the host's allocator.
+    pub memory_grows: bool,
+    /// Mutable globals that an instruction sets, by index.
+    pub globals: Vec<u32>,
+    /// Tables whose entries an instruction writes, by index.
+    pub tables: Vec<u32>,
+    /// Tables that an instruction grows, by index.
+    pub growing_tables: Vec<u32>,
+    /// Whether passive segments are dropped.
+    pub segments: bool,
+    /// Whether the guest uses the host's allocator, whose lists are state too.
+    /// Substrate's convention uses it for every input.
+    pub allocator: bool,
+}
+
+impl Changeable {
+    pub(super) fn of(info: &ModuleInfo) -> Self {
+        let tables = |which: fn(&super::Table) -> bool| {
+            info.tables.iter().filter(|table| which(table)).map(|table| table.index).collect()
+        };
+        let allocator = info.imports.iter().any(|import| {
+            let signature = import.signature.as_ref();
+            let found = signature
+                .and_then(|signature| HostFunction::find(&import.module, &import.name, signature));
+            matches!(found, Some(HostFunction::Malloc | HostFunction::Free))
+        });
+        let room = info.memory.is_some_and(|limits| limits.minimum < limits.largest());
+        Self {
+            memory: info.memory,
+            memory_grows: room && (info.grows_memory || allocator || info.heap_base.is_some()),
+            globals: info.mutable_globals.iter().map(|global| global.index).collect(),
+            tables: tables(|table| table.written),
+            growing_tables: tables(|table| table.grown),
+            segments: info.drops_segments,
+            allocator,
+        }
+    }
+}
+
+/// In a line: `memory (17 pages, grows), 1 global, host's allocator`.
+impl fmt::Display for Changeable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        if let Some(limits) = self.memory {
+            let grows = if self.memory_grows { ", grows" } else { "" };
+            parts.push(format!("memory ({}{grows})", counted(limits.minimum as usize, "page")));
+        }
+        for (indices, noun) in [
+            (&self.globals, "global"),
+            (&self.tables, "written table"),
+            (&self.growing_tables, "growing table"),
+        ] {
+            if !indices.is_empty() {
+                parts.push(counted(indices.len(), noun));
+            }
+        }
+        if self.segments {
+            parts.push("passive segments (dropped)".to_owned());
+        }
+        if self.allocator {
+            parts.push("host's allocator".to_owned());
+        }
+        f.write_str(&if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") })
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
