@@ -14,8 +14,9 @@
 pub(super) const PATIENCE: u16 = 5;
 /// The most that patience grows to.
 const LONGEST: u16 = 2560;
-/// Pages that come back within so many times the patience came back soon.
-const SOON: u32 = 4;
+/// Pages that come back within so many resets came back soon: for so long it would
+/// not have cost more to keep them than to fault on them again.
+const SOON: u32 = 8;
 
 /// What a memory's pages did in the calls before.
 #[derive(Debug)]
@@ -125,7 +126,7 @@ impl Ages {
     }
 
     fn is_soon(&self) -> bool {
-        self.now.wrapping_sub(self.let_go_at) <= SOON * u32::from(self.patience)
+        self.now.wrapping_sub(self.let_go_at) <= SOON
     }
 }
 
@@ -164,6 +165,17 @@ mod tests {
         // After the second regret, patience is longer than the pause.
         assert!(gone.len() <= 2, "{gone:?}");
         assert!(ages.patience() > 8);
+    }
+
+    /// A heavy call now and then must not tax the light ones in between.
+    #[test]
+    fn what_comes_back_late_is_let_go_each_time() {
+        for pause in [16, 26, 100] {
+            let mut ages = Ages::new();
+            let gone = play(&mut ages, (0..10 * pause).map(|index| index % pause == 0));
+            assert_eq!(gone.len(), 10, "every {pause} calls");
+            assert_eq!(ages.patience(), PATIENCE);
+        }
     }
 
     #[test]
