@@ -125,7 +125,7 @@ struct Pool {
 
 /// Instances that nobody uses now.
 struct Idle {
-    instances: Mutex<Shelf<Box<dyn Instance>>>,
+    instances: Shelf<Box<dyn Instance>>,
     /// Whether an instance is reset when it is taken instead of when it is given
     /// back.
     late: bool,
@@ -133,7 +133,7 @@ struct Idle {
 
 impl Pool {
     fn new(module: Box<dyn Module>, capacity: usize, late: bool) -> Self {
-        let idle = Idle { instances: Mutex::new(Shelf::new(capacity)), late };
+        let idle = Idle { instances: Shelf::new(capacity), late };
         Self { module: Arc::new(Mutex::new(module)), idle: Arc::new(idle) }
     }
 
@@ -161,9 +161,10 @@ impl Module for Pool {
         self.module().effective().with(
             "pool",
             format!(
-                "ours, one for all threads, last in first out, up to {} idle instances, each \
-                 reset when it is {when}; those not needed for long let go of their pages",
-                self.idle.instances.lock().unwrap_or_else(PoisonError::into_inner).capacity()
+                "ours, for all threads, of which each gets back what it gave last; up to {} idle \
+                 instances, each reset when it is {when}; those not needed for long let go of \
+                 their pages",
+                self.idle.instances.capacity()
             ),
         )
     }
@@ -179,8 +180,7 @@ struct Taken {
 impl Taken {
     /// From the pool, or a new one while all are in use.
     fn take(&self) -> Result<Box<dyn Instance>> {
-        let idle = self.idle.instances.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match idle {
+        match self.idle.instances.take() {
             Some(instance) => Ok(instance),
             None => self.module.lock().unwrap_or_else(PoisonError::into_inner).new_instance(),
         }
@@ -210,9 +210,8 @@ impl Instance for Taken {
             // An instance that cannot be reset is not given back.
             instance.finish()?;
         }
-        let mut idle = self.idle.instances.lock().unwrap_or_else(PoisonError::into_inner);
         // One that cannot shrink stays as it is: clean, or to be made so.
-        idle.put(instance, |unused| drop(unused.trim()));
+        self.idle.instances.put(instance, |unused| drop(unused.trim()));
         Ok(())
     }
 

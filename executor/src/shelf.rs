@@ -1,18 +1,45 @@
-//! Where idle things wait: last in, first out, and the ones at the bottom are
-//! asked to shrink.
+//! Where idle things wait: each thread gets back what it put there last, and what
+//! nobody needs is asked to shrink.
 
-/// A stack of idle things.
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Boards: threads that do not get in each other's way.
+const BOARDS: usize = 16;
+/// A thing that nobody took while so many others were put on its board is to
+/// shrink.
+const UNUSED: u64 = 1024;
+/// Things put on a board between two looks for what is unused.
+const LOOK: u64 = 16;
+/// Things put on a board between two looks at another one: all within `UNUSED`.
+const LOOK_AROUND: u64 = UNUSED / BOARDS as u64;
+
+/// Idle things of several threads.
 ///
-/// Whoever takes one gets the one that was put there last, whose memory is in the
-/// caches; so when fewer are needed than there are, those at the bottom are not
-/// touched any more.
+/// A thread puts and takes on a board of its own, the last one first: that one's
+/// memory is in this processor's caches, and no other thread waits for the lock.
+/// Only a thread whose board is empty looks at the others'.
 #[derive(Debug)]
 pub(crate) struct Shelf<T> {
-    idle: Vec<Idle<T>>,
-    /// More than so many are not kept.
+    boards: [Padded<T>; BOARDS],
+    /// Things that are not the only ones on their board, and how many of those are
+    /// kept.
+    extra: AtomicUsize,
     capacity: usize,
-    /// Things put back so far.
+}
+
+/// A board on cache lines of its own (two, because processors fetch them in pairs).
+#[derive(Debug)]
+#[repr(align(128))]
+struct Padded<T>(Mutex<Board<T>>);
+
+#[derive(Debug)]
+struct Board<T> {
+    idle: Vec<Idle<T>>,
+    /// Things put here so far, and how many there had been when somebody looked.
     now: u64,
+    looked: u64,
 }
 
 #[derive(Debug)]
@@ -22,55 +49,119 @@ struct Idle<T> {
     is_small: bool,
 }
 
-/// A thing that nobody took while so many others were put back is to shrink.
-const UNUSED: u64 = 1024;
-
 impl<T> Shelf<T> {
-    /// An empty one.
+    /// An empty one that keeps at most `capacity` things, and one for each board.
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { idle: Vec::new(), capacity, now: 0 }
+        let board = || Padded(Mutex::new(Board { idle: Vec::new(), now: 0, looked: 0 }));
+        Self { boards: std::array::from_fn(|_| board()), extra: AtomicUsize::new(0), capacity }
     }
 
-    /// More things than this are not kept.
+    /// How many things are kept beside one for each board.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// The one that was put back last.
+    /// What this thread put here last, or else what another one did.
     #[inline]
-    pub(crate) fn take(&mut self) -> Option<T> {
-        self.idle.pop().map(|idle| idle.thing)
+    pub(crate) fn take(&self) -> Option<T> {
+        let own = own_board();
+        self.take_from(&mut self.lock(own)).or_else(|| {
+            (1..BOARDS).find_map(|step| {
+                let other = self.boards[(own + step) % BOARDS].0.try_lock().ok();
+                self.take_from(&mut *other?)
+            })
+        })
+    }
+
+    #[inline]
+    fn take_from(&self, board: &mut Board<T>) -> Option<T> {
+        let taken = board.idle.pop()?;
+        if !board.idle.is_empty() {
+            self.extra.fetch_sub(1, Ordering::Relaxed);
+        }
+        Some(taken.thing)
     }
 
     /// Keeps a thing if there is room. Now and then `shrink` is called for one that
     /// nobody has needed for long, once.
     #[inline]
-    pub(crate) fn put(&mut self, thing: T, shrink: impl FnOnce(&mut T)) {
-        self.now += 1;
-        if self.idle.len() < self.capacity {
-            self.idle.push(Idle { thing, since: self.now, is_small: false });
+    pub(crate) fn put(&self, thing: T, shrink: impl FnMut(&mut T)) {
+        let own = own_board();
+        let mut board = self.lock(own);
+        board.now += 1;
+        let (since, now) = (board.now, board.now);
+        let fits = board.idle.is_empty()
+            || self
+                .extra
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |extra| {
+                    (extra < self.capacity).then_some(extra + 1)
+                })
+                .is_ok();
+        if fits {
+            board.idle.push(Idle { thing, since, is_small: false });
         }
-        // Often enough for all of them within so many turns.
-        if self.now.is_multiple_of(UNUSED / 64) {
-            self.shrink_one(shrink);
+        if now.is_multiple_of(LOOK) {
+            self.look(own, now, board, shrink);
         }
     }
 
+    /// Lets what is unused on this board shrink, or on the board whose turn it is if
+    /// nobody put anything there since the last look.
     #[cold]
-    fn shrink_one(&mut self, shrink: impl FnOnce(&mut T)) {
-        let now = self.now;
+    fn look(
+        &self,
+        own: usize,
+        now: u64,
+        mut board: MutexGuard<'_, Board<T>>,
+        mut shrink: impl FnMut(&mut T),
+    ) {
         let unused = |idle: &&mut Idle<T>| !idle.is_small && now - idle.since >= UNUSED;
-        if let Some(idle) = self.idle.iter_mut().find(unused) {
+        if let Some(idle) = board.idle.iter_mut().find(unused) {
             idle.is_small = true;
             shrink(&mut idle.thing);
         }
+        drop(board);
+        let turn = (now / LOOK_AROUND) as usize % BOARDS;
+        // A thread may have ended, or have no work; its things stay where they are.
+        if turn != own
+            && now.is_multiple_of(LOOK_AROUND)
+            && let Ok(mut other) = self.boards[turn].0.try_lock()
+        {
+            if other.now == other.looked {
+                for idle in other.idle.iter_mut().filter(|idle| !idle.is_small) {
+                    idle.is_small = true;
+                    shrink(&mut idle.thing);
+                }
+            }
+            other.looked = other.now;
+        }
+    }
+
+    fn lock(&self, board: usize) -> MutexGuard<'_, Board<T>> {
+        self.boards[board].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many there are.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.idle.len()
+        (0..BOARDS).map(|board| self.lock(board).idle.len()).sum()
     }
+}
+
+/// This thread's board: threads get them in turns.
+#[inline]
+fn own_board() -> usize {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static BOARD: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+    let known = BOARD.get();
+    if known != usize::MAX {
+        return known;
+    }
+    let board = THREADS.fetch_add(1, Ordering::Relaxed) % BOARDS;
+    BOARD.set(board);
+    board
 }
 
 #[cfg(test)]
@@ -79,8 +170,8 @@ mod tests {
 
     #[test]
     fn what_nobody_needs_shrinks_once() {
-        let mut shelf = Shelf::new(3);
-        for name in 0..4 {
+        let shelf = Shelf::new(2);
+        for name in 0..5 {
             shelf.put(name, |_| unreachable!());
         }
         assert_eq!(shelf.len(), 3);
@@ -91,5 +182,28 @@ mod tests {
             shelf.put(top, |name| shrunk.push(*name));
         }
         assert_eq!(shrunk, [0, 1]);
+    }
+
+    #[test]
+    fn what_a_thread_left_is_taken_or_shrinks() {
+        let shelf = Shelf::new(4);
+        std::thread::scope(|scope| {
+            for name in ["a", "b"] {
+                let shelf = &shelf;
+                scope.spawn(move || shelf.put(name, |_| unreachable!())).join().unwrap();
+            }
+        });
+        // An empty board looks at the others.
+        let taken = shelf.take().unwrap();
+        let mut shrunk = Vec::new();
+        for _ in 0..UNUSED * BOARDS as u64 * 2 {
+            shelf.put(taken, |name| shrunk.push(*name));
+            assert_eq!(shelf.take(), Some(taken));
+        }
+        assert_eq!(shelf.len(), 1);
+        assert_eq!(shrunk.len(), 1);
+        assert_ne!(shrunk[0], taken);
+        assert!(shelf.take().is_some());
+        assert_eq!(shelf.take(), None);
     }
 }

@@ -3,7 +3,6 @@
 use super::{Memory, Plan};
 use crate::error::Result;
 use crate::shelf::Shelf;
-use std::sync::{Mutex, PoisonError};
 
 /// Gives out memories of one module and takes them back.
 ///
@@ -14,15 +13,15 @@ use std::sync::{Mutex, PoisonError};
 pub struct Recycler {
     plan: Option<Plan>,
     /// Clean memories.
-    idle: Mutex<Shelf<Memory>>,
+    idle: Shelf<Memory>,
 }
 
 impl Recycler {
-    /// One that keeps at most `keep` idle memories. Those that nobody has needed for
+    /// One that keeps at most `keep` idle memories, and one for each thread. Those that nobody has needed for
     /// long let go of their pages.
     #[must_use]
     pub fn new(plan: Option<Plan>, keep: usize) -> Self {
-        Self { plan, idle: Mutex::new(Shelf::new(keep)) }
+        Self { plan, idle: Shelf::new(keep) }
     }
 
     /// A clean memory: `size` accessible bytes in a reservation of `reserved`.
@@ -32,8 +31,7 @@ impl Recycler {
     ///
     /// When the system has no memory left.
     pub fn take(&self, size: usize, reserved: usize) -> Result<Memory> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match idle {
+        match self.idle.take() {
             Some(memory) => Ok(memory),
             None => Memory::new(self.plan.as_ref(), size, reserved),
         }
@@ -45,9 +43,8 @@ impl Recycler {
         if !memory.reset().unwrap_or(false) {
             return;
         }
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         // One that cannot shrink stays as it is: clean.
-        idle.put(memory, |unused| drop(unused.trim()));
+        self.idle.put(memory, |unused| drop(unused.trim()));
     }
 }
 
@@ -91,6 +88,6 @@ mod tests {
         let mut memory = recycler.take(65_536, 65_536).unwrap();
         memory.bytes_mut().fill(1);
         recycler.give_back(memory);
-        assert!(recycler.idle.lock().unwrap().len() == 0);
+        assert!(recycler.idle.len() == 0);
     }
 }
