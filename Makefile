@@ -89,6 +89,7 @@ sanitize: setup ## the executor's tests under Miri, AddressSanitizer and ThreadS
 	@$(NIGHTLY) miri --version >/dev/null 2>&1 && test -d "$$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library" || { \
 	  echo "Miri or the library's sources are missing: rustup toolchain install nightly --component miri,rust-src"; exit 2; }
 	$(MIRI)
+	$(if $(filter x86_64,$(shell uname -m)),RUSTFLAGS=-Ctarget-feature=+avx2 $(MIRI) -- compare::)
 	$(subst isolation,isolation -Zmiri-many-seeds=0..16,$(MIRI)) -- registry:: tracked::
 	RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=handle_segv=0 $(NIGHTLY) test --target-dir target/sanitize-address $(SANITIZED)
 	RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=handle_segv=0 $(NIGHTLY) test -Zbuild-std --target-dir target/sanitize-thread $(SANITIZED)

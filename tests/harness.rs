@@ -378,7 +378,7 @@ fn records_are_appended_in_the_order_of_the_cells() {
 fn pairs_are_one_thread_in_process_and_end_with_a_null_row() {
     let engine =
         mocked::WithRaw(MockEngine::new("raw").supporting(|strategy| match strategy.instance {
-            InstanceFrom::Pooling => Support::unsupported("no pool"),
+            InstanceFrom::Pooling | InstanceFrom::PoolingLate => Support::unsupported("no pool"),
             _ => Support::Native,
         }));
     let place = Place::new("[1, 2]");
@@ -388,10 +388,10 @@ fn pairs_are_one_thread_in_process_and_end_with_a_null_row() {
         && pair.cell.strategy.code == CodeFrom::InProcess
         && pair.cell.strategy.instance != InstanceFrom::Pooling));
     let of = |kind| pairs.iter().filter(move |pair| pair.kind == kind).map(|pair| pair.id());
-    // The plain interpreted one, and three memories each of reuse and recreate.
-    assert_eq!(of(Kind::Overhead).count(), 7);
+    // The plain interpreted one, and four memories each of reuse and recreate.
+    assert_eq!(of(Kind::Overhead).count(), 9);
     let null: Vec<_> = of(Kind::Null).collect();
-    assert_eq!(null, ["null/raw_recreate_instance_resident/echo_from_guest/1_threads"]);
+    assert_eq!(null, ["null/raw_recreate_instance_tracked/echo_from_guest/1_threads"]);
 
     let selected = pairs::select(pairs, &Filter::new(Some("overhead/raw_instance_reuse/")));
     assert_eq!(selected.len(), 1);

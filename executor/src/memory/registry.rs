@@ -96,7 +96,7 @@ impl<T> Slot<T> {
         let (start, end) = (self.start.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed));
         let owner = self.owner.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
-        let stable = version % 2 == 0 && self.version.load(Ordering::Relaxed) == version;
+        let stable = version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version;
         (stable && (start..end).contains(&address)).then_some(owner.cast_const())
     }
 }

@@ -157,7 +157,8 @@ fn pages_written_with_their_clean_content_come_back_less_and_less() {
         let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
         let mut call = || {
             for page in memory.bytes_mut()[SIZE / 2..].chunks_mut(host_page()) {
-                // Not left out by the compiler as writing what is there.
+                // SAFETY: the page is borrowed. Volatile, so that the compiler does not leave
+                // it out as writing what is there.
                 unsafe { page.as_mut_ptr().write_volatile(0) };
             }
             memory.reset().unwrap();
