@@ -40,7 +40,12 @@ impl Changeable {
         Self {
             memory: info.memory,
             memory_grows: room && (info.grows_memory || allocator || info.heap_base.is_some()),
-            globals: info.mutable_globals.iter().map(|global| global.index).collect(),
+            globals: info
+                .mutable_globals
+                .iter()
+                .filter(|global| global.written)
+                .map(|global| global.index)
+                .collect(),
             tables: tables(|table| table.written),
             growing_tables: tables(|table| table.grown),
             segments: info.drops_segments,

@@ -30,8 +30,8 @@ pub struct ModuleInfo {
     pub segments: Vec<Segment>,
     /// Bytes of all active data segments.
     pub data_bytes: usize,
-    /// Mutable globals that an instruction sets. The others keep their value:
-    /// the host sets none.
+    /// Mutable globals, without those that hold no number and that no
+    /// instruction sets: they keep their value, and nobody has to save it.
     pub mutable_globals: Vec<MutableGlobal>,
     /// Tables.
     pub tables: Vec<Table>,
@@ -112,6 +112,8 @@ pub struct MutableGlobal {
     pub export: Option<String>,
     /// Whether it holds a number (and not a reference or a vector).
     pub is_number: bool,
+    /// Whether any instruction sets it.
+    pub written: bool,
 }
 
 /// A table.
@@ -309,6 +311,7 @@ impl Reader {
                             index,
                             export: None,
                             is_number: number(global.ty.content_type).is_some(),
+                            written: false,
                         });
                     }
                     self.global_values.push(constant(&global.init_expr));
@@ -434,8 +437,10 @@ impl Reader {
         self.info.writes_tables = self.info.tables.iter().any(|table| table.written || table.grown);
         self.info.drops_segments = !self.dropped_data.is_disjoint(&self.passive_data)
             || !self.dropped_elements.is_disjoint(&self.passive_elements);
-        let set_globals = &self.set_globals;
-        self.info.mutable_globals.retain(|global| set_globals.contains(&global.index));
+        for global in &mut self.info.mutable_globals {
+            global.written = self.set_globals.contains(&global.index);
+        }
+        self.info.mutable_globals.retain(|global| global.is_number || global.written);
         for (name, index) in self.named_functions {
             let ty = self.functions.get(index as usize).copied();
             let imported = (index as usize) < self.info.imports.len();

@@ -2,8 +2,8 @@
 //!
 //! [`GuestModule::new`] unpacks, validates, looks and rewrites: the memory is
 //! defined by the module and exported as `memory`, raised by the extra heap
-//! pages, and every global that is written is exported, so that a reset in
-//! place can reach it. All backends then get the same bytes.
+//! pages, and every mutable global is exported, so that a reset in place can
+//! reach it. All backends then get the same bytes.
 
 mod blob;
 mod change;

@@ -12,7 +12,7 @@ use wasm_encoder::{
 use wasmparser::{DataKind, ExternalKind, Parser, Payload, TypeRef};
 
 /// The form that every backend gets: memory defined, raised and exported,
-/// globals and tables that are written exported. The name section is kept, other
+/// mutable globals and written tables exported. The name section is kept, other
 /// custom sections are dropped.
 pub(super) fn canonical(wasm: &[u8], info: &ModuleInfo, heap: HeapPages) -> Result<Vec<u8>> {
     let mut sections = Sections::of(wasm)?;
