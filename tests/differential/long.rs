@@ -96,8 +96,9 @@ impl Workers {
             }
         };
         if std::env::var_os("FUZZ_TRACE").is_some() {
-            // For what ends the process without a word.
-            eprintln!("seed {} index {}", id.seed, id.index);
+            // For what ends the process without a word, or never ends.
+            let calls = sample.steps.iter().map(|step| format!("  {step}\n"));
+            eprint!("seed {} index {}\n{}", id.seed, id.index, calls.collect::<String>());
         }
         let chosen = |engine: &dyn Engine, strategy: Strategy| {
             self.share.has(id.index, &self.engines, engine.id(), strategy)
