@@ -6,7 +6,8 @@
 use std::cmp::Ordering;
 
 /// Families of strategies, in the order of the tables.
-const FAMILIES: [&str; 4] = ["interpreted", "instance_reuse", "recreate_instance", "pooling"];
+const FAMILIES: [&str; 5] =
+    ["interpreted", "instance_reuse", "recreate_instance", "pooling", "pooling_late"];
 
 /// How the memory comes about, within a family.
 const MEMORIES: [&str; 6] = ["", "_cow", "_resident", "_cow_resident", "_tracked", "_cow_tracked"];
@@ -45,6 +46,12 @@ pub(super) fn parts(strategy: &str) -> Option<(&'static str, &'static str)> {
         let rest = base.strip_prefix(family)?;
         MEMORIES.into_iter().find(|memory| *memory == rest).map(|memory| (family, memory))
     })
+}
+
+/// Whether a strategy is that of a pool of this project's: of instances that are
+/// reset in place.
+pub(super) fn is_our_pool(strategy: &str) -> bool {
+    matches!(parts(strategy), Some(("pooling", "_tracked") | ("pooling_late", _)))
 }
 
 /// Compares two strategies by their place in the tables.

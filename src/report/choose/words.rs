@@ -46,10 +46,11 @@ pub(super) static PLAIN: Need = Need {
 /// The plain ways to a clean instance, of which a backend has one.
 pub(super) const PLAIN_WAYS: [&str; 2] = ["recreate_instance", "interpreted"];
 
+/// A pool of ours holds instances that are reset in place.
 fn makes_new(strategy: &str) -> bool {
     strategy == "interpreted"
         || strategy.starts_with("recreate_instance")
-        || strategy.starts_with("pooling")
+        || (strategy.starts_with("pooling") && !order::is_our_pool(strategy))
 }
 
 /// What a strategy does, as advice. `None` for one that is not known here.
@@ -59,6 +60,9 @@ pub(super) fn advice(strategy: &str) -> Option<String> {
         "interpreted" => "Make a new instance for each call and interpret its code",
         "instance_reuse" => "Reset one instance in place",
         "recreate_instance" => "Make a new instance for each call",
+        "pooling" | "pooling_late" if order::is_our_pool(strategy) => {
+            "Take an instance from a pool for each call"
+        }
         "pooling" => "Take an instance from the runtime's pool for each call",
         _ => return None,
     };
@@ -114,6 +118,12 @@ mod tests {
             advice("recreate_instance_cow_precompiled").unwrap(),
             "Make a new instance for each call, on memory that is mapped copy-on-write"
         );
+        assert_eq!(
+            advice("pooling_late_tracked").unwrap(),
+            "Take an instance from a pool for each call, restoring only the memory pages that \
+             were written"
+        );
+        assert!(makes_new("pooling_cow") && !makes_new("pooling_tracked"));
         assert_eq!(advice("zebra"), None);
     }
 
