@@ -161,6 +161,17 @@ fn peers_print_a_line_of_fields_for_each_row_and_record_them() {
 }
 
 /// A record file with a timed cell (made twice), an untimed one and a pair.
+#[test]
+fn repeat_counts_the_calls_of_each_cell() {
+    let cell = "call_empty_function_from_test_runtime/wasmi_instance_reuse_cow/1_threads";
+    let ran = touchstone(&["repeat", cell, "--calls", "1000"]);
+    assert_eq!((ran.code, &*ran.err), (0, ""));
+    assert!(ran.out.lines().any(|line| line.contains(cell) && line.contains(" 1000 ")));
+    let refused = touchstone(&["repeat", "wasmi_recreate_instance/1_threads", "--calls", "1"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.out.contains("not run: "), "{}", refused.out);
+}
+
 fn recorded(folder: &Folder) -> (PathBuf, Vec<Record>) {
     let mut newer = cell("alpha", "pooling", EMPTY, 1, 4212.0);
     newer.provenance.recorded_at = "2031-01-01T00:00:00Z".to_owned();

@@ -2,11 +2,12 @@
 
 use super::Ended;
 use super::output::{Style, Table, print};
+use super::progress::Progress;
 use anyhow::{Context, Result};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use touchstone::guests::Guests;
-use touchstone::measure::{Caller, Others, PhaseTimes, phases};
-use touchstone::session::Session;
+use touchstone::measure::{Beside, PhaseTimes, Side, phases};
+use touchstone::session::{Opened, Session};
 use touchstone::{case, matrix};
 use touchstone_executor::Config;
 use touchstone_executor::probe::thread_usage;
@@ -31,6 +32,10 @@ pub(super) struct Repeat {
     calls: Option<u64>,
 }
 
+/// Time between two looks at the clock; on several threads the others begin and end
+/// with it.
+const TURN: Duration = Duration::from_millis(50);
+
 /// What one cell came to.
 struct Row {
     name: String,
@@ -49,41 +54,46 @@ impl Repeat {
         let cells = matrix::select(cells, Some(&self.filter))?;
         let mut session = Session::new(Guests::built(), Config::default());
         let (mut rows, mut refused) = (Vec::new(), Vec::new());
+        let progress = Progress::new(cells.len(), true);
         for cell in &cells {
             let name = cell.key.id();
+            progress.next(name.clone());
             match session.open(cell) {
                 Ok(opened) => {
-                    let others = Others::start(&opened, cell.key.threads - 1)?;
-                    let row = self.repeat(&opened, name.clone()).with_context(|| name.clone());
-                    others.stop()?;
-                    rows.push(row?);
+                    let row = self.repeat(&opened, cell.key.threads, &name);
+                    rows.push(row.with_context(|| name.clone())?);
                 }
                 Err(reason) => refused.push(format!("{name}: {reason}")),
             }
         }
+        drop(progress);
         print(&table(&rows, &refused))?;
         Ok(if rows.is_empty() { Ended::Badly } else { Ended::Well })
     }
 
-    fn repeat(&self, opened: &touchstone::session::Opened, name: String) -> Result<Row> {
-        let mut caller = Caller::new(opened)?;
-        // Warm: what the first calls bring into memory is not every call's.
-        caller.time(100)?;
+    fn repeat(&self, opened: &Opened, threads: usize, name: &str) -> Result<Row> {
         let phases = phases(opened, Duration::from_millis(50))?;
+        let mut side = match threads {
+            1 => Beside::alone(opened)?,
+            several => Beside::start(opened, several)?,
+        };
+        let a_turn = (TURN.as_nanos() as u64 / opened.estimate_ns.max(1)).max(1);
+        // Warm: what the first calls bring into memory is not every call's.
+        side.time(a_turn.min(1000))?;
         let before = thread_usage().context("the kernel does not count")?;
-        let started = Instant::now();
         let at_most = Duration::from_secs_f64(self.seconds.clamp(0.0, 3600.0));
-        let mut calls = 0;
-        while self.calls.map_or(started.elapsed() < at_most, |wanted| calls < wanted) {
-            let batch = self.calls.map_or(100, |wanted| (wanted - calls).min(100));
-            caller.time(batch)?;
-            calls += batch;
+        let (mut calls, mut took) = (0, Duration::ZERO);
+        while self.calls.map_or(took < at_most, |wanted| calls < wanted) {
+            let turn = self.calls.map_or(a_turn, |wanted| a_turn.min(wanted - calls));
+            took += side.time(turn)?;
+            calls += turn;
         }
-        let took = started.elapsed();
         let after = thread_usage().context("the kernel does not count")?;
+        side.done().others_kept_up()?;
+        side.stop()?;
         let each = |count: u64| count as f64 / calls.max(1) as f64;
         Ok(Row {
-            name,
+            name: name.to_owned(),
             calls,
             ns: each(took.as_nanos() as u64),
             phases,
