@@ -6,7 +6,7 @@ comma     := ,
 FEATURES  ?= all$(if $(filter peers,$(MAKECMDGOALS)),$(comma)substrate)
 # Budgets in seconds for all cells together, compilation and set-up not counted.
 # They are shared out among the cells, so more backends do not take longer.
-BUDGET_FULL  ?= 480
+BUDGET_FULL  ?= 240
 BUDGET_QUICK ?= 40
 # Seconds that the differential tests go on for, and where their numbers start.
 FUZZ_SECONDS ?= 600
