@@ -62,8 +62,12 @@ impl Resident for Saved {
         self.0.restorer()
     }
 
-    /// What has grown is closed again.
+    /// What has grown is closed again. What Wasm3 failed to compile stays as it
+    /// is: such an instance is replaced.
     fn reset(&mut self) -> Result<bool> {
+        if !self.0.is_sound() {
+            return Ok(false);
+        }
         self.0.restore().map(|()| true)
     }
 }

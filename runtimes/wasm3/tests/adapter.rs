@@ -250,3 +250,35 @@ fn a_stack_that_is_too_small_is_an_error() {
         assert!(error.contains("give it a larger one"), "{name}: {error}");
     });
 }
+
+/// A function that Wasm3 cannot compile is found when it is first called. What
+/// that call leaves behind must not run: it jumps to where no code is.
+#[test]
+fn after_a_function_that_cannot_be_compiled_nothing_runs_before_the_next_call() {
+    let text = r#"(module
+      (func $vector (result i32) (i32x4.extract_lane 0 (i32x4.splat (i32.const 1))))
+      (func (export "f") (result i32) (i32.add (i32.const 7) (call $vector)))
+      (func (export "fine") (result i32) (i32.const 7)))"#;
+    let guest = guest(text);
+    let lazy = touchstone_wasm3::engines().into_iter().find(|engine| engine.id() == "wasm3");
+    let (engine, config) = (lazy.unwrap(), Config::default());
+    for strategy in Strategy::all() {
+        if !engine.support_for(strategy, &guest).is_supported() {
+            continue;
+        }
+        let module = load(&*engine, &guest, strategy, &config);
+        let [f, fine] = ["f", "fine"].map(|name| module.export(name, Abi::Plain).unwrap());
+        let (mut instance, mut output) = (module.new_instance().unwrap(), Vec::new());
+        for _ in 0..3 {
+            instance.prepare().unwrap();
+            assert!(instance.invoke(f, b"", &mut output).is_err(), "{strategy}");
+            for export in [f, fine] {
+                let error = instance.invoke(export, b"", &mut output).unwrap_err().to_string();
+                assert!(error.contains("prepare another call"), "{strategy}: {error}");
+            }
+            instance.finish().unwrap();
+            assert_eq!(instance.call(fine, b"", &mut output).unwrap(), Outcome::Returned);
+            assert_eq!(output, [7, 0, 0, 0], "{strategy}");
+        }
+    }
+}

@@ -105,7 +105,10 @@ impl Machine {
             Ok(()) => Ok(Ok(())),
             Err(Stop::ByHost) => Ok(Err(self.take_trap())),
             Err(Stop::Trap(trap)) => Ok(Err(trap)),
-            Err(Stop::Failure(reason)) => Err(failed(reason)),
+            Err(Stop::Failure(reason)) => {
+                self.broken = true;
+                Err(failed(reason))
+            }
         }
     }
 

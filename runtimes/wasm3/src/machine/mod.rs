@@ -16,6 +16,10 @@
 //!    host instead), and Wasm3's own memory is put back before the runtime is
 //!    freed.
 //! 4. **The structures are as `layout.rs` says**, which every new machine checks.
+//! 5. **A run that failed is the last one.** Wasm3 makes the instruction that
+//!    compiles a function on its first call one that calls it, and only then
+//!    compiles; when that fails, the next call jumps to where no code is. Nothing
+//!    runs in a machine after that.
 
 mod call;
 mod environment;
@@ -101,6 +105,8 @@ pub(crate) struct Machine {
     snapshot: Option<Snapshot>,
     /// Exported functions by handle, found when they are first called.
     functions: Vec<Function>,
+    /// Whether a run failed in Wasm3 itself (rule 5): nothing may run any more.
+    broken: bool,
 }
 
 impl Machine {
@@ -148,8 +154,14 @@ impl Machine {
         // mean none at all to Wasm3.
         unsafe { (*handle.runtime).memory.max_pages = program.largest };
         let functions = vec![Function::UNKNOWN; program.functions.len()];
-        let mut machine =
-            Self { handle, environment, shared: Arc::clone(shared), snapshot: None, functions };
+        let mut machine = Self {
+            handle,
+            environment,
+            shared: Arc::clone(shared),
+            snapshot: None,
+            functions,
+            broken: false,
+        };
         machine.link().map_err(failed)?;
         if program.eager {
             machine.compile().map_err(failed)?;
@@ -228,13 +240,26 @@ impl Machine {
             Ok(()) => return Ok(()),
             Err(Stop::ByHost) => self.take_trap().to_string(),
             Err(Stop::Trap(trap)) => trap.to_string(),
-            Err(Stop::Failure(reason)) => reason,
+            Err(Stop::Failure(reason)) => {
+                self.broken = true;
+                reason
+            }
         };
         Err(failed(self, reason))
     }
 
+    /// Whether it can run and be reset.
+    pub(crate) fn is_sound(&self) -> bool {
+        !self.broken
+    }
+
     /// Sets what belongs to one run: its end in time and on this thread's stack.
     fn begin(&mut self) -> Result<(), String> {
+        if self.broken {
+            return Err("it could not compile a function in the call before, and only a new \
+                        instance can run again: prepare another call"
+                .to_owned());
+        }
         let limit = self.check_stack()?;
         let until =
             self.shared.deadline().and_then(|deadline| Instant::now().checked_add(deadline));
