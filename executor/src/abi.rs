@@ -1,10 +1,13 @@
-//! The three conventions by which a host calls a guest.
+//! The conventions by which a host calls a guest.
 //!
-//! | convention | export | input | output |
-//! |---|---|---|---|
-//! | [`Abi::Substrate`] | `(i32, i32) -> (i64)` | placed by the host's allocator, given as pointer and length | pointer in the low, length in the high half of the result |
-//! | [`Abi::Input`] | `() -> ()` | fetched by the guest through `env.input_len` and `env.input` | none |
-//! | [`Abi::Plain`] | any of number types | the parameters, little-endian, one after the other | the results, likewise |
+//! | convention | export of a module | of a component | input | output |
+//! |---|---|---|---|---|
+//! | [`Abi::Substrate`] | `(i32, i32) -> (i64)` | | placed by the host's allocator, given as pointer and length | pointer in the low, length in the high half of the result |
+//! | [`Abi::Input`] | `() -> numbers` | `func()` | fetched by the guest: through `env.input_len` and `env.input`, or `input: func() -> list<u8>` | the results, little-endian, one after the other |
+//! | [`Abi::Bytes`] | `(i32, i32) -> numbers` | `func(list<u8>)` | in a module placed in a buffer that the guest's own `alloc: (i32) -> (i32)` gave, which the guest takes over; given as pointer and length | likewise |
+//! | [`Abi::Plain`] | any of number types | | the parameters, little-endian, one after the other | likewise |
+//! | [`Abi::Typed`] | | any parameters | JSON, turned into the parameters' values once, and not again for a call with the same input | none |
+//! | [`Abi::Codec`] | | one parameter | JSON, which a codec component turns into the parameter's value for each call | none |
 
 use crate::contract::ExportId;
 use crate::error::{Error, Result};
@@ -15,6 +18,8 @@ use crate::signature::{Signature, Value, ValueType};
 use std::fmt;
 use std::str::FromStr;
 
+const FOREIGN: Error = Error::Misuse("the export handle is of another module");
+
 /// A calling convention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -23,9 +28,18 @@ pub enum Abi {
     Substrate,
     /// The host keeps the input; the guest asks for it.
     Input,
+    /// The guest is given the input's bytes, in a buffer of its own.
+    Bytes,
     /// Numbers in, numbers out.
     Plain,
+    /// A component is given values that the host has already.
+    Typed,
+    /// A component is given a value that a codec makes of the input's bytes.
+    Codec,
 }
+
+/// Name of the export that [`Abi::Bytes`] takes buffers from.
+pub const ALLOCATOR: &str = "alloc";
 
 impl Abi {
     /// Checks an export's signature; `None` stands for one with types other
@@ -39,29 +53,51 @@ impl Abi {
                 "(i32, i32) -> (i64)",
             ),
             Self::Input => {
-                (signature.is_some_and(|s| s.params.is_empty() && s.results.is_empty()), "() -> ()")
+                (signature.is_some_and(|s| s.params.is_empty()), "() -> () or () -> (numbers)")
             }
+            Self::Bytes => (
+                signature.is_some_and(|s| s.params == [ValueType::I32; 2]),
+                "(i32, i32) -> () or (i32, i32) -> (numbers)",
+            ),
             Self::Plain => (signature.is_some(), "numbers only"),
+            Self::Typed | Self::Codec => (false, "a function of a component"),
         };
-        if fits {
+        if fits { Ok(()) } else { Err(self.misfit(name, signature, expected)) }
+    }
+
+    /// Checks the signature of the guest's allocator.
+    pub(crate) fn check_allocator(self, signature: Option<&Signature>) -> Result<()> {
+        let expected = Signature::new(&[ValueType::I32], &[ValueType::I32]);
+        if signature == Some(&expected) {
             return Ok(());
         }
-        Err(Error::WrongSignature {
-            name: name.to_owned(),
-            abi: self,
-            expected,
-            found: signature.cloned().unwrap_or_default(),
-        })
+        Err(self.misfit(ALLOCATOR, signature, "(i32) -> (i32)"))
+    }
+
+    fn misfit(self, name: &str, found: Option<&Signature>, expected: &'static str) -> Error {
+        let found = found.cloned().unwrap_or_default();
+        Error::WrongSignature { name: name.to_owned(), abi: self, expected, found }
+    }
+
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Substrate, Self::Input, Self::Bytes, Self::Plain, Self::Typed, Self::Codec];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Substrate => "substrate",
+            Self::Input => "input",
+            Self::Bytes => "bytes",
+            Self::Plain => "plain",
+            Self::Typed => "typed",
+            Self::Codec => "codec",
+        }
     }
 }
 
 impl fmt::Display for Abi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Substrate => "substrate",
-            Self::Input => "input",
-            Self::Plain => "plain",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -69,12 +105,10 @@ impl FromStr for Abi {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "substrate" => Ok(Self::Substrate),
-            "input" => Ok(Self::Input),
-            "plain" => Ok(Self::Plain),
-            _ => Err(format!("'{name}' is none of substrate, input, plain")),
-        }
+        Self::ALL.into_iter().find(|abi| abi.name() == name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("'{name}' is none of {names}")
+        })
     }
 }
 
@@ -137,9 +171,11 @@ pub fn invoke<L: Live>(
         Abi::Substrate => substrate(live, export.index, input, output)?,
         Abi::Input => {
             live.host().set_input(input);
-            live.call_plain(export.index, &[], &mut [])?
+            numbers(live, export.index, &[], output)?
         }
+        Abi::Bytes => bytes(live, export, input, output)?,
         Abi::Plain => plain(live, export.index, input, output)?,
+        Abi::Typed | Abi::Codec => return Err(FOREIGN),
     };
     Ok(match ended {
         Ok(()) => Outcome::Returned,
@@ -203,13 +239,7 @@ fn plain<L: Live>(
     input: &[u8],
     output: &mut Vec<u8>,
 ) -> Result<Result<(), Trap>> {
-    let Some(signature) = live.signature(index) else {
-        return Err(Error::Misuse("the export handle is of another module"));
-    };
-    // The common `() -> ()` goes without an allocation.
-    if signature.params.is_empty() && signature.results.is_empty() && input.is_empty() {
-        return live.call_plain(index, &[], &mut []);
-    }
+    let signature = live.signature(index).ok_or(FOREIGN)?;
     let needed: usize = signature.params.iter().map(|ty| ty.size()).sum();
     if needed != input.len() {
         return Ok(Err(refuse(format!(
@@ -227,8 +257,51 @@ fn plain<L: Live>(
             Value::from_le_bytes(*ty, bytes)
         })
         .collect();
+    numbers(live, index, &params, output)
+}
+
+/// The guest's own allocator gives the buffer, before the call and as part of it.
+fn bytes<L: Live>(
+    live: &mut L,
+    export: ExportId,
+    input: &[u8],
+    output: &mut Vec<u8>,
+) -> Result<Result<(), Trap>> {
+    let allocator = export.allocator().ok_or(FOREIGN)?;
+    let Ok(length) = u32::try_from(input.len()) else {
+        return Ok(Err(refuse("it is larger than 4 GiB".to_owned())));
+    };
+    let size = Value::I32(length as i32);
+    let mut given = [Value::I32(0)];
+    if let Err(trap) = live.call_plain(allocator, &[size], &mut given)? {
+        return Ok(Err(trap));
+    }
+    let [Value::I32(start)] = given else { return Err(FOREIGN) };
+    let pointer = start as u32;
+    let memory = live.memory();
+    let place = memory.get_mut(pointer as usize..).and_then(|rest| rest.get_mut(..input.len()));
+    let Some(place) = place else {
+        let claim = Claim { pointer, length, memory: memory.len() };
+        return Ok(Err(TrapKind::BadResult { claim: Some(claim) }.into()));
+    };
+    place.copy_from_slice(input);
+    numbers(live, export.index, &[Value::I32(start), size], output)
+}
+
+/// Calls with numbers; the results become the output.
+fn numbers<L: Live>(
+    live: &mut L,
+    index: u32,
+    params: &[Value],
+    output: &mut Vec<u8>,
+) -> Result<Result<(), Trap>> {
+    let signature = live.signature(index).ok_or(FOREIGN)?;
+    // Most have no result, and go without an allocation.
+    if signature.results.is_empty() {
+        return live.call_plain(index, params, &mut []);
+    }
     let mut results: Vec<_> = signature.results.iter().map(|ty| Value::zero(*ty)).collect();
-    let ended = live.call_plain(index, &params, &mut results)?;
+    let ended = live.call_plain(index, params, &mut results)?;
     if ended.is_ok() {
         for value in results {
             value.append_le_bytes(output);

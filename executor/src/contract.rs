@@ -1,10 +1,11 @@
 //! The contract itself: engine → artifact → module → instance.
 
-use crate::abi::Abi;
+use crate::abi::{ALLOCATOR, Abi};
 use crate::config::{Config, EffectiveConfig};
 use crate::error::{Error, Result};
 use crate::guest::GuestModule;
 use crate::outcome::Outcome;
+use crate::signature::Signature;
 use crate::strategy::Strategy;
 use crate::support::Support;
 use std::any::Any;
@@ -288,6 +289,21 @@ pub struct ExportId {
     pub index: u32,
     /// The convention it is called by.
     pub abi: Abi,
+    /// Position of the guest's allocator, where the convention needs it.
+    allocator: Option<u32>,
+}
+
+impl ExportId {
+    /// The handle of an export that needs no other one beside it.
+    #[must_use]
+    pub const fn new(index: u32, abi: Abi) -> Self {
+        Self { index, abi, allocator: None }
+    }
+
+    /// The guest's allocator, for [`Abi::Bytes`].
+    pub(crate) const fn allocator(self) -> Option<u32> {
+        self.allocator
+    }
 }
 
 /// The exported functions of a module: the part of [`Module::export`] that is
@@ -307,8 +323,22 @@ impl Exports {
     /// # Errors
     ///
     /// When there is no such function, it is an import passed on, or its
-    /// signature does not fit.
+    /// signature does not fit. The same for what the convention needs beside it.
     pub fn find(&self, name: &str, abi: Abi) -> Result<ExportId> {
+        let index = self.position(name)?;
+        abi.check(name, self.0[index as usize].signature.as_ref())?;
+        let allocator = match abi {
+            Abi::Bytes => {
+                let position = self.position(ALLOCATOR)?;
+                abi.check_allocator(self.0[position as usize].signature.as_ref())?;
+                Some(position)
+            }
+            _ => None,
+        };
+        Ok(ExportId { index, abi, allocator })
+    }
+
+    fn position(&self, name: &str) -> Result<u32> {
         let Some(index) = self.0.iter().position(|export| export.name == name) else {
             return Err(Error::NoSuchExport {
                 name: name.to_owned(),
@@ -321,14 +351,19 @@ impl Exports {
         if self.0[index].imported {
             return Err(Error::ExportImported { name: name.to_owned() });
         }
-        abi.check(name, self.0[index].signature.as_ref())?;
-        Ok(ExportId { index: index as u32, abi })
+        Ok(index as u32)
     }
 
-    /// The export behind a handle; `None` for the handle of another module.
+    /// The export at a handle's position; `None` for the handle of another module.
     #[must_use]
-    pub fn get(&self, export: ExportId) -> Option<&crate::guest::FunctionExport> {
-        self.0.get(export.index as usize)
+    pub fn get(&self, index: u32) -> Option<&crate::guest::FunctionExport> {
+        self.0.get(index as usize)
+    }
+
+    /// Its type; `None` also where it uses other types than numbers.
+    #[must_use]
+    pub fn signature(&self, index: u32) -> Option<&Signature> {
+        self.get(index)?.signature.as_ref()
     }
 
     /// All of them, in the order of their handles.

@@ -125,6 +125,12 @@ impl HostState {
         self.input.extend_from_slice(input);
     }
 
+    /// The input that the host keeps.
+    #[must_use]
+    pub fn input_bytes(&self) -> &[u8] {
+        &self.input
+    }
+
     /// [`HostFunction::Malloc`]. On [`HeapError::NeedsMemory`] the backend
     /// grows the memory and calls again.
     ///

@@ -257,7 +257,7 @@ impl Instance for MockInstance {
         let started = Instant::now();
         let name = self
             .exports
-            .get(export)
+            .get(export.index)
             .map(|export| export.name.as_str())
             .ok_or(Error::Misuse("the export handle is of another module"))?;
         let answer = (self.engine.behaviour)(&MockCall {

@@ -150,7 +150,7 @@ pub(crate) fn misuse_is_named(strategy: Strategy) {
         misuse(instance.invoke(export, b"", output));
         instance.finish().unwrap();
         instance.prepare().unwrap();
-        misuse(instance.invoke(ExportId { index: 999, abi: Abi::Plain }, b"", output));
+        misuse(instance.invoke(ExportId::new(999, Abi::Plain), b"", output));
         // More than one call on the same state is no misuse.
         let count = loaded.export("count", Abi::Plain);
         for expected in 1..=2 {

@@ -7,13 +7,13 @@ use guest_support::native::{self, Body, Call, Host, Output};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
-use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::abi::Live;
 use touchstone_executor::driver::{Disposable, Resident};
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::heap::{HeapError, WASM_PAGE};
 use touchstone_executor::host::{HostFunction, HostState};
 use touchstone_executor::memory::{Memory, Restorer};
-use touchstone_executor::{Error, ExportId, Result, Signature, Trap, TrapKind, Value};
+use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, Value};
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
 
@@ -220,6 +220,6 @@ impl Live for Running {
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.exports.get(ExportId { index, abi: Abi::Plain })?.signature.as_ref()
+        self.shared.exports.signature(index)
     }
 }

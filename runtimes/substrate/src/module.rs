@@ -53,7 +53,7 @@ impl Module for Loaded {
         let export = self.exports.find(name, abi)?;
         match abi {
             Abi::Substrate => Ok(export),
-            Abi::Input | Abi::Plain => Err(Error::ExportUnsupported {
+            _ => Err(Error::ExportUnsupported {
                 engine: ID,
                 name: name.to_owned(),
                 reason: format!("it calls by Substrate's convention only, not by {abi}"),
@@ -104,7 +104,7 @@ impl Instance for Calling {
         if !self.prepared {
             return Err(Error::Misuse("invoke without prepare"));
         }
-        let (Abi::Substrate, Some(function)) = (export.abi, self.exports.get(export)) else {
+        let (Abi::Substrate, Some(function)) = (export.abi, self.exports.get(export.index)) else {
             return Err(Error::Misuse("the export handle is of another module"));
         };
         // The executor would cut the length off.

@@ -168,8 +168,8 @@ fn misuse_is_named() {
     assert_eq!(invoke(true, empty).unwrap(), Outcome::Returned);
     for (prepare, export) in [
         (false, empty),
-        (true, ExportId { index: 999, abi: Abi::Substrate }),
-        (true, ExportId { abi: Abi::Plain, ..empty }),
+        (true, ExportId::new(999, Abi::Substrate)),
+        (true, ExportId::new(empty.index, Abi::Plain)),
     ] {
         assert!(matches!(invoke(prepare, export), Err(Error::Misuse(_))));
     }

@@ -7,10 +7,10 @@ use crate::trap;
 use std::sync::Arc;
 use tinywasm::types::WasmValue;
 use tinywasm::{Engine, ExternItem, Function};
-use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::abi::Live;
 use touchstone_executor::driver::Disposable;
 use touchstone_executor::host::HostState;
-use touchstone_executor::{Error, ExportId, Result, Signature, Trap, Value};
+use touchstone_executor::{Error, Result, Signature, Trap, Value};
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
 
@@ -157,7 +157,7 @@ impl Live for Running {
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.exports.get(ExportId { index, abi: Abi::Plain })?.signature.as_ref()
+        self.shared.exports.signature(index)
     }
 }
 

@@ -5,10 +5,10 @@ use crate::host::bytes;
 use crate::signals::{Running as Whose, while_running};
 use crate::slot::Slot;
 use crate::{stack, trap};
-use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::abi::Live;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
-use touchstone_executor::{Error, ExportId, Result, Signature, Trap, Value};
+use touchstone_executor::{Error, Result, Signature, Trap, Value};
 use wasmedge_sys::ffi;
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
@@ -85,7 +85,7 @@ impl Running {
     /// Looks a function up by its name, which is WasmEdge's only way.
     fn find_entry(&mut self, index: u32) -> Result<Function> {
         let shared = &self.slot.shared;
-        let export = shared.exports.get(ExportId { index, abi: Abi::Plain }).ok_or(FOREIGN)?;
+        let export = shared.exports.get(index).ok_or(FOREIGN)?;
         let found = self.slot.instance().and_then(|instance| instance.function(&export.name));
         let entry = found.ok_or_else(|| {
             Error::runtime(shared.engine, "find an export")(format!("'{}' is gone", export.name))
@@ -196,7 +196,7 @@ impl Live for Running {
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {
-        self.slot.shared.exports.get(ExportId { index, abi: Abi::Plain })?.signature.as_ref()
+        self.slot.shared.exports.signature(index)
     }
 }
 

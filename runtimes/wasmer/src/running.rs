@@ -8,10 +8,10 @@ use crate::settings::ID;
 use crate::trap;
 use std::sync::Arc;
 use std::time::Instant;
-use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::abi::Live;
 use touchstone_executor::driver::Disposable;
 use touchstone_executor::host::HostState;
-use touchstone_executor::{Error, ExportId, Result, Signature, Trap, Value, ValueType};
+use touchstone_executor::{Error, Result, Signature, Trap, Value, ValueType};
 use wasmer::{
     Extern, Function, FunctionEnv, Instance, Memory, RuntimeError, Store, TypedFunction,
     Value as Val,
@@ -222,7 +222,7 @@ impl Live for Running {
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.exports.get(ExportId { index, abi: Abi::Plain })?.signature.as_ref()
+        self.shared.exports.signature(index)
     }
 }
 

@@ -5,12 +5,12 @@ use crate::module::Shared;
 use crate::trap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::abi::Live;
 use touchstone_executor::driver::Disposable;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::Plan;
-use touchstone_executor::{Error, ExportId, Result, Signature, Trap, TrapKind, Value, ValueType};
+use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, Value, ValueType};
 use wasmi::{F32, F64, Func, Memory, ResumableCall, StoreContextMut, TypedFunc, Val};
 
 /// Fuel between two looks at the clock: about a millisecond.
@@ -103,8 +103,7 @@ impl Running {
     #[cold]
     fn find_entry(&mut self, index: u32) -> Result<Entry> {
         use ValueType::{I32, I64};
-        let id = ExportId { index, abi: Abi::Plain };
-        let export = self.shared.exports.get(id).ok_or(FOREIGN)?;
+        let export = self.shared.exports.get(index).ok_or(FOREIGN)?;
         let failed = |error| Error::runtime(self.shared.engine, "find an export")(error);
         let store = self.home.store();
         let func = self
@@ -251,7 +250,7 @@ impl Live for Running {
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.exports.get(ExportId { index, abi: Abi::Plain })?.signature.as_ref()
+        self.shared.exports.signature(index)
     }
 }
 

@@ -160,7 +160,7 @@ impl Live for Running {
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.exports.iter().nth(index as usize)?.signature.as_ref()
+        self.shared.exports.signature(index)
     }
 }
 

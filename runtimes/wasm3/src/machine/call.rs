@@ -3,8 +3,7 @@
 use super::Machine;
 use super::trap::Stop;
 use std::ffi::c_void;
-use touchstone_executor::abi::Abi;
-use touchstone_executor::{Error, ExportId, Result, Trap, TrapKind, Value, ValueType};
+use touchstone_executor::{Error, Result, Trap, TrapKind, Value, ValueType};
 use wasm3_sys as ffi;
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
@@ -136,8 +135,7 @@ impl Machine {
         // SAFETY: the runtime is alive, the name ends with a zero.
         let result = unsafe { ffi::m3_FindFunction(&raw mut found, self.raw(), name.as_ptr()) };
         self.plain(result).map_err(failed)?;
-        let id = ExportId { index: index as u32, abi: Abi::Plain };
-        let signature = self.shared.exports.get(id).and_then(|export| export.signature.as_ref());
+        let signature = self.shared.exports.signature(index as u32);
         let is_substrate = signature
             .is_some_and(|ty| ty.params == [ValueType::I32; 2] && ty.results == [ValueType::I64]);
         let function = Function { raw: found, is_substrate };

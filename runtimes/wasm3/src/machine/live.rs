@@ -1,9 +1,9 @@
 //! A machine as the calling conventions see it.
 
 use super::Machine;
-use touchstone_executor::abi::{Abi, Live};
+use touchstone_executor::abi::Live;
 use touchstone_executor::host::HostState;
-use touchstone_executor::{ExportId, Result, Signature, Trap, Value};
+use touchstone_executor::{Result, Signature, Trap, Value};
 
 impl Live for Machine {
     fn memory(&mut self) -> &mut [u8] {
@@ -41,6 +41,6 @@ impl Live for Machine {
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.exports.get(ExportId { index, abi: Abi::Plain })?.signature.as_ref()
+        self.shared.exports.signature(index)
     }
 }
