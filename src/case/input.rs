@@ -156,4 +156,3 @@ pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
         .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).context("hexadecimal"))
         .collect()
 }
-

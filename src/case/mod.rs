@@ -7,8 +7,8 @@ mod suite;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use touchstone_executor::abi::Abi;
 use touchstone_executor::Strategy;
+use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, HeapPages};
 
 pub use input::{Field, GuestNumber, Input, Number, parse_hex};

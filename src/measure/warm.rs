@@ -67,8 +67,7 @@ fn used(
     let count = (SAMPLE / once).max(1);
     calls(count)?;
     let samples = (time.as_nanos() as u64 / (once * count)).clamp(FEWEST, CALLS);
-    let samples: Vec<f64> = (0..samples)
-        .map(|_| Ok(calls(count)? as f64 / count as f64))
-        .collect::<Result<_>>()?;
+    let samples: Vec<f64> =
+        (0..samples).map(|_| Ok(calls(count)? as f64 / count as f64)).collect::<Result<_>>()?;
     estimate(&samples).context("no samples")
 }
