@@ -5,7 +5,10 @@
 #   build.sh --check   builds them and compares them with those in built/
 set -euo pipefail
 
-guests=(test-runtime large-runtime core-runtime)
+# Guests whose memory and heap are the host's, and guests that bring their own.
+hosted=(test-runtime large-runtime core-runtime)
+contracts=(json-module)
+guests=("${hosted[@]}" "${contracts[@]}")
 target=wasm32v1-none
 
 fail() {
@@ -72,29 +75,42 @@ export CARGO_HOME
 # Panic messages hold paths of source files; the last prefix that fits a path
 # replaces it, so the more special ones are at the end.
 commit=$("$rustc" -vV | sed -n 's/^commit-hash: //p')
-flags=(
-    -Clink-arg=--import-memory
-    -Clink-arg=--export-table
-    -Clink-arg=--export=__heap_base
-    -Clink-arg=-zstack-size=1048576
+remap=(
     "--remap-path-prefix=$here=/guests"
     "--remap-path-prefix=$sysroot/lib/rustlib/src/rust=/rustc/$commit"
 )
 for registry in "$CARGO_HOME"/registry/src/*/; do
-    flags+=("--remap-path-prefix=${registry%/}=/registry")
+    remap+=("--remap-path-prefix=${registry%/}=/registry")
 done
-CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf '%s' "${flags[*]}")
-export CARGO_ENCODED_RUSTFLAGS
 
-packages=()
-for guest in "${guests[@]}"; do
-    packages+=(--package "$guest")
-done
-"$cargo" build --locked --release --target "$target" "${packages[@]}"
+# Builds packages with flags of their own: build NAME FLAG... -- PACKAGE...
+# Packages of one call share the features of what they depend on, and a folder in
+# target/: cargo would build everything again each time the flags change there.
+build() {
+    local flags=() packages=() folder=$CARGO_TARGET_DIR/$1
+    shift
+    while [[ $1 != -- ]]; do
+        flags+=("-Clink-arg=$1")
+        shift
+    done
+    shift
+    for package in "$@"; do
+        packages+=(--package "$package")
+    done
+    flags+=("${remap[@]}")
+    CARGO_TARGET_DIR=$folder CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf '%s' "${flags[*]}") \
+        "$cargo" build --locked --release --target "$target" "${packages[@]}"
+}
+
+build hosted --import-memory --export-table --export=__heap_base -zstack-size=1048576 \
+    -- "${hosted[@]}"
+build contracts --export=__heap_base -zstack-size=1048576 -- "${contracts[@]}"
 
 # Where cargo left the module of a guest.
 module() {
-    printf '%s/target/%s/release/%s.wasm' "$here" "$target" "${1//-/_}"
+    local folder=hosted
+    [[ " ${contracts[*]} " == *" $1 "* ]] && folder=contracts
+    printf '%s/%s/%s/release/%s.wasm' "$CARGO_TARGET_DIR" "$folder" "$target" "${1//-/_}"
 }
 
 if $check; then
