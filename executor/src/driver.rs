@@ -93,6 +93,19 @@ pub trait Resident: Send + Sized {
 
     /// What looks after its memory, where that is one of ours.
     fn restorer(&mut self) -> Option<&mut Restorer>;
+
+    /// Lets go of what the memory of a clean instance keeps resident.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses; the instance can be used all the same.
+    fn trim(&mut self) -> Result<()> {
+        match self.restorer() {
+            // SAFETY: the instance is clean, not running, and borrowed here alone.
+            Some(restorer) => unsafe { restorer.trim() },
+            None => Ok(()),
+        }
+    }
 }
 
 /// Resets in `finish`, so that an idle instance is clean and small.
@@ -151,9 +164,8 @@ impl<R: Resident> Instance for Reused<R> {
     }
 
     fn trim(&mut self) -> Result<()> {
-        match self.resident.as_mut().and_then(R::restorer) {
-            // SAFETY: the instance is idle, so clean, and borrowed here alone.
-            Some(restorer) if self.state == CallState::Idle => unsafe { restorer.trim() },
+        match &mut self.resident {
+            Some(resident) if self.state == CallState::Idle => resident.trim(),
             _ => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! Memories that are used one after the other by different instances.
 
 use super::{Memory, Plan, Reset};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::shelf::Shelf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -89,9 +89,11 @@ pub struct Lease {
     /// `None` only while it is being dropped.
     memory: Option<Memory>,
     home: Arc<Recycler>,
-    /// Where memories of the first size come from, if this one may move.
-    first: Option<Arc<Recycler>>,
+    /// Where memories of the first size come from, and that size.
+    first: Arc<Recycler>,
+    size: usize,
     reserved: usize,
+    moves: bool,
 }
 
 impl Lease {
@@ -103,8 +105,8 @@ impl Lease {
     /// Those of [`Recycler::take`].
     pub fn new(home: &Arc<Recycler>, size: usize, reserved: usize, moves: bool) -> Result<Self> {
         let memory = Some(home.take(size, reserved)?);
-        let first = moves.then(|| Arc::clone(home));
-        Ok(Self { memory, home: Arc::clone(home), first, reserved })
+        let (home, first) = (Arc::clone(home), Arc::clone(home));
+        Ok(Self { memory, home, first, size, reserved, moves })
     }
 
     /// Start of the memory.
@@ -123,8 +125,9 @@ impl Lease {
         if size <= memory.accessible() {
             return Ok(());
         }
-        if size <= self.reserved
-            && let Some(larger) = self.first.as_ref().and_then(|first| first.larger(size))
+        if self.moves
+            && size <= self.reserved
+            && let Some(larger) = self.first.larger(size)
         {
             let mut next = larger.take(size, self.reserved)?;
             if memory.copy_written(&mut next, MOVED) {
@@ -135,6 +138,42 @@ impl Lease {
             larger.give_back(next);
         }
         memory.grow(size)
+    }
+}
+
+impl Lease {
+    /// Makes the memory clean and of its first size, as a new lease would be. Whether
+    /// its size or address is another one than before.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses, or the recycler has no plan to do it by; the memory
+    /// must then not be used.
+    #[inline]
+    pub fn reset(&mut self) -> Result<bool> {
+        if !Arc::ptr_eq(&self.home, &self.first) {
+            let next = self.first.take(self.size, self.reserved)?;
+            let home = std::mem::replace(&mut self.home, Arc::clone(&self.first));
+            if let Some(before) = self.memory.replace(next) {
+                home.give_back(before);
+            }
+            return Ok(true);
+        }
+        let Some(memory) = &mut self.memory else { return Ok(false) };
+        let before = memory.accessible();
+        if !memory.reset()? {
+            return Err(Error::Misuse("a memory without a plan cannot be made clean"));
+        }
+        Ok(memory.accessible() != before)
+    }
+
+    /// Lets go of all pages that a clean memory keeps resident.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Memory::trim`].
+    pub fn trim(&mut self) -> Result<()> {
+        self.memory.as_mut().map_or(Ok(()), Memory::trim)
     }
 }
 
@@ -211,6 +250,11 @@ mod tests {
                 wanted[at] = 1;
             }
             assert!(lease.grow(65 * PAGE).is_err());
+            if round % 2 == 1 {
+                assert!(lease.reset().unwrap());
+                assert!(bytes(&lease, PAGE) == clean, "round {round}");
+                assert!(!lease.reset().unwrap());
+            }
         }
     }
 

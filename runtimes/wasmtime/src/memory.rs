@@ -3,6 +3,7 @@
 use crate::settings;
 use crate::shrinking::{Place, Shrinking};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use touchstone_executor::Result;
 use touchstone_executor::memory::{Lease, Memory, Plan, Recycler};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
@@ -12,41 +13,79 @@ const ADDRESSABLE: usize = 1 << 32;
 /// default.
 const OFFSETS: usize = 32 << 20;
 
-/// Gives Wasmtime its linear memories. The second field: whether they may move.
-pub(crate) struct Memories(Kind, bool);
+/// Gives Wasmtime its linear memories.
+pub(crate) struct Memories {
+    home: Arc<Recycler>,
+    /// Whether they may move when they grow.
+    moves: bool,
+    use_by: Use,
+}
 
-enum Kind {
-    /// Used by one instance after the other: a memory is given back when the
-    /// instance that has it is dropped.
-    Recycled(Arc<Recycler>),
-    /// Used by one instance each, which can shrink it. Those that Wasmtime holds.
-    Shrinking(Mutex<Vec<Weak<Place>>>),
+enum Use {
+    /// By one instance after the other: a memory is given back when the instance that
+    /// has it is dropped.
+    Many,
+    /// By one instance, which resets it in place. `known`: whether the clean content is.
+    One { known: bool, lent: Mutex<Vec<Weak<Place>>> },
 }
 
 impl Memories {
-    pub(crate) fn recycled(plan: Option<Plan>, keep: usize) -> Self {
+    /// Memories for new instances.
+    pub(crate) fn for_many(plan: Option<Plan>, keep: usize) -> Self {
+        Self::new(plan, keep, Use::Many)
+    }
+
+    /// Memories for instances that are reset in place.
+    pub(crate) fn for_one(plan: Option<Plan>, keep: usize) -> Self {
+        let known = plan.is_some();
+        Self::new(plan, keep, Use::One { known, lent: Mutex::default() })
+    }
+
+    fn new(plan: Option<Plan>, keep: usize, use_by: Use) -> Self {
         let moves = plan.as_ref().is_some_and(|plan| settings::moves(plan.reset()));
-        Self(Kind::Recycled(Arc::new(Recycler::new(plan, keep))), moves)
+        Self { home: Arc::new(Recycler::new(plan, keep)), moves, use_by }
     }
 
-    pub(crate) fn shrinking() -> Self {
-        Self(Kind::Shrinking(Mutex::default()), false)
-    }
-
-    /// The memory at an address, where it is one that can be shrunk.
+    /// The memory at an address, where one instance has it.
     pub(crate) fn at(&self, base: *const u8) -> Option<Arc<Place>> {
-        let Kind::Shrinking(lent) = &self.0 else { return None };
+        let Use::One { lent, .. } = &self.use_by else { return None };
         let mut lent = lent.lock().unwrap_or_else(PoisonError::into_inner);
         lent.retain(|place| place.strong_count() > 0);
         lent.iter().filter_map(Weak::upgrade).find(|place| place.base().cast_const() == base)
     }
+
+    fn make(
+        &self,
+        minimum: usize,
+        maximum: Option<usize>,
+        guarded: usize,
+    ) -> Result<Box<dyn LinearMemory>> {
+        let largest = maximum.unwrap_or(ADDRESSABLE).min(ADDRESSABLE);
+        let reserved = guarded.max(largest.max(minimum) + OFFSETS);
+        let moves = self.moves && maximum != Some(minimum);
+        let lease = || Lease::new(&self.home, minimum, reserved, moves);
+        Ok(match &self.use_by {
+            Use::Many => Box::new(Lent { lease: lease()?, size: minimum, largest, moves }),
+            Use::One { known, lent } => {
+                let memory = if *known {
+                    Shrinking::leased(lease()?, minimum, largest, moves)
+                } else {
+                    let memory = Memory::new(None, minimum, reserved)?;
+                    Shrinking::plain(memory, minimum, largest)
+                };
+                let place = Arc::downgrade(memory.place());
+                lent.lock().unwrap_or_else(PoisonError::into_inner).push(place);
+                Box::new(memory)
+            }
+        })
+    }
 }
 
 // SAFETY: `new_memory` returns memories of `minimum` accessible bytes inside a
-// reservation of `reserved + guard` bytes that never moves. The rest of the
-// reservation is inaccessible, so that what the compiler leaves to the guard
-// pages faults. With a plan the memory is not zero at the start but holds what
-// the module's (removed) data segments would have written.
+// reservation of at least `reserved + guard` bytes, and of all that 32 bits and an
+// offset can reach. The rest of the reservation is inaccessible, so that what the
+// compiler leaves to the guard pages faults. With a plan the memory is not zero at the
+// start but holds what the module's data segments write, or would have written.
 unsafe impl MemoryCreator for Memories {
     fn new_memory(
         &self,
@@ -56,27 +95,8 @@ unsafe impl MemoryCreator for Memories {
         reserved_size_in_bytes: Option<usize>,
         guard_size_in_bytes: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
-        let capacity = reserved_size_in_bytes.or(maximum).unwrap_or(minimum).max(minimum);
-        match &self.0 {
-            Kind::Recycled(home) => {
-                let fixed = maximum == Some(minimum);
-                let largest = maximum.unwrap_or(ADDRESSABLE).min(ADDRESSABLE);
-                let reserved = capacity.max(largest) + OFFSETS;
-                let reserved = reserved.max(capacity + guard_size_in_bytes);
-                let moves = self.1 && !fixed;
-                let lease = Lease::new(home, minimum, reserved, moves)
-                    .map_err(|error| error.to_string())?;
-                Ok(Box::new(Lent { lease, size: minimum, largest, moves }))
-            }
-            Kind::Shrinking(lent) => {
-                let memory = Memory::new(None, minimum, capacity + guard_size_in_bytes)
-                    .map_err(|error| error.to_string())?;
-                let memory = Shrinking::new(memory, minimum, capacity);
-                let place = Arc::downgrade(memory.place());
-                lent.lock().unwrap_or_else(PoisonError::into_inner).push(place);
-                Ok(Box::new(memory))
-            }
-        }
+        let guarded = reserved_size_in_bytes.unwrap_or(0).max(minimum) + guard_size_in_bytes;
+        self.make(minimum, maximum, guarded).map_err(|error| error.to_string())
     }
 }
 

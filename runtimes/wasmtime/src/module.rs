@@ -32,8 +32,6 @@ pub(crate) struct Shared {
     pub(crate) mutable_globals: Vec<ModuleExport>,
     pub(crate) written_tables: Vec<ModuleExport>,
     pub(crate) clock: Option<Clock>,
-    /// How memories are reset in place, where the content is known from the bytes.
-    pub(crate) plan: Option<Plan>,
     pub(crate) reset: Reset,
     /// Memories of our own, where the strategy uses them.
     pub(crate) memories: Option<Arc<Memories>>,
@@ -159,7 +157,6 @@ impl Loaded {
             pre,
             exports,
             clock,
-            plan,
             memories: own_memory,
             reset: Reset::of(strategy.memory),
             heap_base: info.heap_base,
@@ -227,7 +224,7 @@ impl Module for Loaded {
 /// How memories of our own are reset, for strategies that use them and modules
 /// whose content is known from the bytes.
 fn plan(guest: &GuestModule, strategy: Strategy) -> Result<Option<Plan>> {
-    let uses_own = strategy.instance == InstanceFrom::Reuse || settings::has_own_image(strategy);
+    let uses_own = matches!(settings::class(strategy), settings::OWN | settings::OWN_IMAGE);
     if !uses_own || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
         return Ok(None);
     }
@@ -236,11 +233,11 @@ fn plan(guest: &GuestModule, strategy: Strategy) -> Result<Option<Plan>> {
 
 /// Memories of our own, for strategies that use them.
 fn own_memory(strategy: Strategy, plan: Option<&Plan>, config: &Config) -> Option<Arc<Memories>> {
-    if strategy.instance == InstanceFrom::Reuse {
-        // The instance installs the plan itself, after instantiation.
-        Some(Arc::new(Memories::shrinking()))
-    } else if settings::has_own_image(strategy) {
-        Some(Arc::new(Memories::recycled(plan.cloned(), config.instances as usize)))
+    if settings::class(strategy) == settings::OWN {
+        // Without a plan, the instance makes one after instantiation.
+        Some(Arc::new(Memories::for_one(plan.cloned(), config.instances as usize)))
+    } else if settings::class(strategy) == settings::OWN_IMAGE {
+        Some(Arc::new(Memories::for_many(plan.cloned(), config.instances as usize)))
     } else {
         None
     }

@@ -11,9 +11,10 @@ use wasmtime::{Extern, Global, Ref, Table, TableType, Val};
 
 /// An instance and what it looked like when it was new.
 pub(crate) struct Resident {
-    /// Dropped before the instance, whose memory it looks after.
+    /// For a memory that does not make itself clean. Dropped before the instance,
+    /// whose memory it looks after.
     restorer: Option<Restorer>,
-    /// The same memory, to be shrunk after it has grown.
+    /// The memory.
     place: Option<Arc<Place>>,
     running: Running,
     id: &'static str,
@@ -33,30 +34,24 @@ impl driver::Resident for Resident {
         let mut running = Running::instantiate(shared, shared.new_host())?;
         let globals = globals(shared, &mut running)?;
         let tables = tables(shared, &mut running)?;
-        let restorer = match running.memory {
-            Some(memory) => {
-                let plan = match &shared.plan {
-                    Some(plan) => plan.clone(),
-                    // A start function has run: only now the content is known.
-                    None => {
-                        let content = InitialMemory::capture(memory.data(&running.store));
-                        Plan::new(content, shared.reset)?
-                    }
-                };
-                // SAFETY: the memory is one of ours (`Memories` without a
-                // plan): page-aligned, private, of the plan's size, and only
-                // this instance has it, which is dropped after the restorer and
-                // then writes to it no more. All that is not zero in it now is
-                // part of the plan's content.
-                Some(unsafe { plan.install(memory.data_ptr(&running.store)) }?)
-            }
-            None => None,
-        };
-        let heap = running.store.data_mut().heap().clone();
         let place = match (&shared.memories, running.memory) {
             (Some(memories), Some(memory)) => memories.at(memory.data_ptr(&running.store)),
             _ => None,
         };
+        let restorer = match running.memory {
+            Some(memory) if !place.as_ref().is_some_and(|place| place.is_leased()) => {
+                // A start function has run: only now the content is known.
+                let content = InitialMemory::capture(memory.data(&running.store));
+                let plan = Plan::new(content, shared.reset)?;
+                // SAFETY: the memory is one of ours (`Memories` without a plan):
+                // page-aligned, private, of the plan's size, and only this instance
+                // has it, which is dropped after the restorer and then writes to it
+                // no more. All that is not zero in it now is part of the plan's content.
+                Some(unsafe { plan.install(memory.data_ptr(&running.store)) }?)
+            }
+            _ => None,
+        };
+        let heap = running.store.data_mut().heap().clone();
         Ok(Self { restorer, place, running, id: shared.id, globals, tables, heap })
     }
 
@@ -69,20 +64,25 @@ impl driver::Resident for Resident {
         self.restorer.as_mut()
     }
 
+    fn trim(&mut self) -> Result<()> {
+        if let Some(restorer) = &mut self.restorer {
+            // SAFETY: the instance is clean, not running, and borrowed here alone.
+            unsafe { restorer.trim() }?;
+        }
+        self.place.as_ref().map_or(Ok(()), |place| place.trim())
+    }
+
     fn reset(&mut self) -> Result<bool> {
         let store = &mut self.running.store;
-        if let (Some(memory), Some(restorer)) = (self.running.memory, &mut self.restorer) {
-            let (size, first) = (memory.data_size(&*store), restorer.plan().size());
-            // SAFETY: the instance is not running and no slice of its memory is
-            // alive, by `&mut self`; the memory has this size.
-            unsafe { restorer.reset_grown(size) }?;
-            if size != first {
-                let Some(place) = &self.place else { return Ok(false) };
-                place.shrink(first)?;
-                // Growing by nothing: Wasmtime asks the memory for its size again.
-                if memory.grow(&mut *store, 0).is_err() || memory.data_size(&*store) != first {
-                    return Ok(false);
-                }
+        if let (Some(memory), Some(place)) = (self.running.memory, &self.place) {
+            if let Some(restorer) = &mut self.restorer {
+                // SAFETY: the instance is not running and no slice of its memory is
+                // alive, by `&mut self`; the memory has this size.
+                unsafe { restorer.reset_grown(memory.data_size(&*store)) }?;
+            }
+            // Growing by nothing: Wasmtime asks the memory for its size and address.
+            if place.reset()? && memory.grow(&mut *store, 0).is_err() {
+                return Ok(false);
             }
         }
         for (global, value) in &self.globals {

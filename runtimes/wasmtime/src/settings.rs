@@ -12,15 +12,10 @@ use wasmtime::{Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 pub(crate) const SEGMENTS: &str = "segment-initialised";
 /// Artifact class: Wasmtime maps an image copy-on-write.
 pub(crate) const IMAGE: &str = "copy-on-write";
-/// Artifact class: the memory brings its content along.
-pub(crate) const OWN_IMAGE: &str = "pre-initialised";
-/// Artifact class: the same, and it may move when it grows.
-pub(crate) const MOVING_IMAGE: &str = "pre-initialised and movable";
-
-/// Whether the memory brings its content along.
-pub(crate) fn has_own_image(strategy: Strategy) -> bool {
-    matches!(class(strategy), OWN_IMAGE | MOVING_IMAGE)
-}
+/// Artifact class: memories of our own, which may move when they grow.
+pub(crate) const OWN: &str = "movable";
+/// Artifact class: the same, and the memory brings its content along.
+pub(crate) const OWN_IMAGE: &str = "pre-initialised and movable";
 
 /// Whether memories that are reset in this way move when they grow.
 pub(crate) fn moves(reset: Reset) -> bool {
@@ -38,9 +33,9 @@ const TABLE_ELEMENTS: u64 = 20_000;
 /// copy-on-write is compiled into it.
 pub(crate) fn class(strategy: Strategy) -> &'static str {
     match (strategy.instance, strategy.memory) {
-        (InstanceFrom::Reuse, _) | (_, MemoryFrom::Segments) => SEGMENTS,
-        (InstanceFrom::Recreate, MemoryFrom::Resident) => OWN_IMAGE,
-        (InstanceFrom::Recreate, MemoryFrom::Tracked) => MOVING_IMAGE,
+        (InstanceFrom::Reuse, _) => OWN,
+        (_, MemoryFrom::Segments) => SEGMENTS,
+        (InstanceFrom::Recreate, MemoryFrom::Resident | MemoryFrom::Tracked) => OWN_IMAGE,
         _ => IMAGE,
     }
 }
@@ -59,7 +54,7 @@ pub(crate) fn for_compiling(
     };
     settings.parallel_compilation(config.parallel_compilation);
     settings.memory_init_cow(class(strategy) == IMAGE);
-    if class(strategy) == MOVING_IMAGE {
+    if matches!(class(strategy), OWN | OWN_IMAGE) {
         // The code then asks where a memory lies after each call that may have moved it;
         // a guard of more than 32 bits can address spares the bounds checks as a
         // reservation does.
@@ -156,7 +151,7 @@ pub(crate) fn describe(compiler: Compiler, strategy: Strategy, config: &Config) 
             if compiler == Compiler::Pulley {
                 "explicit"
             } else {
-                "by a 4 GiB reservation and guard pages"
+                "by 4 GiB of reserved addresses and guard pages"
             },
         )
         .with("fuel", "off")

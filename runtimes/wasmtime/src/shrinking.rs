@@ -1,44 +1,89 @@
-//! Memories that an instance shrinks again after a call has made them grow.
+//! Memories of instances that are reset in place: they shrink again after a call has
+//! made them grow.
 //!
 //! WebAssembly's memories only grow, and so do Wasmtime's. But after each growth,
-//! also after one by nothing, Wasmtime asks a memory of the host for its size; between
-//! calls nothing of the guest runs that could remember a larger one. So a memory that
-//! answers with its first size again is as small for the guest as it was at first:
-//! beyond it lie pages without access, and `memory.size` reads what Wasmtime was told.
+//! also after one by nothing, Wasmtime asks a memory of the host for its size and
+//! address; between calls nothing of the guest runs that could remember others. So a
+//! memory that answers as it did at first is for the guest as it was at first: beyond
+//! its size lie pages without access, and `memory.size` reads what Wasmtime was told.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use touchstone_executor::Result;
-use touchstone_executor::memory::Memory;
+use touchstone_executor::memory::{Lease, Memory};
 use wasmtime::LinearMemory;
 
-/// A memory that Wasmtime holds.
-pub(crate) struct Place {
-    memory: Mutex<Memory>,
+/// A memory that both Wasmtime and the instance that resets it hold.
+pub(crate) struct Place(Mutex<Held>);
+
+struct Held {
+    memory: Kind,
     /// Size of the memory as the guest sees it, bytes.
-    size: AtomicUsize,
+    size: usize,
+    /// The same at first.
+    first: usize,
+}
+
+enum Kind {
+    /// Its clean content is known: it makes itself clean.
+    Leased(Lease),
+    /// Whoever has the instance makes it clean.
+    Plain(Memory),
 }
 
 impl Place {
-    pub(crate) fn base(&self) -> *mut u8 {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner).base()
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes what lies behind `size` bytes, all of which has to be zero. Wasmtime has
-    /// to be made to ask for the size afterwards.
+    pub(crate) fn base(&self) -> *mut u8 {
+        match &self.held().memory {
+            Kind::Leased(lease) => lease.base(),
+            Kind::Plain(memory) => memory.base(),
+        }
+    }
+
+    /// Whether it makes itself clean.
+    pub(crate) fn is_leased(&self) -> bool {
+        matches!(self.held().memory, Kind::Leased(_))
+    }
+
+    /// Brings it back to its first size and, where it makes itself clean, to its first
+    /// content; otherwise all that lies behind that size has to be zero. Whether
+    /// Wasmtime has to be made to ask for its size and address.
     ///
     /// # Errors
     ///
     /// When the kernel refuses.
-    pub(crate) fn shrink(&self, size: usize) -> Result<()> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner).hide(size)?;
-        self.size.store(size, Ordering::Relaxed);
-        Ok(())
+    #[inline]
+    pub(crate) fn reset(&self) -> Result<bool> {
+        let mut held = self.held();
+        let first = held.first;
+        let changed = match &mut held.memory {
+            Kind::Leased(lease) => lease.reset()?,
+            Kind::Plain(memory) => {
+                memory.hide(first)?;
+                false
+            }
+        };
+        let grown = std::mem::replace(&mut held.size, first) != first;
+        Ok(changed || grown)
+    }
+
+    /// Lets go of what a clean memory keeps resident, where it makes itself clean.
+    pub(crate) fn trim(&self) -> Result<()> {
+        match &mut self.held().memory {
+            Kind::Leased(lease) => lease.trim(),
+            Kind::Plain(_) => Ok(()),
+        }
     }
 
     fn grow(&self, size: usize) -> Result<()> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner).grow(size)?;
-        self.size.store(size, Ordering::Relaxed);
+        let mut held = self.held();
+        match &mut held.memory {
+            Kind::Leased(lease) => lease.grow(size)?,
+            Kind::Plain(memory) => memory.grow(size)?,
+        }
+        held.size = size;
         Ok(())
     }
 }
@@ -47,13 +92,25 @@ impl Place {
 pub(crate) struct Shrinking {
     place: Arc<Place>,
     /// Bytes that the memory may grow to.
-    capacity: usize,
+    largest: usize,
+    /// Whether it may move when it grows.
+    moves: bool,
 }
 
 impl Shrinking {
-    pub(crate) fn new(memory: Memory, size: usize, capacity: usize) -> Self {
-        let place = Place { memory: Mutex::new(memory), size: AtomicUsize::new(size) };
-        Self { place: Arc::new(place), capacity }
+    /// A memory that makes itself clean.
+    pub(crate) fn leased(lease: Lease, size: usize, largest: usize, moves: bool) -> Self {
+        Self::new(Kind::Leased(lease), size, largest, moves)
+    }
+
+    /// A memory whose content nobody knows yet.
+    pub(crate) fn plain(memory: Memory, size: usize, largest: usize) -> Self {
+        Self::new(Kind::Plain(memory), size, largest, false)
+    }
+
+    fn new(memory: Kind, size: usize, largest: usize, moves: bool) -> Self {
+        let place = Place(Mutex::new(Held { memory, size, first: size }));
+        Self { place: Arc::new(place), largest, moves }
     }
 
     pub(crate) fn place(&self) -> &Arc<Place> {
@@ -62,20 +119,22 @@ impl Shrinking {
 }
 
 // SAFETY: the pointer is that of a mapping owned by `place`, which lives at least as
-// long as this value and does not move. Of it `size` bytes are accessible: it is opened
-// before the size grows, and the instance that makes it smaller has Wasmtime ask for the
-// new size before it runs anything.
+// long as this value. Of it `byte_size` bytes are accessible: it is opened before the
+// size grows. Size and address change only in `grow_to`, the address only if the code
+// was compiled for that, and in `Place::reset`, after which the instance has Wasmtime
+// ask for both before it runs anything.
 unsafe impl LinearMemory for Shrinking {
     fn byte_size(&self) -> usize {
-        self.place.size.load(Ordering::Relaxed)
+        self.place.held().size
     }
 
+    /// Up to which it will not move.
     fn byte_capacity(&self) -> usize {
-        self.capacity
+        if self.moves { self.byte_size() } else { self.largest }
     }
 
     fn grow_to(&mut self, new_size: usize) -> wasmtime::Result<()> {
-        if new_size > self.capacity {
+        if new_size > self.largest {
             wasmtime::bail!("a memory cannot grow beyond its reservation");
         }
         Ok(self.place.grow(new_size)?)
