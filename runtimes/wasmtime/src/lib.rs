@@ -15,6 +15,7 @@ mod module;
 mod raw;
 mod reuse;
 mod settings;
+mod shrinking;
 mod trap;
 
 use touchstone_executor::Engine;
