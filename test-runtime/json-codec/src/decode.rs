@@ -56,8 +56,7 @@ impl<'de> DeserializeSeed<'de> for &Ty {
     }
 }
 
-/// Takes as many values as there are types. What is left over is the deserializer's
-/// to refuse.
+/// Takes as many values as there are types.
 struct Tuple<'a>(&'a [Ty]);
 
 impl<'de> Visitor<'de> for Tuple<'_> {
@@ -75,7 +74,20 @@ impl<'de> Visitor<'de> for Tuple<'_> {
                 None => return Err(A::Error::invalid_length(values.len(), &self)),
             }
         }
+        access.next_element_seed(Surplus(values.len()))?;
         Ok(values)
+    }
+}
+
+/// Refuses a value beyond so many of a tuple, which a deserializer that is not asked
+/// for it would call an error of syntax.
+struct Surplus(usize);
+
+impl<'de> DeserializeSeed<'de> for Surplus {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, _: D) -> Result<(), D::Error> {
+        Err(D::Error::custom(format_args!("more than {} values", self.0)))
     }
 }
 
