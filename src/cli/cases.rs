@@ -30,7 +30,9 @@ impl Cases {
                 text += format!("  {line}").trim_end();
                 text.push('\n');
             }
-            text.push('\n');
+            if !same {
+                text.push('\n');
+            }
         }
         print(text.trim_end_matches('\n'))?;
         print("\n")?;

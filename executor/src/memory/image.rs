@@ -68,6 +68,11 @@ impl InitialMemory {
         Self { parts: Vec::new(), size }
     }
 
+    /// The same at the start of a larger memory.
+    pub(super) fn of_size(&self, size: usize) -> Self {
+        Self { parts: self.parts.clone(), size: size.max(self.size) }
+    }
+
     /// Size of the memory, bytes.
     #[must_use]
     pub fn size(&self) -> usize {

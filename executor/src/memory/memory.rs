@@ -51,6 +51,17 @@ impl Memory {
         self.mapping.resize(accessible.max(self.accessible()))
     }
 
+    /// Brings a clean memory of the same content, at least as large, to the state of
+    /// this one, if that takes at most `most` pages to be copied. Whether it was done.
+    pub(super) fn copy_written(&mut self, to: &mut Self, most: usize) -> bool {
+        let Some(restorer) = &self.restorer else { return false };
+        // What this memory has grown by is not watched.
+        let fits = restorer.plan().size() == self.mapping.accessible()
+            && to.mapping.accessible() >= self.mapping.accessible();
+        // SAFETY: both memories are borrowed mutably, so nobody else uses them.
+        fits && unsafe { restorer.copy_written(to.base(), most) }
+    }
+
     /// Closes what lies behind `accessible` bytes and keeps its pages, all of which
     /// have to be zero: opened again, it is as a new memory. For memories that
     /// somebody else makes clean.

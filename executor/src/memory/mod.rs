@@ -44,7 +44,7 @@ pub use image::{Image, InitialMemory};
 pub use mapping::Mapping;
 pub use memory::Memory;
 pub use pagemap::is_available as pagemap_scan_available;
-pub use recycler::Recycler;
+pub use recycler::{Lease, Recycler};
 pub use reset::{KEEP_RESIDENT, Plan, Reset};
 pub use restorer::Restorer;
 pub use tracked::{TRACKED_AT_ONCE, is_available as tracking_available};

@@ -1,8 +1,15 @@
 //! Memories that are used one after the other by different instances.
 
-use super::{Memory, Plan};
+use super::{Memory, Plan, Reset};
 use crate::error::Result;
 use crate::shelf::Shelf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Sizes that memories of one module have grown to and that have a recycler each.
+const SIZES: usize = 8;
+/// Pages that are copied at most when a memory moves to one of those: beyond that,
+/// opening pages is as quick.
+const MOVED: usize = 32;
 
 /// Gives out memories of one module and takes them back.
 ///
@@ -14,6 +21,9 @@ pub struct Recycler {
     plan: Option<Plan>,
     /// Clean memories.
     idle: Shelf<Memory>,
+    keep: usize,
+    /// The same for memories that have grown, by their size.
+    larger: Mutex<Vec<(usize, Arc<Self>)>>,
 }
 
 impl Recycler {
@@ -21,7 +31,7 @@ impl Recycler {
     /// long let go of their pages.
     #[must_use]
     pub fn new(plan: Option<Plan>, keep: usize) -> Self {
-        Self { plan, idle: Shelf::new(keep) }
+        Self { plan, idle: Shelf::new(keep), keep, larger: Mutex::default() }
     }
 
     /// A clean memory: `size` accessible bytes in a reservation of `reserved`.
@@ -37,6 +47,25 @@ impl Recycler {
         }
     }
 
+    /// Clean memories of the same content and a larger size, where memories can move
+    /// to such a one: where it is known which pages were written.
+    fn larger(&self, size: usize) -> Option<Arc<Self>> {
+        let plan = self.plan.as_ref()?;
+        if !matches!(plan.reset, Reset::Tracked { .. }) {
+            return None;
+        }
+        let mut larger = self.larger.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = larger.iter().find(|(known, _)| *known == size) {
+            return Some(Arc::clone(known));
+        }
+        if larger.len() == SIZES {
+            return None;
+        }
+        let made = Arc::new(Self::new(Some(plan.grown(size)), self.keep));
+        larger.push((size, Arc::clone(&made)));
+        Some(made)
+    }
+
     /// Takes a memory back that [`take`](Self::take) gave. One that cannot be
     /// reset is unmapped: somebody will get a new one.
     pub fn give_back(&self, mut memory: Memory) {
@@ -45,6 +74,75 @@ impl Recycler {
         }
         // One that cannot shrink stays as it is: clean.
         self.idle.put(memory, |unused| drop(unused.trim()));
+    }
+}
+
+/// A memory of a [`Recycler`], given back when it is dropped.
+///
+/// It grows by moving, where it may: into a clean memory of the new size, with the few
+/// pages that were written so far copied. To open pages and to close them after the
+/// call are two system calls, which change the process's mappings and shoot down
+/// addresses; together they took longer than all else of a call that parses a small
+/// JSON text.
+#[derive(Debug)]
+pub struct Lease {
+    /// `None` only while it is being dropped.
+    memory: Option<Memory>,
+    home: Arc<Recycler>,
+    /// Where memories of the first size come from, if this one may move.
+    first: Option<Arc<Recycler>>,
+    reserved: usize,
+}
+
+impl Lease {
+    /// A clean memory, as [`Recycler::take`] gives it. With `moves`, growing it may
+    /// change its address.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Recycler::take`].
+    pub fn new(home: &Arc<Recycler>, size: usize, reserved: usize, moves: bool) -> Result<Self> {
+        let memory = Some(home.take(size, reserved)?);
+        let first = moves.then(|| Arc::clone(home));
+        Ok(Self { memory, home: Arc::clone(home), first, reserved })
+    }
+
+    /// Start of the memory.
+    #[must_use]
+    pub fn base(&self) -> *mut u8 {
+        self.memory.as_ref().map_or(std::ptr::null_mut(), Memory::base)
+    }
+
+    /// Makes the memory larger; what is new is zero.
+    ///
+    /// # Errors
+    ///
+    /// When it is larger than the reservation, or the kernel refuses.
+    pub fn grow(&mut self, size: usize) -> Result<()> {
+        let Some(memory) = &mut self.memory else { return Ok(()) };
+        if size <= memory.accessible() {
+            return Ok(());
+        }
+        if size <= self.reserved
+            && let Some(larger) = self.first.as_ref().and_then(|first| first.larger(size))
+        {
+            let mut next = larger.take(size, self.reserved)?;
+            if memory.copy_written(&mut next, MOVED) {
+                let before = std::mem::replace(memory, next);
+                std::mem::replace(&mut self.home, larger).give_back(before);
+                return Ok(());
+            }
+            larger.give_back(next);
+        }
+        memory.grow(size)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            self.home.give_back(memory);
+        }
     }
 }
 
@@ -78,6 +176,41 @@ mod tests {
                 memory.bytes_mut().fill(1);
                 recycler.give_back(memory);
             }
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
+    fn a_memory_that_moves_keeps_what_was_written_and_comes_back_clean() {
+        const PAGE: usize = 65_536;
+        let mut clean = vec![0; PAGE];
+        clean[5] = 7;
+        let reset = Reset::Tracked { limit: KEEP_RESIDENT };
+        let plan = Plan::new(InitialMemory::capture(&clean), reset).unwrap();
+        let recycler = Arc::new(Recycler::new(Some(plan), 1));
+        for round in 0..40_usize {
+            let mut lease = Lease::new(&recycler, PAGE, 64 * PAGE, true).unwrap();
+            let bytes = |lease: &Lease, size: usize| {
+                // SAFETY: so many bytes are open, and the slice is gone before the
+                // memory moves.
+                unsafe { std::slice::from_raw_parts_mut(lease.base(), size) }
+            };
+            assert!(bytes(&lease, PAGE) == clean, "round {round}");
+            let mut wanted = clean.clone();
+            // Few pages, which are copied, or all, for which the memory is opened.
+            let written = if round % 5 == 4 { PAGE } else { 9_000 };
+            bytes(&lease, PAGE)[1..written].fill(round as u8);
+            wanted[1..written].fill(round as u8);
+            for step in 0..3 {
+                let size = (2 + step + round % 12) * PAGE;
+                lease.grow(size).unwrap();
+                wanted.resize(size, 0);
+                let at = size - 100;
+                assert!(bytes(&lease, size) == wanted, "round {round}, step {step}");
+                bytes(&lease, size)[at] = 1;
+                wanted[at] = 1;
+            }
+            assert!(lease.grow(65 * PAGE).is_err());
         }
     }
 

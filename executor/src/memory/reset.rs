@@ -122,10 +122,22 @@ impl Plan {
         self.image.as_deref()
     }
 
+    /// How memories are made clean.
+    #[must_use]
+    pub fn reset(&self) -> Reset {
+        self.reset
+    }
+
     /// Size of a clean memory, bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.content.size()
+    }
+
+    /// The same for a memory that has grown to `size` bytes and is otherwise clean.
+    pub(super) fn grown(&self, size: usize) -> Self {
+        let content = Arc::new(self.content.of_size(size));
+        Self { content, image: self.image.clone(), reset: self.reset }
     }
 
     /// Gives a memory that is all zero and untouched its clean content: maps

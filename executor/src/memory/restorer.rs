@@ -177,6 +177,35 @@ impl Restorer {
         Ok(())
     }
 
+    /// Writes what was written here since the memory was clean into another one that
+    /// is clean, at the same places, if it was written to at most `most` pages and it is
+    /// known to which. Whether that was done.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset), and `to` must be the start of another memory of
+    /// the same clean content, at least as large and the caller's own.
+    pub(super) unsafe fn copy_written(&self, to: *mut u8, most: usize) -> bool {
+        let Some(tracked) = &self.tracked else { return false };
+        if tracked.pages.overflowed() || tracked.pages.listed() > most {
+            return false;
+        }
+        let size = host_page();
+        for index in 0..tracked.pages.listed() {
+            let at = tracked.pages.page(index) * size;
+            // SAFETY: pages in the list lie in the memory, and so in the other one,
+            // which is larger; nobody else uses either now.
+            let (from, to) = unsafe {
+                (
+                    std::slice::from_raw_parts(self.base.add(at), size),
+                    std::slice::from_raw_parts_mut(to.add(at), size),
+                )
+            };
+            compare::restore(to, from);
+        }
+        true
+    }
+
     /// Lets go of all pages of a clean memory: for one that will be idle. The next
     /// use is as clean, and pays for the pages it writes.
     ///

@@ -104,7 +104,7 @@ impl Engine for Wasmtime {
             .map_err(Error::runtime(self.id, "start its compiler"))?;
         let class = settings::class(strategy);
         let stripped;
-        let wasm = if class == settings::OWN_IMAGE {
+        let wasm = if settings::has_own_image(strategy) {
             stripped = guest.without_data()?;
             &stripped
         } else {

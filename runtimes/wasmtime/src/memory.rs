@@ -1,12 +1,19 @@
 //! Memories of our own for Wasmtime, through its host memory interface.
 
+use crate::settings;
 use crate::shrinking::{Place, Shrinking};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use touchstone_executor::memory::{Memory, Plan, Recycler};
+use touchstone_executor::memory::{Lease, Memory, Plan, Recycler};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
-/// Gives Wasmtime its linear memories.
-pub(crate) struct Memories(Kind);
+/// Bytes that 32 bits can address.
+const ADDRESSABLE: usize = 1 << 32;
+/// Bytes behind them that offsets in the code reach without a check: Wasmtime's
+/// default.
+const OFFSETS: usize = 32 << 20;
+
+/// Gives Wasmtime its linear memories. The second field: whether they may move.
+pub(crate) struct Memories(Kind, bool);
 
 enum Kind {
     /// Used by one instance after the other: a memory is given back when the
@@ -18,11 +25,12 @@ enum Kind {
 
 impl Memories {
     pub(crate) fn recycled(plan: Option<Plan>, keep: usize) -> Self {
-        Self(Kind::Recycled(Arc::new(Recycler::new(plan, keep))))
+        let moves = plan.as_ref().is_some_and(|plan| settings::moves(plan.reset()));
+        Self(Kind::Recycled(Arc::new(Recycler::new(plan, keep))), moves)
     }
 
     pub(crate) fn shrinking() -> Self {
-        Self(Kind::Shrinking(Mutex::default()))
+        Self(Kind::Shrinking(Mutex::default()), false)
     }
 
     /// The memory at an address, where it is one that can be shrunk.
@@ -49,15 +57,20 @@ unsafe impl MemoryCreator for Memories {
         guard_size_in_bytes: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
         let capacity = reserved_size_in_bytes.or(maximum).unwrap_or(minimum).max(minimum);
-        let reserved = capacity + guard_size_in_bytes;
         match &self.0 {
             Kind::Recycled(home) => {
-                let memory = home.take(minimum, reserved).map_err(|error| error.to_string())?;
-                let home = Arc::clone(home);
-                Ok(Box::new(Lent { memory: Some(memory), size: minimum, capacity, home }))
+                let fixed = maximum == Some(minimum);
+                let largest = maximum.unwrap_or(ADDRESSABLE).min(ADDRESSABLE);
+                let reserved = capacity.max(largest) + OFFSETS;
+                let reserved = reserved.max(capacity + guard_size_in_bytes);
+                let moves = self.1 && !fixed;
+                let lease = Lease::new(home, minimum, reserved, moves)
+                    .map_err(|error| error.to_string())?;
+                Ok(Box::new(Lent { lease, size: minimum, largest, moves }))
             }
             Kind::Shrinking(lent) => {
-                let memory = Memory::new(None, minimum, reserved).map_err(|e| e.to_string())?;
+                let memory = Memory::new(None, minimum, capacity + guard_size_in_bytes)
+                    .map_err(|error| error.to_string())?;
                 let memory = Shrinking::new(memory, minimum, capacity);
                 let place = Arc::downgrade(memory.place());
                 lent.lock().unwrap_or_else(PoisonError::into_inner).push(place);
@@ -69,46 +82,38 @@ unsafe impl MemoryCreator for Memories {
 
 /// What Wasmtime holds of a recycled memory.
 struct Lent {
-    /// `None` only while it is being dropped.
-    memory: Option<Memory>,
+    lease: Lease,
     /// Size of the memory as the guest sees it, bytes.
     size: usize,
     /// Bytes that the memory may grow to.
-    capacity: usize,
-    home: Arc<Recycler>,
+    largest: usize,
+    /// Whether it may move when it grows.
+    moves: bool,
 }
 
-// SAFETY: the pointer is that of a mapping owned by this value, which does not
-// move and of which `size` bytes are accessible.
+// SAFETY: the pointer is that of a mapping owned by this value, of which `size` bytes
+// are accessible. It moves only in `grow_to`, and only if the code was compiled for
+// memories that may.
 unsafe impl LinearMemory for Lent {
     fn byte_size(&self) -> usize {
         self.size
     }
 
+    /// Up to which it will not move.
     fn byte_capacity(&self) -> usize {
-        self.capacity
+        if self.moves { self.size } else { self.largest }
     }
 
     fn grow_to(&mut self, new_size: usize) -> wasmtime::Result<()> {
-        if new_size > self.capacity {
+        if new_size > self.largest {
             wasmtime::bail!("a memory cannot grow beyond its reservation");
         }
-        if let Some(memory) = &mut self.memory {
-            memory.grow(new_size)?;
-        }
+        self.lease.grow(new_size)?;
         self.size = new_size;
         Ok(())
     }
 
     fn as_ptr(&self) -> *mut u8 {
-        self.memory.as_ref().map_or(std::ptr::null_mut(), Memory::base)
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        if let Some(memory) = self.memory.take() {
-            self.home.give_back(memory);
-        }
+        self.lease.base()
     }
 }

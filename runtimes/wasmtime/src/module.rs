@@ -227,8 +227,7 @@ impl Module for Loaded {
 /// How memories of our own are reset, for strategies that use them and modules
 /// whose content is known from the bytes.
 fn plan(guest: &GuestModule, strategy: Strategy) -> Result<Option<Plan>> {
-    let uses_own = strategy.instance == InstanceFrom::Reuse
-        || settings::class(strategy) == settings::OWN_IMAGE;
+    let uses_own = strategy.instance == InstanceFrom::Reuse || settings::has_own_image(strategy);
     if !uses_own || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
         return Ok(None);
     }
@@ -240,7 +239,7 @@ fn own_memory(strategy: Strategy, plan: Option<&Plan>, config: &Config) -> Optio
     if strategy.instance == InstanceFrom::Reuse {
         // The instance installs the plan itself, after instantiation.
         Some(Arc::new(Memories::shrinking()))
-    } else if settings::class(strategy) == settings::OWN_IMAGE {
+    } else if settings::has_own_image(strategy) {
         Some(Arc::new(Memories::recycled(plan.cloned(), config.instances as usize)))
     } else {
         None

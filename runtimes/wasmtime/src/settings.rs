@@ -14,7 +14,21 @@ pub(crate) const SEGMENTS: &str = "segment-initialised";
 pub(crate) const IMAGE: &str = "copy-on-write";
 /// Artifact class: the memory brings its content along.
 pub(crate) const OWN_IMAGE: &str = "pre-initialised";
+/// Artifact class: the same, and it may move when it grows.
+pub(crate) const MOVING_IMAGE: &str = "pre-initialised and movable";
 
+/// Whether the memory brings its content along.
+pub(crate) fn has_own_image(strategy: Strategy) -> bool {
+    matches!(class(strategy), OWN_IMAGE | MOVING_IMAGE)
+}
+
+/// Whether memories that are reset in this way move when they grow.
+pub(crate) fn moves(reset: Reset) -> bool {
+    matches!(reset, Reset::Tracked { .. })
+}
+
+/// What 32 bits can address, and Wasmtime's own guard for offsets behind it.
+const MOVING_GUARD: u64 = (1 << 32) + (32 << 20);
 /// Bytes of a table that `pooling_cow_resident` keeps mapped.
 const TABLE_KEEP_RESIDENT: usize = 64 << 10;
 /// Entries that a pool reserves for a table that names no maximum.
@@ -25,7 +39,8 @@ const TABLE_ELEMENTS: u64 = 20_000;
 pub(crate) fn class(strategy: Strategy) -> &'static str {
     match (strategy.instance, strategy.memory) {
         (InstanceFrom::Reuse, _) | (_, MemoryFrom::Segments) => SEGMENTS,
-        (InstanceFrom::Recreate, MemoryFrom::Resident | MemoryFrom::Tracked) => OWN_IMAGE,
+        (InstanceFrom::Recreate, MemoryFrom::Resident) => OWN_IMAGE,
+        (InstanceFrom::Recreate, MemoryFrom::Tracked) => MOVING_IMAGE,
         _ => IMAGE,
     }
 }
@@ -44,6 +59,13 @@ pub(crate) fn for_compiling(
     };
     settings.parallel_compilation(config.parallel_compilation);
     settings.memory_init_cow(class(strategy) == IMAGE);
+    if class(strategy) == MOVING_IMAGE {
+        // The code then asks where a memory lies after each call that may have moved it;
+        // a guard of more than 32 bits can address spares the bounds checks as a
+        // reservation does.
+        settings.memory_reservation(0);
+        settings.memory_guard_size(MOVING_GUARD);
+    }
     // Each costs a little in every store or call and serves nothing here.
     settings.concurrency_support(false);
     settings.epoch_interruption(config.deadline.is_some());
