@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the guest modules, the same to the byte on every machine.
+# Builds the guests, modules and components, the same to the byte on every machine.
 #
 #   build.sh           builds them and replaces those in built/
 #   build.sh --check   builds them and compares them with those in built/
@@ -8,7 +8,9 @@ set -euo pipefail
 # Guests whose memory and heap are the host's, and guests that bring their own.
 hosted=(test-runtime large-runtime core-runtime)
 contracts=(json-module)
-guests=("${hosted[@]}" "${contracts[@]}")
+# Guests of the second kind, of whose modules components are made.
+components=(json-component json-codec json-composed)
+guests=("${hosted[@]}" "${contracts[@]}" "${components[@]}")
 target=wasm32v1-none
 
 fail() {
@@ -104,14 +106,35 @@ build() {
 
 build hosted --import-memory --export-table --export=__heap_base -zstack-size=1048576 \
     -- "${hosted[@]}"
-build contracts --export=__heap_base -zstack-size=1048576 -- "${contracts[@]}"
+# One by one, so that none changes when another is added.
+for guest in "${contracts[@]}" "${components[@]}"; do
+    build contracts --export=__heap_base -zstack-size=1048576 -- "$guest"
+done
 
-# Where cargo left the module of a guest.
+# A module as cargo left it: module FOLDER PACKAGE.
 module() {
-    local folder=hosted
-    [[ " ${contracts[*]} " == *" $1 "* ]] && folder=contracts
-    printf '%s/%s/%s/release/%s.wasm' "$CARGO_TARGET_DIR" "$folder" "$target" "${1//-/_}"
+    printf '%s/%s/%s/release/%s.wasm' "$CARGO_TARGET_DIR" "$1" "$target" "${2//-/_}"
 }
+
+# The guests as they are to be, all in one folder.
+fresh=$CARGO_TARGET_DIR/built
+mkdir -p -- "$fresh"
+for guest in "${hosted[@]}"; do
+    cp -- "$(module hosted "$guest")" "$fresh/$guest.wasm"
+done
+for guest in "${contracts[@]}"; do
+    cp -- "$(module contracts "$guest")" "$fresh/$guest.wasm"
+done
+host=$("$rustc" -vV | sed -n 's/^host: //p')
+"$cargo" build --locked --manifest-path componentize/Cargo.toml --target "$host" \
+    --target-dir "$CARGO_TARGET_DIR/tools"
+for guest in "${components[@]}"; do
+    plug=()
+    # This one imports a codec, and becomes one component with it.
+    [[ $guest == json-composed ]] && plug=("$(module contracts json-codec)")
+    "$CARGO_TARGET_DIR/tools/$host/debug/componentize" \
+        "$fresh/$guest.wasm" "$(module contracts "$guest")" "${plug[@]}"
+done
 
 if $check; then
     same=true
@@ -122,7 +145,7 @@ if $check; then
         if [[ -z $expected || $(digest "built/$guest.wasm") != "$expected" ]]; then
             expected="missing or not what SHA256SUMS says"
         fi
-        got=$(digest "$(module "$guest")")
+        got=$(digest "$fresh/$guest.wasm")
         printf '%-20s %-64s %s\n' "$guest" "$expected" "$got"
         [[ $got == "$expected" ]] || same=false
     done
@@ -131,7 +154,7 @@ else
     mkdir -p built
     : >built/SHA256SUMS
     for guest in "${guests[@]}"; do
-        install -m 644 -- "$(module "$guest")" "built/$guest.wasm"
+        install -m 644 -- "$fresh/$guest.wasm" "built/$guest.wasm"
         printf '%s  %s.wasm\n' "$(digest "built/$guest.wasm")" "$guest" >>built/SHA256SUMS
     done
     cat built/SHA256SUMS
