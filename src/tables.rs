@@ -1,4 +1,4 @@
-//! Tables of the report that are laid out by hand: data files, one a table.
+//! Tables and charts of the report that are laid out by hand: data files, one each.
 //!
 //! They put some executors beside each other, in the shape of a table that was
 //! published elsewhere where there is one, with its numbers beside ours.
@@ -28,6 +28,44 @@ pub struct Layout {
     pub functions: Vec<Row>,
 }
 
+/// What calls are made of: a chart and tables.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shares {
+    /// Its heading.
+    pub title: String,
+    /// What it shows and how to read it, Markdown.
+    pub text: String,
+    /// The executors, backend and strategy with `_` between, from above.
+    pub executors: Vec<String>,
+    /// The calls.
+    pub panels: Vec<Panel>,
+}
+
+/// A call that is taken apart.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Panel {
+    /// What it is called.
+    pub heading: String,
+    /// The guest, as records name it.
+    pub guest: String,
+    /// The case. It has to be timed on used instances too, with what taking the input
+    /// costs.
+    pub case: String,
+    /// The case of the same guest that does nothing.
+    pub noop: String,
+}
+
+/// All that is laid out by hand.
+#[derive(Debug, Clone, Default)]
+pub struct Layouts {
+    /// Tables.
+    pub tables: Vec<Layout>,
+    /// What calls are made of.
+    pub shares: Vec<Shares>,
+}
+
 /// A column of executors.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,6 +86,9 @@ pub struct Row {
     pub guest: String,
     /// Threads that make calls at the same time.
     pub threads: usize,
+    /// Whether the call is the one on an instance that was used before.
+    #[serde(default)]
+    pub warm: bool,
     /// What the row or column is called; the function's name when left out.
     #[serde(default)]
     pub heading: Option<String>,
@@ -60,7 +101,8 @@ pub struct Row {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    table: Layout,
+    table: Option<Layout>,
+    shares: Option<Shares>,
 }
 
 /// The folder of the tables: `benches/tables` in the project, or the path in
@@ -71,15 +113,17 @@ pub fn default_folder() -> PathBuf {
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/tables"), PathBuf::from)
 }
 
-/// All tables of a folder, sorted by file name; none where there is no folder.
+/// All that a folder holds, sorted by file name; nothing where there is no folder.
 ///
 /// # Errors
 ///
 /// When a file cannot be read or is wrong; the message has the line and the
 /// column.
-pub fn load_all(folder: &Path) -> Result<Vec<Layout>> {
+pub fn load_all(folder: &Path) -> Result<Layouts> {
     let entries = match std::fs::read_dir(folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(Layouts::default());
+        }
         entries => {
             entries.with_context(|| format!("cannot read the tables in {}", folder.display()))?
         }
@@ -89,15 +133,28 @@ pub fn load_all(folder: &Path) -> Result<Vec<Layout>> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         .collect();
     files.sort();
-    files.iter().map(|path| load(path)).collect()
+    let mut layouts = Layouts::default();
+    for path in &files {
+        match load(path)? {
+            File { table: Some(table), shares: None } => {
+                check(&table, path)?;
+                layouts.tables.push(table);
+            }
+            File { table: None, shares: Some(shares) } => layouts.shares.push(shares),
+            _ => bail!("{} has to hold either a [table] or [shares]", path.display()),
+        }
+    }
+    Ok(layouts)
 }
 
-fn load(path: &Path) -> Result<Layout> {
+fn load(path: &Path) -> Result<File> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the table {}", path.display()))?;
-    let file: File =
-        toml::from_str(&text).with_context(|| format!("the table {} is wrong", path.display()))?;
-    let Layout { columns, rows, functions, .. } = &file.table;
+    toml::from_str(&text).with_context(|| format!("the table {} is wrong", path.display()))
+}
+
+fn check(table: &Layout, path: &Path) -> Result<()> {
+    let Layout { columns, rows, functions, .. } = table;
     let path = path.display();
     if functions.is_empty() == (columns.is_empty() || rows.is_empty()) || functions.len() == 1 {
         bail!("the table {path} needs either columns and rows, or two functions or more");
@@ -112,5 +169,5 @@ fn load(path: &Path) -> Result<Layout> {
             row.threads
         );
     }
-    Ok(file.table)
+    Ok(())
 }

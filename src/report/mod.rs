@@ -15,6 +15,7 @@ mod page;
 mod rank;
 mod sections;
 mod select;
+mod shares;
 pub mod units;
 
 use crate::record::{self, Skipped};
@@ -133,14 +134,14 @@ fn plan(options: &Options) -> Result<Plan> {
         }
     };
     let believable = rank::Believable::of(&selected.pairs);
-    let charts = charts::draw(&selected.matrix, &believable)?;
+    let layouts = tables::load_all(&options.tables)?;
+    let charts = charts::draw(&selected.matrix, &believable, &layouts)?;
 
     let existing = files::read(&options.page)?
         .map(String::from_utf8)
         .transpose()
         .with_context(|| format!("{} is not text", options.page.display()))?;
     let folder = images_from_page(options);
-    let layouts = tables::load_all(&options.tables)?;
     let generated =
         page::generated(&selected, &believable, &loaded.skipped, &charts, &layouts, &folder);
     let page = page::place(existing.as_deref(), &generated)

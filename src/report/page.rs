@@ -4,11 +4,12 @@ use super::charts::Chart;
 use super::choose;
 use super::rank::Believable;
 use super::sections::{
-    environment, failed, full, pairs, peers, phases, pictures, rows, settings, tables, threads,
+    environment, failed, full, pairs, peers, phases, pictures, rows, settings, shares, tables,
+    threads,
 };
 use super::select::Selected;
 use crate::record::Skipped;
-use crate::tables::Layout;
+use crate::tables::Layouts;
 use anyhow::{Result, bail};
 
 /// The generated part begins with this line.
@@ -26,7 +27,7 @@ pub(super) fn generated(
     believable: &Believable,
     skipped: &[Skipped],
     charts: &[Chart],
-    layouts: &[Layout],
+    layouts: &Layouts,
     folder: &str,
 ) -> String {
     let matrix = &selected.matrix;
@@ -37,7 +38,8 @@ pub(super) fn generated(
         choose::section(matrix, believable),
         pictures::section(charts, matrix, folder),
         environment::section(selected, skipped),
-        tables::section(matrix, layouts, selected.machine.cores),
+        tables::section(matrix, &layouts.tables, selected.machine.cores),
+        shares::section(matrix, &layouts.shares),
         rows::section(matrix, &selected.skipped_threads),
         full::section(matrix),
         phases::section(matrix),

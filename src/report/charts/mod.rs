@@ -8,12 +8,14 @@ mod picks;
 mod png;
 mod render;
 mod scene;
+mod shares;
 mod text;
 mod theme;
 mod threads;
 
 use super::matrix::Matrix;
 use super::rank::Believable;
+use crate::tables::Layouts;
 use anyhow::{Context, Result};
 pub(super) use picks::{makes_new, reuses};
 use scene::Scene;
@@ -21,8 +23,8 @@ use theme::Theme;
 
 /// Names of all charts there can be. A file in the images folder is ours, and
 /// is removed when its chart is no longer made, if its name is made of these.
-pub(super) const NAMES: [&str; 6] =
-    ["latency", "recreate", "reuse", "pooling", "threads", "heatmap"];
+pub(super) const NAMES: [&str; 7] =
+    ["latency", "recreate", "reuse", "pooling", "threads", "shares", "heatmap"];
 
 /// The files of one chart.
 const ENDINGS: [&str; 3] = [".svg", "-dark.svg", ".png"];
@@ -44,11 +46,15 @@ pub(super) struct Chart {
 }
 
 /// Draws every chart for which there are records, in the order of [`NAMES`].
-pub(super) fn draw(matrix: &Matrix, believable: &Believable) -> Result<Vec<Chart>> {
+pub(super) fn draw(
+    matrix: &Matrix,
+    believable: &Believable,
+    layouts: &Layouts,
+) -> Result<Vec<Chart>> {
     text::register()?;
     let mut charts = Vec::new();
     for name in NAMES {
-        let scene = |theme| scene(name, matrix, believable, theme);
+        let scene = |theme| scene(name, matrix, believable, layouts, theme);
         let (Some(light), Some(dark)) = (scene(&theme::LIGHT), scene(&theme::DARK)) else {
             continue;
         };
@@ -67,13 +73,20 @@ pub(super) fn draw(matrix: &Matrix, believable: &Believable) -> Result<Vec<Chart
 }
 
 /// One chart, laid out. `None` if there is nothing to show.
-fn scene(name: &str, matrix: &Matrix, believable: &Believable, theme: &Theme) -> Option<Scene> {
+fn scene(
+    name: &str,
+    matrix: &Matrix,
+    believable: &Believable,
+    layouts: &Layouts,
+    theme: &Theme,
+) -> Option<Scene> {
     let plot = match name {
         "latency" => picks::latency(matrix),
         "recreate" => picks::family(matrix, "A new instance for each call", picks::makes_new),
         "reuse" => picks::family(matrix, "One instance, reset for each call", picks::reuses),
         "pooling" => picks::pools(matrix),
         "threads" => return threads::scene(matrix, theme),
+        "shares" => return shares::scene(matrix, layouts.shares.first()?, theme),
         "heatmap" => return heatmap::scene(matrix, believable, theme),
         _ => return None,
     };

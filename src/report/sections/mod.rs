@@ -10,6 +10,7 @@ pub(super) mod phases;
 pub(super) mod pictures;
 pub(super) mod rows;
 pub(super) mod settings;
+pub(super) mod shares;
 pub(super) mod tables;
 pub(super) mod threads;
 

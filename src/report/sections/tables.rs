@@ -4,7 +4,7 @@ use super::{time_or_word, with_interval};
 use crate::report::markdown::{Footnotes, Table, code, escape};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::rank::Timing;
-use crate::report::units;
+use crate::report::{shares, units};
 use crate::tables::{Column, Layout, Row};
 
 /// `cores` are the processors of the machine that was measured on.
@@ -49,7 +49,8 @@ fn by_executor(matrix: &Matrix, functions: &[Row], cores: usize) -> String {
     let mut table = Table::new(&headings);
     let mut notes = Footnotes::default();
     let timing = |executor: &Executor, row: &Row| {
-        matrix.get(executor, &work(row), row.threads).and_then(Timing::of)
+        let fresh = matrix.get(executor, &work(row), row.threads).and_then(Timing::of)?;
+        if row.warm { shares::warm(matrix, executor, &work(row)) } else { Some(fresh) }
     };
     for executor in matrix.usable().into_iter().filter(|executor| !matrix.is_twin(executor)) {
         if functions.iter().all(|row| timing(executor, row).is_none()) {
@@ -84,6 +85,14 @@ fn work(row: &Row) -> Work {
 fn cell(matrix: &Matrix, name: &str, row: &Row, cores: usize, notes: &mut Footnotes) -> String {
     let executor = matrix.executors.iter().find(|executor| executor.name() == name);
     let found = executor.and_then(|executor| matrix.get(executor, &work(row), row.threads));
+    if let (Some(cell), Some(executor), true) = (found, executor, row.warm)
+        && Timing::of(cell).is_some()
+    {
+        return match shares::warm(matrix, executor, &work(row)) {
+            Some(timing) => with_interval(timing),
+            None => format!("–{}", notes.mark("no call on a used instance was timed")),
+        };
+    }
     if found.is_some() {
         return time_or_word(found, notes, with_interval);
     }

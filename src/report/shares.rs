@@ -1,0 +1,89 @@
+//! What a call on a clean instance is made of, told from four calls: the call and one
+//! that does nothing, each on a clean and on a used instance, and one that only takes
+//! the input.
+
+use super::matrix::{Executor, Matrix, Work};
+use super::rank::Timing;
+use crate::tables::{Panel, Shares};
+
+/// Parts of a call, in the order in which they are stacked.
+pub(super) const PARTS: [&str; 4] =
+    ["instance and call", "first touches and cleaning", "taking the input", "the guest's work"];
+
+/// The parts of one call, ns.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Split {
+    /// The call on a clean instance.
+    pub fresh: f64,
+    /// The call on a used one.
+    pub warm: f64,
+    /// What it is made of, as [`PARTS`] names it. A part that came out below zero,
+    /// which noise can do, is zero.
+    pub parts: [f64; 4],
+}
+
+impl Split {
+    /// `noop` is what a call that does nothing takes on a clean instance and on a used
+    /// one, `take` one that only takes the input, on a used one.
+    fn of(fresh: f64, warm: f64, noop: (f64, f64), take: f64) -> Self {
+        let parts = [
+            noop.0,
+            // What a clean instance makes the work cost beside what it costs a call
+            // that does nothing: pages that are touched for the first time, memory
+            // that grows, and making both clean again.
+            (fresh - noop.0) - (warm - noop.1),
+            take - noop.1,
+            warm - take,
+        ];
+        Self { fresh, warm, parts: parts.map(|part| part.max(0.0)) }
+    }
+}
+
+/// An executor with its parts.
+#[derive(Debug)]
+pub(super) struct Row<'a> {
+    pub executor: &'a Executor,
+    pub split: Split,
+}
+
+/// The executors of the layout for which all that is needed was timed.
+pub(super) fn rows<'a>(matrix: &'a Matrix, shares: &Shares, panel: &Panel) -> Vec<Row<'a>> {
+    let wanted = shares.executors.iter();
+    let found = wanted.filter_map(|name| matrix.executors.iter().find(|e| e.name() == *name));
+    found
+        .filter_map(|executor| {
+            let work = |case: &str| Work { guest: panel.guest.clone(), case: case.to_owned() };
+            let fresh = |case| Some(matrix.time(executor, &work(case), 1)?.median);
+            let phases = |case| matrix.get(executor, &work(case), 1)?.phases.as_ref();
+            let (call, noop) = (phases(&panel.case)?, phases(&panel.noop)?);
+            let median = |interval: Option<crate::record::Interval>| Some(interval?.median_ns);
+            let split = Split::of(
+                fresh(&panel.case)?,
+                median(call.warm)?,
+                (fresh(&panel.noop)?, median(noop.warm)?),
+                median(call.warm_take)?,
+            );
+            Some(Row { executor, split })
+        })
+        .collect()
+}
+
+/// The time of a call on a used instance.
+pub(super) fn warm(matrix: &Matrix, executor: &Executor, work: &Work) -> Option<Timing> {
+    let warm = matrix.get(executor, work, 1)?.phases.as_ref()?.warm?;
+    Some(Timing { median: warm.median_ns, interval: warm.low_ns.zip(warm.high_ns) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_are_the_whole() {
+        let split = Split::of(20_000.0, 400.0, (4_000.0, 50.0), 150.0);
+        assert_eq!(split.parts, [4_000.0, 15_650.0, 100.0, 250.0]);
+        assert_eq!(split.parts.iter().sum::<f64>(), split.fresh);
+        // Noise: nothing is less than nothing.
+        assert_eq!(Split::of(4_000.0, 400.0, (4_000.0, 50.0), 150.0).parts[1], 0.0);
+    }
+}
