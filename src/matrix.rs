@@ -39,6 +39,7 @@ impl Cell {
                 backend: engine.id().to_owned(),
                 strategy: strategy.to_string(),
                 threads,
+                title: case.title(guest).map(str::to_owned),
             },
             case: Arc::clone(case),
             guest: guest.to_owned(),
@@ -56,7 +57,7 @@ pub fn cells(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Vec<Cell> {
         let case = Arc::new(case.clone());
         for guest in &case.guests {
             for engine in engines {
-                for strategy in Strategy::all() {
+                for strategy in Strategy::all().into_iter().filter(|name| case.wants(*name)) {
                     for threads in &case.threads {
                         cells.push(Cell::new(&case, guest, engine, strategy, *threads));
                     }

@@ -47,7 +47,7 @@ impl Pair {
     #[must_use]
     pub fn id(&self) -> String {
         let key = &self.cell.key;
-        format!("{}/{}/{}/{}_threads", self.kind.name(), key.executor(), key.group(), key.threads)
+        format!("{}/{}/{}/{}_threads", self.kind.name(), key.executor(), key.work(), key.threads)
     }
 
     /// What the subject is held against, in words.

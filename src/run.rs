@@ -2,12 +2,14 @@
 //! next. Knows no benchmark library: who takes the samples is a [`Sampler`].
 
 use crate::matrix::Cell;
-use crate::measure::{Beside, Side, phases, throughput};
+use crate::measure::{Beside, Side, phases, throughput, warm};
 use crate::plan::Plan;
 use crate::provenance;
-use crate::record::{CellKey, CellRecord, PEERS, Phases, Provenance, Record, RecordFile, Status};
+use crate::record::{
+    CellKey, CellRecord, Interval, PEERS, Phases, Provenance, Record, RecordFile, Status,
+};
 use crate::session::{Opened, Refused, Session, cores, too_many_threads};
-use crate::stats::estimate;
+use crate::stats::{Estimate, estimate};
 use anyhow::Result;
 use std::time::Duration;
 use touchstone_executor::Support;
@@ -198,6 +200,8 @@ impl Runner<'_> {
             return Ok(true);
         }
         let parts = phases(opened, self.plan.throughput / 4).map_err(failed)?;
+        let used = cell.case.warm.then(|| warm(opened, self.plan.throughput / 4));
+        let used = used.transpose().map_err(failed)?;
         record.phases = Some(Phases {
             compile_ns: opened.compile_ns,
             load_ns: opened.load_ns,
@@ -207,9 +211,16 @@ impl Runner<'_> {
             finish_ns: parts.finish_ns,
             page_faults_per_call: parts.page_faults_per_call,
             artifact_bytes: opened.artifact_bytes,
+            warm: used.map(|used| interval(used.call)),
+            warm_take: used.and_then(|used| used.take).map(interval),
         });
         Ok(true)
     }
+}
+
+fn interval(estimate: Estimate) -> Interval {
+    let (low_ns, high_ns) = estimate.interval.unzip();
+    Interval { median_ns: estimate.median, low_ns, high_ns }
 }
 
 /// What is known once a cell is open.

@@ -25,7 +25,7 @@ pub struct Session {
 }
 
 type ArtifactKey = (&'static str, &'static str, String, String);
-type ModuleKey = (&'static str, String, String, String);
+type ModuleKey = (&'static str, String, String, String, Option<String>);
 
 #[derive(Clone)]
 struct Loaded {
@@ -85,6 +85,8 @@ pub struct Opened {
     pub instances: Instances,
     /// The export to call.
     pub export: ExportId,
+    /// An export that only takes the input, where the case names one.
+    pub take: Option<ExportId>,
     /// What it is given.
     pub input: Arc<[u8]>,
     /// What has to come out.
@@ -202,6 +204,14 @@ impl Session {
         let made_ns = elapsed(started);
         let first_ns = made_ns + checked_call(&mut *instance, export, &input, &expected)?;
         let estimate_ns = checked_call(&mut *instance, export, &input, &expected)?;
+        let take = match &cell.case.take {
+            Some(take) => {
+                let export = loaded.module.export(&take.export, take.abi).map_err(host)?;
+                checked_call(&mut *instance, export, &input, &[])?;
+                Some(export)
+            }
+            None => None,
+        };
         loaded.instances.give_back(instance);
         let first_call_ns = match &mut self.last {
             Some((_, last)) => *last.first_call_ns.entry(cell.key.case.clone()).or_insert(first_ns),
@@ -217,6 +227,7 @@ impl Session {
             },
             instances: loaded.instances,
             export,
+            take,
             input: input.into(),
             expected: expected.into(),
             support: cell.engine.support_for(cell.strategy, &loaded.guest),
@@ -250,7 +261,9 @@ impl Session {
 
     fn load(&mut self, cell: &Cell) -> Result<Loaded, Refused> {
         let heap = format!("{:?}", HeapPages::from(cell.case.heap));
-        let key = (cell.engine.id(), cell.key.strategy.clone(), cell.guest.clone(), heap.clone());
+        let codec = cell.case.codec.clone();
+        let key =
+            (cell.engine.id(), cell.key.strategy.clone(), cell.guest.clone(), heap.clone(), codec);
         if let Some((last, loaded)) = &self.last
             && *last == key
         {

@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
-# Builds the guest modules, the same to the byte on every machine.
+# Builds the guests, modules and components, the same to the byte on every machine.
 #
 #   build.sh           builds them and replaces those in built/
 #   build.sh --check   builds them and compares them with those in built/
 set -euo pipefail
 
-guests=(test-runtime large-runtime core-runtime)
+# Guests whose memory and heap are the host's, and guests that bring their own.
+hosted=(test-runtime large-runtime core-runtime)
+contracts=(json-module)
+# Guests of the second kind, of whose modules components are made.
+components=(json-component json-codec json-composed)
+guests=("${hosted[@]}" "${contracts[@]}" "${components[@]}")
 target=wasm32v1-none
 
 fail() {
@@ -72,30 +77,64 @@ export CARGO_HOME
 # Panic messages hold paths of source files; the last prefix that fits a path
 # replaces it, so the more special ones are at the end.
 commit=$("$rustc" -vV | sed -n 's/^commit-hash: //p')
-flags=(
-    -Clink-arg=--import-memory
-    -Clink-arg=--export-table
-    -Clink-arg=--export=__heap_base
-    -Clink-arg=-zstack-size=1048576
+remap=(
     "--remap-path-prefix=$here=/guests"
     "--remap-path-prefix=$sysroot/lib/rustlib/src/rust=/rustc/$commit"
 )
 for registry in "$CARGO_HOME"/registry/src/*/; do
-    flags+=("--remap-path-prefix=${registry%/}=/registry")
+    remap+=("--remap-path-prefix=${registry%/}=/registry")
 done
-CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf '%s' "${flags[*]}")
-export CARGO_ENCODED_RUSTFLAGS
 
-packages=()
-for guest in "${guests[@]}"; do
-    packages+=(--package "$guest")
-done
-"$cargo" build --locked --release --target "$target" "${packages[@]}"
-
-# Where cargo left the module of a guest.
-module() {
-    printf '%s/target/%s/release/%s.wasm' "$here" "$target" "${1//-/_}"
+# Builds packages with flags of their own: build NAME FLAG... -- PACKAGE...
+# Packages of one call share the features of what they depend on, and a folder in
+# target/: cargo would build everything again each time the flags change there.
+build() {
+    local flags=() packages=() folder=$CARGO_TARGET_DIR/$1
+    shift
+    while [[ $1 != -- ]]; do
+        flags+=("-Clink-arg=$1")
+        shift
+    done
+    shift
+    for package in "$@"; do
+        packages+=(--package "$package")
+    done
+    flags+=("${remap[@]}")
+    CARGO_TARGET_DIR=$folder CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf '%s' "${flags[*]}") \
+        "$cargo" build --locked --release --target "$target" "${packages[@]}"
 }
+
+build hosted --import-memory --export-table --export=__heap_base -zstack-size=1048576 \
+    -- "${hosted[@]}"
+# One by one, so that none changes when another is added.
+for guest in "${contracts[@]}" "${components[@]}"; do
+    build contracts --export=__heap_base -zstack-size=1048576 -- "$guest"
+done
+
+# A module as cargo left it: module FOLDER PACKAGE.
+module() {
+    printf '%s/%s/%s/release/%s.wasm' "$CARGO_TARGET_DIR" "$1" "$target" "${2//-/_}"
+}
+
+# The guests as they are to be, all in one folder.
+fresh=$CARGO_TARGET_DIR/built
+mkdir -p -- "$fresh"
+for guest in "${hosted[@]}"; do
+    cp -- "$(module hosted "$guest")" "$fresh/$guest.wasm"
+done
+for guest in "${contracts[@]}"; do
+    cp -- "$(module contracts "$guest")" "$fresh/$guest.wasm"
+done
+host=$("$rustc" -vV | sed -n 's/^host: //p')
+"$cargo" build --locked --manifest-path componentize/Cargo.toml --target "$host" \
+    --target-dir "$CARGO_TARGET_DIR/tools"
+for guest in "${components[@]}"; do
+    plug=()
+    # This one imports a codec, and becomes one component with it.
+    [[ $guest == json-composed ]] && plug=("$(module contracts json-codec)")
+    "$CARGO_TARGET_DIR/tools/$host/debug/componentize" \
+        "$fresh/$guest.wasm" "$(module contracts "$guest")" "${plug[@]}"
+done
 
 if $check; then
     same=true
@@ -106,7 +145,7 @@ if $check; then
         if [[ -z $expected || $(digest "built/$guest.wasm") != "$expected" ]]; then
             expected="missing or not what SHA256SUMS says"
         fi
-        got=$(digest "$(module "$guest")")
+        got=$(digest "$fresh/$guest.wasm")
         printf '%-20s %-64s %s\n' "$guest" "$expected" "$got"
         [[ $got == "$expected" ]] || same=false
     done
@@ -115,7 +154,7 @@ else
     mkdir -p built
     : >built/SHA256SUMS
     for guest in "${guests[@]}"; do
-        install -m 644 -- "$(module "$guest")" "built/$guest.wasm"
+        install -m 644 -- "$fresh/$guest.wasm" "built/$guest.wasm"
         printf '%s  %s.wasm\n' "$(digest "built/$guest.wasm")" "$guest" >>built/SHA256SUMS
     done
     cat built/SHA256SUMS

@@ -57,6 +57,17 @@ impl Value {
         }
     }
 
+    /// Its type.
+    #[must_use]
+    pub const fn ty(self) -> ValueType {
+        match self {
+            Self::I32(_) => ValueType::I32,
+            Self::I64(_) => ValueType::I64,
+            Self::F32(_) => ValueType::F32,
+            Self::F64(_) => ValueType::F64,
+        }
+    }
+
     /// Reads a value from little-endian bytes of exactly the type's size.
     #[must_use]
     pub fn from_le_bytes(ty: ValueType, bytes: &[u8]) -> Option<Self> {

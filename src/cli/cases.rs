@@ -13,9 +13,11 @@ pub(super) struct Cases {}
 impl Cases {
     pub(super) fn execute(self) -> Result<Ended> {
         let style = Style::of_stdout();
-        let mut text = String::new();
+        let (mut text, mut analysis) = (String::new(), String::new());
         for case in case::load_all(&case::default_folder())? {
             let threads: Vec<String> = case.threads.iter().map(ToString::to_string).collect();
+            // Cases of one suite share it.
+            let same = std::mem::replace(&mut analysis, case.analysis.clone()) == case.analysis;
             text += &format!(
                 "{}\n  guests   {}\n  export   {} ({} convention)\n  threads  {}\n\n",
                 style.bold(&case.name),
@@ -24,7 +26,7 @@ impl Cases {
                 case.abi,
                 threads.join(", "),
             );
-            for line in case.analysis.trim().lines() {
+            for line in case.analysis.trim().lines().filter(|_| !same) {
                 text += format!("  {line}").trim_end();
                 text.push('\n');
             }

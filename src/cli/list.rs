@@ -101,7 +101,7 @@ fn line<'a>(cell: &'a Cell, prepared: &mut Prepared) -> Line<'a> {
             (None, _) => ("supported", None),
         },
     };
-    let record::CellKey { case, guest, backend, strategy, threads } = &cell.key;
+    let record::CellKey { case, guest, backend, strategy, threads, .. } = &cell.key;
     Line { case, guest, backend, strategy, threads: *threads, status, reason }
 }
 

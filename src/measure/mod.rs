@@ -1,5 +1,6 @@
 //! Measuring one opened cell: latency alone or beside other threads,
-//! throughput of all threads, the parts of a call; and pairs in turns.
+//! throughput of all threads, the parts of a call, calls on used instances; and pairs
+//! in turns.
 
 mod gate;
 mod others;
@@ -8,12 +9,14 @@ mod phases;
 mod pin;
 mod sides;
 mod throughput;
+mod warm;
 
 pub use others::Others;
 pub use pair::{PairPlan, PairResult, ROUND, Side, pair};
 pub use phases::{PhaseTimes, phases};
 pub use sides::{AfterAnother, Beside, Done, Raw};
 pub use throughput::{Throughput, throughput};
+pub use warm::{WarmTimes, warm};
 
 use crate::session::{Opened, abbreviate};
 use std::time::{Duration, Instant};

@@ -20,7 +20,7 @@ pub struct PhaseTimes {
 }
 
 /// Calls that are looked at, at most.
-const CALLS: u64 = 201;
+pub(super) const CALLS: u64 = 201;
 
 /// Times the three steps of calls, for about `time`. Reading the clock between
 /// the steps costs a little, which is left in.

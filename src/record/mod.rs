@@ -126,6 +126,10 @@ pub struct CellKey {
     pub strategy: String,
     /// Threads that make calls at the same time.
     pub threads: usize,
+    /// What the case calls itself on this guest, where it has a name of its own for
+    /// that: criterion's group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
 }
 
 /// One cell of the matrix.
@@ -204,6 +208,26 @@ pub struct Phases {
     pub page_faults_per_call: f64,
     /// Size of the artifact, bytes.
     pub artifact_bytes: u64,
+    /// The same call on an instance that made it before and was not made clean,
+    /// where the case asks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm: Option<Interval>,
+    /// A call on such an instance that takes the same input and does nothing with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_take: Option<Interval>,
+}
+
+/// A median with its 95 % confidence interval, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The median.
+    pub median_ns: f64,
+    /// Lower end; missing with too few samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low_ns: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high_ns: Option<f64>,
 }
 
 /// Two things that do the same work, timed in turns within one run, so that

@@ -26,6 +26,12 @@ impl CellKey {
     /// First part of the name: criterion's group.
     #[must_use]
     pub fn group(&self) -> String {
+        self.title.clone().unwrap_or_else(|| self.work())
+    }
+
+    /// Case and guest together.
+    #[must_use]
+    pub fn work(&self) -> String {
         format!("{}_from_{}", self.case, self.guest)
     }
 

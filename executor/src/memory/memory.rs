@@ -51,6 +51,17 @@ impl Memory {
         self.mapping.resize(accessible.max(self.accessible()))
     }
 
+    /// Closes what lies behind `accessible` bytes and keeps its pages, all of which
+    /// have to be zero: opened again, it is as a new memory. For memories that
+    /// somebody else makes clean.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    pub fn hide(&mut self, accessible: usize) -> Result<()> {
+        self.mapping.hide(accessible)
+    }
+
     /// Makes the memory clean and of its first size. Without a plan nothing is
     /// known about that, and nothing is done: `false`.
     ///

@@ -147,7 +147,7 @@ impl Restorer {
     /// # Errors
     ///
     /// As for [`reset`](Self::reset).
-    pub(super) unsafe fn reset_grown(&mut self, open: usize) -> Result<()> {
+    pub unsafe fn reset_grown(&mut self, open: usize) -> Result<()> {
         let size = self.plan.size();
         // SAFETY: the caller's promise.
         unsafe { self.reset() }?;

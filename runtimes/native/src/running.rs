@@ -77,7 +77,13 @@ impl Running {
         }
     }
 
-    fn call(&mut self, body: Body, pointer: u32, length: u32) -> Result<Result<u64, Trap>> {
+    /// Calls a function with the input at a place in memory.
+    fn call<T>(
+        &mut self,
+        body: impl FnOnce(&[u8]) -> T,
+        pointer: u32,
+        length: u32,
+    ) -> Result<Result<T, Trap>> {
         let started = self.shared.deadline.map(|deadline| (Instant::now(), deadline));
         let (base, size) = (self.memory.base(), self.memory.accessible());
         let hosting = Hosting {
@@ -97,29 +103,39 @@ impl Running {
             return Ok(Err(TrapKind::DeadlineExceeded.into()));
         }
         match ended {
-            Ok(Output::Bytes(bytes)) => Ok(self.place(&bytes)),
-            Ok(Output::Place { pointer, length }) => Ok(Ok(pack(pointer, length))),
+            Ok(value) => Ok(Ok(value)),
             Err(stopped) => translate(stopped).map(Err),
         }
     }
 
-    /// Puts an output where the module's own code would have put it: into a
-    /// block of the host's allocator.
-    fn place(&mut self, bytes: &[u8]) -> Result<u64, Trap> {
-        let refuse = |error: HeapError| HostFunction::Malloc.refuse(error);
-        if bytes.is_empty() {
-            return Ok(0);
-        }
+    /// Where an output is, after it was put where the module's own code would have
+    /// put it: into a block of the host's allocator.
+    fn place(&mut self, output: Output) -> Result<u64, Trap> {
+        let bytes = match output {
+            Output::Place { pointer, length } => return Ok(pack(pointer, length)),
+            Output::Bytes(bytes) if bytes.is_empty() => return Ok(0),
+            Output::Bytes(bytes) => bytes,
+        };
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let pointer = loop {
+        let pointer = self.allocate(length)?;
+        self.memory.bytes_mut()[pointer as usize..][..bytes.len()].copy_from_slice(&bytes);
+        Ok(pack(pointer, length))
+    }
+
+    /// A block of the host's allocator, all of which lies in memory.
+    fn allocate(&mut self, length: u32) -> Result<u32, Trap> {
+        loop {
             match self.host.malloc(self.memory.bytes_mut(), length) {
                 Err(HeapError::NeedsMemory { pages }) if self.grow_memory(pages) => {}
-                ended => break ended.map_err(refuse)?,
+                ended => return ended.map_err(|error| HostFunction::Malloc.refuse(error)),
             }
-        };
-        // The allocator gives only addresses whose whole extent lies in memory.
-        self.memory.bytes_mut()[pointer as usize..][..bytes.len()].copy_from_slice(bytes);
-        Ok(pack(pointer, length))
+        }
+    }
+
+    /// Calls a function that takes over a block of [`Self::allocate`].
+    fn give(&mut self, body: fn(&[u8]), pointer: u32, length: u32) -> Result<Result<(), Trap>> {
+        let ended = self.call(body, pointer, length)?;
+        Ok(ended.and_then(|()| self.host.free(self.memory.bytes_mut(), pointer)))
     }
 }
 
@@ -141,6 +157,10 @@ impl Host for Hosting<'_> {
 
     fn log(&self, level: u32, target: &[u8], message: &[u8]) {
         self.host.log_texts(level, target, message);
+    }
+
+    fn input(&self) -> &[u8] {
+        self.host.input_bytes()
     }
 }
 
@@ -200,8 +220,9 @@ impl Live for Running {
         pointer: u32,
         length: u32,
     ) -> Result<Result<u64, Trap>> {
-        let body = self.body(index)?;
-        self.call(body, pointer, length)
+        let Body::Packed(body) = self.body(index)? else { return Err(FOREIGN) };
+        let ended = self.call(body, pointer, length)?;
+        Ok(ended.and_then(|output| self.place(output)))
     }
 
     fn call_plain(
@@ -210,13 +231,23 @@ impl Live for Running {
         params: &[Value],
         results: &mut [Value],
     ) -> Result<Result<(), Trap>> {
-        // All exports of the guests have Substrate's signature.
-        let ([Value::I32(pointer), Value::I32(length)], [result]) = (params, results) else {
-            return Err(FOREIGN);
-        };
-        let body = self.body(index)?;
-        let ended = self.call(body, *pointer as u32, *length as u32)?;
-        Ok(ended.map(|packed| *result = Value::I64(packed as i64)))
+        // The convention has checked the numbers against the export's signature.
+        Ok(match (self.body(index)?, params, results) {
+            (Body::Unit(body), [], []) => self.call(|_| body(), 0, 0)?,
+            (Body::Number(body), [], [result]) => {
+                self.call(|_| body(), 0, 0)?.map(|number| *result = Value::I64(number as i64))
+            }
+            (Body::Block(body), [Value::I32(pointer), Value::I32(length)], []) => {
+                self.give(body, *pointer as u32, *length as u32)?
+            }
+            (Body::Alloc, [Value::I32(length)], [result]) => {
+                self.allocate(*length as u32).map(|pointer| *result = Value::I32(pointer as i32))
+            }
+            (Body::Packed(_), [Value::I32(pointer), Value::I32(length)], [result]) => self
+                .call_substrate(index, *pointer as u32, *length as u32)?
+                .map(|packed| *result = Value::I64(packed as i64)),
+            _ => return Err(FOREIGN),
+        })
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {

@@ -21,6 +21,7 @@ mod nearcore;
 mod raw;
 mod reuse;
 mod settings;
+mod shrinking;
 mod trap;
 
 use touchstone_executor::Engine;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use touchstone_executor::abi::Live;
 use touchstone_executor::driver::Disposable;
 use touchstone_executor::host::HostState;
-use touchstone_executor::{Error, Result, Signature, Trap, Value};
+use touchstone_executor::{Error, Result, Signature, Trap, Value, ValueType};
 use wasmtime::{Extern, Func, Instance, Memory, Store, Val, ValRaw};
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
@@ -58,6 +58,35 @@ impl Running {
             }
             _ => Err(FOREIGN),
         }
+    }
+
+    fn call_numbers(
+        &mut self,
+        function: Func,
+        index: u32,
+        params: &[Value],
+        results: &mut [Value],
+    ) -> Result<Result<(), Trap>> {
+        let signature = self.shared.exports.signature(index).ok_or(FOREIGN)?;
+        let fits = params.iter().map(|value| value.ty()).eq(signature.params.iter().copied())
+            && results.len() == signature.results.len();
+        if !fits {
+            return Err(FOREIGN);
+        }
+        let mut values = [ValRaw::i64(0); Shape::MOST];
+        for (value, param) in values.iter_mut().zip(params) {
+            *value = to_raw(*param);
+        }
+        let used = &mut values[..params.len().max(results.len())];
+        // SAFETY: when the module was loaded, its own type of this export was found to
+        // be this signature, of at most `MOST` numbers each way; the parameters have
+        // its types, and there is room for its results. It is not called from within
+        // another call.
+        let ended = unsafe { function.call_unchecked(&mut self.store, &raw mut *used) };
+        for ((result, ty), value) in results.iter_mut().zip(&signature.results).zip(&values) {
+            *result = from_raw(*ty, *value);
+        }
+        self.ended(ended)
     }
 
     fn start_clock(&mut self) {
@@ -150,6 +179,9 @@ impl Live for Running {
             let ended = unsafe { function.call_unchecked(&mut self.store, &raw mut nothing[..]) };
             return self.ended(ended);
         }
+        if shape == Shape::Numbers {
+            return self.call_numbers(function, index, params, results);
+        }
         let params: Vec<Val> = params.iter().map(|value| to_wasmtime(*value)).collect();
         let mut outputs: Vec<Val> = results.iter().map(|value| to_wasmtime(*value)).collect();
         let ended = function.call(&mut self.store, &params, &mut outputs);
@@ -170,6 +202,24 @@ fn to_wasmtime(value: Value) -> Val {
         Value::I64(value) => Val::I64(value),
         Value::F32(bits) => Val::F32(bits),
         Value::F64(bits) => Val::F64(bits),
+    }
+}
+
+fn to_raw(value: Value) -> ValRaw {
+    match value {
+        Value::I32(value) => ValRaw::i32(value),
+        Value::I64(value) => ValRaw::i64(value),
+        Value::F32(bits) => ValRaw::f32(bits),
+        Value::F64(bits) => ValRaw::f64(bits),
+    }
+}
+
+fn from_raw(ty: ValueType, value: ValRaw) -> Value {
+    match ty {
+        ValueType::I32 => Value::I32(value.get_i32()),
+        ValueType::I64 => Value::I64(value.get_i64()),
+        ValueType::F32 => Value::F32(value.get_f32()),
+        ValueType::F64 => Value::F64(value.get_f64()),
     }
 }
 

@@ -1,17 +1,36 @@
 //! Memories of our own for Wasmtime, through its host memory interface.
 
-use std::sync::Arc;
+use crate::shrinking::{Place, Shrinking};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use touchstone_executor::memory::{Memory, Plan, Recycler};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
 /// Gives Wasmtime its linear memories.
-///
-/// A memory is given back when the instance that has it is dropped.
-pub(crate) struct Memories(Arc<Recycler>);
+pub(crate) struct Memories(Kind);
+
+enum Kind {
+    /// Used by one instance after the other: a memory is given back when the
+    /// instance that has it is dropped.
+    Recycled(Arc<Recycler>),
+    /// Used by one instance each, which can shrink it. Those that Wasmtime holds.
+    Shrinking(Mutex<Vec<Weak<Place>>>),
+}
 
 impl Memories {
-    pub(crate) fn new(plan: Option<Plan>, keep: usize) -> Self {
-        Self(Arc::new(Recycler::new(plan, keep)))
+    pub(crate) fn recycled(plan: Option<Plan>, keep: usize) -> Self {
+        Self(Kind::Recycled(Arc::new(Recycler::new(plan, keep))))
+    }
+
+    pub(crate) fn shrinking() -> Self {
+        Self(Kind::Shrinking(Mutex::default()))
+    }
+
+    /// The memory at an address, where it is one that can be shrunk.
+    pub(crate) fn at(&self, base: *const u8) -> Option<Arc<Place>> {
+        let Kind::Shrinking(lent) = &self.0 else { return None };
+        let mut lent = lent.lock().unwrap_or_else(PoisonError::into_inner);
+        lent.retain(|place| place.strong_count() > 0);
+        lent.iter().filter_map(Weak::upgrade).find(|place| place.base().cast_const() == base)
     }
 }
 
@@ -30,16 +49,25 @@ unsafe impl MemoryCreator for Memories {
         guard_size_in_bytes: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
         let capacity = reserved_size_in_bytes.or(maximum).unwrap_or(minimum).max(minimum);
-        let memory = self
-            .0
-            .take(minimum, capacity + guard_size_in_bytes)
-            .map_err(|error| error.to_string())?;
-        let home = Arc::clone(&self.0);
-        Ok(Box::new(Lent { memory: Some(memory), size: minimum, capacity, home }))
+        let reserved = capacity + guard_size_in_bytes;
+        match &self.0 {
+            Kind::Recycled(home) => {
+                let memory = home.take(minimum, reserved).map_err(|error| error.to_string())?;
+                let home = Arc::clone(home);
+                Ok(Box::new(Lent { memory: Some(memory), size: minimum, capacity, home }))
+            }
+            Kind::Shrinking(lent) => {
+                let memory = Memory::new(None, minimum, reserved).map_err(|e| e.to_string())?;
+                let memory = Shrinking::new(memory, minimum, capacity);
+                let place = Arc::downgrade(memory.place());
+                lent.lock().unwrap_or_else(PoisonError::into_inner).push(place);
+                Ok(Box::new(memory))
+            }
+        }
     }
 }
 
-/// What Wasmtime holds.
+/// What Wasmtime holds of a recycled memory.
 struct Lent {
     /// `None` only while it is being dropped.
     memory: Option<Memory>,

@@ -16,7 +16,7 @@ use touchstone_executor::memory::{InitialMemory, Plan, Reset};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, MemoryFrom, Module,
-    Result, Strategy,
+    Result, Signature, Strategy, ValueType,
 };
 use wasmtime::{Engine, ExternType, InstancePre, ModuleExport, ValType};
 
@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     /// How memories are reset in place, where the content is known from the bytes.
     pub(crate) plan: Option<Plan>,
     pub(crate) reset: Reset,
+    /// Memories of our own, where the strategy uses them.
+    pub(crate) memories: Option<Arc<Memories>>,
     heap_base: Option<u32>,
     config: Config,
 }
@@ -53,21 +55,50 @@ pub(crate) enum Shape {
     Substrate,
     /// `() -> ()`.
     Nothing,
+    /// At most [`Self::MOST`] numbers each way, of the types that the guest's
+    /// description of itself has for them.
+    Numbers,
     /// Anything else.
     Other,
 }
 
 impl Shape {
-    pub(crate) fn of(module: &wasmtime::Module, name: &str) -> Self {
+    /// Numbers that are passed without an allocation.
+    pub(crate) const MOST: usize = 4;
+
+    /// `known` is what the guest's description has.
+    pub(crate) fn of(module: &wasmtime::Module, name: &str, known: Option<&Signature>) -> Self {
         let Some(ExternType::Func(ty)) = module.get_export(name) else { return Self::Other };
         let params: Vec<_> = ty.params().collect();
         let results: Vec<_> = ty.results().collect();
         match (&params[..], &results[..]) {
             ([ValType::I32, ValType::I32], [ValType::I64]) => Self::Substrate,
             ([], []) => Self::Nothing,
+            (params, results)
+                if params.len().max(results.len()) <= Self::MOST
+                    && known.is_some_and(|known| {
+                        are(params, &known.params) && are(results, &known.results)
+                    }) =>
+            {
+                Self::Numbers
+            }
             _ => Self::Other,
         }
     }
+}
+
+/// Whether Wasmtime's types are these.
+fn are(types: &[ValType], known: &[ValueType]) -> bool {
+    types.len() == known.len()
+        && types.iter().zip(known).all(|pair| {
+            matches!(
+                pair,
+                (ValType::I32, ValueType::I32)
+                    | (ValType::I64, ValueType::I64)
+                    | (ValType::F32, ValueType::F32)
+                    | (ValType::F64, ValueType::F64)
+            )
+        })
 }
 
 /// A module under one strategy.
@@ -89,8 +120,9 @@ impl Loaded {
         load: impl FnOnce(&Engine) -> Result<wasmtime::Module>,
     ) -> Result<Self> {
         let plan = plan(guest, strategy)?;
-        let own_memory = own_memory(strategy, plan.as_ref(), config).map(|memories| memories as _);
-        let settings = settings::for_running(compiler, strategy, config, guest.info(), own_memory)
+        let own_memory = own_memory(strategy, plan.as_ref(), config);
+        let memories = own_memory.clone().map(|memories| memories as _);
+        let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
             .map_err(Error::runtime(id, "configure itself"))?;
         let engine = settings::start(id, compiler, strategy, &settings)?;
         let clock = config.deadline.map(|deadline| Clock::start(&engine, deadline)).transpose()?;
@@ -105,7 +137,10 @@ impl Loaded {
         };
         let functions = exports
             .iter()
-            .map(|export| Ok((find(&export.name)?, Shape::of(&module, &export.name))))
+            .map(|export| {
+                let shape = Shape::of(&module, &export.name, export.signature.as_ref());
+                Ok((find(&export.name)?, shape))
+            })
             .collect::<Result<_>>()?;
         let (mutable_globals, written_tables) = state_exports(info, find)?;
         let shared = Arc::new(Shared {
@@ -118,6 +153,7 @@ impl Loaded {
             exports,
             clock,
             plan,
+            memories: own_memory,
             reset: Reset::of(strategy.memory),
             heap_base: info.heap_base,
             config: config.clone(),
@@ -196,9 +232,9 @@ fn plan(guest: &GuestModule, strategy: Strategy) -> Result<Option<Plan>> {
 fn own_memory(strategy: Strategy, plan: Option<&Plan>, config: &Config) -> Option<Arc<Memories>> {
     if strategy.instance == InstanceFrom::Reuse {
         // The instance installs the plan itself, after instantiation.
-        Some(Arc::new(Memories::new(None, 0)))
+        Some(Arc::new(Memories::shrinking()))
     } else if settings::class(strategy) == settings::OWN_IMAGE {
-        Some(Arc::new(Memories::new(plan.cloned(), config.instances as usize)))
+        Some(Arc::new(Memories::recycled(plan.cloned(), config.instances as usize)))
     } else {
         None
     }

@@ -35,7 +35,7 @@ pub(crate) fn caller(
     ) else {
         return Ok(None);
     };
-    if Shape::of(&module, call.export) != Shape::Substrate {
+    if Shape::of(&module, call.export, None) != Shape::Substrate {
         return Ok(None);
     }
     let header = heap_base.next_multiple_of(8) as usize;

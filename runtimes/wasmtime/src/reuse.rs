@@ -2,6 +2,7 @@
 
 use crate::live::Running;
 use crate::module::Shared;
+use crate::shrinking::Place;
 use std::sync::Arc;
 use touchstone_executor::heap::Heap;
 use touchstone_executor::memory::{InitialMemory, Plan, Restorer};
@@ -12,6 +13,8 @@ use wasmtime::{Extern, Global, Ref, Table, TableType, Val};
 pub(crate) struct Resident {
     /// Dropped before the instance, whose memory it looks after.
     restorer: Option<Restorer>,
+    /// The same memory, to be shrunk after it has grown.
+    place: Option<Arc<Place>>,
     running: Running,
     id: &'static str,
     globals: Vec<(Global, Val)>,
@@ -50,7 +53,11 @@ impl driver::Resident for Resident {
             None => None,
         };
         let heap = running.store.data_mut().heap().clone();
-        Ok(Self { restorer, running, id: shared.id, globals, tables, heap })
+        let place = match (&shared.memories, running.memory) {
+            (Some(memories), Some(memory)) => memories.at(memory.data_ptr(&running.store)),
+            _ => None,
+        };
+        Ok(Self { restorer, place, running, id: shared.id, globals, tables, heap })
     }
 
     #[inline]
@@ -65,12 +72,18 @@ impl driver::Resident for Resident {
     fn reset(&mut self) -> Result<bool> {
         let store = &mut self.running.store;
         if let (Some(memory), Some(restorer)) = (self.running.memory, &mut self.restorer) {
-            if memory.data_size(&*store) != restorer.plan().size() {
-                return Ok(false);
-            }
+            let (size, first) = (memory.data_size(&*store), restorer.plan().size());
             // SAFETY: the instance is not running and no slice of its memory is
-            // alive, by `&mut self`.
-            unsafe { restorer.reset() }?;
+            // alive, by `&mut self`; the memory has this size.
+            unsafe { restorer.reset_grown(size) }?;
+            if size != first {
+                let Some(place) = &self.place else { return Ok(false) };
+                place.shrink(first)?;
+                // Growing by nothing: Wasmtime asks the memory for its size again.
+                if memory.grow(&mut *store, 0).is_err() || memory.data_size(&*store) != first {
+                    return Ok(false);
+                }
+            }
         }
         for (global, value) in &self.globals {
             global.set(&mut *store, *value).map_err(Error::runtime(self.id, "restore a global"))?;

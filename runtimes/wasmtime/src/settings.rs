@@ -215,7 +215,9 @@ pub(crate) fn describe(compiler: Compiler, strategy: Strategy, config: &Config) 
     if compiler == Compiler::Nearcore {
         nearcore::describe(words)
     } else if strategy.instance == InstanceFrom::Reuse {
-        words.with("grown memory or table", "the instance is replaced by a new one")
+        words
+            .with("grown memory", "what has grown is made zero and closed again")
+            .with("grown table", "the instance is replaced by a new one")
     } else {
         words
     }

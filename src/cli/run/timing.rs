@@ -93,6 +93,7 @@ fn open(
         loader.load(chosen, &config).map_err(|answer| answer.reason().unwrap_or_default())?.into();
     let export = module.export(&target.export, target.abi).map_err(|error| format!("{error:#}"))?;
     let opened = Opened {
+        take: None,
         effective: module.effective(),
         instances: Instances::new(Arc::clone(&module)),
         export,

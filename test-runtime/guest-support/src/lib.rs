@@ -93,11 +93,11 @@ macro_rules! export {
 #[macro_export]
 macro_rules! native_body {
     ($body:path) => {
-        Ok($body)
+        Ok($crate::native::Body::Packed($body))
     };
     ($body:path, $why:literal) => {{
         // Named, so that it is compiled and not said to be unused.
-        const _: $crate::native::Body = $body;
+        const _: $crate::native::Body = $crate::native::Body::Packed($body);
         Err($why)
     }};
 }

@@ -12,8 +12,20 @@ use std::{any::Any, boxed::Box, panic, thread_local};
 
 use crate::WASM_PAGE;
 
-/// A function behind an export.
-pub type Body = fn(&[u8]) -> Output;
+/// A function behind an export, by what the export takes and returns.
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    /// `(i32, i32) -> i64`: borrows its input from memory, has an output.
+    Packed(fn(&[u8]) -> Output),
+    /// `() -> ()`: may ask the host for its input.
+    Unit(fn()),
+    /// `() -> i64`: may ask the host for its input.
+    Number(fn() -> u64),
+    /// `(i32, i32) -> ()`: takes over a block of the heap with its input.
+    Block(fn(&[u8])),
+    /// `(i32) -> i32`: gives such a block.
+    Alloc,
+}
 
 /// An export of a guest.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +123,9 @@ pub trait Host {
 
     /// Takes a log message.
     fn log(&self, level: u32, target: &[u8], message: &[u8]);
+
+    /// The input that it keeps for guests that ask for it.
+    fn input(&self) -> &[u8];
 }
 
 /// A linear memory and a host, for one call.
@@ -154,7 +169,12 @@ impl<'a> Call<'a> {
     /// # Errors
     ///
     /// When the function traps, or the input does not lie in memory.
-    pub fn run(mut self, body: Body, pointer: u32, length: u32) -> Result<Output, Trap> {
+    pub fn run<T>(
+        mut self,
+        body: impl FnOnce(&[u8]) -> T,
+        pointer: u32,
+        length: u32,
+    ) -> Result<T, Trap> {
         let start = pointer as usize;
         let end = start + length as usize;
         let input: &[u8] = if length == 0 {
@@ -259,4 +279,9 @@ pub(crate) fn max_level() -> u32 {
 /// Hands a log message to the host.
 pub(crate) fn log(level: u32, target: &[u8], message: &[u8]) {
     current(|call| call.host.log(level, target, message));
+}
+
+/// A copy of the input that the host keeps.
+pub fn input() -> Vec<u8> {
+    current(|call| call.host.input().to_vec())
 }

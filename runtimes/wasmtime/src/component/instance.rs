@@ -1,5 +1,6 @@
 //! A new instance of a component for each call.
 
+use super::codec::{Codec, Decoded};
 use super::json;
 use super::loaded::{Function, Shared};
 use super::shape::Shape;
@@ -21,6 +22,8 @@ pub(crate) struct ComponentInstance {
     /// What the last instance left: buffers, mostly.
     kept: Option<HostState>,
     typed: Option<TypedInput>,
+    /// Serves call after call, in a store of its own; `None` after it broke.
+    codec: Option<Codec>,
 }
 
 /// A store and the instance in it.
@@ -37,9 +40,14 @@ struct TypedInput {
 }
 
 impl ComponentInstance {
-    /// Nothing is made before the first call is prepared.
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        Self { shared: Arc::clone(shared), live: None, kept: None, typed: None }
+    /// Nothing but a codec is made before the first call is prepared.
+    ///
+    /// # Errors
+    ///
+    /// When the codec does not start.
+    pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
+        let codec = shared.new_codec()?;
+        Ok(Self { shared: Arc::clone(shared), live: None, kept: None, typed: None, codec })
     }
 
     /// Makes the values of an input, if they are not those of the last call.
@@ -51,6 +59,28 @@ impl ComponentInstance {
         let values = json::params(&types, input)?;
         self.typed = Some(TypedInput { export: index, input: input.to_vec(), values });
         Ok(())
+    }
+
+    /// Lets the codec make the value of an input.
+    fn decode(
+        &mut self,
+        index: u32,
+        function: &Function,
+        input: &[u8],
+    ) -> Result<Result<Val, TrapKind>> {
+        let plan = function.plan.as_ref().map_err(|_| FOREIGN)?;
+        if self.codec.is_none() {
+            self.codec = self.shared.new_codec()?;
+        }
+        let codec = self.codec.as_mut().ok_or(FOREIGN)?;
+        Ok(match codec.decode(index, plan, input) {
+            Decoded::Value(value) => Ok(value),
+            Decoded::Refused(kind) => Err(kind),
+            Decoded::Broken(kind) => {
+                self.codec = None;
+                Err(kind)
+            }
+        })
     }
 }
 
@@ -79,12 +109,19 @@ impl Instance for ComponentInstance {
         output.clear();
         let shared = Arc::clone(&self.shared);
         let function = shared.functions.get(export.index as usize).ok_or(FOREIGN)?;
-        // Values first: they are made of the input, and not by the guest.
-        if export.abi == Abi::Typed
-            && let Err(kind) = self.keep(export.index, function, input)
-        {
-            return Ok(Outcome::Trapped(kind.into()));
+        if self.live.is_none() {
+            return Err(UNPREPARED);
         }
+        // Values first: they are made of the input, and not by the guest.
+        let made = match export.abi {
+            Abi::Typed => self.keep(export.index, function, input).map(|()| None),
+            Abi::Codec => self.decode(export.index, function, input)?.map(Some),
+            _ => Ok(None),
+        };
+        let decoded = match made {
+            Ok(decoded) => decoded,
+            Err(kind) => return Ok(Outcome::Trapped(kind.into())),
+        };
         let Live { store, instance } = self.live.as_mut().ok_or(UNPREPARED)?;
         let func = instance.get_func(&mut *store, function.index).ok_or(FOREIGN)?;
         shared.start_clock(store);
@@ -103,6 +140,7 @@ impl Instance for ComponentInstance {
                 let values = self.typed.as_ref().map_or(&[][..], |kept| &kept.values);
                 func.call(&mut *store, values, &mut [])
             }
+            (Abi::Codec, Shape::Data) => func.call(&mut *store, decoded.as_slice(), &mut []),
             _ => return Err(FOREIGN),
         };
         Ok(match ended {

@@ -1,13 +1,15 @@
 //! A loaded component.
 
+use super::codec::{Codec, CodecModule};
 use super::instance::ComponentInstance;
 use super::memories::ComponentMemories;
+use super::plan::Plan;
 use super::shape::{self, Shape};
 use super::{linker, probe};
 use crate::deadline::Clock;
 use crate::engine::Compiler;
 use crate::settings;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::host::HostState;
@@ -26,7 +28,10 @@ pub(crate) struct Shared {
     /// In the order of the guest's exports.
     pub(crate) functions: Vec<Function>,
     clock: Option<Clock>,
+    compiler: Compiler,
     config: Config,
+    /// Compiled when the first export is asked for that needs it.
+    codec: OnceLock<Arc<CodecModule>>,
 }
 
 /// An exported function.
@@ -34,12 +39,47 @@ pub(crate) struct Function {
     pub(crate) index: ComponentExportIndex,
     pub(crate) shape: Shape,
     pub(crate) ty: ComponentFunc,
+    /// For a codec: what its only parameter is, or the type that codecs do not know.
+    pub(crate) plan: Result<Plan, &'static str>,
 }
 
 impl Shared {
     /// The host's side of a clean instance.
     pub(crate) fn new_host(&self) -> HostState {
         HostState::new(None, &self.config)
+    }
+
+    /// A new instance of the codec that knows all types it will be asked for; `None`
+    /// where no export needs one.
+    pub(crate) fn new_codec(&self) -> Result<Option<Codec>> {
+        let Some(module) = self.codec.get() else { return Ok(None) };
+        let plans = (0..).zip(&self.functions);
+        let plans =
+            plans.filter_map(|(index, function)| Some((index, function.plan.as_ref().ok()?)));
+        Codec::new(module, plans).map(Some)
+    }
+
+    /// Sees to it that there is a codec for the export.
+    fn need_codec(&self, name: &str, function: &Function) -> Result<()> {
+        let refuse = |reason: String| Error::ExportUnsupported {
+            engine: self.id,
+            name: name.to_owned(),
+            reason,
+        };
+        if let Err(ty) = function.plan {
+            return Err(refuse(format!(
+                "codecs make strings, u32, lists, tuples and records, no {ty}"
+            )));
+        }
+        let Some(guest) = &self.config.codec else {
+            return Err(refuse("no codec component is given".to_owned()));
+        };
+        if self.codec.get().is_none() {
+            let codec = CodecModule::new(self.id, self.compiler, guest, &self.config)?;
+            // Another thread may have been faster; its codec serves as well.
+            let _ = self.codec.set(Arc::new(codec));
+        }
+        Ok(())
     }
 
     /// From now on the deadline counts, where there is one.
@@ -86,8 +126,9 @@ impl Loaded {
                     .ok_or(Error::Misuse("an export that the component lacks"))
             })
             .collect::<Result<_>>()?;
-        let shared = Arc::new(Shared { id, pre, functions, clock, config: config.clone() });
-        let effective = settings::describe(compiler, strategy, config);
+        let (config, codec) = (config.clone(), OnceLock::new());
+        let shared = Arc::new(Shared { id, pre, functions, clock, compiler, config, codec });
+        let effective = settings::describe(compiler, strategy, &shared.config);
         Ok(Self { shared, exports, strategy, own_memories, effective })
     }
 }
@@ -95,7 +136,11 @@ impl Loaded {
 fn function(component: &Component, name: &str) -> Option<Function> {
     match component.get_export(None, name)? {
         (ComponentItem::ComponentFunc(ty), index) => {
-            Some(Function { index, shape: Shape::of(&ty), ty })
+            let plan = match ty.params().next() {
+                Some((_, ty)) => Plan::of(&ty),
+                None => Err("function without a parameter"),
+            };
+            Some(Function { index, shape: Shape::of(&ty), ty, plan })
         }
         _ => None,
     }
@@ -106,11 +151,14 @@ impl Module for Loaded {
         let index = self.exports.position(name)?;
         let function = &self.shared.functions[index as usize];
         shape::check(name, function.shape, &function.ty, abi)?;
+        if abi == Abi::Codec {
+            self.shared.need_codec(name, function)?;
+        }
         Ok(ExportId::new(index, abi))
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
-        Ok(Box::new(ComponentInstance::new(&self.shared)))
+        Ok(Box::new(ComponentInstance::new(&self.shared)?))
     }
 
     fn probe(&mut self) -> Result<()> {

@@ -1,11 +1,13 @@
 //! Components behind the contract: the same phases and strategies as for modules, as
 //! far as Wasmtime lets a host at what is inside a component.
 
+mod codec;
 mod instance;
 mod json;
 mod linker;
 mod loaded;
 mod memories;
+mod plan;
 mod probe;
 mod shape;
 

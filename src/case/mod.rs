@@ -1,10 +1,17 @@
-//! Benchmark cases: data files, one a case.
+//! Benchmark cases: data files, one a case, or one a suite of cases that share guests.
+
+mod input;
+mod json;
+mod suite;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
+use touchstone_executor::Strategy;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, HeapPages};
+
+pub use input::{Field, GuestNumber, Input, Number, parse_hex};
 
 /// What is called, with what, on which guests, and what has to come out.
 #[derive(Debug, Clone, Deserialize)]
@@ -14,6 +21,10 @@ pub struct Case {
     pub name: String,
     /// Guests by their names, e.g. `test-runtime`.
     pub guests: Vec<String>,
+    /// What criterion and the report call it on each of the guests; made from the
+    /// name and the guest where left out.
+    #[serde(default)]
+    pub titles: Vec<String>,
     /// The exported function.
     pub export: String,
     /// How it is called.
@@ -30,17 +41,58 @@ pub struct Case {
     /// timed against in turns.
     #[serde(default)]
     pub against: Option<String>,
+    /// Strategies to run it under; all when left out.
+    #[serde(default)]
+    pub strategies: Vec<String>,
+    /// The guest that makes values of the input, for the convention that needs one.
+    #[serde(default)]
+    pub codec: Option<String>,
+    /// Whether calls on an instance that was used before are timed beside those on
+    /// a clean one.
+    #[serde(default)]
+    pub warm: bool,
+    /// An export that takes the same input and does nothing with it: timed warm too,
+    /// so that what crossing the boundary costs is known.
+    #[serde(default)]
+    pub take: Option<Take>,
     /// What has to come out before anything is timed.
     pub expect: Expect,
     /// Why the case exists and how to read it.
     pub analysis: String,
 }
 
-/// A file holds one case, in a table of that name.
+/// An export that only takes the input.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Take {
+    /// Its name.
+    pub export: String,
+    /// How it is called.
+    pub abi: Abi,
+}
+
+impl Case {
+    /// What it is called on a guest, where it has a title there.
+    #[must_use]
+    pub fn title(&self, guest: &str) -> Option<&str> {
+        let index = self.guests.iter().position(|name| name == guest)?;
+        self.titles.get(index).map(String::as_str)
+    }
+
+    /// Whether it is run under a strategy.
+    #[must_use]
+    pub fn wants(&self, strategy: Strategy) -> bool {
+        let name = strategy.to_string();
+        self.strategies.is_empty() || self.strategies.contains(&name)
+    }
+}
+
+/// A file holds one case or one suite, in a table of that name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CaseFile {
-    case: Case,
+    case: Option<Case>,
+    suite: Option<suite::Suite>,
 }
 
 /// The memory's set-up.
@@ -66,122 +118,12 @@ pub enum HeapGrowth {
     Fixed,
 }
 
-/// What an export is given.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "an input is \"0x…\", { text = \"…\" }, or a list of { u32 = … } and { u64 = … }"
-)]
-pub enum Input {
-    /// Bytes in hexadecimal, after `0x`.
-    Hex(String),
-    /// A text's bytes.
-    Text {
-        /// The text.
-        text: String,
-    },
-    /// Numbers, little-endian, one after the other.
-    Fields(Vec<Field>),
-}
-
-impl Default for Input {
-    fn default() -> Self {
-        Self::Fields(Vec::new())
-    }
-}
-
-/// One number of an input.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Field {
-    /// Four bytes.
-    U32(Number),
-    /// Eight bytes.
-    U64(Number),
-}
-
-/// A number, or something of the guest's that is one.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(untagged, expecting = "a number is an integer or \"heap_base\"")]
-pub enum Number {
-    /// Given in the file.
-    Value(u64),
-    /// Taken from the guest.
-    Of(GuestNumber),
-}
-
-/// Numbers that a guest says about itself.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GuestNumber {
-    /// The value of its exported global `__heap_base`.
-    HeapBase,
-}
-
 /// What has to come out.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
     /// The output, as an input is written.
     pub output: Input,
-}
-
-impl Input {
-    /// The bytes. `heap_base` is the guest's, if it has one.
-    ///
-    /// # Errors
-    ///
-    /// When the hexadecimal is none, a number is too large for its field, or
-    /// the guest has no `__heap_base` where one is asked for.
-    pub fn bytes(&self, heap_base: Option<u32>) -> Result<Vec<u8>> {
-        match self {
-            Self::Hex(text) => parse_hex(text),
-            Self::Text { text } => Ok(text.as_bytes().to_vec()),
-            Self::Fields(fields) => {
-                let mut bytes = Vec::new();
-                for field in fields {
-                    match field {
-                        Field::U32(number) => {
-                            let value = u32::try_from(number.value(heap_base)?)
-                                .context("a u32 field is larger than 32 bits")?;
-                            bytes.extend(value.to_le_bytes());
-                        }
-                        Field::U64(number) => bytes.extend(number.value(heap_base)?.to_le_bytes()),
-                    }
-                }
-                Ok(bytes)
-            }
-        }
-    }
-}
-
-impl Number {
-    fn value(&self, heap_base: Option<u32>) -> Result<u64> {
-        match self {
-            Self::Value(value) => Ok(*value),
-            Self::Of(GuestNumber::HeapBase) => heap_base
-                .map(u64::from)
-                .context("the guest exports no constant global '__heap_base'"),
-        }
-    }
-}
-
-/// Bytes of `0x…`.
-///
-/// # Errors
-///
-/// When it does not start with `0x` or is no hexadecimal.
-pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
-    let Some(digits) = text.strip_prefix("0x") else {
-        bail!("'{text}' does not start with 0x");
-    };
-    if !digits.len().is_multiple_of(2) || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        bail!("'{text}' is no hexadecimal number of whole bytes");
-    }
-    (0..digits.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).context("hexadecimal"))
-        .collect()
 }
 
 impl From<Heap> for HeapPages {
@@ -217,7 +159,10 @@ pub fn load_all(folder: &Path) -> Result<Vec<Case>> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         .collect();
     files.sort();
-    let cases = files.iter().map(|path| load(path)).collect::<Result<Vec<_>>>()?;
+    let mut cases = Vec::new();
+    for path in &files {
+        cases.extend(load(path)?);
+    }
     if cases.is_empty() {
         bail!("there is no case (*.toml) in {}", folder.display());
     }
@@ -229,28 +174,51 @@ pub fn load_all(folder: &Path) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// One case.
+/// The cases of one file, in its order.
 ///
 /// # Errors
 ///
 /// When the file cannot be read or is wrong; the message has the line and the
 /// column.
-pub fn load(path: &Path) -> Result<Case> {
+pub fn load(path: &Path) -> Result<Vec<Case>> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the case {}", path.display()))?;
     let file: CaseFile =
         toml::from_str(&text).with_context(|| format!("the case {} is wrong", path.display()))?;
-    let case = file.case;
-    let problem = if case.guests.is_empty() {
-        "names no guest"
-    } else if case.threads.is_empty() || case.threads.contains(&0) {
-        "needs numbers of threads from 1 upwards"
-    } else if case.name.is_empty() || !case.name.bytes().all(is_name) {
-        "has a name with other characters than a-z, 0-9, _ and -"
-    } else {
-        return Ok(case);
+    let mut cases = match file {
+        CaseFile { case: Some(case), suite: None } => vec![case],
+        CaseFile { case: None, suite: Some(suite) } => suite.cases(),
+        _ => bail!("{} has to hold either a [case] or a [suite]", path.display()),
     };
-    bail!("the case {} {problem}", path.display());
+    let folder = path.parent().unwrap_or(Path::new("."));
+    for case in &mut cases {
+        case.input.resolve(folder);
+        case.expect.output.resolve(folder);
+        if let Some(problem) = problem(case) {
+            bail!("the case '{}' in {} {problem}", case.name, path.display());
+        }
+    }
+    Ok(cases)
+}
+
+/// What is wrong with a case that reads well.
+fn problem(case: &Case) -> Option<String> {
+    let strategy = case.strategies.iter().find_map(|name| name.parse::<Strategy>().err());
+    Some(if case.guests.is_empty() {
+        "names no guest".to_owned()
+    } else if case.threads.is_empty() || case.threads.contains(&0) {
+        "needs numbers of threads from 1 upwards".to_owned()
+    } else if case.name.is_empty() || !case.name.bytes().all(is_name) {
+        "has a name with other characters than a-z, 0-9, _ and -".to_owned()
+    } else if !case.titles.is_empty() && case.titles.len() != case.guests.len() {
+        "needs a title for each guest, or none".to_owned()
+    } else if case.take.is_some() && !case.warm {
+        "times what taking the input costs on warm instances: it needs warm = true".to_owned()
+    } else if (case.abi == Abi::Codec) != case.codec.is_some() {
+        "names a codec where the convention is codec, and only there".to_owned()
+    } else {
+        strategy?.to_string()
+    })
 }
 
 fn is_name(byte: u8) -> bool {

@@ -1,0 +1,158 @@
+//! Inputs and outputs as case files write them.
+
+use super::json;
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// What an export is given.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "an input is \"0x…\", { text = \"…\" }, { file = \"…\" }, { json = bytes, seed = … }, \
+                 { json_checksum = bytes, seed = … }, or a list of { u32 = … } and { u64 = … }"
+)]
+pub enum Input {
+    /// Bytes in hexadecimal, after `0x`.
+    Hex(String),
+    /// A text's bytes.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// A file's bytes.
+    File {
+        /// Its path, from the folder of the case file.
+        file: PathBuf,
+    },
+    /// A generated JSON text in the shape of the payload suite's large input.
+    Json {
+        /// Its size in bytes.
+        json: usize,
+        /// What its contents are made from.
+        seed: u64,
+    },
+    /// Eight bytes: the checksum of what that text says.
+    JsonChecksum {
+        /// The text's size in bytes.
+        json_checksum: usize,
+        /// What its contents are made from.
+        seed: u64,
+    },
+    /// Numbers, little-endian, one after the other.
+    Fields(Vec<Field>),
+}
+
+impl Default for Input {
+    fn default() -> Self {
+        Self::Fields(Vec::new())
+    }
+}
+
+/// One number of an input.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Field {
+    /// Four bytes.
+    U32(Number),
+    /// Eight bytes.
+    U64(Number),
+}
+
+/// A number, or something of the guest's that is one.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged, expecting = "a number is an integer or \"heap_base\"")]
+pub enum Number {
+    /// Given in the file.
+    Value(u64),
+    /// Taken from the guest.
+    Of(GuestNumber),
+}
+
+/// Numbers that a guest says about itself.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GuestNumber {
+    /// The value of its exported global `__heap_base`.
+    HeapBase,
+}
+
+impl Input {
+    /// The bytes. `heap_base` is the guest's, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// When the hexadecimal is none, a number is too large for its field, the guest
+    /// has no `__heap_base` where one is asked for, a file cannot be read, or a
+    /// generated text is asked to be too small.
+    pub fn bytes(&self, heap_base: Option<u32>) -> Result<Vec<u8>> {
+        match self {
+            Self::Hex(text) => parse_hex(text),
+            Self::Text { text } => Ok(text.as_bytes().to_vec()),
+            Self::File { file } => std::fs::read(file)
+                .with_context(|| format!("cannot read the input {}", file.display())),
+            Self::Json { json, seed } => {
+                json::text(*json, *seed).map(String::into_bytes).with_context(too_small)
+            }
+            Self::JsonChecksum { json_checksum, seed } => json::checksum(*json_checksum, *seed)
+                .map(|sum| sum.to_le_bytes().to_vec())
+                .with_context(too_small),
+            Self::Fields(fields) => {
+                let mut bytes = Vec::new();
+                for field in fields {
+                    match field {
+                        Field::U32(number) => {
+                            let value = u32::try_from(number.value(heap_base)?)
+                                .context("a u32 field is larger than 32 bits")?;
+                            bytes.extend(value.to_le_bytes());
+                        }
+                        Field::U64(number) => bytes.extend(number.value(heap_base)?.to_le_bytes()),
+                    }
+                }
+                Ok(bytes)
+            }
+        }
+    }
+}
+
+impl Input {
+    /// Makes the path of a file one from the folder of the case file.
+    pub(super) fn resolve(&mut self, folder: &Path) {
+        if let Self::File { file } = self {
+            *file = folder.join(&*file);
+        }
+    }
+}
+
+fn too_small() -> String {
+    format!("a generated text has {} bytes or more", json::SMALLEST)
+}
+
+impl Number {
+    fn value(&self, heap_base: Option<u32>) -> Result<u64> {
+        match self {
+            Self::Value(value) => Ok(*value),
+            Self::Of(GuestNumber::HeapBase) => heap_base
+                .map(u64::from)
+                .context("the guest exports no constant global '__heap_base'"),
+        }
+    }
+}
+
+/// Bytes of `0x…`.
+///
+/// # Errors
+///
+/// When it does not start with `0x` or is no hexadecimal.
+pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
+    let Some(digits) = text.strip_prefix("0x") else {
+        bail!("'{text}' does not start with 0x");
+    };
+    if !digits.len().is_multiple_of(2) || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        bail!("'{text}' is no hexadecimal number of whole bytes");
+    }
+    (0..digits.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).context("hexadecimal"))
+        .collect()
+}
