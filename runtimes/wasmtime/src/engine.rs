@@ -101,6 +101,8 @@ impl Engine for Wasmtime {
             Some(component) => component::refusal(strategy, component),
             None => info.refusal(strategy),
         };
+        let is_peer = self.compiler == Compiler::Nearcore;
+        let refusal = refusal.or_else(|| nearcore::refusal(info).filter(|_| is_peer));
         self.support(strategy).unless(refusal)
     }
 

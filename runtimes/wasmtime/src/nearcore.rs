@@ -4,7 +4,7 @@
 //! out: a `max_wasm_stack` of 1 GiB needs asynchronous calls.
 
 use crate::settings::SlotSize;
-use touchstone_executor::guest::ModuleInfo;
+use touchstone_executor::guest::{ModuleInfo, Segment};
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::{EffectiveConfig, InstanceFrom, MemoryFrom, Strategy, Support};
 use wasmtime::PoolingAllocationConfig;
@@ -23,6 +23,32 @@ pub(crate) fn support(strategy: Strategy) -> Support {
             "this engine stands for nearcore's set-up, which is pooling copy-on-write",
         ),
     }
+}
+
+/// Why a guest is not what these settings run copy-on-write.
+pub(crate) fn refusal(info: &ModuleInfo) -> Option<String> {
+    let modules = info.component.iter().flat_map(|component| &component.modules);
+    let mut all = modules.map(|module| &module.segments).chain([&info.segments]);
+    all.any(|segments| is_sparse(segments)).then(|| {
+        "its data lies so far apart that under nearcore's settings (a guaranteed dense image of 0 \
+         bytes) Wasmtime makes no image of it"
+            .to_owned()
+    })
+}
+
+/// Whether data segments reach over twice as much as they contain, or more: then
+/// Wasmtime's compiler leaves them as they are.
+fn is_sparse(segments: &[Segment]) -> bool {
+    let filled = segments.iter().filter(|segment| !segment.bytes.is_empty());
+    let places = filled.filter_map(|segment| {
+        let start = segment.offset? as usize;
+        Some((start, start + segment.bytes.len()))
+    });
+    let (mut from, mut to, mut bytes) = (usize::MAX, 0, 0);
+    for (start, end) in places {
+        (from, to, bytes) = (from.min(start), to.max(end), bytes + (end - start));
+    }
+    to.saturating_sub(from) >= 2 * bytes && bytes > 0
 }
 
 /// Bytes of a memory at most: nearcore's limit, or more if the guest starts with more.
