@@ -21,7 +21,7 @@ use verdict::Verdict;
 
 /// Calls an export of a module on every backend and strategy, side by side.
 ///
-/// The module is a core WebAssembly module, raw or as a zstd-compressed
+/// The module is a core WebAssembly module or a component, raw or as a zstd-compressed
 /// Substrate blob. Each combination calls the export twice, each time on a
 /// clean instance, and both calls must come out alike. Exits with 0 when all
 /// combinations return the same output, with 1 when outputs differ, the guest
@@ -33,7 +33,7 @@ pub(super) struct Run {
     /// The exported function
     #[arg(long, value_name = "EXPORT")]
     call: String,
-    /// The calling convention: substrate, input or plain [default: guessed from
+    /// The calling convention: substrate, input, bytes, plain or typed [default: guessed from
     /// the export's signature]
     #[arg(long)]
     abi: Option<Abi>,

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use touchstone::case::parse_hex;
 use touchstone::guests::digest;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::abi::{ALLOCATOR, Abi};
 use touchstone_executor::guest::{
     FunctionExport, Growth, GuestModule, HeapPages, ModuleInfo, PREFIX, unpack,
 };
@@ -51,16 +51,28 @@ impl Target {
         let wasm = unpack(&bytes).with_context(unusable)?;
         let info = ModuleInfo::read(&wasm).with_context(unusable)?;
         let export = find_export(&info, &run.call).with_context(unusable)?;
-        let Some(signature) = export.signature.clone() else {
-            bail!(
+        let is_component = info.component.is_some();
+        let signature = match &export.signature {
+            Some(signature) => signature.clone(),
+            // Whether a component's types fit is for the backend to say.
+            None if is_component => Signature::default(),
+            None => bail!(
                 "export '{}' has parameters or results that are no numbers (i32, i64, f32, f64)",
                 run.call
-            );
+            ),
         };
-        let abi = run.abi.unwrap_or_else(|| guess(&signature, &info));
-        let heap = heap(run, abi);
+        let abi = run.abi.unwrap_or_else(|| match is_component {
+            true => Abi::Input,
+            false => guess(&signature, &info),
+        });
+        if abi == Abi::Codec {
+            bail!("the codec convention needs a codec component; only cases can name one");
+        }
+        let heap = heap(run, abi, is_component);
         let guest = GuestModule::new(&name(&run.file), &bytes, heap).with_context(unusable)?;
-        Exports::of(&guest).find(&run.call, abi)?;
+        if !is_component {
+            Exports::of(&guest).find(&run.call, abi)?;
+        }
         check_input(&run.call, &signature, abi, &input)?;
         Ok(Self {
             file: run.file.clone(),
@@ -126,14 +138,25 @@ fn guess(signature: &Signature, info: &ModuleInfo) -> Abi {
     let Signature { params, results } = signature;
     if *params == [ValueType::I32; 2] && *results == [ValueType::I64] {
         Abi::Substrate
-    } else if params.is_empty() && results.is_empty() && asks_for_input() {
+    } else if params.is_empty() && asks_for_input() {
         Abi::Input
+    } else if *params == [ValueType::I32; 2] && info.exports.iter().any(allocates) {
+        Abi::Bytes
     } else {
         Abi::Plain
     }
 }
 
-fn heap(run: &Run, abi: Abi) -> HeapPages {
+/// Whether an export is the allocator of the convention that asks the guest for room.
+fn allocates(export: &FunctionExport) -> bool {
+    export.name == ALLOCATOR
+        && export.signature == Some(Signature::new(&[ValueType::I32], &[ValueType::I32]))
+}
+
+fn heap(run: &Run, abi: Abi, is_component: bool) -> HeapPages {
+    if is_component {
+        return HeapPages::default();
+    }
     let substrate = abi == Abi::Substrate;
     HeapPages {
         extra: run.extra_pages.unwrap_or(if substrate { SUBSTRATE_PAGES } else { 0 }),
