@@ -213,6 +213,16 @@ impl Matrix {
         Self::new(cells.cloned().collect())
     }
 
+    /// The cells of some works alone.
+    pub(super) fn of_works(&self, wanted: impl Fn(&Work) -> bool) -> Self {
+        Self::new(self.cells.iter().filter(|cell| wanted(&work_of(cell))).cloned().collect())
+    }
+
+    /// Whether a work is on one of the guests of the overview.
+    pub(super) fn is_on_overview_guest(&self, work: &Work) -> bool {
+        self.overview().iter().any(|known| known.guest == work.guest)
+    }
+
     /// Whether the runtime itself does an executor's strategy.
     pub(super) fn is_native(&self, executor: &Executor) -> bool {
         self.timed()

@@ -40,7 +40,12 @@ struct Column<'a> {
 }
 
 /// Lays the map out. `None` if nothing was timed.
-pub(super) fn scene(matrix: &Matrix, believable: &Believable, theme: &Theme) -> Option<Scene> {
+pub(super) fn scene(
+    matrix: &Matrix,
+    title: &str,
+    believable: &Believable,
+    theme: &Theme,
+) -> Option<Scene> {
     let (executors, folded) = executors(matrix, believable);
     let names: Vec<String> = executors.iter().map(|executor| executor.name()).collect();
     let left = MARGIN + text::widest(names.iter().map(String::as_str), SMALL) + 10.0;
@@ -59,7 +64,6 @@ pub(super) fn scene(matrix: &Matrix, believable: &Believable, theme: &Theme) -> 
     let top = TITLES + lines * LINE + 26.0;
     let rows = rows(&executors, top);
     let bottom = rows.last()? + ROW;
-    let title = "Time of one call: every executor in every cell";
     let mut explain =
         "Colour: how many times the fastest of its column, on a logarithmic scale.".to_owned();
     if columns.len() < all_columns(matrix) {

@@ -23,8 +23,8 @@ use theme::Theme;
 
 /// Names of all charts there can be. A file in the images folder is ours, and
 /// is removed when its chart is no longer made, if its name is made of these.
-pub(super) const NAMES: [&str; 7] =
-    ["latency", "recreate", "reuse", "pooling", "threads", "shares", "heatmap"];
+pub(super) const NAMES: [&str; 8] =
+    ["latency", "recreate", "reuse", "pooling", "threads", "heatmap", "shares", "payloads"];
 
 /// The files of one chart.
 const ENDINGS: [&str; 3] = [".svg", "-dark.svg", ".png"];
@@ -87,7 +87,16 @@ fn scene(
         "pooling" => picks::pools(matrix),
         "threads" => return threads::scene(matrix, theme),
         "shares" => return shares::scene(matrix, layouts.shares.first()?, theme),
-        "heatmap" => return heatmap::scene(matrix, believable, theme),
+        "heatmap" => {
+            let known = matrix.of_works(|work| matrix.is_on_overview_guest(work));
+            let title = "Time of one call: every executor in every cell";
+            return heatmap::scene(&known, title, believable, theme);
+        }
+        "payloads" => {
+            let payloads = matrix.of_works(|work| !matrix.is_on_overview_guest(work));
+            let title = "Time of one call with a payload: every executor in every cell";
+            return heatmap::scene(&payloads, title, believable, theme);
+        }
         _ => return None,
     };
     dots::scene(&plot, theme)

@@ -45,7 +45,7 @@ fn sentence(name: &str, matrix: &Matrix) -> String {
                       wait for each other."
                 .to_owned()
         }
-        "shares" => "What is left when the blue and the red parts are gone is the call on an \
+        "shares" => "What is left without the first two parts is the call on an \
                      instance that was used before."
             .to_owned(),
         _ => "Read down a column: light is near the fastest of that column, dark is far from it, \

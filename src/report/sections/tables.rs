@@ -64,7 +64,7 @@ fn by_executor(matrix: &Matrix, functions: &[Row], cores: usize) -> String {
         let ratio = ends.and_then(|(first, last)| {
             Some(timing(executor, last)?.median / timing(executor, first)?.median)
         });
-        line.push(ratio.map_or_else(|| "–".to_owned(), units::ratio));
+        line.push(ratio.map_or_else(|| "–".to_owned(), units::times));
         table.row(&line);
     }
     table.finish() + &notes.finish()
