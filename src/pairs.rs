@@ -63,8 +63,8 @@ impl Pair {
 }
 
 /// The pairs among some cells: one thread, the first guest of each case. Raw
-/// interfaces and null rows: code compiled in process, and the null row once per
-/// engine, for the last strategy that is the runtime's own.
+/// interfaces, null rows and executors against others: code compiled in process, and
+/// the null row once per engine, for the last strategy that is the runtime's own.
 #[must_use]
 pub fn pairs(cells: &[Cell]) -> Vec<Pair> {
     let candidates: Vec<&Cell> = cells
@@ -93,7 +93,7 @@ pub fn pairs(cells: &[Cell]) -> Vec<Pair> {
             pairs.push(Pair { kind: Kind::Null, cell, other: None });
         }
     }
-    for cell in &candidates {
+    for cell in candidates.iter().filter(|cell| cell.strategy.code == CodeFrom::InProcess) {
         let named = |other: &&&Cell| {
             other.key.case == cell.key.case
                 && other.key.executor() != cell.key.executor()

@@ -75,7 +75,7 @@ impl Abi {
     }
 
     fn misfit(self, name: &str, found: Option<&Signature>, expected: &'static str) -> Error {
-        let found = found.cloned().unwrap_or_default();
+        let found = found.cloned().unwrap_or_default().to_string();
         Error::WrongSignature { name: name.to_owned(), abi: self, expected, found }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::guest::GuestModule;
 use crate::host::LogSink;
 
 /// What is asked of a backend beside the strategy. What belongs to the guest
@@ -24,10 +25,15 @@ pub struct Config {
     pub instances: u32,
     /// Whether a compiler may use all processors.
     pub parallel_compilation: bool,
+    /// The component that makes values of the input's bytes for
+    /// [`Abi::Codec`](crate::abi::Abi::Codec). It is a part of the host: it is
+    /// compiled, instantiated and told the types outside of the calls, and no
+    /// deadline stops it.
+    pub codec: Option<GuestModule>,
 }
 
 impl Default for Config {
-    /// No deadline, no log, 32 instances, parallel compilation.
+    /// No deadline, no log, 32 instances, parallel compilation, no codec.
     fn default() -> Self {
         Self {
             deadline: None,
@@ -35,6 +41,7 @@ impl Default for Config {
             log: None,
             instances: 32,
             parallel_compilation: true,
+            codec: None,
         }
     }
 }
@@ -46,6 +53,7 @@ impl std::fmt::Debug for Config {
             .field("max_log_level", &self.max_log_level)
             .field("instances", &self.instances)
             .field("parallel_compilation", &self.parallel_compilation)
+            .field("codec", &self.codec.as_ref().map(GuestModule::name))
             .finish_non_exhaustive()
     }
 }

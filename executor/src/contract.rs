@@ -28,16 +28,10 @@ pub trait Engine: Send + Sync {
     fn support(&self, strategy: Strategy) -> Support;
 
     /// Whether the strategy can be had for this module, told from its bytes
-    /// alone. The default asks [`support`](Self::support) and refuses reuse in
-    /// place for modules with state that cannot be brought back.
+    /// alone. The default asks [`support`](Self::support) and refuses components, and
+    /// reuse in place for modules with state that cannot be brought back.
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
-        match self.support(strategy) {
-            refused @ Support::Unsupported { .. } => refused,
-            support => match guest.info().refusal(strategy) {
-                Some(reason) => Support::unsupported(reason),
-                None => support,
-            },
-        }
+        self.support(strategy).unless(guest.info().refusal(strategy))
     }
 
     /// Strategies with the same class share an artifact. The default is one
@@ -338,7 +332,12 @@ impl Exports {
         Ok(ExportId { index, abi, allocator })
     }
 
-    fn position(&self, name: &str) -> Result<u32> {
+    /// The handle's position of an export, whatever its type.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such function, or it is an import passed on.
+    pub fn position(&self, name: &str) -> Result<u32> {
         let Some(index) = self.0.iter().position(|export| export.name == name) else {
             return Err(Error::NoSuchExport {
                 name: name.to_owned(),

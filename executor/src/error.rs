@@ -1,7 +1,6 @@
 //! Failures of the host: the module cannot be used, the backend cannot do
 //! what was asked, or something under us broke. Never a guest's trap.
 
-use crate::signature::Signature;
 use crate::strategy::Strategy;
 
 /// Shorthand for results of the contract.
@@ -63,8 +62,8 @@ pub enum Error {
         abi: crate::abi::Abi,
         /// What the convention needs.
         expected: &'static str,
-        /// What the export has.
-        found: Signature,
+        /// What the export has, in words.
+        found: String,
     },
     /// The module has the export, but this backend cannot call it, whatever the
     /// strategy.

@@ -26,6 +26,15 @@ impl Support {
         Self::Unsupported { reason: reason.into() }
     }
 
+    /// The same, unless there is a reason against it for the guest at hand.
+    #[must_use]
+    pub fn unless(self, refusal: Option<String>) -> Self {
+        match refusal {
+            Some(reason) if self.is_supported() => Self::Unsupported { reason },
+            _ => self,
+        }
+    }
+
     /// Whether calls can be made at all.
     #[must_use]
     pub fn is_supported(&self) -> bool {

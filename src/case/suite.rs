@@ -15,9 +15,6 @@ pub(super) struct Suite {
     /// How the memory is set up.
     #[serde(default)]
     heap: Heap,
-    /// The executor that all others are timed against in turns.
-    #[serde(default)]
-    against: Option<String>,
     /// The guest that makes values of inputs.
     #[serde(default)]
     codec: Option<String>,
@@ -58,6 +55,9 @@ struct Scenario {
     /// Strategies to run it under; all when left out.
     #[serde(default)]
     strategies: Vec<String>,
+    /// The executor that all others are timed against in turns.
+    #[serde(default)]
+    against: Option<String>,
     /// Whether it is also timed on used instances.
     #[serde(default)]
     warm: bool,
@@ -68,7 +68,7 @@ struct Scenario {
 
 impl Suite {
     pub(super) fn cases(self) -> Vec<Case> {
-        let Self { guests, threads, heap, against, codec, analysis, scenarios } = self;
+        let Self { guests, threads, heap, codec, analysis, scenarios } = self;
         scenarios
             .into_iter()
             .map(|scenario| Case {
@@ -84,7 +84,7 @@ impl Suite {
                 input: scenario.input,
                 threads: threads.clone(),
                 heap,
-                against: against.clone(),
+                against: scenario.against,
                 strategies: scenario.strategies,
                 warm: scenario.warm,
                 take: scenario.take,

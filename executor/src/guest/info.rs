@@ -2,10 +2,10 @@
 //! can change.
 
 use super::change::Changeable;
+use super::component::{self, ComponentInfo};
 use crate::error::{Error, Result};
 use crate::heap::WASM_PAGE;
 use crate::signature::{Signature, ValueType};
-use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{
@@ -13,10 +13,12 @@ use wasmparser::{
     Parser, Payload, TypeRef, ValidPayload, Validator, WasmFeatures,
 };
 
-/// What is known about a module without running it.
+/// What is known about a module without running it. Of a component, only the
+/// exported functions and [`component`](Self::component) are filled in.
 #[derive(Debug, Clone, Default)]
 pub struct ModuleInfo {
-    /// Exported functions, in the module's order.
+    /// Exported functions, in the module's order; a component's own, without those
+    /// inside exported instances.
     pub exports: Vec<FunctionExport>,
     /// Imported functions, in the module's order.
     pub imports: Vec<FunctionImport>,
@@ -46,6 +48,8 @@ pub struct ModuleInfo {
     pub drops_segments: bool,
     /// Whether any instruction grows the memory.
     pub grows_memory: bool,
+    /// What is known about it as a component; `None` when it is a core module.
+    pub component: Option<ComponentInfo>,
 }
 
 /// An exported function.
@@ -53,7 +57,7 @@ pub struct ModuleInfo {
 pub struct FunctionExport {
     /// Its name.
     pub name: String,
-    /// Its type; `None` when it uses other types than numbers.
+    /// Its type; `None` when it uses other types than numbers, and in a component.
     pub signature: Option<Signature>,
     /// Whether it is a function that the module imports and passes on. Nobody
     /// can call it: host functions work on the memory of the code that calls them.
@@ -81,6 +85,11 @@ pub struct MemoryLimits {
 }
 
 impl MemoryLimits {
+    /// Of a 32-bit memory that was validated: it has at most 65,536 pages.
+    pub(super) fn of(ty: &wasmparser::MemoryType) -> Self {
+        Self { minimum: ty.initial as u32, maximum: ty.maximum.map(|pages| pages as u32) }
+    }
+
     /// Initial size in bytes.
     #[must_use]
     pub fn initial_bytes(self) -> usize {
@@ -134,23 +143,24 @@ pub struct Table {
 }
 
 impl ModuleInfo {
-    /// Validates a module and looks at it.
+    /// Validates a module or a component and looks at it.
     ///
     /// # Errors
     ///
-    /// When it is no module, does not validate, or uses what no host here offers.
+    /// When it is neither, does not validate, or uses what no host here offers.
     pub fn read(wasm: &[u8]) -> Result<Self> {
         if !wasm.starts_with(b"\0asm") {
             return Err(Error::NotAModule { reason: describe(wasm) });
+        }
+        if wasm.starts_with(component::HEADER) {
+            return component::read(wasm);
         }
         let mut reader = Reader::default();
         let mut validator = Validator::new_with_features(WasmFeatures::WASM2);
         for payload in Parser::new(0).parse_all(wasm) {
             let payload = payload.map_err(invalid)?;
             if let Payload::Version { encoding: wasmparser::Encoding::Component, .. } = payload {
-                return Err(Error::Unhostable {
-                    reason: "it is a component; a core module is needed".to_owned(),
-                });
+                return unhostable("it is a component of a version that is not known here");
             }
             if let ValidPayload::Func(function, body) =
                 validator.payload(&payload).map_err(invalid)?
@@ -166,54 +176,6 @@ impl ModuleInfo {
     #[must_use]
     pub fn changeable(&self) -> Changeable {
         Changeable::of(self)
-    }
-
-    /// Why a strategy is refused for this module; `None` when it is not.
-    #[must_use]
-    pub fn refusal(&self, strategy: Strategy) -> Option<String> {
-        match (strategy.instance, strategy.memory) {
-            // A pool of ours holds instances that are reset in place.
-            (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
-            | (InstanceFrom::Pooling, MemoryFrom::Tracked) => self.reuse_refusal(),
-            (InstanceFrom::Recreate, MemoryFrom::Resident | MemoryFrom::Tracked) => {
-                self.image_refusal()
-            }
-            _ => None,
-        }
-    }
-
-    /// Why an instance of this module cannot be made clean in place.
-    #[must_use]
-    pub fn reuse_refusal(&self) -> Option<String> {
-        if self.drops_segments {
-            return Some(
-                "the module drops passive segments (data.drop or elem.drop), which cannot be \
-                 brought back in place"
-                    .to_owned(),
-            );
-        }
-        if self.mutable_globals.iter().any(|global| !global.is_number) {
-            return Some(
-                "the module sets a global that is no number; its value cannot be saved".to_owned(),
-            );
-        }
-        None
-    }
-
-    /// Why the initial memory cannot be told from the bytes alone.
-    #[must_use]
-    pub fn image_refusal(&self) -> Option<String> {
-        if self.has_start {
-            return Some(
-                "the module has a start function, which would run on a memory that is \
-                 initialised already"
-                    .to_owned(),
-            );
-        }
-        if self.segments.iter().any(|segment| segment.offset.is_none()) {
-            return Some("a data segment's place is only known at instantiation".to_owned());
-        }
-        None
     }
 }
 
@@ -235,11 +197,11 @@ fn describe(bytes: &[u8]) -> String {
     }
 }
 
-fn invalid(error: wasmparser::BinaryReaderError) -> Error {
+pub(super) fn invalid(error: wasmparser::BinaryReaderError) -> Error {
     Error::Invalid { reason: error.message().to_owned(), offset: error.offset() }
 }
 
-fn unhostable<T>(reason: impl Into<String>) -> Result<T> {
+pub(super) fn unhostable<T>(reason: impl Into<String>) -> Result<T> {
     Err(Error::Unhostable { reason: reason.into() })
 }
 
@@ -394,11 +356,7 @@ impl Reader {
         if self.info.memory.is_some() {
             return unhostable("it has more than one memory");
         }
-        // Validation has seen that 32-bit memories have at most 65,536 pages.
-        self.info.memory = Some(MemoryLimits {
-            minimum: ty.initial as u32,
-            maximum: ty.maximum.map(|pages| pages as u32),
-        });
+        self.info.memory = Some(MemoryLimits::of(&ty));
         Ok(())
     }
 
@@ -467,7 +425,7 @@ impl Reader {
 }
 
 /// The value of an expression that is a single `i32.const`.
-fn constant(expression: &ConstExpr<'_>) -> Option<u32> {
+pub(super) fn constant(expression: &ConstExpr<'_>) -> Option<u32> {
     let mut operators = expression.get_operators_reader();
     match (operators.read().ok()?, operators.read().ok()?) {
         (Operator::I32Const { value }, Operator::End) => Some(value as u32),

@@ -4,14 +4,22 @@
 //! defined by the module and exported as `memory`, raised by the extra heap
 //! pages, and every mutable global is exported, so that a reset in place can
 //! reach it. All backends then get the same bytes.
+//!
+//! A component stays as it is: what is inside it is its own business, and a host
+//! sees nothing of it but its functions.
 
 mod blob;
 mod change;
+mod component;
+mod component_memory;
 mod info;
+mod refusal;
 mod rewrite;
 
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};
 pub use change::Changeable;
+pub use component::{ComponentInfo, CoreModule, Needs};
+pub use component_memory::ComponentMemory;
 pub use info::{
     FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment, Table,
 };
@@ -47,7 +55,7 @@ pub enum Growth {
     UpTo(u32),
 }
 
-/// A guest ready for every backend.
+/// A guest ready for every backend: a core module or a component.
 #[derive(Debug, Clone)]
 pub struct GuestModule {
     name: String,
@@ -57,16 +65,27 @@ pub struct GuestModule {
 }
 
 impl GuestModule {
-    /// Prepares a module, raw or as a zstd-compressed Substrate blob.
+    /// Prepares a module, raw or as a zstd-compressed Substrate blob, or a component.
     ///
     /// # Errors
     ///
-    /// When the bytes are no module, do not validate, or need something that no
-    /// host here offers.
+    /// When the bytes are neither, do not validate, or need something that no
+    /// host here offers; when a component is to have other heap pages than its own.
     pub fn new(name: &str, bytes: &[u8], heap: HeapPages) -> Result<Self> {
         let wasm = unpack(bytes)?;
         let original = ModuleInfo::read(&wasm)?;
         let sha256 = Sha256::digest(&wasm).into();
+        if original.component.is_some() {
+            if heap != HeapPages::default() {
+                return Err(Error::Unhostable {
+                    reason: "it is a component, whose memories are inside it and of its own size: \
+                             leave the heap pages as they are"
+                        .to_owned(),
+                });
+            }
+            let (name, wasm) = (name.to_owned(), wasm.into_owned().into());
+            return Ok(Self { name, sha256, wasm, info: original.into() });
+        }
         let wasm = rewrite::canonical(&wasm, &original, heap)?;
         let info = ModuleInfo::read(&wasm)?;
         Ok(Self { name: name.to_owned(), sha256, wasm: wasm.into(), info: info.into() })
@@ -85,7 +104,7 @@ impl GuestModule {
         self.sha256
     }
 
-    /// The rewritten module.
+    /// The rewritten module, or the component as it came.
     #[must_use]
     pub fn wasm(&self) -> &[u8] {
         &self.wasm
@@ -116,17 +135,34 @@ impl GuestModule {
     }
 
     /// The module with the content of its active data segments removed, for
-    /// memories that bring their content along.
+    /// memories that bring their content along. In a component, that of the modules
+    /// that define a memory: see [`component_memories`](Self::component_memories).
     ///
     /// # Errors
     ///
     /// When a segment's place is not known before instantiation, or a start
     /// function would see the difference.
     pub fn without_data(&self) -> Result<Vec<u8>> {
+        if let Some(component) = &self.info.component {
+            return component_memory::without_data(&self.wasm, component);
+        }
         if let Some(reason) = self.info.image_refusal() {
             return Err(Error::Unhostable { reason });
         }
         rewrite::without_data(&self.wasm)
+    }
+
+    /// The memories of the core modules in a component, for hosts that bring them
+    /// along; none in a core module.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`without_data`](Self::without_data).
+    pub fn component_memories(&self) -> Result<Vec<ComponentMemory>> {
+        match &self.info.component {
+            Some(component) => component_memory::list(&self.wasm, component),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The module with its memory imported as `env.memory`, for runtimes that

@@ -46,7 +46,17 @@ pub(super) fn with_imported_memory(wasm: &[u8], info: &ModuleInfo) -> Result<Vec
 /// every active segment they count as dropped after instantiation, so that the
 /// guest sees no difference.
 pub(super) fn without_data(wasm: &[u8]) -> Result<Vec<u8>> {
+    without_data_and_with(wasm, None)
+}
+
+/// The same, and with other limits of its memory if some are given.
+pub(super) fn without_data_and_with(wasm: &[u8], limits: Option<MemoryLimits>) -> Result<Vec<u8>> {
     let mut sections = Sections::of(wasm)?;
+    if let Some(limits) = limits {
+        let mut memories = MemorySection::new();
+        memories.memory(memory_type(limits));
+        sections.replace(SectionId::Memory, &memories);
+    }
     let mut data = DataSection::new();
     for payload in Parser::new(0).parse_all(wasm) {
         if let Payload::DataSection(section) = payload.map_err(unreadable)? {
@@ -220,7 +230,7 @@ impl<'a> Sections<'a> {
     }
 }
 
-fn unreadable(error: wasmparser::BinaryReaderError) -> Error {
+pub(super) fn unreadable(error: wasmparser::BinaryReaderError) -> Error {
     Error::Invalid { reason: error.message().to_owned(), offset: error.offset() }
 }
 

@@ -2,7 +2,7 @@
 
 use super::host_page;
 use crate::error::{Error, Result};
-use crate::guest::GuestModule;
+use crate::guest::{GuestModule, Segment};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::os::fd::OwnedFd;
@@ -31,10 +31,15 @@ impl InitialMemory {
             return Err(Error::Unhostable { reason });
         }
         let size = guest.info().memory.map_or(0, |limits| limits.initial_bytes());
+        Self::of_segments(size, &guest.info().segments, guest.wasm())
+    }
+
+    /// Made of segments, the bytes of which lie in `wasm`.
+    pub(crate) fn of_segments(size: usize, segments: &[Segment], wasm: &[u8]) -> Result<Self> {
         let mut parts = Vec::new();
-        for segment in &guest.info().segments {
+        for segment in segments {
             let offset = segment.offset.unwrap_or_default() as usize;
-            let bytes = guest.wasm()[segment.bytes.clone()].to_vec();
+            let bytes = wasm[segment.bytes.clone()].to_vec();
             if offset + bytes.len() > size {
                 return Err(Error::Unhostable {
                     reason: format!(

@@ -1,9 +1,10 @@
 //! The engine: what it supports, compiling and loading.
 
 use crate::module::Loaded;
-use crate::{raw, settings};
+use crate::{component, nearcore, raw, settings};
 use std::fs::File;
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::memory::Reset;
@@ -11,8 +12,9 @@ use touchstone_executor::{
     Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
     RawCall, RawCaller, Result, Strategy, Support,
 };
+use wasmtime::component::Component;
 
-/// Which of Wasmtime's code generators makes the code.
+/// Which of Wasmtime's code generators makes the code, and under whose settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compiler {
     /// The optimising compiler.
@@ -21,6 +23,8 @@ pub(crate) enum Compiler {
     Winch,
     /// Cranelift's code for the Pulley interpreter.
     Pulley,
+    /// The optimising compiler, and all settings as nearcore has them.
+    Nearcore,
 }
 
 /// One engine of this crate.
@@ -61,12 +65,15 @@ impl Engine for Wasmtime {
 
     fn execution(&self) -> Execution {
         match self.compiler {
-            Compiler::Cranelift | Compiler::Winch => Execution::Compiled,
+            Compiler::Cranelift | Compiler::Winch | Compiler::Nearcore => Execution::Compiled,
             Compiler::Pulley => Execution::Interpreted,
         }
     }
 
     fn support(&self, strategy: Strategy) -> Support {
+        if self.compiler == Compiler::Nearcore {
+            return nearcore::support(strategy);
+        }
         match (strategy.instance, strategy.memory) {
             (InstanceFrom::Interpreted, _) => {
                 Support::unsupported("a new instance each call is called recreate_instance here")
@@ -88,6 +95,17 @@ impl Engine for Wasmtime {
         }
     }
 
+    fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
+        let info = guest.info();
+        let refusal = match &info.component {
+            Some(component) => component::refusal(strategy, component),
+            None => info.refusal(strategy),
+        };
+        let is_peer = self.compiler == Compiler::Nearcore;
+        let refusal = refusal.or_else(|| nearcore::refusal(info).filter(|_| is_peer));
+        self.support(strategy).unless(refusal)
+    }
+
     fn artifact_class(&self, strategy: Strategy) -> &'static str {
         settings::class(strategy)
     }
@@ -98,7 +116,7 @@ impl Engine for Wasmtime {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
-        let settings = settings::for_compiling(self.compiler, strategy, config)
+        let settings = settings::for_compiling(self.compiler, strategy, config, guest.info())
             .map_err(Error::runtime(self.id, "configure its compiler"))?;
         let engine = wasmtime::Engine::new(&settings)
             .map_err(Error::runtime(self.id, "start its compiler"))?;
@@ -110,9 +128,11 @@ impl Engine for Wasmtime {
         } else {
             guest.wasm()
         };
-        let bytes = engine
-            .precompile_module(wasm)
-            .map_err(Error::runtime(self.id, "compile the module"))?;
+        let bytes = match guest.info().component {
+            Some(_) => engine.precompile_component(wasm),
+            None => engine.precompile_module(wasm),
+        }
+        .map_err(Error::runtime(self.id, "compile the module"))?;
         let size = bytes.len();
         let guest = guest.clone();
         Ok(Artifact::new(self.id, size, Compiled { guest, bytes, class, file: OnceLock::new() }))
@@ -154,10 +174,14 @@ impl Engine for Wasmtime {
                 reason: format!("it was made from another guest, {}", compiled.guest.name()),
             });
         }
-        let loaded = Loaded::new(self.id, self.compiler, guest, strategy, config, |engine| {
-            compiled.load(self.id, engine, strategy.code)
-        })?;
-        Ok(Box::new(loaded))
+        let (id, compiler) = (self.id, self.compiler);
+        if guest.info().component.is_some() {
+            let load = |engine: &_| compiled.load_component(id, engine, strategy.code);
+            let loaded = component::Loaded::new(id, compiler, guest, strategy, config, load)?;
+            return Ok(Box::new(loaded));
+        }
+        let load = |engine: &_| compiled.load(id, engine, strategy.code);
+        Ok(Box::new(Loaded::new(id, compiler, guest, strategy, config, load)?))
     }
 
     fn has_raw(&self, strategy: Strategy) -> bool {
@@ -165,7 +189,7 @@ impl Engine for Wasmtime {
     }
 
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
-        if !self.has_raw(call.strategy) {
+        if !self.has_raw(call.strategy) || guest.info().component.is_some() {
             return Ok(None);
         }
         raw::caller(self.id, self.compiler, guest, call)
@@ -195,6 +219,28 @@ impl Compiled {
             }
         }
         .map_err(Error::runtime(id, "load the compiled module"))
+    }
+
+    /// The same for a component.
+    fn load_component(
+        &self,
+        id: &'static str,
+        engine: &wasmtime::Engine,
+        code: CodeFrom,
+    ) -> Result<Component> {
+        match code {
+            // SAFETY: the bytes come from `precompile_component` in this process
+            // and were not in anybody's hands since.
+            CodeFrom::InProcess => unsafe { Component::deserialize(engine, &self.bytes) },
+            CodeFrom::Precompiled => {
+                // Wasmtime takes a component only by a file's name.
+                let path = format!("/proc/self/fd/{}", self.file()?.as_raw_fd());
+                // SAFETY: as above; the file has no other name by which anybody could
+                // reach it, and is not written after `file` made it.
+                unsafe { Component::deserialize_file(engine, path) }
+            }
+        }
+        .map_err(Error::runtime(id, "load the compiled component"))
     }
 
     fn file(&self) -> Result<&File> {

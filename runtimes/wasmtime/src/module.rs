@@ -119,17 +119,10 @@ impl Loaded {
     ) -> Result<Self> {
         let plan = plan(guest, strategy)?;
         let own_memory = own_memory(strategy, plan.as_ref(), config);
-        let settings =
-            settings::for_running(compiler, strategy, config, guest.info(), own_memory.clone())
-                .map_err(Error::runtime(id, "configure itself"))?;
-        let engine = Engine::new(&settings).map_err(Error::runtime(id, "start"))?;
-        if engine.is_pulley() != (compiler == Compiler::Pulley) {
-            return Err(Error::WrongMode {
-                engine: id,
-                strategy,
-                reason: "the code is for the other kind of execution".to_owned(),
-            });
-        }
+        let memories = own_memory.clone().map(|memories| memories as _);
+        let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
+            .map_err(Error::runtime(id, "configure itself"))?;
+        let engine = settings::start(id, compiler, strategy, &settings)?;
         let clock = config.deadline.map(|deadline| Clock::start(&engine, deadline)).transpose()?;
         let module = load(&engine)?;
         let info = guest.info();

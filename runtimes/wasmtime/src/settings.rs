@@ -1,12 +1,16 @@
 //! Wasmtime's settings for each strategy, in one place.
 
 use crate::engine::Compiler;
-use crate::memory::Memories;
+use crate::nearcore;
 use std::sync::Arc;
-use touchstone_executor::guest::ModuleInfo;
+use touchstone_executor::guest::{ModuleInfo, Needs, Table};
 use touchstone_executor::memory::{KEEP_RESIDENT, Reset};
-use touchstone_executor::{CodeFrom, Config, EffectiveConfig, InstanceFrom, MemoryFrom, Strategy};
-use wasmtime::{Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
+use touchstone_executor::{
+    CodeFrom, Config, EffectiveConfig, Error, InstanceFrom, MemoryFrom, Result, Strategy,
+};
+use wasmtime::{
+    Enabled, Engine, InstanceAllocationStrategy, MemoryCreator, PoolingAllocationConfig,
+};
 
 /// Artifact class: data segments are copied in at instantiation.
 pub(crate) const SEGMENTS: &str = "segment-initialised";
@@ -45,10 +49,13 @@ pub(crate) fn for_compiling(
     compiler: Compiler,
     strategy: Strategy,
     config: &Config,
+    info: &ModuleInfo,
 ) -> wasmtime::Result<wasmtime::Config> {
     let mut settings = wasmtime::Config::new();
     match compiler {
-        Compiler::Cranelift => settings.strategy(wasmtime::Strategy::Cranelift),
+        Compiler::Cranelift | Compiler::Nearcore => {
+            settings.strategy(wasmtime::Strategy::Cranelift)
+        }
         Compiler::Winch => settings.strategy(wasmtime::Strategy::Winch),
         Compiler::Pulley => settings.strategy(wasmtime::Strategy::Cranelift).target("pulley64")?,
     };
@@ -64,6 +71,9 @@ pub(crate) fn for_compiling(
     // Each costs a little in every store or call and serves nothing here.
     settings.concurrency_support(false);
     settings.epoch_interruption(config.deadline.is_some());
+    if compiler == Compiler::Nearcore {
+        nearcore::tune(&mut settings, info);
+    }
     Ok(settings)
 }
 
@@ -73,12 +83,15 @@ pub(crate) fn for_running(
     strategy: Strategy,
     config: &Config,
     info: &ModuleInfo,
-    memories: Option<Arc<Memories>>,
+    memories: Option<Arc<dyn MemoryCreator>>,
 ) -> wasmtime::Result<wasmtime::Config> {
-    let mut settings = for_compiling(compiler, strategy, config)?;
+    let mut settings = for_compiling(compiler, strategy, config, info)?;
     if strategy.instance == InstanceFrom::Pooling {
-        settings
-            .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(strategy, config, info)));
+        let pool = match compiler {
+            Compiler::Nearcore => nearcore::pool(info),
+            _ => pool(strategy, config, info),
+        };
+        settings.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     }
     if let Some(memories) = memories {
         settings.with_host_memory(memories);
@@ -86,20 +99,32 @@ pub(crate) fn for_running(
     Ok(settings)
 }
 
+/// An engine with the settings.
+///
+/// # Errors
+///
+/// When Wasmtime refuses them, or makes an engine of the other kind of execution.
+pub(crate) fn start(
+    id: &'static str,
+    compiler: Compiler,
+    strategy: Strategy,
+    settings: &wasmtime::Config,
+) -> Result<Engine> {
+    let engine = Engine::new(settings).map_err(Error::runtime(id, "start"))?;
+    if engine.is_pulley() != (compiler == Compiler::Pulley) {
+        return Err(Error::WrongMode {
+            engine: id,
+            strategy,
+            reason: "the code is for the other kind of execution".to_owned(),
+        });
+    }
+    Ok(engine)
+}
+
 fn pool(strategy: Strategy, config: &Config, info: &ModuleInfo) -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::default();
-    let tables = info.tables.len().max(1) as u32;
-    let elements = info
-        .tables
-        .iter()
-        .map(|table| table.maximum.unwrap_or(TABLE_ELEMENTS.max(table.minimum)))
-        .max()
-        .unwrap_or(TABLE_ELEMENTS);
-    pool.total_core_instances(config.instances)
-        .total_memories(config.instances)
-        .total_tables(config.instances * tables)
-        .max_tables_per_module(tables)
-        .table_elements(elements.min(10_000_000) as usize);
+    let size = SlotSize::of(info, TABLE_ELEMENTS);
+    size.reserve(&mut pool, config.instances, config.instances);
     if strategy.memory == MemoryFrom::Resident {
         // Without PAGEMAP_SCAN, keeping pages means clearing all of them on
         // every call, from address 0.
@@ -108,6 +133,47 @@ fn pool(strategy: Strategy, config: &Config, info: &ModuleInfo) -> PoolingAlloca
             .pagemap_scan(Enabled::Yes);
     }
     pool
+}
+
+/// What a slot has to have room for.
+pub(crate) struct SlotSize {
+    /// Of one instance, of a component or of a module.
+    needs: Needs,
+    /// Tables of the module with the most.
+    tables: u32,
+    /// Entries of the largest table.
+    elements: u64,
+}
+
+impl SlotSize {
+    /// `elements` are reserved for a table that names no maximum.
+    pub(crate) fn of(info: &ModuleInfo, elements: u64) -> Self {
+        let Some(component) = &info.component else {
+            let tables = info.tables.len().max(1) as u32;
+            let largest = |table: &Table| table.maximum.unwrap_or(elements.max(table.minimum));
+            let elements = info.tables.iter().map(largest).max().unwrap_or(elements);
+            return Self { needs: Needs { instances: 1, memories: 1, tables }, tables, elements };
+        };
+        let modules = &component.modules;
+        let largest = modules.iter().map(|module| module.table_elements).max().unwrap_or(0);
+        Self {
+            needs: component.needs.unwrap_or_default(),
+            tables: modules.iter().map(|module| module.tables).max().unwrap_or(0).max(1),
+            elements: elements.max(largest),
+        }
+    }
+
+    /// Makes room for so many instances at a time. Of core instances, memories and
+    /// tables there are `parts` times what one takes, of which a component has many.
+    pub(crate) fn reserve(&self, pool: &mut PoolingAllocationConfig, instances: u32, parts: u32) {
+        let all = |each: u32| each.max(1).saturating_mul(parts);
+        pool.total_component_instances(instances)
+            .total_core_instances(all(self.needs.instances))
+            .total_memories(all(self.needs.memories))
+            .total_tables(all(self.needs.tables))
+            .max_tables_per_module(self.tables)
+            .table_elements(self.elements.min(10_000_000) as usize);
+    }
 }
 
 /// The same in words.
@@ -130,7 +196,7 @@ pub(crate) fn describe(compiler: Compiler, strategy: Strategy, config: &Config) 
         .with(
             "compiler",
             match compiler {
-                Compiler::Cranelift => "Cranelift, optimised for speed",
+                Compiler::Cranelift | Compiler::Nearcore => "Cranelift, optimised for speed",
                 Compiler::Winch => "Winch, single pass",
                 Compiler::Pulley => "Cranelift, optimised for speed, for Pulley",
             },
@@ -163,7 +229,9 @@ pub(crate) fn describe(compiler: Compiler, strategy: Strategy, config: &Config) 
                 CodeFrom::Precompiled => "mapped from an ahead-of-time artifact in a file",
             },
         );
-    if strategy.instance == InstanceFrom::Reuse {
+    if compiler == Compiler::Nearcore {
+        nearcore::describe(words)
+    } else if strategy.instance == InstanceFrom::Reuse {
         words
             .with("grown memory", "what has grown is made zero and closed again")
             .with("grown table", "the instance is replaced by a new one")

@@ -8,13 +8,25 @@ use touchstone_executor::{Error, Result, Trap, TrapKind};
 ///
 /// When it is no trap of the guest.
 pub(crate) fn sort(id: &'static str, error: wasmtime::Error) -> Result<Trap> {
+    trap(error).map_err(Error::runtime(id, "call the guest"))
+}
+
+/// What the error of a component's call means. The types of its parameters were
+/// checked, so what is no trap comes from the guest, too: an allocator of its own that
+/// gives places outside its memory, a text that is no UTF-8.
+pub(crate) fn of_component(error: wasmtime::Error) -> Trap {
+    trap(error).unwrap_or_else(|error| Trap::with_detail(TrapKind::Other, format!("{error:#}")))
+}
+
+/// The trap in an error; the error itself where there is none.
+fn trap(error: wasmtime::Error) -> Result<Trap, wasmtime::Error> {
     // A trap of our own host functions comes through as it was.
     let error = match error.downcast::<Trap>() {
         Ok(trap) => return Ok(trap),
         Err(error) => error,
     };
     let Some(trap) = error.downcast_ref::<wasmtime::Trap>() else {
-        return Err(Error::runtime(id, "call the guest")(error));
+        return Err(error);
     };
     use wasmtime::Trap as W;
     let kind = match trap {

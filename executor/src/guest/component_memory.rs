@@ -1,0 +1,186 @@
+//! The memories inside a component, for hosts that bring them along with their
+//! content.
+//!
+//! A runtime that asks a host for memory says which limits it is to have, not which
+//! module it is for. So the limits tell: each core module that defines a memory gets
+//! a largest size that no other one has.
+
+use super::component::ComponentInfo;
+use super::info::MemoryLimits;
+use super::rewrite;
+use crate::error::{Error, Result};
+use crate::memory::InitialMemory;
+use std::ops::Range;
+use wasm_encoder::{Component, ComponentSectionId, RawSection};
+use wasmparser::{Parser, Payload};
+
+/// Pages of a memory that 32 bits can address.
+const ALL_PAGES: u32 = 65_536;
+/// A memory that may grow to within so many pages of that is taken for one without a
+/// limit: so much is the largest size lowered at most.
+const LAST_PAGES: u32 = 64;
+
+/// One memory of a component.
+#[derive(Debug, Clone)]
+pub struct ComponentMemory {
+    /// Its largest size in pages of 64 KiB, in the component
+    /// [`without_data`](super::GuestModule::without_data): what tells it from the
+    /// others. One that may grow to all of 4 GiB grows to a few pages less, if
+    /// there are others of the kind before it.
+    pub largest: u32,
+    /// Its initial size and content.
+    pub content: InitialMemory,
+}
+
+/// The memories of the core modules, in their order.
+pub(super) fn list(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMemory>> {
+    info.with_memory()
+        .zip(limits(info)?)
+        .map(|((module, memory), limits)| {
+            let size = memory.initial_bytes();
+            let content = InitialMemory::of_segments(size, &module.segments, wasm)?;
+            Ok(ComponentMemory { largest: limits.largest(), content })
+        })
+        .collect()
+}
+
+/// The component with empty active segments in those modules, and with limits that
+/// tell the memories apart.
+pub(super) fn without_data(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<u8>> {
+    let mut changes = Vec::new();
+    for ((module, _), limits) in info.with_memory().zip(limits(info)?) {
+        let core = &wasm[module.bytes.clone()];
+        let changed = rewrite::without_data_and_with(core, Some(limits))?;
+        changes.push((module.bytes.clone(), changed));
+    }
+    rewritten(wasm, 0, &changes)
+}
+
+/// The limits that the memories get.
+fn limits(info: &ComponentInfo) -> Result<Vec<MemoryLimits>> {
+    let refuse = |reason: String| Error::Unhostable { reason };
+    if let Some(reason) = info.image_refusal() {
+        return Err(refuse(reason));
+    }
+    let mut free = (0..LAST_PAGES).map(|back| ALL_PAGES - back);
+    let mut all: Vec<MemoryLimits> = Vec::new();
+    for (_, memory) in info.with_memory() {
+        let largest = if memory.largest() > ALL_PAGES - LAST_PAGES {
+            free.next().filter(|largest| *largest >= memory.minimum).ok_or_else(|| {
+                refuse("it has more memories without a limit than can be told apart".to_owned())
+            })?
+        } else {
+            memory.largest()
+        };
+        if all.iter().any(|other| other.largest() == largest) {
+            return Err(refuse(format!(
+                "it has two memories of at most {largest} pages, which a host cannot tell apart"
+            )));
+        }
+        all.push(MemoryLimits { minimum: memory.minimum, maximum: Some(largest) });
+    }
+    Ok(all)
+}
+
+/// The component with other modules in the places of some; all else is carried over
+/// byte for byte. `wasm` starts at `offset` of the outermost component.
+fn rewritten(wasm: &[u8], offset: usize, changes: &[(Range<usize>, Vec<u8>)]) -> Result<Vec<u8>> {
+    let mut component = Component::new();
+    // How deep inside nested ones; they are dealt with as a whole.
+    let mut depth = 0_u32;
+    for payload in Parser::new(0).parse_all(wasm) {
+        let payload = payload.map_err(rewrite::unreadable)?;
+        let (is_end, is_nested) = (
+            matches!(payload, Payload::End(_)),
+            matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }),
+        );
+        if depth > 0 {
+            depth = depth + u32::from(is_nested) - u32::from(is_end);
+            continue;
+        }
+        depth += u32::from(is_nested);
+        let Some((id, range)) = payload.as_section() else { continue };
+        let here = offset + range.start..offset + range.end;
+        let old = &wasm[range];
+        let new;
+        let data = if let Some((_, module)) = changes.iter().find(|(place, _)| *place == here) {
+            module
+        } else if id == ComponentSectionId::Component as u8 {
+            new = rewritten(old, here.start, changes)?;
+            &new
+        } else {
+            old
+        };
+        component.section(&RawSection { id, data });
+    }
+    Ok(component.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::guest::{ComponentMemory, GuestModule, HeapPages, Needs};
+
+    fn guest(text: &str) -> GuestModule {
+        let bytes = wat::parse_str(text).unwrap();
+        GuestModule::new("component", &bytes, HeapPages::default()).unwrap()
+    }
+
+    /// One memory outside, two of one module in a component inside.
+    const NESTED: &str = r#"(component
+        (core module $outer (memory 1) (data (i32.const 3) "outer"))
+        (component $inside
+            (core module $inner (memory 2) (table 5 funcref) (data (i32.const 70000) "inner"))
+            (core instance (instantiate $inner))
+            (core instance (instantiate $inner)))
+        (core instance (instantiate $outer))
+        (instance (instantiate $inside))
+        (core module $bounded (memory 1 3))
+        (core instance (instantiate $bounded)))"#;
+
+    #[test]
+    fn what_an_instance_takes_is_counted_through_nested_components() {
+        let guest = guest(NESTED);
+        let component = guest.info().component.as_ref().unwrap();
+        assert_eq!(component.needs, Some(Needs { instances: 4, memories: 4, tables: 2 }));
+        assert_eq!(component.modules.len(), 3);
+        assert_eq!(component.modules[1].table_elements, 5);
+    }
+
+    #[test]
+    fn memories_are_told_apart_by_their_largest_size() {
+        let guest = guest(NESTED);
+        let memories = guest.component_memories().unwrap();
+        let largest: Vec<u32> = memories.iter().map(|memory| memory.largest).collect();
+        assert_eq!(largest, [65_536, 65_535, 3]);
+        let read = |memory: &ComponentMemory, at: usize| {
+            let mut bytes = vec![0; memory.content.size()];
+            memory.content.write(&mut bytes);
+            bytes[at..][..5].to_vec()
+        };
+        assert_eq!(read(&memories[0], 3), b"outer");
+        assert_eq!(read(&memories[1], 70_000), b"inner");
+        // What is left is a valid component with the same modules and no data.
+        let bytes = guest.without_data().unwrap();
+        let stripped = GuestModule::new("stripped", &bytes, HeapPages::default()).unwrap();
+        let component = stripped.info().component.as_ref().unwrap();
+        let maxima: Vec<_> = component.with_memory().map(|(_, memory)| memory.maximum).collect();
+        assert_eq!(maxima, [Some(65_536), Some(65_535), Some(3)]);
+        let segments = component.modules.iter().flat_map(|module| &module.segments);
+        assert!(segments.clone().count() == 2 && segments.clone().all(|s| s.bytes.is_empty()));
+        assert_eq!(component.needs, guest.info().component.as_ref().unwrap().needs);
+    }
+
+    #[test]
+    fn what_cannot_be_told_from_the_bytes_is_refused() {
+        let refusal = |text: &str| guest(text).without_data().unwrap_err().to_string();
+        let starts = refusal(
+            "(component (core module (memory 1) (func $f) (start $f) (data (i32.const 0) \"x\")))",
+        );
+        assert!(starts.contains("start function"), "{starts}");
+        let alike = refusal("(component (core module (memory 1 2)) (core module (memory 0 2)))");
+        assert!(alike.contains("two memories"), "{alike}");
+        // A start function of a module without a memory changes nothing.
+        let guest = guest("(component (core module (func $f) (start $f)))");
+        assert!(guest.without_data().is_ok());
+    }
+}

@@ -1,0 +1,194 @@
+//! A loaded component.
+
+use super::codec::{Codec, CodecModule};
+use super::instance::ComponentInstance;
+use super::memories::ComponentMemories;
+use super::plan::Plan;
+use super::shape::{self, Shape};
+use super::{linker, probe};
+use crate::deadline::Clock;
+use crate::engine::Compiler;
+use crate::settings;
+use std::sync::{Arc, OnceLock};
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::host::HostState;
+use touchstone_executor::memory::Reset;
+use touchstone_executor::{
+    Config, EffectiveConfig, Error, ExportId, Exports, Instance, Module, Result, Strategy,
+};
+use wasmtime::component::types::{ComponentFunc, ComponentItem};
+use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
+use wasmtime::{Engine, Store};
+
+/// What all instances of a component share.
+pub(crate) struct Shared {
+    pub(crate) id: &'static str,
+    pub(crate) pre: InstancePre<HostState>,
+    /// In the order of the guest's exports.
+    pub(crate) functions: Vec<Function>,
+    clock: Option<Clock>,
+    compiler: Compiler,
+    config: Config,
+    /// Compiled when the first export is asked for that needs it.
+    codec: OnceLock<Arc<CodecModule>>,
+}
+
+/// An exported function.
+pub(crate) struct Function {
+    pub(crate) index: ComponentExportIndex,
+    pub(crate) shape: Shape,
+    pub(crate) ty: ComponentFunc,
+    /// For a codec: what its only parameter is, or the type that codecs do not know.
+    pub(crate) plan: Result<Plan, &'static str>,
+}
+
+impl Shared {
+    /// The host's side of a clean instance.
+    pub(crate) fn new_host(&self) -> HostState {
+        HostState::new(None, &self.config)
+    }
+
+    /// A new instance of the codec that knows all types it will be asked for; `None`
+    /// where no export needs one.
+    pub(crate) fn new_codec(&self) -> Result<Option<Codec>> {
+        let Some(module) = self.codec.get() else { return Ok(None) };
+        let plans = (0..).zip(&self.functions);
+        let plans =
+            plans.filter_map(|(index, function)| Some((index, function.plan.as_ref().ok()?)));
+        Codec::new(module, plans).map(Some)
+    }
+
+    /// Sees to it that there is a codec for the export.
+    fn need_codec(&self, name: &str, function: &Function) -> Result<()> {
+        let refuse = |reason: String| Error::ExportUnsupported {
+            engine: self.id,
+            name: name.to_owned(),
+            reason,
+        };
+        if let Err(ty) = function.plan {
+            return Err(refuse(format!(
+                "codecs make strings, u32, lists, tuples and records, no {ty}"
+            )));
+        }
+        let Some(guest) = &self.config.codec else {
+            return Err(refuse("no codec component is given".to_owned()));
+        };
+        if self.codec.get().is_none() {
+            let codec = CodecModule::new(self.id, self.compiler, guest, &self.config)?;
+            // Another thread may have been faster; its codec serves as well.
+            let _ = self.codec.set(Arc::new(codec));
+        }
+        Ok(())
+    }
+
+    /// From now on the deadline counts, where there is one.
+    pub(crate) fn start_clock(&self, store: &mut Store<HostState>) {
+        if let Some(clock) = &self.clock {
+            store.set_epoch_deadline(clock.ticks());
+        }
+    }
+}
+
+/// A component under one strategy.
+pub(crate) struct Loaded {
+    shared: Arc<Shared>,
+    exports: Exports,
+    strategy: Strategy,
+    own_memories: Option<Arc<ComponentMemories>>,
+    effective: EffectiveConfig,
+}
+
+impl Loaded {
+    pub(crate) fn new(
+        id: &'static str,
+        compiler: Compiler,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+        load: impl FnOnce(&Engine) -> Result<Component>,
+    ) -> Result<Self> {
+        let own_memories = own_memories(guest, strategy, config)?;
+        let memories = own_memories.clone().map(|memories| memories as _);
+        let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
+            .map_err(Error::runtime(id, "configure itself"))?;
+        let engine = settings::start(id, compiler, strategy, &settings)?;
+        let clock = config.deadline.map(|deadline| Clock::start(&engine, deadline)).transpose()?;
+        let component = load(&engine)?;
+        let pre = linker::link(&component)
+            .and_then(|linker| linker.instantiate_pre(&component))
+            .map_err(Error::runtime(id, "link the component"))?;
+        let exports = Exports::of(guest);
+        let functions = exports
+            .iter()
+            .map(|export| {
+                function(&component, &export.name)
+                    .ok_or(Error::Misuse("an export that the component lacks"))
+            })
+            .collect::<Result<_>>()?;
+        let (config, codec) = (config.clone(), OnceLock::new());
+        let shared = Arc::new(Shared { id, pre, functions, clock, compiler, config, codec });
+        let effective = settings::describe(compiler, strategy, &shared.config);
+        Ok(Self { shared, exports, strategy, own_memories, effective })
+    }
+}
+
+fn function(component: &Component, name: &str) -> Option<Function> {
+    match component.get_export(None, name)? {
+        (ComponentItem::ComponentFunc(ty), index) => {
+            let plan = match ty.params().next() {
+                Some((_, ty)) => Plan::of(&ty),
+                None => Err("function without a parameter"),
+            };
+            Some(Function { index, shape: Shape::of(&ty), ty, plan })
+        }
+        _ => None,
+    }
+}
+
+impl Module for Loaded {
+    fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
+        let index = self.exports.position(name)?;
+        let function = &self.shared.functions[index as usize];
+        shape::check(name, function.shape, &function.ty, abi)?;
+        if abi == Abi::Codec {
+            self.shared.need_codec(name, function)?;
+        }
+        Ok(ExportId::new(index, abi))
+    }
+
+    fn new_instance(&self) -> Result<Box<dyn Instance>> {
+        Ok(Box::new(ComponentInstance::new(&self.shared)?))
+    }
+
+    fn probe(&mut self) -> Result<()> {
+        if self.own_memories.is_some() {
+            let mut instance = self.new_instance()?;
+            instance.prepare()?;
+            instance.finish()?;
+        }
+        let engine = self.shared.pre.engine();
+        let own = self.own_memories.as_deref();
+        let memory = probe::memory(self.shared.id, engine, own, self.strategy)?;
+        self.effective = std::mem::take(&mut self.effective).with("memory", memory);
+        Ok(())
+    }
+
+    fn effective(&self) -> EffectiveConfig {
+        self.effective.clone()
+    }
+}
+
+/// Memories of our own, for strategies that use them.
+fn own_memories(
+    guest: &GuestModule,
+    strategy: Strategy,
+    config: &Config,
+) -> Result<Option<Arc<ComponentMemories>>> {
+    if settings::class(strategy) != settings::OWN_IMAGE {
+        return Ok(None);
+    }
+    let keep = config.instances as usize;
+    let memories = ComponentMemories::new(guest, Reset::of(strategy.memory), keep)?;
+    Ok(Some(Arc::new(memories)))
+}

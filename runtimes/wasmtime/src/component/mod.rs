@@ -1,0 +1,38 @@
+//! Components behind the contract: the same phases and strategies as for modules, as
+//! far as Wasmtime lets a host at what is inside a component.
+
+mod codec;
+mod instance;
+mod json;
+mod linker;
+mod loaded;
+mod memories;
+mod plan;
+mod probe;
+mod shape;
+
+pub(crate) use loaded::Loaded;
+
+use touchstone_executor::guest::ComponentInfo;
+use touchstone_executor::{InstanceFrom, MemoryFrom, Strategy};
+
+/// Why a strategy cannot be had for a component; `None` when it can.
+pub(crate) fn refusal(strategy: Strategy, component: &ComponentInfo) -> Option<String> {
+    match (strategy.instance, strategy.memory) {
+        (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
+        | (InstanceFrom::Pooling, MemoryFrom::Tracked) => Some(
+            "Wasmtime shows nobody the core instances inside a component, so their globals and \
+             tables cannot be brought back in place"
+                .to_owned(),
+        ),
+        (InstanceFrom::Recreate, MemoryFrom::Resident | MemoryFrom::Tracked) => {
+            component.image_refusal()
+        }
+        (InstanceFrom::Pooling, _) if component.needs.is_none() => Some(
+            "the component instantiates what it is given at run time: how large a slot has to be \
+             is not known"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}

@@ -1,0 +1,77 @@
+//! How the memories inside a component are mapped.
+//!
+//! Wasmtime shows nobody a component's memories. Its own are therefore looked at on a
+//! small core module in the same engine; those of ours, where we gave them.
+
+use super::memories::ComponentMemories;
+use touchstone_executor::guest::MEMORY;
+use touchstone_executor::probe::{MappingKind, mapping_kind};
+use touchstone_executor::{Error, MemoryFrom, Result, Strategy};
+use wasm_encoder::{
+    ConstExpr, DataSection, ExportKind, ExportSection, MemorySection, MemoryType, Module,
+};
+use wasmtime::{Engine, Instance, Store};
+
+/// What was seen, in words.
+///
+/// # Errors
+///
+/// [`Error::WrongMode`] when it is not what the strategy's name says.
+pub(crate) fn memory(
+    id: &'static str,
+    engine: &Engine,
+    own: Option<&ComponentMemories>,
+    strategy: Strategy,
+) -> Result<String> {
+    let (seen, where_seen) = match own {
+        Some(own) => match own.last() {
+            Some(start) => (mapping_kind(start), ""),
+            None => return Ok("not probed: the component has no data".to_owned()),
+        },
+        None => {
+            let seen = of_small_module(engine)
+                .map_err(Error::runtime(id, "run the probe of its memories"))?;
+            (seen, " (seen on a core module of the adapter's own under the same settings)")
+        }
+    };
+    let wants_image = strategy.memory != MemoryFrom::Segments;
+    let words = match seen {
+        Some(MappingKind::PrivateFile(_)) if wants_image => {
+            "copy-on-write image of a file in memory"
+        }
+        Some(MappingKind::Anonymous) if !wants_image => "anonymous",
+        Some(other) => {
+            let reason = format!("its memory is mapped as {other:?}");
+            return Err(Error::WrongMode { engine: id, strategy, reason });
+        }
+        None => return Ok("not probed: /proc/self/maps has no answer".to_owned()),
+    };
+    Ok(format!("{words}{where_seen}"))
+}
+
+fn of_small_module(engine: &Engine) -> wasmtime::Result<Option<MappingKind>> {
+    let module = wasmtime::Module::new(engine, small_module())?;
+    let mut store = Store::new(engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let memory = instance.get_memory(&mut store, MEMORY);
+    Ok(memory.and_then(|memory| mapping_kind(memory.data_ptr(&store) as usize)))
+}
+
+/// A memory with data at address 0.
+fn small_module() -> Vec<u8> {
+    let mut memories = MemorySection::new();
+    memories.memory(MemoryType {
+        minimum: 1,
+        maximum: None,
+        memory64: false,
+        shared: false,
+        page_size_log2: None,
+    });
+    let mut exports = ExportSection::new();
+    exports.export(MEMORY, ExportKind::Memory, 0);
+    let mut data = DataSection::new();
+    data.active(0, &ConstExpr::i32_const(0), *b"data");
+    let mut module = Module::new();
+    module.section(&memories).section(&exports).section(&data);
+    module.finish()
+}

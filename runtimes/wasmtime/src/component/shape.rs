@@ -1,0 +1,126 @@
+//! Which functions of a component fit which calling convention.
+
+use touchstone_executor::abi::Abi;
+use touchstone_executor::{Error, Result};
+use wasmtime::component::Type;
+use wasmtime::component::types::ComponentFunc;
+
+/// A function's type, as far as calls go without a look at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// `func()`.
+    Nothing,
+    /// `func(list<u8>)`.
+    Bytes,
+    /// Other parameters, all of them data, and no result.
+    Data,
+    /// Anything else: nobody here can call it.
+    Other,
+}
+
+impl Shape {
+    pub(crate) fn of(ty: &ComponentFunc) -> Self {
+        if ty.async_() || ty.results().len() > 0 {
+            return Self::Other;
+        }
+        let params: Vec<Type> = ty.params().map(|(_, ty)| ty).collect();
+        match &params[..] {
+            [] => Self::Nothing,
+            [Type::List(list)] if list.ty() == Type::U8 => Self::Bytes,
+            params if params.iter().all(is_data) => Self::Data,
+            _ => Self::Other,
+        }
+    }
+
+    /// Whether a convention can call it.
+    fn fits(self, abi: Abi, ty: &ComponentFunc) -> bool {
+        match abi {
+            Abi::Substrate => false,
+            Abi::Plain | Abi::Input => self == Self::Nothing,
+            Abi::Bytes => self == Self::Bytes,
+            Abi::Typed => self != Self::Other,
+            Abi::Codec => self != Self::Other && ty.params().len() == 1,
+        }
+    }
+}
+
+/// Checks an export's type against a convention.
+///
+/// # Errors
+///
+/// When it does not fit.
+pub(crate) fn check(name: &str, shape: Shape, ty: &ComponentFunc, abi: Abi) -> Result<()> {
+    if shape.fits(abi, ty) {
+        return Ok(());
+    }
+    let expected = match abi {
+        Abi::Substrate => "a core module",
+        Abi::Plain | Abi::Input => "func()",
+        Abi::Bytes => "func(list<u8>)",
+        Abi::Typed => "parameters that are data, and no result",
+        Abi::Codec => "one parameter that is data, and no result",
+    };
+    Err(Error::WrongSignature { name: name.to_owned(), abi, expected, found: words(ty) })
+}
+
+/// Whether a value of the type can be written down.
+fn is_data(ty: &Type) -> bool {
+    match ty {
+        Type::List(list) => is_data(&list.ty()),
+        Type::Map(map) => is_data(&map.key()) && is_data(&map.value()),
+        Type::FixedLengthList(list) => is_data(&list.ty()),
+        Type::Record(record) => record.fields().all(|field| is_data(&field.ty)),
+        Type::Tuple(tuple) => tuple.types().all(|ty| is_data(&ty)),
+        Type::Variant(variant) => variant.cases().all(|case| case.ty.as_ref().is_none_or(is_data)),
+        Type::Option(option) => is_data(&option.ty()),
+        Type::Result(result) => [result.ok(), result.err()].iter().flatten().all(is_data),
+        Type::Own(_) | Type::Borrow(_) | Type::Future(_) | Type::Stream(_) => false,
+        Type::ErrorContext => false,
+        _ => true,
+    }
+}
+
+/// A function's type, in WIT's words.
+fn words(ty: &ComponentFunc) -> String {
+    let params: Vec<&str> = ty.params().map(|(_, ty)| word(&ty)).collect();
+    let results: Vec<&str> = ty.results().map(|ty| word(&ty)).collect();
+    let start = if ty.async_() { "async func" } else { "func" };
+    match &results[..] {
+        [] => format!("{start}({})", params.join(", ")),
+        results => format!("{start}({}) -> {}", params.join(", "), results.join(", ")),
+    }
+}
+
+/// A type's name, and of a list's also what is in it.
+pub(crate) fn word(ty: &Type) -> &'static str {
+    match ty {
+        Type::Bool => "bool",
+        Type::S8 => "s8",
+        Type::U8 => "u8",
+        Type::S16 => "s16",
+        Type::U16 => "u16",
+        Type::S32 => "s32",
+        Type::U32 => "u32",
+        Type::S64 => "s64",
+        Type::U64 => "u64",
+        Type::Float32 => "f32",
+        Type::Float64 => "f64",
+        Type::Char => "char",
+        Type::String => "string",
+        Type::List(list) if list.ty() == Type::U8 => "list<u8>",
+        Type::List(_) | Type::FixedLengthList(_) => "list",
+        Type::Map(_) => "map",
+        Type::Record(_) => "record",
+        Type::Tuple(_) => "tuple",
+        Type::Variant(_) => "variant",
+        Type::Enum(_) => "enum",
+        Type::Option(_) => "option",
+        Type::Result(_) => "result",
+        Type::Flags(_) => "flags",
+        Type::Own(_) => "resource",
+        Type::Borrow(_) => "borrow",
+        Type::Future(_) => "future",
+        Type::Stream(_) => "stream",
+        Type::ErrorContext => "error-context",
+    }
+}
