@@ -286,9 +286,13 @@ impl Session {
         }
         let (artifact, compile_ns) = &self.artifacts[&artifact_key];
         cell.engine.stage(artifact, cell.strategy).map_err(host)?;
+        let codec = cell.case.codec.as_ref();
+        let codec = codec.map(|name| self.guests.module(name, HeapPages::default())).transpose();
+        let codec = codec.map_err(|error| Refused::new(Status::Failed, error))?;
+        let config = Config { codec, ..self.config.clone() };
         let started = Instant::now();
         let mut module =
-            cell.engine.load(&guest, artifact, cell.strategy, &self.config).map_err(host)?;
+            cell.engine.load(&guest, artifact, cell.strategy, &config).map_err(host)?;
         let load_ns = elapsed(started);
         module.probe().map_err(host)?;
         let module: Arc<dyn Module> = module.into();

@@ -2,7 +2,7 @@
 
 use super::host_page;
 use crate::error::{Error, Result};
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 
 /// A linear memory of our own: `reserved` bytes of addresses, of which the
 /// first `accessible` can be read and written; the rest faults. It never moves.
@@ -11,6 +11,8 @@ pub struct Mapping {
     base: *mut u8,
     reserved: usize,
     accessible: usize,
+    /// End of what was set apart behind the first size, see [`hide`](Self::hide).
+    apart: usize,
 }
 
 // SAFETY: the mapping is owned by this value alone; nothing about it belongs to
@@ -40,7 +42,7 @@ impl Mapping {
             )
         }
         .map_err(Error::system("cannot reserve addresses for a memory"))?;
-        let mut mapping = Self { base: base.cast(), reserved, accessible: 0 };
+        let mut mapping = Self { base: base.cast(), reserved, accessible: 0, apart: 0 };
         mapping.resize(accessible)?;
         Ok(mapping)
     }
@@ -90,7 +92,7 @@ impl Mapping {
                 rustix::mm::mprotect(start, high - low, protection)
                     .map_err(Error::system("cannot change the size of a memory"))?;
                 if protection.is_empty() {
-                    rustix::mm::madvise(start, high - low, rustix::mm::Advice::LinuxDontNeed)
+                    rustix::mm::madvise(start, high - low, Advice::LinuxDontNeed)
                         .map_err(Error::system("cannot drop the pages of a memory"))?;
                 }
             }
@@ -108,14 +110,20 @@ impl Mapping {
     pub(super) fn hide(&mut self, accessible: usize) -> Result<()> {
         let accessible = accessible.next_multiple_of(host_page());
         if accessible < self.accessible {
+            let length = self.accessible - accessible;
             // SAFETY: the range lies in the mapping that this value owns, and
             // `&mut self` says that nobody reads or writes it meanwhile.
             unsafe {
-                rustix::mm::mprotect(
-                    self.base.add(accessible).cast(),
-                    self.accessible - accessible,
-                    MprotectFlags::empty(),
-                )
+                let start = self.base.add(accessible).cast();
+                if self.accessible > self.apart {
+                    // What differs in a flag stays a range of its own to the kernel.
+                    // Otherwise it merges it with its neighbours and splits it off
+                    // again each time, which takes longer than all the rest. Only
+                    // that is meant, so nothing is lost where it is refused.
+                    let _ = rustix::mm::madvise(start, length, Advice::LinuxDontDump);
+                    self.apart = self.accessible;
+                }
+                rustix::mm::mprotect(start, length, MprotectFlags::empty())
             }
             .map_err(Error::system("cannot change the size of a memory"))?;
             self.accessible = accessible;

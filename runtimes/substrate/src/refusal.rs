@@ -13,6 +13,9 @@ pub(crate) fn of(guest: &GuestModule) -> Option<String> {
 /// The same for a module that the executor has compiled: of what is newer than
 /// WebAssembly's first version there is nothing in it.
 pub(crate) fn of_known(info: &ModuleInfo) -> Option<String> {
+    if let Some(reason) = info.component_refusal() {
+        return Some(reason);
+    }
     let callable = Signature::new(&[ValueType::I32, ValueType::I32], &[ValueType::I64]);
     if !info.exports.iter().any(|export| export.signature.as_ref() == Some(&callable)) {
         return Some(format!("no export has the type {callable}, the only one that it calls"));

@@ -39,7 +39,7 @@ impl ComponentMemories {
             .into_iter()
             .map(|memory| {
                 let (size, has_data) = (memory.content.size(), memory.content.end() > 0);
-                let memories = Memories::recycled(Some(Plan::new(memory.content, reset)?), keep);
+                let memories = Memories::for_many(Some(Plan::new(memory.content, reset)?), keep);
                 Ok(Of { largest: memory.largest.into(), size, has_data, memories })
             })
             .collect::<Result<_>>()?;
