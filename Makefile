@@ -99,6 +99,7 @@ sanitize: setup ## the executor's tests under Miri, AddressSanitizer and ThreadS
 fmt:
 	$(CARGO) fmt --all --check
 	cd test-runtime && $(CARGO) fmt --all --check
+	cd test-runtime/componentize && $(CARGO) fmt --check
 
 lint: $(TOOLS)
 	$(CARGO) clippy $(CRATES) --all-targets --locked --features=$(FEATURES) -- -D warnings

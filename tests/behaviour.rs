@@ -28,6 +28,8 @@ macro_rules! strategies {
                     artifacts_of_others_are_refused
                     what_is_in_force_is_said
                     raw_interfaces_answer_the_same;
+                bytes: the_guests_allocator_gives_the_buffer
+                    without_a_fitting_allocator_bytes_are_refused;
                 clean: two_hundred_calls_are_like_the_first
                     table_entries_are_brought_back
                     a_start_function_has_run_before_each_call
@@ -39,6 +41,13 @@ macro_rules! strategies {
                     growing_answers_the_same_on_every_call
                     the_hosts_allocator_grows_the_memory
                     a_fixed_memory_refuses_what_does_not_fit;
+                moving: a_memory_that_grows_often_keeps_all_that_was_written
+                    behind_the_size_of_a_memory_every_access_traps
+                    addresses_are_held_while_a_memory_grows
+                    however_many_pages_were_written_they_are_kept
+                    calls_grow_by_different_amounts_in_turn
+                    the_host_writes_to_where_a_grown_memory_is
+                    memories_that_grow_on_four_threads_do_not_mix;
                 traps: a_trap_leaves_the_next_call_clean
                     a_missing_import_traps_by_name
                     a_host_function_refuses_by_name

@@ -106,7 +106,7 @@ fn a_wrong_case_file_is_named_with_line_and_column() {
     with(&format!("{good}thread = 3\n")).refused(&["case.toml", "line 9, column 1", "`thread`"]);
     with(&good.replace("[1]", "\"all\"")).refused(&["line 6, column 11"]);
     with(&good.replace("[1]", "[0]")).refused(&["threads from 1 upwards"]);
-    with("").refused(&["missing field `case`"]);
+    with("").refused(&["either a [case] or a [suite]"]);
     folder.file("other.toml", good);
     with(good).refused(&["two cases", "'c'"]);
     let nowhere = PathBuf::from("/does/not/exist");

@@ -1,46 +1,15 @@
 //! The built guests, on every engine and strategy: what each export answers,
 //! and that no answer depends on the calls before.
 
+#[path = "fixtures/everywhere.rs"]
+mod everywhere;
+
+use everywhere::{everywhere, load, runs_modules};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use touchstone::guests::Guests;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
-use touchstone_executor::{
-    Artifact, Config, Engine, Error, Instance, Module, Outcome, Strategy, Support, TrapKind,
-};
-
-/// A guest under every strategy of every engine, artifacts compiled once.
-fn everywhere(guest: &GuestModule, mut test: impl FnMut(&str, Strategy, &dyn Module)) {
-    for engine in touchstone_runtimes::engines() {
-        let mut artifacts: Vec<(&str, Artifact)> = Vec::new();
-        for strategy in Strategy::all() {
-            if let Support::Unsupported { .. } = engine.support_for(strategy, guest) {
-                continue;
-            }
-            let class = engine.artifact_class(strategy);
-            if !artifacts.iter().any(|(known, _)| *known == class) {
-                let artifact = engine.compile(guest, strategy, &Config::default()).unwrap();
-                artifacts.push((class, artifact));
-            }
-            let (_, artifact) = artifacts.iter().find(|(known, _)| *known == class).unwrap();
-            let module = load(&engine, guest, artifact, strategy);
-            test(engine.id(), strategy, &*module);
-        }
-    }
-}
-
-fn load(
-    engine: &Arc<dyn Engine>,
-    guest: &GuestModule,
-    artifact: &Artifact,
-    strategy: Strategy,
-) -> Box<dyn Module> {
-    engine
-        .load(guest, artifact, strategy, &Config::default())
-        .and_then(|mut module| module.probe().map(|()| module))
-        .unwrap_or_else(|error| panic!("{} {strategy}: {error}", engine.id()))
-}
+use touchstone_executor::{Config, Error, Instance, Module, Outcome, Strategy, TrapKind};
 
 /// One call; `None` where the engine says that it does not have the export, or
 /// the part of it that was asked for.
@@ -62,12 +31,6 @@ fn call(
         }
         Err(error) => panic!("{export}: {error}"),
     }
-}
-
-/// Whether the engine was given its code by the module, and not by the host's
-/// compiler.
-fn runs_modules(module: &dyn Module) -> bool {
-    !module.effective().get("execution").is_some_and(|how| how.starts_with("native"))
 }
 
 fn hex(text: &str) -> Vec<u8> {

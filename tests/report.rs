@@ -4,13 +4,15 @@
 mod choose;
 #[path = "fixtures/records.rs"]
 mod fixtures;
+#[path = "report/shares.rs"]
+mod shares;
 #[path = "report/smaller.rs"]
 mod smaller;
 #[path = "fixtures/svg.rs"]
 mod svg;
 
 use fixtures::{append, cell, large_matrix, pair, provenance, records, untimed};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use touchstone::record::{CellRecord, PEERS, Record, Status};
 use touchstone::report::{self, Options};
 
@@ -340,20 +342,25 @@ fn no_text_of_a_chart_lies_on_another() {
         let place = Place::with(&all);
         let files = report::write(&place.options).unwrap().files;
         for path in files.iter().filter(|path| path.extension().is_some_and(|e| e == "svg")) {
-            let picture = std::fs::read_to_string(path).unwrap();
-            let (width, height) = svg::size(&picture);
-            let texts = svg::texts(&picture);
-            for (index, text) in texts.iter().enumerate() {
-                assert!(text.size >= 11.0, "{}: {text:?} is too small", path.display());
-                let inside = text.left >= 0.0
-                    && text.right <= width
-                    && text.middle > 5.0
-                    && text.middle < height - 5.0;
-                assert!(inside, "{}: {text:?} leaves the picture", path.display());
-                let other = texts[index + 1..].iter().find(|other| text.overlaps(other));
-                assert!(other.is_none(), "{}: {text:?} lies on {other:?}", path.display());
-            }
+            assert_readable(path);
         }
+    }
+}
+
+/// No text of a chart is too small, outside the picture or on another.
+fn assert_readable(path: &Path) {
+    let picture = std::fs::read_to_string(path).unwrap();
+    let (width, height) = svg::size(&picture);
+    let texts = svg::texts(&picture);
+    for (index, text) in texts.iter().enumerate() {
+        assert!(text.size >= 11.0, "{}: {text:?} is too small", path.display());
+        let inside = text.left >= 0.0
+            && text.right <= width
+            && text.middle > 5.0
+            && text.middle < height - 5.0;
+        assert!(inside, "{}: {text:?} leaves the picture", path.display());
+        let other = texts[index + 1..].iter().find(|other| text.overlaps(other));
+        assert!(other.is_none(), "{}: {text:?} lies on {other:?}", path.display());
     }
 }
 

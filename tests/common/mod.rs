@@ -1,12 +1,14 @@
 //! The harness of the behaviour tests: every engine in the registry, one
 //! strategy, one guest.
 
+pub(crate) mod bytes;
 pub(crate) mod calling;
 pub(crate) mod clean;
 #[path = "../fixtures/either.rs"]
 mod either;
 pub(crate) mod guests;
 pub(crate) mod limits;
+pub(crate) mod moving;
 pub(crate) mod traps;
 
 use touchstone_executor::abi::Abi;

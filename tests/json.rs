@@ -1,0 +1,209 @@
+//! The guest that decodes JSON, on every engine and strategy: right texts, wrong ones,
+//! ones that do not fit, and that no call sees what the one before it has left.
+
+#[path = "fixtures/everywhere.rs"]
+#[allow(dead_code, reason = "the tests of all guests use the rest of it")]
+mod everywhere;
+
+use everywhere::{everywhere, runs_modules};
+use touchstone::case::Input;
+use touchstone::guests::Guests;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
+use touchstone_executor::{Instance, Module, Outcome, Strategy, TrapKind};
+
+const SMALL: &[u8] = include_bytes!("../test-runtime/inputs/small.json");
+const BIG: &[u8] = include_bytes!("../test-runtime/inputs/big.json");
+/// Exports that decode an input, their convention, and the input.
+const DECODING: [(&str, Abi, &[u8]); 4] = [
+    ("run_small", Abi::Input, SMALL),
+    ("run_small_bytes", Abi::Bytes, SMALL),
+    ("run_big", Abi::Input, BIG),
+    ("run_big_bytes", Abi::Bytes, BIG),
+];
+/// Pages of 64 KiB.
+const PAGE: usize = 65_536;
+
+fn guest(growth: Growth) -> GuestModule {
+    Guests::built().module("json-module", HeapPages { extra: 0, growth }).unwrap()
+}
+
+/// An instance under one engine and strategy.
+struct Run<'a> {
+    name: String,
+    module: &'a dyn Module,
+    instance: Box<dyn Instance>,
+}
+
+impl<'a> Run<'a> {
+    fn new(engine: &str, strategy: Strategy, module: &'a dyn Module) -> Self {
+        let name = format!("{engine} {strategy}");
+        Self { name, module, instance: module.new_instance().unwrap() }
+    }
+
+    fn call(&mut self, export: &str, abi: Abi, input: &[u8]) -> (Outcome, Vec<u8>) {
+        let mut output = b"left over".to_vec();
+        let handle = self.module.export(export, abi).unwrap();
+        let outcome = self
+            .instance
+            .call(handle, input, &mut output)
+            .unwrap_or_else(|error| panic!("{} {export}: {error}", self.name));
+        (outcome, output)
+    }
+
+    #[track_caller]
+    fn returns(&mut self, export: &str, abi: Abi, input: &[u8], expected: &[u8]) {
+        let found = self.call(export, abi, input);
+        assert_eq!(found, (Outcome::Returned, expected.to_vec()), "{} {export}", self.name);
+    }
+
+    #[track_caller]
+    fn traps(&mut self, export: &str, abi: Abi, input: &[u8]) {
+        let (outcome, output) = self.call(export, abi, input);
+        let kind = outcome.trap().map(|trap| &trap.kind);
+        let input = String::from_utf8_lossy(&input[..input.len().min(1500)]);
+        assert_eq!(kind, Some(&TrapKind::Unreachable), "{} {export} of {input}", self.name);
+        assert!(output.is_empty(), "{} {export} left an output", self.name);
+    }
+
+    /// The memory of a clean instance, where the engine shows it.
+    fn clean(&mut self) -> Option<Vec<u8>> {
+        self.instance.prepare().unwrap();
+        let memory = self.instance.memory().map(<[u8]>::to_vec);
+        self.instance.finish().unwrap();
+        memory
+    }
+}
+
+fn each(growth: Growth, test: impl Fn(&mut Run<'_>)) {
+    everywhere(&guest(growth), |engine, strategy, module| {
+        test(&mut Run::new(engine, strategy, module));
+    });
+}
+
+#[test]
+fn right_texts_return() {
+    let bytes = |input: Input| input.bytes(None).unwrap();
+    let texts = [(16 << 10, 1), (16 << 10, 2), (1388, 3)].map(|(size, seed)| {
+        (
+            bytes(Input::Json { json: size, seed }),
+            bytes(Input::JsonChecksum { json_checksum: size, seed }),
+        )
+    });
+    each(Growth::AsDeclared, |run| {
+        for _ in 0..2 {
+            run.returns("noop", Abi::Input, b"", b"");
+            for (export, abi, input) in DECODING {
+                run.returns(export, abi, input, b"");
+            }
+            for input in [b"", SMALL, BIG, &texts[0].0] {
+                run.returns("take_input", Abi::Input, input, b"");
+            }
+            for (text, checksum) in &texts {
+                run.returns("run_any", Abi::Input, text, checksum);
+            }
+        }
+    });
+}
+
+/// A text with another byte in the place of the first, or the last, of its kind.
+fn changed(text: &[u8], what: &[u8], last: bool, to: u8) -> Vec<u8> {
+    let mut found =
+        (0..text.len()).filter(|at| text[*at..].starts_with(what)).map(|at| at + what.len() - 1);
+    let at = if last { found.next_back() } else { found.next() };
+    let mut changed = text.to_vec();
+    changed[at.unwrap()] = to;
+    assert_ne!(changed, text);
+    changed
+}
+
+/// Texts that differ in one byte, and the beginnings of the text.
+fn wrong(text: &[u8]) -> Vec<Vec<u8>> {
+    // The start of its first string and of its first key, and the end of its last value.
+    let [value, key, end] = match text {
+        SMALL => [&b"\"tes"[..], b"\"a", b"2"],
+        _ => [&b"\"XC"[..], b"\"s", b"D"],
+    };
+    let mut wrong = vec![
+        // Still JSON.
+        changed(text, value, false, b'x'),
+        changed(text, key, false, b'b'),
+        changed(text, end, true, b'9'),
+        // None any more.
+        changed(text, b"{", false, b'['),
+        changed(text, b"}", true, b']'),
+        changed(text, b":", false, b';'),
+        changed(text, b",", true, b' '),
+        changed(text, b"]", true, b','),
+        changed(text, b"\"", false, b'\''),
+        changed(text, b"\"", true, b'\\'),
+        changed(text, value, false, b'\n'),
+        changed(text, value, false, 0xff),
+        changed(text, b"}", true, 0),
+    ];
+    let ends = text.trim_ascii_end().len();
+    for length in [0, 1, ends / 4, ends / 2, ends - 2, ends - 1] {
+        wrong.push(text[..length].to_vec());
+    }
+    wrong.push([text, b"}"].concat());
+    wrong.push(if text == SMALL { BIG } else { SMALL }.to_vec());
+    wrong
+}
+
+#[test]
+fn any_other_text_is_a_trap_and_the_next_call_is_right() {
+    let inputs = DECODING.map(|(_, _, right)| wrong(right));
+    // Other bytes, and what they say is the same.
+    let spaced = [SMALL, BIG].map(|text| changed(text, b" ", false, b'\t'));
+    each(Growth::AsDeclared, |run| {
+        for ((export, abi, right), wrong) in DECODING.into_iter().zip(&inputs) {
+            for input in wrong {
+                run.traps(export, abi, input);
+                run.returns(export, abi, right, b"");
+            }
+            let same = if right == SMALL { &spaced[0] } else { &spaced[1] };
+            run.returns(export, abi, same, b"");
+        }
+        for input in [b"", SMALL, &BIG[..700]] {
+            run.traps("run_any", Abi::Input, input);
+        }
+        run.returns("run_small", Abi::Input, SMALL, b"");
+    });
+}
+
+/// The guest's memory may have 40 pages, of which it has 17 at first.
+#[test]
+fn a_text_that_does_not_fit_is_a_trap_and_leaves_nothing_behind() {
+    let most = 40;
+    let first = guest(Growth::UpTo(most)).info().memory.unwrap().minimum as usize * PAGE;
+    let mut large = vec![b' '; 4 << 20];
+    large[..SMALL.len()].copy_from_slice(SMALL);
+    // It leaves room for the guest's own pages, but the memory has to grow far.
+    let fitting = &large[..1 << 20];
+    each(Growth::UpTo(most), |run| {
+        // Native code takes its memory from the process.
+        if !runs_modules(run.module) {
+            println!("{}: has no such limit", run.name);
+            return;
+        }
+        let clean = run.clean();
+        assert!(clean.as_ref().is_none_or(|memory| memory.len() == first), "{}", run.name);
+        for _ in 0..3 {
+            for (export, abi) in [
+                ("take_input", Abi::Input),
+                ("run_small", Abi::Input),
+                ("run_small_bytes", Abi::Bytes),
+            ] {
+                run.traps(export, abi, &large);
+                run.returns("run_big", Abi::Input, BIG, b"");
+                run.returns(export, abi, fitting, b"");
+                let found = run.clean();
+                let sizes = [&found, &clean].map(|memory| memory.as_ref().map(Vec::len));
+                assert_eq!(sizes[0], sizes[1], "{} after {export}", run.name);
+                assert!(found == clean, "{} after {export}", run.name);
+                run.returns("run_big_bytes", Abi::Bytes, BIG, b"");
+                run.returns("noop", Abi::Input, b"", b"");
+            }
+        }
+    });
+}

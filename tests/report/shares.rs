@@ -1,0 +1,161 @@
+//! What calls are made of, and rows of calls on used instances.
+
+use super::{Place, assert_has, assert_readable, cell, records, untimed};
+use touchstone::record::{CellRecord, Interval, Phases, Record, Status};
+
+const LAYOUT: &str = r#"
+[shares]
+title = "What calls are made of"
+text = "From four calls."
+executors = ["alpha_pooling", "beta_interpreted", "gamma_pooling", "delta_pooling"]
+[[shares.panels]]
+heading = "Small | input"
+guest = "test_runtime"
+case = "decode"
+noop = "noop"
+[[shares.panels]]
+heading = "Never timed"
+guest = "test_runtime"
+case = "decode_more"
+noop = "noop"
+"#;
+
+const TABLE: &str = r#"
+[table]
+title = "Decoding"
+text = "Beside each other."
+columns = [
+    { heading = "alpha", executor = "alpha_pooling" },
+    { heading = "delta", executor = "delta_pooling" },
+    { heading = "epsilon", executor = "epsilon_pooling" },
+]
+rows = [
+    { case = "decode", guest = "test_runtime", threads = 1 },
+    { case = "decode", guest = "test_runtime", threads = 1, warm = true, heading = "decode, warm" },
+]
+"#;
+
+const SIZES: &str = r#"
+[table]
+title = "Fresh and used"
+text = ""
+functions = [
+    { case = "decode", guest = "test_runtime", threads = 1, heading = "fresh" },
+    { case = "decode", guest = "test_runtime", threads = 1, warm = true, heading = "used" },
+]
+"#;
+
+/// A call's time on a clean instance, and on used ones for it and for taking the input.
+fn timed(
+    (backend, strategy): (&str, &str),
+    case: &str,
+    fresh: f64,
+    warm: Option<f64>,
+    take: Option<f64>,
+) -> CellRecord {
+    let interval = |median: f64| Interval {
+        median_ns: median,
+        low_ns: Some(median * 0.98),
+        high_ns: Some(median * 1.02),
+    };
+    let mut cell = cell(backend, strategy, case, 1, fresh);
+    cell.phases = Some(Phases {
+        warm: warm.map(interval),
+        warm_take: take.map(interval),
+        ..Phases::default()
+    });
+    cell
+}
+
+fn all() -> Vec<Record> {
+    let alpha = ("alpha", "pooling");
+    let beta = ("beta", "interpreted");
+    records([
+        timed(alpha, "noop", 4_000.0, Some(50.0), None),
+        timed(alpha, "decode", 20_000.0, Some(400.0), Some(150.0)),
+        // A call that does nothing took longer than one that does something.
+        timed(beta, "noop", 5_000.0, Some(500.0), None),
+        timed(beta, "decode", 10_000.0, Some(6_000.0), Some(400.0)),
+        // Gamma decodes nothing, of delta no used instance was timed.
+        timed(("gamma", "pooling"), "noop", 4_000.0, Some(50.0), None),
+        timed(("delta", "pooling"), "noop", 4_000.0, None, None),
+        timed(("delta", "pooling"), "decode", 30_000.0, None, None),
+        untimed(cell("epsilon", "pooling", "decode", 1, 1.0), Status::Wrong, "output differs"),
+    ])
+}
+
+fn with(layouts: &[&str]) -> Place {
+    let place = Place::with(&all());
+    std::fs::create_dir(&place.options.tables).unwrap();
+    for (index, text) in layouts.iter().enumerate() {
+        std::fs::write(place.options.tables.join(format!("{index}.toml")), text).unwrap();
+    }
+    place
+}
+
+#[test]
+fn calls_are_taken_apart_where_all_of_it_was_timed() {
+    let place = with(&[LAYOUT]);
+    let page = place.page();
+    let start = page.find("## What calls are made of").unwrap();
+    let end = start + 3 + page[start + 3..].find("\n## ").unwrap();
+    insta::assert_snapshot!(&page[start..end]);
+    // The chart has the same executors, and its text can be read in both themes.
+    assert_has(&page, "<img alt=\"What calls are made of: shares");
+    for name in ["shares.svg", "shares-dark.svg"] {
+        let picture = std::fs::read_to_string(place.image(name)).unwrap();
+        for part in ["alpha_pooling", "beta_interpreted", "taking the input", "20 µs", "100 %"] {
+            assert_has(&picture, part);
+        }
+        assert!(!picture.contains("gamma") && !picture.contains("delta"), "{name}");
+        assert_readable(&place.image(name));
+    }
+}
+
+#[test]
+fn without_a_call_on_a_used_instance_there_is_no_chart() {
+    let place = Place::with(&records([cell("alpha", "pooling", "decode", 1, 20_000.0)]));
+    std::fs::create_dir(&place.options.tables).unwrap();
+    std::fs::write(place.options.tables.join("1.toml"), LAYOUT).unwrap();
+    let page = place.page();
+    assert_has(&page, "There are no records for the chart `shares`.");
+    assert!(!page.contains("| clean instance |") && !place.image("shares.svg").exists());
+}
+
+#[test]
+fn tables_have_rows_of_used_instances() {
+    let page = with(&[TABLE]).page();
+    let fresh = "20.00 µs [19.80 – 20.20]";
+    let used = "400.0 ns [392.0 – 408.0]";
+    let first = "| decode_from_test_runtime_on_1_threads |";
+    assert_has(
+        &page,
+        &format!("{first} {fresh} | 30.00 µs [29.70 – 30.30] | wrong<sup>1</sup> |\n"),
+    );
+    assert_has(&page, &format!("| decode, warm | {used} | –<sup>2</sup> | wrong<sup>1</sup> |\n"));
+    assert_has(&page, "</sup> no call on a used instance was timed");
+}
+
+#[test]
+fn functions_on_used_instances_have_a_column() {
+    let page = with(&[SIZES]).page();
+    assert_has(&page, "| Executor | fresh | used | last / first |");
+    // 400 ns and 20 µs; delta has one of the two, gamma and epsilon none.
+    assert_has(&page, "| 400.0 ns [392.0 – 408.0] | 0.020 |");
+    assert_has(&page, "| `delta_pooling` | 30.00 µs [29.70 – 30.30] | –<sup>");
+    let (_, table) = page.split_once("### Fresh and used").unwrap();
+    let (table, _) = table.split_once("\n## ").unwrap();
+    assert!(!table.contains("gamma") && !table.contains("epsilon"), "{table}");
+}
+
+#[test]
+fn a_layout_that_is_both_or_neither_is_refused() {
+    for text in [format!("{LAYOUT}{}", TABLE.replace('\n', "\n ")), String::new()] {
+        let place = with(&[&text]);
+        let error = format!("{:#}", touchstone::report::write(&place.options).unwrap_err());
+        assert!(error.contains("has to hold either a [table] or [shares]"), "{error}");
+    }
+    let place = with(&[&LAYOUT.replacen("noop = ", "nop = ", 1)]);
+    let error = format!("{:#}", touchstone::report::write(&place.options).unwrap_err());
+    assert!(error.contains("0.toml is wrong") && error.contains("`nop`"), "{error}");
+}
