@@ -136,7 +136,7 @@ fn functions_stand_side_by_side_with_their_ratio() {
     let page = with_table(text).page();
     assert_has(&page, "| Executor | small | large | last / first |");
     // 130 ns and 10,800 ns.
-    assert_has(&page, "| 83.077 |");
+    assert_has(&page, "| 83.1 × |");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn functions_on_used_instances_have_a_column() {
     let page = with(&[SIZES]).page();
     assert_has(&page, "| Executor | fresh | used | last / first |");
     // 400 ns and 20 µs; delta has one of the two, gamma and epsilon none.
-    assert_has(&page, "| 400.0 ns [392.0 – 408.0] | 0.020 |");
+    assert_has(&page, "| 400.0 ns [392.0 – 408.0] | 0.0200 × |");
     assert_has(&page, "| `delta_pooling` | 30.00 µs [29.70 – 30.30] | –<sup>");
     let (_, table) = page.split_once("### Fresh and used").unwrap();
     let (table, _) = table.split_once("\n## ").unwrap();
