@@ -51,13 +51,17 @@ fn backends() -> Vec<String> {
 /// Those of them that run anybody's module, by every convention: not only code of
 /// their own, and not only Substrate's runtimes.
 fn backends_for_modules() -> Vec<String> {
+    backends_under(&Strategy::all())
+}
+
+/// Those of them that have one of the strategies.
+fn backends_under(strategies: &[Strategy]) -> Vec<String> {
     let plain = wat::parse_str(r#"(module (func (export "f")))"#).unwrap();
     let plain = GuestModule::new("plain", &plain, HeapPages::default()).unwrap();
     let mut names: Vec<String> = touchstone_runtimes::engines()
         .iter()
         .filter(|engine| {
-            let mut strategies = Strategy::all().into_iter();
-            strategies.any(|strategy| engine.support_for(strategy, &plain).is_supported())
+            strategies.iter().any(|strategy| engine.support_for(*strategy, &plain).is_supported())
         })
         .map(|engine| engine.id().to_owned())
         .collect();
@@ -89,7 +93,14 @@ fn everywhere(arguments: &[&str], output: &str) {
     let returned: Vec<Value> =
         lines.iter().filter(|line| line["status"] == "returned").cloned().collect();
     // A backend with code of its own may have this as well.
-    let runs = backends_for_modules();
+    let named = arguments.iter().skip_while(|argument| **argument != "--strategy").nth(1);
+    let runs = match named {
+        Some(named) => {
+            let named: Result<Vec<Strategy>, _> = named.split(',').map(str::parse).collect();
+            backends_under(&named.unwrap())
+        }
+        None => backends_for_modules(),
+    };
     let mut names = backends_of(&returned);
     names.retain(|name| runs.iter().any(|known| known == name));
     assert_eq!(names, runs);
