@@ -16,7 +16,7 @@ use touchstone::pairs::{self, Pair};
 use touchstone::plan::Plan;
 use touchstone::record::{self, Record, RecordFile, Status};
 use touchstone::run::{Runner, Tally, finished_by_last_run};
-use touchstone::session::{Session, config_for, cores, refused_beforehand};
+use touchstone::session::{Refused, Session, config_for, cores, refused_beforehand};
 use touchstone::{case, provenance};
 
 fn main() -> ExitCode {
@@ -256,6 +256,8 @@ impl<'a> Run<'a> {
                         records.append(&Record::Pair(Box::new(record)))?;
                     }
                 }
+                // Told by the cells of the executor, with the reason.
+                Err(error) if is_unsupported(&error) => {}
                 Err(error) => {
                     failed += 1;
                     println!("{}: failed: {error:#}", pair.id());
@@ -264,6 +266,12 @@ impl<'a> Run<'a> {
         }
         Ok(failed)
     }
+}
+
+/// Whether the backend cannot do the strategy for this guest.
+fn is_unsupported(error: &anyhow::Error) -> bool {
+    let refused = error.downcast_ref::<Refused>();
+    refused.is_some_and(|refused| refused.status == Status::Unsupported)
 }
 
 /// Criterion refuses a time of zero.
