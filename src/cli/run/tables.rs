@@ -45,12 +45,14 @@ pub(super) fn outcome(
 
 fn head(target: &Target, style: Style) -> String {
     let name = harmless(&target.file.display().to_string());
-    let convention = if target.guessed {
+    let is_component = target.guest.info().component.is_some();
+    let convention = if target.guessed && !is_component {
         format!("{} (guessed from its signature {})", target.abi, target.signature)
     } else {
         target.abi.to_string()
     };
     let memory = match target.guest.info().memory {
+        None if is_component => "its own".to_owned(),
         None => "none".to_owned(),
         Some(limits) => {
             let growth = match target.heap.growth {
@@ -61,8 +63,9 @@ fn head(target: &Target, style: Style) -> String {
         }
     };
     let packed = if target.packed { ", compressed" } else { "" };
+    let kind = if is_component { "component   " } else { "module      " };
     format!(
-        "{} of {name}\n  module      {} bytes{packed}, SHA-256 {}\n  convention  {convention}\n  \
+        "{} of {name}\n  {kind}{} bytes{packed}, SHA-256 {}\n  convention  {convention}\n  \
          memory      {memory}\n  input       {}\n",
         style.bold(&harmless(&target.export)),
         target.size,

@@ -52,6 +52,9 @@ pub(crate) fn memory(
 fn of_small_module(engine: &Engine) -> wasmtime::Result<Option<MappingKind>> {
     let module = wasmtime::Module::new(engine, small_module())?;
     let mut store = Store::new(engine, ());
+    // Its memory is initialised by code, which a deadline stops at once where none was
+    // set; without epochs nobody asks.
+    store.set_epoch_deadline(u64::MAX / 2);
     let instance = Instance::new(&mut store, &module, &[])?;
     let memory = instance.get_memory(&mut store, MEMORY);
     Ok(memory.and_then(|memory| mapping_kind(memory.data_ptr(&store) as usize)))
