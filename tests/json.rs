@@ -84,7 +84,8 @@ fn each(growth: Growth, test: impl Fn(&mut Run<'_>)) {
 #[test]
 fn right_texts_return() {
     let bytes = |input: Input| input.bytes(None).unwrap();
-    let texts = [(16 << 10, 1), (16 << 10, 2), (1388, 3)].map(|(size, seed)| {
+    // With the second, the memory grows again when some of it has been written.
+    let texts = [(16 << 10, 1), (40 << 10, 2), (1388, 3)].map(|(size, seed)| {
         (
             bytes(Input::Json { json: size, seed }),
             bytes(Input::JsonChecksum { json_checksum: size, seed }),
