@@ -309,7 +309,7 @@ fn pairs_alone_and_cells_without_a_time_make_a_page() {
 
     let only = untimed(cell("alpha", "pooling", EMPTY, 1, 1.0), Status::Failed, "no memory");
     let page = Place::with(&records([only])).page();
-    assert_has(&page, "There are no records for the chart `heatmap`.");
+    assert_has(&page, "There is nothing to draw for the chart `heatmap`.");
     assert_has(&page, "There are no records of pairs");
 }
 

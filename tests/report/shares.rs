@@ -118,7 +118,7 @@ fn without_a_call_on_a_used_instance_there_is_no_chart() {
     std::fs::create_dir(&place.options.tables).unwrap();
     std::fs::write(place.options.tables.join("1.toml"), LAYOUT).unwrap();
     let page = place.page();
-    assert_has(&page, "There are no records for the chart `shares`.");
+    assert_has(&page, "There is nothing to draw for the chart `shares`.");
     assert!(!page.contains("| clean instance |") && !place.image("shares.svg").exists());
 }
 

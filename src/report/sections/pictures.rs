@@ -12,7 +12,7 @@ pub(in crate::report) fn section(charts: &[Chart], matrix: &Matrix, folder: &str
     let mut text = String::from("## Charts\n\n");
     for name in charts::NAMES {
         let Some(chart) = charts.iter().find(|chart| chart.name == name) else {
-            let _ = writeln!(text, "There are no records for the chart {}.\n", code(name));
+            let _ = writeln!(text, "There is nothing to draw for the chart {}.\n", code(name));
             continue;
         };
         let [light, dark, _] = charts::file_names(name);

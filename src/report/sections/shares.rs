@@ -28,7 +28,10 @@ fn tables(matrix: &Matrix, shares: &Shares) -> String {
                 time(split.warm),
                 times(split.fresh / split.warm),
             ];
-            let part = |ns: &f64| format!("{} ({})", time(*ns), percent(ns / split.fresh));
+            // Of their sum: noise can have made one of them negative, which is shown as
+            // zero.
+            let whole: f64 = split.parts.iter().sum();
+            let part = |ns: &f64| format!("{} ({})", time(*ns), percent(ns / whole));
             cells.extend(split.parts.iter().map(part));
             table.row(&cells);
         }
