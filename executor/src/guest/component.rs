@@ -5,7 +5,7 @@ use super::info::{
     FunctionExport, MemoryLimits, ModuleInfo, Segment, constant, invalid, unhostable,
 };
 use super::refusal::image_refusal;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::ops::Range;
 use wasmparser::{
     ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, DataKind,
@@ -77,6 +77,14 @@ pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
     let mut validator = Validator::new_with_features(features);
     for payload in Parser::new(0).parse_all(wasm) {
         let payload = payload.map_err(invalid)?;
+        // The parser takes the end of the bytes for the end of what is nested.
+        if let Payload::ModuleSection { unchecked_range, .. }
+        | Payload::ComponentSection { unchecked_range, .. } = &payload
+            && unchecked_range.end > wasm.len()
+        {
+            let reason = "it is cut off inside a nested module or component".to_owned();
+            return Err(Error::Invalid { reason, offset: unchecked_range.start });
+        }
         if let ValidPayload::Func(function, body) = validator.payload(&payload).map_err(invalid)? {
             function.into_validator(Default::default()).validate(&body).map_err(invalid)?;
         }

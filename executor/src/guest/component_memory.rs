@@ -183,4 +183,34 @@ mod tests {
         let guest = guest("(component (core module (func $f) (start $f)))");
         assert!(guest.without_data().is_ok());
     }
+
+    /// Whatever is still a component can be looked at and rewritten.
+    #[test]
+    #[cfg_attr(miri, ignore = "validates thousands of components: too slow")]
+    fn damaged_components_are_refused_and_nothing_panics() {
+        let bytes = wat::parse_str(NESTED).unwrap();
+        let look = |bytes: &[u8]| match GuestModule::new("damaged", bytes, HeapPages::default()) {
+            Ok(guest) => {
+                let memories = guest.component_memories().is_ok();
+                let stripped = guest.without_data();
+                let is_component = guest.info().component.is_some();
+                assert!(!is_component || !memories || stripped.is_ok());
+                true
+            }
+            Err(_) => false,
+        };
+        assert!(look(&bytes));
+        let cut = (0..bytes.len()).filter(|end| look(&bytes[..*end])).count();
+        // The end of the last section but one is an end, too.
+        assert!(cut < 20, "{cut} of {} lengths", bytes.len());
+        let mut valid = 0;
+        for at in 0..bytes.len() {
+            for change in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= change;
+                valid += usize::from(look(&damaged));
+            }
+        }
+        assert!(valid > 0);
+    }
 }
