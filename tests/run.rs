@@ -347,7 +347,8 @@ fn what_cannot_be_called_is_refused_in_words() {
     run(&["--call", "zzzzzzzzzzzz"]).refused(&["it exports add, half, count"]);
     run(&["--call", "add", "--abi", "substrate"]).refused(&["signature (i32, i32) -> (i32)"]);
     run(&["--call", "add", "--abi", "input"]).refused(&["needs () -> ()"]);
-    run(&["--call", "add", "--abi", "wasi"]).refused(&["substrate, input, bytes, plain, typed, codec"]);
+    run(&["--call", "add", "--abi", "wasi"])
+        .refused(&["substrate, input, bytes, plain, typed, codec"]);
     run(&["--call", "add"]).refused(&["8 bytes of parameters", "the input has 0"]);
     run(&["--call", "echo", "--input", "0x123"]).refused(&["--input", "whole bytes"]);
     run(&["--call", "echo", "--input", "0xzz"]).refused(&["--input", "no hexadecimal"]);

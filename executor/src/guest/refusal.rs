@@ -48,7 +48,7 @@ impl ModuleInfo {
     }
 
     /// Why the initial memory cannot be told from the bytes alone. That of a
-    /// component has many: see [`ComponentInfo::image_refusal`].
+    /// component has many: see [`ComponentInfo::image_refusal`](super::ComponentInfo::image_refusal).
     #[must_use]
     pub fn image_refusal(&self) -> Option<String> {
         self.component_refusal().or_else(|| image_refusal(self.has_start, &self.segments))
