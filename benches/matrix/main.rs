@@ -89,6 +89,7 @@ struct Run<'a> {
     records: Option<RecordFile>,
     provenance: record::Provenance,
     progress: Progress,
+    pairs_timed: usize,
 }
 
 impl<'a> Run<'a> {
@@ -131,7 +132,17 @@ impl<'a> Run<'a> {
         let pairs: Vec<&Pair> = pairs.iter().filter(|pair| !done.contains(&pair.id())).collect();
         let todo = cells.iter().filter(|cell| refused_beforehand(cell, cores).is_none()).count();
         let progress = Progress::new(todo + pairs.len());
-        Ok(Self { arguments, cells, pairs, plan, session, records, provenance, progress })
+        Ok(Self {
+            arguments,
+            cells,
+            pairs,
+            plan,
+            session,
+            records,
+            provenance,
+            progress,
+            pairs_timed: 0,
+        })
     }
 
     fn go(mut self) -> Result<usize> {
@@ -144,7 +155,7 @@ impl<'a> Run<'a> {
                 "{} cells and {} pairs timed, {} cells left out with the reason, {} failed; \
                  records: {}",
                 tally.timed,
-                self.pairs.len() - failed_pairs,
+                self.pairs_timed,
                 tally.left_out,
                 tally.failed + failed_pairs,
                 record::default_path().display()
@@ -255,6 +266,7 @@ impl<'a> Run<'a> {
                     if let Some(records) = &mut self.records {
                         records.append(&Record::Pair(Box::new(record)))?;
                     }
+                    self.pairs_timed += 1;
                 }
                 // Told by the cells of the executor, with the reason.
                 Err(error) if is_unsupported(&error) => {}

@@ -88,7 +88,8 @@ impl Recycler {
 pub struct Lease {
     /// `None` only while it is being dropped.
     memory: Option<Memory>,
-    home: Arc<Recycler>,
+    /// Where it goes back to, if it has moved.
+    moved: Option<Arc<Recycler>>,
     /// Where memories of the first size come from, and that size.
     first: Arc<Recycler>,
     size: usize,
@@ -105,8 +106,7 @@ impl Lease {
     /// Those of [`Recycler::take`].
     pub fn new(home: &Arc<Recycler>, size: usize, reserved: usize, moves: bool) -> Result<Self> {
         let memory = Some(home.take(size, reserved)?);
-        let (home, first) = (Arc::clone(home), Arc::clone(home));
-        Ok(Self { memory, home, first, size, reserved, moves })
+        Ok(Self { memory, moved: None, first: Arc::clone(home), size, reserved, moves })
     }
 
     /// Start of the memory.
@@ -132,7 +132,8 @@ impl Lease {
             let mut next = larger.take(size, self.reserved)?;
             if memory.copy_written(&mut next, MOVED) {
                 let before = std::mem::replace(memory, next);
-                std::mem::replace(&mut self.home, larger).give_back(before);
+                let home = self.moved.replace(larger);
+                home.as_ref().unwrap_or(&self.first).give_back(before);
                 return Ok(());
             }
             larger.give_back(next);
@@ -151,10 +152,9 @@ impl Lease {
     /// must then not be used.
     #[inline]
     pub fn reset(&mut self) -> Result<bool> {
-        if !Arc::ptr_eq(&self.home, &self.first) {
+        if self.moved.is_some() {
             let next = self.first.take(self.size, self.reserved)?;
-            let home = std::mem::replace(&mut self.home, Arc::clone(&self.first));
-            if let Some(before) = self.memory.replace(next) {
+            if let (Some(home), Some(before)) = (self.moved.take(), self.memory.replace(next)) {
                 home.give_back(before);
             }
             return Ok(true);
@@ -180,7 +180,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         if let Some(memory) = self.memory.take() {
-            self.home.give_back(memory);
+            self.moved.as_ref().unwrap_or(&self.first).give_back(memory);
         }
     }
 }

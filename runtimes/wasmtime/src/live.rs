@@ -15,7 +15,8 @@ const FOREIGN: Error = Error::Misuse("the export handle is of another module");
 pub(crate) struct Running {
     pub(crate) store: Store<HostState>,
     pub(crate) instance: Instance,
-    pub(crate) memory: Option<Memory>,
+    /// The memory, looked up when it is first needed: many calls do without.
+    memory: Option<Option<Memory>>,
     /// The function that was called last, by its handle.
     entry: Option<(u32, Func, Shape)>,
     shared: Arc<Shared>,
@@ -33,12 +34,27 @@ impl Running {
             .pre
             .instantiate(&mut store)
             .map_err(Error::runtime(shared.id, "instantiate the module"))?;
-        let memory =
-            match shared.memory.map(|export| instance.get_module_export(&mut store, &export)) {
-                Some(Some(Extern::Memory(memory))) => Some(memory),
-                _ => None,
-            };
-        Ok(Self { store, instance, memory, entry: None, shared: Arc::clone(shared) })
+        Ok(Self { store, instance, memory: None, entry: None, shared: Arc::clone(shared) })
+    }
+
+    /// The memory, where the module has one.
+    #[inline]
+    pub(crate) fn memory(&mut self) -> Option<Memory> {
+        match self.memory {
+            Some(memory) => memory,
+            None => self.find_memory(),
+        }
+    }
+
+    fn find_memory(&mut self) -> Option<Memory> {
+        let export = self.shared.memory;
+        let found = export.map(|export| self.instance.get_module_export(&mut self.store, &export));
+        let memory = match found {
+            Some(Some(Extern::Memory(memory))) => Some(memory),
+            _ => None,
+        };
+        self.memory = Some(memory);
+        memory
     }
 
     #[inline]
@@ -129,7 +145,8 @@ impl Live for Running {
     }
 
     fn grow_memory(&mut self, pages: u32) -> bool {
-        self.memory.is_some_and(|memory| memory.grow(&mut self.store, pages.into()).is_ok())
+        let memory = Running::memory(self);
+        memory.is_some_and(|memory| memory.grow(&mut self.store, pages.into()).is_ok())
     }
 
     fn host(&mut self) -> &mut HostState {
@@ -137,7 +154,7 @@ impl Live for Running {
     }
 
     fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
-        match self.memory {
+        match Running::memory(self) {
             Some(memory) => memory.data_and_store_mut(&mut self.store),
             None => (&mut [], self.store.data_mut()),
         }

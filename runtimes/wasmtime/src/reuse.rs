@@ -7,14 +7,15 @@ use std::sync::Arc;
 use touchstone_executor::heap::Heap;
 use touchstone_executor::memory::{InitialMemory, Plan, Restorer};
 use touchstone_executor::{Error, Result, driver};
-use wasmtime::{Extern, Global, Ref, Table, TableType, Val};
+use wasmtime::{Extern, Global, Memory, Ref, Table, TableType, Val};
 
 /// An instance and what it looked like when it was new.
 pub(crate) struct Resident {
     /// For a memory that does not make itself clean. Dropped before the instance,
     /// whose memory it looks after.
     restorer: Option<Restorer>,
-    /// The memory.
+    /// The memory, as Wasmtime has it and as it is given out.
+    memory: Option<Memory>,
     place: Option<Arc<Place>>,
     running: Running,
     id: &'static str,
@@ -34,11 +35,12 @@ impl driver::Resident for Resident {
         let mut running = Running::instantiate(shared, shared.new_host())?;
         let globals = globals(shared, &mut running)?;
         let tables = tables(shared, &mut running)?;
-        let place = match (&shared.memories, running.memory) {
+        let memory = running.memory();
+        let place = match (&shared.memories, memory) {
             (Some(memories), Some(memory)) => memories.at(memory.data_ptr(&running.store)),
             _ => None,
         };
-        let restorer = match running.memory {
+        let restorer = match memory {
             Some(memory) if !place.as_ref().is_some_and(|place| place.is_leased()) => {
                 // A start function has run: only now the content is known.
                 let content = InitialMemory::capture(memory.data(&running.store));
@@ -52,7 +54,7 @@ impl driver::Resident for Resident {
             _ => None,
         };
         let heap = running.store.data_mut().heap().clone();
-        Ok(Self { restorer, place, running, id: shared.id, globals, tables, heap })
+        Ok(Self { restorer, memory, place, running, id: shared.id, globals, tables, heap })
     }
 
     #[inline]
@@ -74,7 +76,7 @@ impl driver::Resident for Resident {
 
     fn reset(&mut self) -> Result<bool> {
         let store = &mut self.running.store;
-        if let (Some(memory), Some(place)) = (self.running.memory, &self.place) {
+        if let (Some(memory), Some(place)) = (self.memory, &self.place) {
             if let Some(restorer) = &mut self.restorer {
                 // SAFETY: the instance is not running and no slice of its memory is
                 // alive, by `&mut self`; the memory has this size.
