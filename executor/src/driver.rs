@@ -109,6 +109,10 @@ pub trait Resident: Send + Sized {
 }
 
 /// Resets in `finish`, so that an idle instance is clean and small.
+///
+/// On cache lines of its own (two, because processors fetch them in pairs): it is
+/// written in every call, and another thread's may lie beside it.
+#[repr(align(128))]
 pub struct Reused<R: Resident> {
     shared: Arc<R::Shared>,
     /// Clean unless the state says that it is used. `None` before the first call

@@ -53,6 +53,10 @@ impl driver::Resident for Resident {
             }
             _ => None,
         };
+        if let Some(place) = &place {
+            // Instantiation has written the data segments to where they were already.
+            place.trim()?;
+        }
         let heap = running.store.data_mut().heap().clone();
         Ok(Self { restorer, memory, place, running, id: shared.id, globals, tables, heap })
     }
