@@ -14,9 +14,9 @@ pub(crate) struct Resident {
     /// For a memory that does not make itself clean. Dropped before the instance,
     /// whose memory it looks after.
     restorer: Option<Restorer>,
-    /// The memory, as Wasmtime has it and as it is given out.
-    memory: Option<Memory>,
-    place: Option<Arc<Place>>,
+    /// The memory, as Wasmtime has it and as it is given out; `None` where the module
+    /// has none.
+    memory: Option<(Memory, Arc<Place>)>,
     running: Running,
     id: &'static str,
     globals: Vec<(Global, Val)>,
@@ -35,13 +35,16 @@ impl driver::Resident for Resident {
         let mut running = Running::instantiate(shared, shared.new_host())?;
         let globals = globals(shared, &mut running)?;
         let tables = tables(shared, &mut running)?;
-        let memory = running.memory();
-        let place = match (&shared.memories, memory) {
-            (Some(memories), Some(memory)) => memories.at(memory.data_ptr(&running.store)),
-            _ => None,
+        let memory = match running.memory() {
+            Some(memory) => {
+                let base = memory.data_ptr(&running.store);
+                let place = shared.memories.as_ref().and_then(|memories| memories.at(base));
+                Some((memory, place.ok_or(Error::Misuse("a memory that is not one of ours"))?))
+            }
+            None => None,
         };
-        let restorer = match memory {
-            Some(memory) if !place.as_ref().is_some_and(|place| place.is_leased()) => {
+        let restorer = match &memory {
+            Some((memory, place)) if !place.is_leased() => {
                 // A start function has run: only now the content is known.
                 let content = InitialMemory::capture(memory.data(&running.store));
                 let plan = Plan::new(content, shared.reset)?;
@@ -53,12 +56,12 @@ impl driver::Resident for Resident {
             }
             _ => None,
         };
-        if let Some(place) = &place {
+        if let Some((_, place)) = &memory {
             // Instantiation has written the data segments to where they were already.
             place.trim()?;
         }
         let heap = running.store.data_mut().heap().clone();
-        Ok(Self { restorer, memory, place, running, id: shared.id, globals, tables, heap })
+        Ok(Self { restorer, memory, running, id: shared.id, globals, tables, heap })
     }
 
     #[inline]
@@ -75,12 +78,12 @@ impl driver::Resident for Resident {
             // SAFETY: the instance is clean, not running, and borrowed here alone.
             unsafe { restorer.trim() }?;
         }
-        self.place.as_ref().map_or(Ok(()), |place| place.trim())
+        self.memory.as_ref().map_or(Ok(()), |(_, place)| place.trim())
     }
 
     fn reset(&mut self) -> Result<bool> {
         let store = &mut self.running.store;
-        if let (Some(memory), Some(place)) = (self.memory, &self.place) {
+        if let Some((memory, place)) = &self.memory {
             if let Some(restorer) = &mut self.restorer {
                 // SAFETY: the instance is not running and no slice of its memory is
                 // alive, by `&mut self`; the memory has this size.

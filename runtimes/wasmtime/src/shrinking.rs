@@ -15,8 +15,7 @@ use wasmtime::LinearMemory;
 /// A memory that both Wasmtime and the instance that resets it hold.
 ///
 /// On cache lines of its own (two, because processors fetch them in pairs): its lock is
-/// taken in every call, and beside that of another thread's instance the calls of both
-/// took up to three times as long.
+/// taken in every call, and another thread's may lie beside it.
 #[repr(align(128))]
 pub(crate) struct Place(Mutex<Held>);
 
