@@ -170,19 +170,36 @@ impl Loaded {
         let address = instance.memory().map(|memory| memory.as_ptr() as usize + offset as usize);
         let kind = address.and_then(mapping_kind);
         instance.finish()?;
-        let wants_image = self.strategy.memory != MemoryFrom::Segments;
-        match kind {
-            Some(MappingKind::PrivateFile(name)) if wants_image => {
-                Ok(format!("copy-on-write image of {}", kind_of_file(&name)))
-            }
-            Some(MappingKind::Anonymous) if !wants_image => Ok("anonymous".to_owned()),
-            Some(other) => Err(Error::WrongMode {
-                engine: self.shared.id,
-                strategy: self.strategy,
-                reason: format!("its memory is mapped as {other:?}"),
-            }),
-            None => Ok("not probed: /proc/self/maps has no answer".to_owned()),
+        let words = mapping_in_words(self.shared.id, self.strategy, kind)?;
+        Ok(words.unwrap_or_else(|| NO_ANSWER.to_owned()))
+    }
+}
+
+/// What is said where the kernel does not say how memory is mapped.
+pub(crate) const NO_ANSWER: &str = "not probed: /proc/self/maps has no answer";
+
+/// How a memory was seen to be mapped; `None` where the kernel does not say.
+///
+/// # Errors
+///
+/// [`Error::WrongMode`] when it is not what the strategy's name says.
+pub(crate) fn mapping_in_words(
+    id: &'static str,
+    strategy: Strategy,
+    seen: Option<MappingKind>,
+) -> Result<Option<String>> {
+    let wants_image = strategy.memory != MemoryFrom::Segments;
+    match seen {
+        Some(MappingKind::PrivateFile(name)) if wants_image => {
+            Ok(Some(format!("copy-on-write image of {}", kind_of_file(&name))))
         }
+        Some(MappingKind::Anonymous) if !wants_image => Ok(Some("anonymous".to_owned())),
+        Some(other) => Err(Error::WrongMode {
+            engine: id,
+            strategy,
+            reason: format!("its memory is mapped as {other:?}"),
+        }),
+        None => Ok(None),
     }
 }
 

@@ -4,9 +4,10 @@
 //! small core module in the same engine; those of ours, where we gave them.
 
 use super::memories::ComponentMemories;
+use crate::module::{NO_ANSWER, mapping_in_words};
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::probe::{MappingKind, mapping_kind};
-use touchstone_executor::{Error, MemoryFrom, Result, Strategy};
+use touchstone_executor::{Error, Result, Strategy};
 use wasm_encoder::{
     ConstExpr, DataSection, ExportKind, ExportSection, MemorySection, MemoryType, Module,
 };
@@ -34,19 +35,8 @@ pub(crate) fn memory(
             (seen, " (seen on a core module of the adapter's own under the same settings)")
         }
     };
-    let wants_image = strategy.memory != MemoryFrom::Segments;
-    let words = match seen {
-        Some(MappingKind::PrivateFile(_)) if wants_image => {
-            "copy-on-write image of a file in memory"
-        }
-        Some(MappingKind::Anonymous) if !wants_image => "anonymous",
-        Some(other) => {
-            let reason = format!("its memory is mapped as {other:?}");
-            return Err(Error::WrongMode { engine: id, strategy, reason });
-        }
-        None => return Ok("not probed: /proc/self/maps has no answer".to_owned()),
-    };
-    Ok(format!("{words}{where_seen}"))
+    let words = mapping_in_words(id, strategy, seen)?;
+    Ok(words.map_or_else(|| NO_ANSWER.to_owned(), |words| format!("{words}{where_seen}")))
 }
 
 fn of_small_module(engine: &Engine) -> wasmtime::Result<Option<MappingKind>> {
