@@ -21,7 +21,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers report guests guests-check check sanitize fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers costs gate report guests guests-check check sanitize fmt lint doc clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,12 @@ quick: setup $(NEEDED) ## the same with short sampling, on the small guest
 # On the standard output are the rows alone.
 peers: setup $(NEEDED) ## executors against Substrate's, timed in turns: a line with tabs for each row
 	@$(CARGO) run --locked --release --features=$(FEATURES) -- peers
+
+costs: setup $(NEEDED) ## count operators, page faults, system calls and code sizes, and store them
+	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- costs --store
+
+gate: setup $(NEEDED) ## count again and compare with what is stored
+	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- gate
 
 report: setup $(NEEDED) ## BENCHMARK.md and image/ from the stored records alone
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- report

@@ -24,13 +24,25 @@ pub struct Guests {
     folder: PathBuf,
     files: HashMap<String, GuestFile>,
     modules: HashMap<(String, u32, String), GuestModule>,
+    counting: bool,
 }
 
 impl Guests {
     /// The guests in a folder with `*.wasm` and `SHA256SUMS`.
     #[must_use]
     pub fn in_folder(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), files: HashMap::new(), modules: HashMap::new() }
+        Self {
+            folder: folder.to_owned(),
+            files: HashMap::new(),
+            modules: HashMap::new(),
+            counting: false,
+        }
+    }
+
+    /// The same guests, rewritten so that they count the operators they execute.
+    #[must_use]
+    pub fn counting(self) -> Self {
+        Self { counting: true, ..self }
     }
 
     /// The checked-in guests.
@@ -91,6 +103,7 @@ impl Guests {
         }
         let file = self.file(name)?;
         let module = GuestModule::new(name, &file.bytes, heap)?;
+        let module = if self.counting { module.counting()? } else { module };
         self.modules.insert(key, module.clone());
         Ok(module)
     }

@@ -9,6 +9,7 @@
 //! picture.
 
 pub mod case;
+pub mod cost;
 pub mod guests;
 pub mod matrix;
 pub mod measure;

@@ -151,6 +151,11 @@ pub trait Live {
         results: &mut [Value],
     ) -> Result<Result<(), Trap>>;
 
+    /// See [`Instance::operators`](crate::Instance::operators).
+    fn operators(&mut self) -> Option<u64> {
+        None
+    }
+
     /// Signature of an export.
     fn signature(&self, index: u32) -> Option<&Signature>;
 }

@@ -17,6 +17,9 @@ pub struct Config {
     /// `None`: no check at all. A check costs time in every loop, so a
     /// timed row has none.
     pub deadline: Option<Duration>,
+    /// Whether runtimes that can count the operators that a guest executes do so. That
+    /// costs time in all of its code, so a timed row does without.
+    pub metered: bool,
     /// Highest level that the guest may log at: 0 off, 1 error … 5 trace.
     pub max_log_level: u32,
     /// Where the guest's log lines go.
@@ -33,10 +36,11 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// No deadline, no log, 32 instances, parallel compilation, no codec.
+    /// No deadline, no meter, no log, 32 instances, parallel compilation, no codec.
     fn default() -> Self {
         Self {
             deadline: None,
+            metered: false,
             max_log_level: 0,
             log: None,
             instances: 32,
@@ -50,6 +54,7 @@ impl std::fmt::Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Config")
             .field("deadline", &self.deadline)
+            .field("metered", &self.metered)
             .field("max_log_level", &self.max_log_level)
             .field("instances", &self.instances)
             .field("parallel_compilation", &self.parallel_compilation)

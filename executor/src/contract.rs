@@ -86,6 +86,12 @@ pub trait Engine: Send + Sync {
         Ok(None)
     }
 
+    /// Whether instances answer [`Instance::operators`] where
+    /// [`Config::metered`](crate::Config::metered) asks for it.
+    fn has_meter(&self) -> bool {
+        false
+    }
+
     /// Whether [`raw`](Self::raw) has something for the strategy.
     fn has_raw(&self, _strategy: Strategy) -> bool {
         false
@@ -254,6 +260,16 @@ pub trait Instance: Send {
     /// When the kernel refuses; the instance can be used all the same.
     fn trim(&mut self) -> Result<()> {
         Ok(())
+    }
+
+    /// Operators that the guest executed since a point of the runtime's choice, by the
+    /// runtime's own count: one for each, whatever its length, none for those that only
+    /// shape the code, and one more for each function that is entered. Only
+    /// differences mean something. `None` without
+    /// [`Config::metered`](crate::Config::metered), before `prepare`, and where
+    /// there is no such count.
+    fn operators(&mut self) -> Option<u64> {
+        None
     }
 
     /// The linear memory between `prepare` and `finish`, for tests that compare

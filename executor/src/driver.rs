@@ -61,6 +61,10 @@ impl<L: Disposable> Instance for Fresh<L> {
         Ok(())
     }
 
+    fn operators(&mut self) -> Option<u64> {
+        self.live.as_mut()?.operators()
+    }
+
     fn memory(&mut self) -> Option<&[u8]> {
         seen(self.live.as_mut()?)
     }
@@ -171,6 +175,13 @@ impl<R: Resident> Instance for Reused<R> {
         match &mut self.resident {
             Some(resident) if self.state == CallState::Idle => resident.trim(),
             _ => Ok(()),
+        }
+    }
+
+    fn operators(&mut self) -> Option<u64> {
+        match self.state {
+            CallState::Idle => None,
+            _ => self.resident.as_mut()?.live().operators(),
         }
     }
 

@@ -112,6 +112,10 @@ impl Engine for WithPool {
         }
     }
 
+    fn has_meter(&self) -> bool {
+        self.0.has_meter()
+    }
+
     fn has_raw(&self, strategy: Strategy) -> bool {
         pooled(strategy).is_none() && self.0.has_raw(strategy)
     }
@@ -213,6 +217,10 @@ impl Instance for Taken {
         // One that cannot shrink stays as it is: clean, or to be made so.
         self.idle.instances.put(instance, |unused| drop(unused.trim()));
         Ok(())
+    }
+
+    fn operators(&mut self) -> Option<u64> {
+        self.instance.as_mut()?.operators()
     }
 
     fn memory(&mut self) -> Option<&[u8]> {

@@ -5,6 +5,7 @@
 //! cannot be used.
 
 mod cases;
+mod costs;
 mod list;
 mod output;
 mod peers;
@@ -39,6 +40,10 @@ enum Command {
     Peers(peers::Peers),
     Cases(cases::Cases),
     Repeat(repeat::Repeat),
+    Costs(costs::Costs),
+    Gate(costs::Gate),
+    #[command(hide = true)]
+    CountedCalls(costs::CountedCalls),
 }
 
 /// How a command ended that could do its work.
@@ -59,6 +64,9 @@ pub(crate) fn main() -> ExitCode {
         Command::Peers(peers) => peers.execute(),
         Command::Cases(cases) => cases.execute(),
         Command::Repeat(repeat) => repeat.execute(),
+        Command::Costs(costs) => costs.execute(),
+        Command::Gate(gate) => gate.execute(),
+        Command::CountedCalls(calls) => calls.execute(),
     };
     match ended {
         Ok(Ended::Well) => ExitCode::SUCCESS,

@@ -7,6 +7,7 @@
 
 mod additions;
 mod compare;
+mod counts;
 mod known;
 mod long;
 mod observe;
@@ -33,6 +34,19 @@ fn every_strategy_is_like_a_new_instance_on_the_fixed_sample() {
     let tally = workers.run(SEED, 0..FIXED, |_| true).unwrap_or_else(|failed| panic!("{failed}"));
     println!("{tally}\n{}", long::reasons(&tally));
     assert!(tally.modules >= FIXED * 9 / 10, "{tally}");
+}
+
+#[test]
+fn operators_are_counted_alike_by_guests_that_count_themselves_and_by_meters() {
+    let engines = touchstone_runtimes::engines();
+    let mut counted = 0;
+    for index in 0..FIXED / 3 {
+        if let Ok(sample) = Sample::new(Id { seed: SEED, index }) {
+            counted += counts::compare(&sample, &engines);
+        }
+    }
+    println!("{counted} calls counted by two means or more");
+    assert!(counted >= FIXED || engines.len() < 3, "only {counted}");
 }
 
 /// `make fuzz`: `FUZZ_SECONDS` from `FUZZ_SEED` on, or the one module `FUZZ_INDEX`.

@@ -12,6 +12,7 @@ mod blob;
 mod change;
 mod component;
 mod component_memory;
+mod counting;
 mod info;
 mod refusal;
 mod rewrite;
@@ -20,6 +21,7 @@ pub use blob::{MAX_UNPACKED, PREFIX, unpack};
 pub use change::Changeable;
 pub use component::{ComponentInfo, CoreModule, Needs};
 pub use component_memory::ComponentMemory;
+pub use counting::OPERATORS;
 pub use info::{
     FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment, Table,
 };

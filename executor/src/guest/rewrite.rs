@@ -6,8 +6,8 @@ use super::{ADDED, Growth, HeapPages, MEMORY};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 use wasm_encoder::{
-    ConstExpr, DataSection, EntityType, ExportKind, ExportSection, ImportSection, MemorySection,
-    MemoryType, RawSection, SectionId,
+    ConstExpr, DataSection, Encode, EntityType, ExportKind, ExportSection, ImportSection,
+    MemorySection, MemoryType, RawSection, SectionId,
 };
 use wasmparser::{DataKind, ExternalKind, Parser, Payload, TypeRef};
 
@@ -110,10 +110,10 @@ fn memory_type(limits: MemoryLimits) -> MemoryType {
 }
 
 /// The sections of a module, in the order in which a module must have them.
-struct Sections<'a>(Vec<(SectionId, Cow<'a, [u8]>)>);
+pub(super) struct Sections<'a>(Vec<(SectionId, Cow<'a, [u8]>)>);
 
 impl<'a> Sections<'a> {
-    fn of(wasm: &'a [u8]) -> Result<Self> {
+    pub(super) fn of(wasm: &'a [u8]) -> Result<Self> {
         let (mut sections, mut custom_sections) = (Vec::new(), Vec::new());
         for payload in Parser::new(0).parse_all(wasm) {
             let payload = payload.map_err(unreadable)?;
@@ -137,14 +137,36 @@ impl<'a> Sections<'a> {
     }
 
     /// Puts a section in the place where it belongs, over an old one if there is one.
-    fn replace(&mut self, id: SectionId, section: &impl wasm_encoder::Encode) {
+    fn replace(&mut self, id: SectionId, section: &impl Encode) {
         let mut encoded = Vec::new();
         section.encode(&mut encoded);
-        let content = Cow::Owned(without_size(&encoded).to_vec());
+        self.put(id, without_size(&encoded).to_vec());
+    }
+
+    fn put(&mut self, id: SectionId, content: Vec<u8>) {
         self.remove(id);
         let place =
             self.0.iter().position(|(other, _)| order(*other) > order(id)).unwrap_or(self.0.len());
-        self.0.insert(place, (id, content));
+        self.0.insert(place, (id, Cow::Owned(content)));
+    }
+
+    /// Adds an entry at the end of a section that is a list, as most of them are.
+    pub(super) fn append(&mut self, id: SectionId, entry: &[u8]) {
+        let old = self.0.iter().find(|(other, _)| *other == id).map(|(_, content)| &content[..]);
+        let (count, entries) = old.map_or((0, &[][..]), leading_number);
+        let mut content = Vec::new();
+        (count + 1).encode(&mut content);
+        content.extend(entries);
+        content.extend(entry);
+        self.put(id, content);
+    }
+
+    /// Puts other bodies, each with its size before it, in the place of the code.
+    pub(super) fn replace_code(&mut self, bodies: &[Vec<u8>]) {
+        let mut content = Vec::new();
+        bodies.len().encode(&mut content);
+        content.extend(bodies.iter().flatten());
+        self.put(SectionId::Code, content);
     }
 
     /// The function imports, and the memory if it is to be imported.
@@ -221,7 +243,7 @@ impl<'a> Sections<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Vec<u8> {
+    pub(super) fn finish(self) -> Vec<u8> {
         let mut module = wasm_encoder::Module::new();
         for (id, data) in &self.0 {
             module.section(&RawSection { id: *id as u8, data });
@@ -237,8 +259,16 @@ pub(super) fn unreadable(error: wasmparser::BinaryReaderError) -> Error {
 /// A section encodes itself as its size and its content; the size is written
 /// again with the content.
 fn without_size(encoded: &[u8]) -> &[u8] {
-    let size = encoded.iter().position(|byte| byte & 0x80 == 0).map_or(0, |last| last + 1);
-    &encoded[size..]
+    leading_number(encoded).1
+}
+
+/// The LEB128 number that bytes begin with, and what comes after it. The bytes are of
+/// a module that was validated, so that it fits.
+fn leading_number(bytes: &[u8]) -> (u32, &[u8]) {
+    let size = bytes.iter().position(|byte| byte & 0x80 == 0).map_or(0, |last| last + 1);
+    let (number, rest) = bytes.split_at(size);
+    let value = number.iter().rev().fold(0, |value, byte| value << 7 | u32::from(byte & 0x7f));
+    (value, rest)
 }
 
 fn section_id(id: u8) -> Option<SectionId> {

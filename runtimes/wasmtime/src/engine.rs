@@ -184,6 +184,11 @@ impl Engine for Wasmtime {
         Ok(Box::new(Loaded::new(id, compiler, guest, strategy, config, load)?))
     }
 
+    fn has_meter(&self) -> bool {
+        // The peer has nothing to say here that the others do not.
+        self.compiler != Compiler::Nearcore
+    }
+
     fn has_raw(&self, strategy: Strategy) -> bool {
         self.support(strategy) == Support::Native && strategy.code == CodeFrom::InProcess
     }

@@ -16,6 +16,7 @@ mod engine;
 mod linker;
 mod live;
 mod memory;
+mod meter;
 mod module;
 mod nearcore;
 mod raw;

@@ -1,7 +1,7 @@
 //! A live Wasmtime instance, as the calling conventions see it.
 
 use crate::module::{Shape, Shared};
-use crate::trap;
+use crate::{meter, trap};
 use std::sync::Arc;
 use touchstone_executor::abi::Live;
 use touchstone_executor::driver::Disposable;
@@ -29,6 +29,9 @@ impl Running {
         if let Some(clock) = &shared.clock {
             // Start functions run under the deadline too.
             store.set_epoch_deadline(clock.ticks());
+        }
+        if shared.metered {
+            meter::fill(shared.id, &mut store)?;
         }
         let instance = shared
             .pre
@@ -206,6 +209,10 @@ impl Live for Running {
             *result = from_wasmtime(output)?;
         }
         self.ended(ended)
+    }
+
+    fn operators(&mut self) -> Option<u64> {
+        meter::used(&self.store)
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {

@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) reset: Reset,
     /// Memories of our own, where the strategy uses them.
     pub(crate) memories: Option<Arc<Memories>>,
+    /// Whether operators are counted.
+    pub(crate) metered: bool,
     heap_base: Option<u32>,
     config: Config,
 }
@@ -152,6 +154,7 @@ impl Loaded {
             clock,
             memories: own_memory,
             reset: Reset::of(strategy.memory),
+            metered: config.metered,
             heap_base: info.heap_base,
             config: config.clone(),
         });

@@ -1,7 +1,7 @@
 //! Wasmtime's settings for each strategy, in one place.
 
 use crate::engine::Compiler;
-use crate::nearcore;
+use crate::{meter, nearcore};
 use std::sync::Arc;
 use touchstone_executor::guest::{ModuleInfo, Needs, Table};
 use touchstone_executor::memory::{KEEP_RESIDENT, Reset};
@@ -71,6 +71,9 @@ pub(crate) fn for_compiling(
     // Each costs a little in every store or call and serves nothing here.
     settings.concurrency_support(false);
     settings.epoch_interruption(config.deadline.is_some());
+    if config.metered {
+        meter::tune(&mut settings);
+    }
     if compiler == Compiler::Nearcore {
         nearcore::tune(&mut settings, info);
     }
@@ -220,7 +223,7 @@ pub(crate) fn describe(compiler: Compiler, strategy: Strategy, config: &Config) 
                 "by 4 GiB of reserved addresses and guard pages"
             },
         )
-        .with("fuel", "off")
+        .with("fuel", if config.metered { "on (operators are counted)" } else { "off" })
         .with("epoch interruption", if config.deadline.is_some() { "on (deadline)" } else { "off" })
         .with(
             "code",

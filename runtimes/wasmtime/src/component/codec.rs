@@ -72,7 +72,7 @@ impl CodecModule {
         config: &Config,
     ) -> Result<Self> {
         let failed = || Error::runtime(id, "load the codec");
-        let config = Config { deadline: None, ..config.clone() };
+        let config = Config { deadline: None, metered: false, ..config.clone() };
         let strategy = Strategy::new(InstanceFrom::Recreate, MemoryFrom::CopyOnWrite);
         let settings =
             settings::for_compiling(compiler, strategy, &config, guest.info()).map_err(failed())?;

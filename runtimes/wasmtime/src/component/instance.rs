@@ -4,7 +4,7 @@ use super::codec::{Codec, Decoded};
 use super::json;
 use super::loaded::{Function, Shared};
 use super::shape::Shape;
-use crate::trap;
+use crate::{meter, trap};
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::host::HostState;
@@ -96,6 +96,9 @@ impl Instance for ComponentInstance {
         };
         let mut store = Store::new(self.shared.pre.engine(), host);
         self.shared.start_clock(&mut store);
+        if self.shared.metered {
+            meter::fill(self.shared.id, &mut store)?;
+        }
         let instance = self
             .shared
             .pre
@@ -154,6 +157,10 @@ impl Instance for ComponentInstance {
             self.kept = Some(live.store.into_data());
         }
         Ok(())
+    }
+
+    fn operators(&mut self) -> Option<u64> {
+        meter::used(&self.live.as_ref()?.store)
     }
 }
 

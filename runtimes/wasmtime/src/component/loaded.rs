@@ -28,6 +28,8 @@ pub(crate) struct Shared {
     /// In the order of the guest's exports.
     pub(crate) functions: Vec<Function>,
     clock: Option<Clock>,
+    /// Whether operators are counted.
+    pub(super) metered: bool,
     compiler: Compiler,
     config: Config,
     /// Compiled when the first export is asked for that needs it.
@@ -126,8 +128,9 @@ impl Loaded {
                     .ok_or(Error::Misuse("an export that the component lacks"))
             })
             .collect::<Result<_>>()?;
-        let (config, codec) = (config.clone(), OnceLock::new());
-        let shared = Arc::new(Shared { id, pre, functions, clock, compiler, config, codec });
+        let (metered, config, codec) = (config.metered, config.clone(), OnceLock::new());
+        let shared =
+            Arc::new(Shared { id, pre, functions, clock, metered, compiler, config, codec });
         let effective = settings::describe(compiler, strategy, &shared.config);
         Ok(Self { shared, exports, strategy, own_memories, effective })
     }

@@ -45,6 +45,8 @@ fn of_small_module(engine: &Engine) -> wasmtime::Result<Option<MappingKind>> {
     // Its memory is initialised by code, which a deadline stops at once where none was
     // set; without epochs nobody asks.
     store.set_epoch_deadline(u64::MAX / 2);
+    // The same for fuel: without a meter, there is no tank, and nothing is lost.
+    let _ = store.set_fuel(u64::MAX);
     let instance = Instance::new(&mut store, &module, &[])?;
     let memory = instance.get_memory(&mut store, MEMORY);
     Ok(memory.and_then(|memory| mapping_kind(memory.data_ptr(&store) as usize)))

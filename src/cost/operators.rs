@@ -1,0 +1,156 @@
+//! Operators executed: a count by every means there is, and all of them the same.
+
+use super::Operators;
+use crate::case::Case;
+use crate::guests::Guests;
+use crate::matrix::Cell;
+use crate::session::Session;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::OPERATORS;
+use touchstone_executor::{
+    Config, Engine, Execution, Instance, InstanceFrom, Outcome, Strategy, Support,
+};
+
+/// Means of counting, and what they share: modules are loaded once.
+pub struct Counter {
+    engines: Vec<Arc<dyn Engine>>,
+    /// For runtimes that count by themselves.
+    metered: Session,
+    /// For guests that count themselves.
+    counting: Session,
+    guests: Guests,
+}
+
+/// One means of counting: an engine under a strategy, with its meter or without.
+struct Means {
+    engine: Arc<dyn Engine>,
+    strategy: Strategy,
+    by_meter: bool,
+}
+
+impl Counter {
+    /// Over the engines of this build. Guests that count themselves are run by
+    /// interpreters, because a compiler would take its time with each.
+    #[must_use]
+    pub fn new(engines: &[Arc<dyn Engine>]) -> Self {
+        Self {
+            engines: engines.to_vec(),
+            metered: Session::new(Guests::built(), Config { metered: true, ..Config::default() })
+                .without_times(),
+            counting: Session::new(Guests::built().counting(), Config::default()).without_times(),
+            guests: Guests::built(),
+        }
+    }
+
+    /// Counts one call of a case, on every engine that can.
+    ///
+    /// # Errors
+    ///
+    /// When nobody can count it, when two counts differ, when an output is not the
+    /// expected one, or when a guest or a runtime fails.
+    pub fn count(&mut self, case: &Arc<Case>, guest: &str) -> Result<Operators> {
+        let mut counts = BTreeMap::new();
+        for means in self.means(case, guest)? {
+            let cell = Cell::new(case, guest, &means.engine, means.strategy, 1);
+            let name = match means.by_meter {
+                true => format!("{} (meter)", means.engine.version()),
+                false => format!("{} (counting guest)", cell.key.executor()),
+            };
+            let session = if means.by_meter { &mut self.metered } else { &mut self.counting };
+            let count = one_call(session, &cell, means.by_meter);
+            counts.insert(name.clone(), count.with_context(|| name)?);
+        }
+        let mut all = counts.values();
+        let Some(&operators) = all.next() else {
+            bail!("no backend of this build can count operators here; try --features=wasmtime");
+        };
+        if all.any(|other| *other != operators) {
+            let list: Vec<_> =
+                counts.iter().map(|(name, count)| format!("{count} by {name}")).collect();
+            bail!("the counts differ: {}", list.join(", "));
+        }
+        let file = self.guests.file(guest)?;
+        Ok(Operators {
+            guest_sha256: file.sha256.clone(),
+            guest_bytes: file.bytes.len() as u64,
+            operators,
+            counted_by: counts.into_keys().collect(),
+        })
+    }
+
+    fn means(&mut self, case: &Case, guest: &str) -> Result<Vec<Means>> {
+        let module = self.guests.module(guest, case.heap.into())?;
+        let is_module = module.info().component.is_none();
+        let mut means = Vec::new();
+        for engine in &self.engines {
+            let runs = |strategy: &Strategy| {
+                !matches!(engine.support_for(*strategy, &module), Support::Unsupported { .. })
+            };
+            let fresh = |strategy: &Strategy| strategy.instance != InstanceFrom::Pooling;
+            let Some(strategy) = Strategy::all().into_iter().filter(fresh).find(runs) else {
+                continue;
+            };
+            if engine.has_meter() {
+                means.push(Means { engine: Arc::clone(engine), strategy, by_meter: true });
+            }
+            if is_module && engine.execution() == Execution::Interpreted {
+                means.push(Means { engine: Arc::clone(engine), strategy, by_meter: false });
+            }
+        }
+        Ok(means)
+    }
+}
+
+/// Entries into functions that the host asks for in one call: they are no operators of
+/// the guest's, and an empty export is to cost nothing.
+fn entries(abi: Abi) -> u64 {
+    match abi {
+        // The guest's allocator, and the export.
+        Abi::Bytes => 2,
+        _ => 1,
+    }
+}
+
+/// The count of one call on a clean instance.
+fn one_call(session: &mut Session, cell: &Cell, by_meter: bool) -> Result<u64> {
+    // The output was compared with the expected one when this returns.
+    let opened = session.open(cell)?;
+    let mut instance = opened.instances.take()?;
+    instance.prepare()?;
+    let mut output = Vec::new();
+    let reader = match by_meter {
+        true => None,
+        false => Some(opened.instances.export(OPERATORS, Abi::Plain)?),
+    };
+    let read = |instance: &mut dyn Instance| match reader {
+        None => instance.operators().context("it does not count, though it says it can"),
+        Some(export) => {
+            let mut count = Vec::new();
+            returned(instance.invoke(export, &[], &mut count)?)?;
+            let count = count.try_into().ok().context("the counter is no 64-bit number")?;
+            Ok(u64::from_le_bytes(count))
+        }
+    };
+    let before = read(&mut *instance)?;
+    returned(instance.invoke(opened.export, &opened.input, &mut output)?)?;
+    let after = read(&mut *instance)?;
+    instance.finish()?;
+    opened.instances.give_back(instance);
+    if output != *opened.expected {
+        bail!("the output is not the expected one");
+    }
+    after
+        .checked_sub(before)
+        .and_then(|count| count.checked_sub(entries(cell.case.abi)))
+        .context("the counter went backwards")
+}
+
+fn returned(outcome: Outcome) -> Result<()> {
+    match outcome {
+        Outcome::Returned => Ok(()),
+        Outcome::Trapped(trap) => Err(trap).context("the guest trapped"),
+    }
+}

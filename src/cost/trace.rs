@@ -1,0 +1,117 @@
+//! Counting the system calls and signals of a thread: a process of our own is traced,
+//! and says itself between which points it wants to be counted.
+//!
+//! It stops itself with SIGSTOP where a section begins and where it ends. The first
+//! section is an empty one: what the stops themselves take is known from it. Outside of
+//! sections it runs freely.
+
+use anyhow::{Context, Result, bail};
+use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::{Signal, raise};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use std::process::Child;
+
+/// What happened in one section.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Section {
+    /// System calls.
+    pub system_calls: u64,
+    /// Signals.
+    pub signals: u64,
+}
+
+/// The side that is traced: its calling thread, which has to be its first one.
+#[derive(Debug)]
+pub struct Traced(());
+
+impl Traced {
+    /// Lets the parent process trace this thread. Its first section is the empty one.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not let it.
+    pub fn begin() -> Result<Self> {
+        ptrace::traceme().context("the kernel lets nobody trace this process")?;
+        let traced = Self(());
+        traced.section(|| Ok(()))?;
+        Ok(traced)
+    }
+
+    /// Does something that is counted, as one section.
+    ///
+    /// # Errors
+    ///
+    /// Those of what is done.
+    pub fn section<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        raise(Signal::SIGSTOP).context("cannot stop for the tracer")?;
+        let done = work();
+        raise(Signal::SIGSTOP).context("cannot stop for the tracer")?;
+        done
+    }
+}
+
+/// The side that traces: follows a process that calls [`Traced::begin`] until it ends,
+/// and gives its sections, without the empty one. Has to be called by the thread that
+/// started the process. `progress` is told each section's number.
+///
+/// # Errors
+///
+/// When the process ends badly, or not as it should.
+pub fn follow(child: &Child, mut progress: impl FnMut(usize)) -> Result<Vec<Section>> {
+    let pid = Pid::from_raw(i32::try_from(child.id()).context("a process number")?);
+    let mut sections: Vec<Section> = Vec::new();
+    // The section that is being counted, and system calls begun and ended.
+    let mut current: Option<(Section, u64)> = None;
+    let mut known = false;
+    loop {
+        let mut deliver = None;
+        match waitpid(pid, Some(WaitPidFlag::__WALL)).context("waiting for the traced process")? {
+            WaitStatus::Exited(_, 0) => break,
+            WaitStatus::Exited(_, code) => bail!("the traced process ended with {code}"),
+            WaitStatus::Signaled(_, signal, _) => bail!("the traced process died of {signal}"),
+            WaitStatus::PtraceSyscall(_) => {
+                if let Some((_, stops)) = &mut current {
+                    *stops += 1;
+                }
+            }
+            WaitStatus::Stopped(_, Signal::SIGSTOP) => {
+                if !known {
+                    // Tells stops at system calls from those by signals.
+                    ptrace::setoptions(pid, Options::PTRACE_O_TRACESYSGOOD)?;
+                    known = true;
+                }
+                current = match current.take() {
+                    None => Some((Section::default(), 0)),
+                    Some((section, stops)) => {
+                        // One stop as a call begins, one as it ends.
+                        sections.push(Section { system_calls: stops / 2, ..section });
+                        progress(sections.len());
+                        None
+                    }
+                };
+            }
+            WaitStatus::Stopped(_, signal) => {
+                if let Some((section, _)) = &mut current {
+                    section.signals += 1;
+                }
+                deliver = Some(signal);
+            }
+            _ => {}
+        }
+        match current {
+            Some(_) => ptrace::syscall(pid, deliver),
+            None => ptrace::cont(pid, deliver),
+        }
+        .context("the traced process cannot go on")?;
+    }
+    if current.is_some() || sections.is_empty() {
+        bail!("the traced process ended in the middle of a section");
+    }
+    let empty = sections.remove(0);
+    for section in &mut sections {
+        section.system_calls = section.system_calls.saturating_sub(empty.system_calls);
+        section.signals = section.signals.saturating_sub(empty.signals);
+    }
+    Ok(sections)
+}

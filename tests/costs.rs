@@ -1,0 +1,242 @@
+//! Counts: operators by every means, usage, and the gate over both.
+
+#[path = "fixtures/command.rs"]
+#[allow(dead_code, reason = "other tests use the rest of it")]
+mod command;
+
+use command::{Folder, touchstone};
+use std::path::Path;
+use touchstone::cost::gate::compare;
+use touchstone::cost::{Costs, Operators, Usage};
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{GuestModule, HeapPages, OPERATORS};
+use touchstone_executor::{Config, Execution, Instance, Outcome, Strategy, Support};
+
+/// Every kind of control flow, with counts that can be told by hand.
+const FLOW: &str = r#"(module
+    (memory (export "memory") 1)
+    (table funcref (elem $five))
+    (func $five (result i32) (i32.const 5))
+    (func (export "empty"))
+    (func (export "nothing_that_counts") (nop) (block (loop)) (return))
+    (func (export "constant") (result i32) (i32.const 5))
+    (func (export "call") (result i32) (call $five))
+    (func (export "indirect") (result i32) (call_indirect (result i32) (i32.const 0)))
+    (func (export "if") (param i32) (result i32)
+      (if (result i32) (local.get 0)
+        (then (i32.add (i32.const 1) (i32.const 2)))
+        (else (i32.const 3))))
+    (func (export "loop") (param i32)
+      (loop (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1))))))
+    (func (export "table") (param i32) (result i32)
+      (block (block (block (br_table 0 1 2 (local.get 0)))
+        (return (i32.const 1)))
+        (return (i32.add (i32.const 1) (i32.const 1))))
+      (i32.const 3))
+    (func (export "fill") (param i32)
+      (memory.fill (i32.const 0) (i32.const 1) (local.get 0)))
+    (func (export "dead") (br 0) (drop (i32.const 1)) (unreachable)))"#;
+
+/// Export, parameter, operators.
+const COUNTS: [(&str, Option<i32>, u64); 15] = [
+    ("empty", None, 0),
+    ("nothing_that_counts", None, 0),
+    ("constant", None, 1),
+    // The call, the entry, the constant.
+    ("call", None, 3),
+    ("indirect", None, 4),
+    ("if", Some(1), 5),
+    ("if", Some(0), 3),
+    ("loop", Some(1), 5),
+    ("loop", Some(100), 500),
+    ("table", Some(0), 3),
+    ("table", Some(1), 5),
+    ("table", Some(7), 3),
+    ("fill", Some(0), 4),
+    ("fill", Some(60_000), 4),
+    ("dead", None, 1),
+];
+
+#[test]
+fn operators_of_known_code_are_what_they_are_on_every_engine_and_strategy() {
+    let wasm = wat::parse_str(FLOW).unwrap();
+    let guest = GuestModule::new("flow", &wasm, HeapPages::default()).unwrap();
+    let counting = guest.counting().unwrap();
+    let mut means = 0;
+    for engine in touchstone_runtimes::engines() {
+        for strategy in Strategy::all() {
+            for metered in [false, true] {
+                let guest = if metered { &guest } else { &counting };
+                let runs =
+                    !matches!(engine.support_for(strategy, guest), Support::Unsupported { .. });
+                let native = engine.execution() == Execution::Native;
+                if !runs || native || (metered && !engine.has_meter()) {
+                    continue;
+                }
+                means += 1;
+                let name = format!("{} {strategy}, metered: {metered}", engine.id());
+                let config = Config { metered, ..Config::default() };
+                let artifact = engine.compile(guest, strategy, &config).expect(&name);
+                let module = engine.load(guest, &artifact, strategy, &config).expect(&name);
+                let instance = &mut *module.new_instance().expect(&name);
+                let counter = (!metered).then(|| module.export(OPERATORS, Abi::Plain).unwrap());
+                // Twice: a reset in place takes the counter back as well.
+                for (export, param, operators) in COUNTS.into_iter().chain(COUNTS) {
+                    let handle = module.export(export, Abi::Plain).unwrap();
+                    let input = param.map_or(Vec::new(), |param| param.to_le_bytes().to_vec());
+                    instance.prepare().expect(&name);
+                    let before = read(instance, counter);
+                    let outcome = instance.invoke(handle, &input, &mut Vec::new()).expect(&name);
+                    assert_eq!(outcome, Outcome::Returned, "{name} {export}");
+                    let count = read(instance, counter) - before - 1;
+                    assert_eq!(count, operators, "{name}: {export} of {param:?}");
+                    if !metered {
+                        assert_eq!(before, 0, "{name}");
+                    }
+                    instance.finish().expect(&name);
+                }
+            }
+        }
+    }
+    println!("{means} means of counting");
+    assert!(means > 0);
+}
+
+fn read(instance: &mut dyn Instance, counter: Option<touchstone_executor::ExportId>) -> u64 {
+    let Some(counter) = counter else { return instance.operators().unwrap() };
+    let mut count = Vec::new();
+    assert_eq!(instance.invoke(counter, &[], &mut count).unwrap(), Outcome::Returned);
+    u64::from_le_bytes(count.try_into().unwrap())
+}
+
+#[test]
+fn a_component_and_a_guest_that_counts_already_are_refused() {
+    let wasm = wat::parse_str(FLOW).unwrap();
+    let guest = GuestModule::new("flow", &wasm, HeapPages::default()).unwrap();
+    let error = guest.counting().unwrap().counting().unwrap_err();
+    assert!(error.to_string().contains(OPERATORS), "{error}");
+    let built = std::fs::read(command::built("json-component.wasm")).unwrap();
+    let component = GuestModule::new("component", &built, HeapPages::default()).unwrap();
+    assert!(component.counting().unwrap_err().to_string().contains("component"));
+}
+
+/// Counts as they might be stored.
+fn costs() -> Costs {
+    let mut costs = Costs::here();
+    let operators = Operators {
+        guest_sha256: "0".to_owned(),
+        guest_bytes: 5000,
+        operators: 1000,
+        counted_by: vec!["somebody".to_owned()],
+    };
+    costs.operators.insert("case_from_guest".to_owned(), operators);
+    let usage = Usage {
+        runtime_version: "1".to_owned(),
+        guest_sha256: "0".to_owned(),
+        artifact_bytes: 100_000,
+        page_faults: Some(100.0),
+        system_calls: Some(2.0),
+        signals: Some(0.0),
+    };
+    costs.usage.insert("case_from_guest/a_b/1_threads".to_owned(), usage);
+    costs
+}
+
+type Grow = fn(&mut Operators, &mut Usage);
+
+#[test]
+fn growth_of_one_per_cent_closes_the_gate_and_nothing_else_does() {
+    let changed = |grow: Grow| {
+        let mut now = costs();
+        let operators = now.operators.values_mut().next().unwrap();
+        grow(operators, now.usage.values_mut().next().unwrap());
+        let verdict = compare(&costs(), &now);
+        (verdict.grown.len(), verdict.shrunk.len(), verdict.compared)
+    };
+    assert_eq!(changed(|_, _| {}), (0, 0, 6));
+    let grown: [Grow; 7] = [
+        |operators, _| operators.operators = 1010,
+        |operators, _| operators.operators = 1001,
+        |operators, _| operators.guest_bytes = 5050,
+        |_, usage| usage.artifact_bytes = 101_000,
+        |_, usage| usage.page_faults = Some(101.0),
+        |_, usage| usage.system_calls = Some(2.25),
+        |_, usage| usage.signals = Some(0.25),
+    ];
+    for grow in grown {
+        assert_eq!(changed(grow), (1, 0, 6));
+    }
+    assert_eq!(changed(|operators, _| operators.operators = 990), (0, 1, 6));
+    assert_eq!(changed(|_, usage| usage.page_faults = Some(100.0 + 1.0 / 32.0)), (0, 0, 6));
+    assert_eq!(changed(|_, usage| usage.system_calls = None), (0, 0, 5));
+}
+
+#[test]
+fn counts_of_another_kernel_or_processor_are_not_compared_but_operators_are() {
+    let mut now = costs();
+    now.machine.kernel = "another".to_owned();
+    now.machine.cpu = "another".to_owned();
+    now.usage.values_mut().next().unwrap().page_faults = Some(1e6);
+    let verdict = compare(&costs(), &now);
+    assert!(verdict.is_open());
+    assert_eq!((verdict.compared, verdict.left_out.len()), (2, 2), "{:?}", verdict.left_out);
+    now.operators.values_mut().next().unwrap().operators += 1;
+    assert!(!compare(&costs(), &now).is_open());
+}
+
+#[test]
+fn a_case_that_is_new_closes_the_gate_and_a_cell_that_is_new_does_not() {
+    let mut now = costs();
+    let (_, operators) = now.operators.first_key_value().unwrap();
+    let (operators, usage) = (operators.clone(), now.usage.values().next().unwrap().clone());
+    now.usage.insert("case_from_guest/new_b/1_threads".to_owned(), usage);
+    assert!(compare(&costs(), &now).is_open());
+    now.operators.insert("new_from_guest".to_owned(), operators);
+    let verdict = compare(&costs(), &now);
+    assert_eq!((verdict.grown.len(), verdict.grown[0].stored), (1, None));
+}
+
+/// The filter of the tests on the command: one case by operators, one call by usage.
+const FEW: &str = "^call_empty_function_from_test_runtime$|^serde_json_small_from_json_module$|\
+                   ^call_empty_function_from_test_runtime/wasmtime_(pooling_cow|instance_reuse_tracked)/";
+
+#[test]
+#[cfg(feature = "wasmtime")]
+fn three_runs_count_the_same_and_the_gate_sees_a_planted_regression() {
+    let folder = Folder::new();
+    let run = || touchstone(&["costs", FEW]).well();
+    let first = run();
+    assert!(first.contains("operators"), "{first}");
+    assert_eq!(run(), first);
+    assert_eq!(run(), first);
+
+    // The stored counts, and the same with one that was a hundredth less.
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("records/costs.json");
+    let mut costs = Costs::load(&stored).unwrap();
+    let gate = |path: &Path| touchstone(&["gate", FEW, "--costs", path.to_str().unwrap()]);
+    let out = gate(&stored);
+    assert_eq!(out.code, 0, "{}{}", out.out, out.err);
+    assert!(out.out.contains("nothing grew"), "{}", out.out);
+    let json = costs.operators.get_mut("serde_json_small_from_json_module").unwrap();
+    json.operators -= json.operators / 100;
+    let planted = folder.at("costs.json");
+    costs.store(&planted).unwrap();
+    let out = gate(&planted).found(&["grown", "serde_json_small_from_json_module", "make costs"]);
+    assert!(out.contains("+1.0"), "{out}");
+}
+
+#[test]
+fn counts_that_cannot_be_read_are_named_with_what_to_do() {
+    let folder = Folder::new();
+    let path = folder.at("costs.json");
+    let gate = || touchstone(&["gate", "--costs", path.to_str().unwrap()]);
+    gate().refused(&["cannot read the counts", "make costs"]);
+    std::fs::write(&path, "{").unwrap();
+    gate().refused(&["holds no counts", "make costs"]);
+    let mut costs = costs();
+    costs.schema = 999;
+    costs.store(&path).unwrap();
+    gate().refused(&["layout version 999", "make costs"]);
+    assert_eq!(touchstone(&["costs", "--store", "some"]).code, 2);
+    touchstone(&["costs", "no_such_case"]).refused(&["means no case"]);
+}
