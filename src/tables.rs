@@ -26,6 +26,17 @@ pub struct Layout {
     /// Functions across, two or more; then there are neither columns nor rows.
     #[serde(default)]
     pub functions: Vec<Row>,
+    /// Whether the operators that each function executes stand beside the times.
+    #[serde(default)]
+    pub operators: bool,
+    /// With functions across: whether the others are given as differences from the
+    /// first, in per cent, instead of the last column.
+    #[serde(default)]
+    pub relative: bool,
+    /// What the values are that others published beside a function, and that belong to
+    /// none of the executors.
+    #[serde(default)]
+    pub aside: Option<String>,
 }
 
 /// What calls are made of: a chart and tables.
@@ -96,6 +107,9 @@ pub struct Row {
     /// nothing.
     #[serde(default)]
     pub published: Vec<String>,
+    /// What others published, where the table has a heading for that.
+    #[serde(default)]
+    pub aside: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -2,6 +2,8 @@
 
 #[path = "report/choose.rs"]
 mod choose;
+#[path = "report/counts.rs"]
+mod counts;
 #[path = "fixtures/records.rs"]
 mod fixtures;
 #[path = "report/shares.rs"]
@@ -34,6 +36,7 @@ impl Place {
             page: at("BENCHMARK.md"),
             images: at("image"),
             tables: at("tables"),
+            costs: at("costs.json"),
         };
         append(&options.records, all);
         Self { _folder: folder, options }
@@ -400,6 +403,7 @@ fn look() {
             page: folder.join("BENCHMARK.md"),
             images: folder.join("image"),
             tables: folder.join("tables"),
+            costs: folder.join("costs.json"),
         };
         let _ = std::fs::remove_file(&options.records);
         append(&options.records, &large_matrix(&threads));

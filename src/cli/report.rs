@@ -4,9 +4,9 @@ use super::Ended;
 use super::output::{complain, print, short, warn_of_skipped};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
-use touchstone::record;
 use touchstone::report::{self, LeftOut, Options};
 use touchstone::tables;
+use touchstone::{cost, record};
 
 /// Makes BENCHMARK.md and the charts from the records alone.
 ///
@@ -17,6 +17,10 @@ pub(super) struct Report {
     /// The records [default: $TOUCHSTONE_RECORDS, or the project's records/records.jsonl]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
+    /// The counts, if there are any [default: $TOUCHSTONE_COSTS, or `costs.json` beside
+    /// the records]
+    #[arg(long, value_name = "FILE")]
+    costs: Option<PathBuf>,
     /// The page; what stands outside its markers is kept [default: the
     /// project's BENCHMARK.md]
     #[arg(long, value_name = "FILE")]
@@ -35,8 +39,12 @@ impl Report {
         let page =
             self.page.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("BENCHMARK.md"));
         let images = self.images.unwrap_or_else(|| page.with_file_name("image"));
+        let costs = self.costs.unwrap_or_else(|| match &self.records {
+            Some(records) => records.with_file_name("costs.json"),
+            None => cost::default_path(),
+        });
         let records = self.records.unwrap_or_else(record::default_path);
-        let options = Options { records, page, images, tables: tables::default_folder() };
+        let options = Options { records, page, images, tables: tables::default_folder(), costs };
         if self.check { check(&options) } else { write(&options) }
     }
 }

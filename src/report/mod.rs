@@ -6,6 +6,7 @@
 
 mod charts;
 mod choose;
+mod counts;
 mod facts;
 mod files;
 mod markdown;
@@ -36,6 +37,8 @@ pub struct Options {
     pub images: PathBuf,
     /// The folder of the tables that are laid out by hand; it may be missing.
     pub tables: PathBuf,
+    /// The stored counts; the file may be missing.
+    pub costs: PathBuf,
 }
 
 /// What was made.
@@ -135,6 +138,7 @@ fn plan(options: &Options) -> Result<Plan> {
     };
     let believable = rank::Believable::of(&selected.pairs);
     let layouts = tables::load_all(&options.tables)?;
+    let counts = counts::Counts::load(&options.costs)?;
     let charts = charts::draw(&selected.matrix, &believable, &layouts)?;
 
     let existing = files::read(&options.page)?
@@ -142,8 +146,15 @@ fn plan(options: &Options) -> Result<Plan> {
         .transpose()
         .with_context(|| format!("{} is not text", options.page.display()))?;
     let folder = images_from_page(options);
-    let generated =
-        page::generated(&selected, &believable, &loaded.skipped, &charts, &layouts, &folder);
+    let generated = page::generated(&page::Sources {
+        selected: &selected,
+        counts: &counts,
+        believable: &believable,
+        skipped: &loaded.skipped,
+        charts: &charts,
+        layouts: &layouts,
+        folder: &folder,
+    });
     let page = page::place(existing.as_deref(), &generated)
         .with_context(|| format!("cannot place the report in {}", options.page.display()))?;
 

@@ -2,10 +2,11 @@
 
 use super::charts::Chart;
 use super::choose;
+use super::counts::Counts;
 use super::rank::Believable;
 use super::sections::{
     environment, failed, full, pairs, peers, phases, pictures, rows, settings, shares, tables,
-    threads,
+    threads, usage,
 };
 use super::select::Selected;
 use crate::record::Skipped;
@@ -21,15 +22,27 @@ pub(super) const END: &str = "<!-- END -->";
 /// Command that makes the page.
 const COMMAND: &str = "cargo run --release -- report";
 
-/// The generated part, markers included. `folder` leads from the page to the images.
-pub(super) fn generated(
-    selected: &Selected,
-    believable: &Believable,
-    skipped: &[Skipped],
-    charts: &[Chart],
-    layouts: &Layouts,
-    folder: &str,
-) -> String {
+/// What the page is made of.
+pub(super) struct Sources<'a> {
+    /// The records that belong beside each other.
+    pub selected: &'a Selected,
+    /// Counts beside them.
+    pub counts: &'a Counts,
+    /// What differences may be believed.
+    pub believable: &'a Believable,
+    /// Lines of the record file that could not be believed.
+    pub skipped: &'a [Skipped],
+    /// The charts.
+    pub charts: &'a [Chart],
+    /// Tables laid out by hand.
+    pub layouts: &'a Layouts,
+    /// The way from the page to the images.
+    pub folder: &'a str,
+}
+
+/// The generated part, markers included.
+pub(super) fn generated(sources: &Sources<'_>) -> String {
+    let Sources { selected, counts, believable, skipped, charts, layouts, folder } = *sources;
     let matrix = &selected.matrix;
     let parts = [
         "# Benchmark\n\nWebAssembly executors side by side, on the same guests: how long one call \
@@ -38,11 +51,12 @@ pub(super) fn generated(
         choose::section(matrix, believable),
         pictures::section(charts, matrix, folder),
         environment::section(selected, skipped),
-        tables::section(matrix, &layouts.tables, selected.machine.cores),
+        tables::section(matrix, counts, &layouts.tables, selected.machine.cores),
         shares::section(matrix, &layouts.shares),
-        rows::section(matrix, &selected.skipped_threads),
+        rows::section(matrix, counts, &selected.skipped_threads),
         full::section(matrix),
         phases::section(matrix),
+        usage::section(matrix, counts),
         threads::section(matrix),
         peers::section(&selected.pairs),
         pairs::section(&selected.pairs, believable),

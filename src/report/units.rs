@@ -104,6 +104,18 @@ pub(super) fn bytes(bytes: u64) -> String {
     }
 }
 
+/// A large count with its thousands apart: `1,553,012`.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let first = (digits.len() - 1) % 3 + 1;
+    let mut text = digits[..first].to_owned();
+    for group in digits.as_bytes()[first..].chunks(3) {
+        text.push(',');
+        text.extend(group.iter().map(|digit| char::from(*digit)));
+    }
+    text
+}
+
 /// A count with its noun: `1 thread`, `2 threads`.
 pub(super) fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
@@ -138,6 +150,10 @@ mod tests {
         assert_eq!(
             [12.0, 235_412.0, 9_999_999.0].map(rate),
             ["12.00 /s", "235.4 k/s", "10.00 M/s"]
+        );
+        assert_eq!(
+            [0, 999, 1000, 12_345, 1_553_012].map(grouped),
+            ["0", "999", "1,000", "12,345", "1,553,012"]
         );
         assert_eq!([96, 58_778, 1_310_720].map(bytes), ["96 B", "57.4 KiB", "1.25 MiB"]);
     }

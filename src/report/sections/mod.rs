@@ -13,12 +13,21 @@ pub(super) mod settings;
 pub(super) mod shares;
 pub(super) mod tables;
 pub(super) mod threads;
+pub(super) mod usage;
 
 use super::markdown::{Footnotes, code};
 use super::matrix::Work;
 use super::rank::Timing;
 use super::units;
 use crate::record::{CellRecord, Status};
+
+/// Heading of the counts of operators.
+const OPERATORS: &str = "operators";
+
+/// A count of operators with its thousands apart, or a dash.
+fn operators(count: Option<u64>) -> String {
+    count.map_or_else(|| "–".to_owned(), units::grouped)
+}
 
 /// What a cell without a time says instead.
 fn status_word(status: Status) -> &'static str {

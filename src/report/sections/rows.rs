@@ -1,7 +1,8 @@
 //! The big table: a row for each case, guest and number of threads, a column
 //! for each executor, one table for each backend.
 
-use super::{time_or_word, with_interval};
+use super::{OPERATORS, operators, time_or_word, with_interval};
+use crate::report::counts::Counts;
 use crate::report::markdown::{Footnotes, Table, code, escape};
 use crate::report::matrix::{Executor, Matrix};
 use crate::report::order;
@@ -9,7 +10,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// `skipped` are the numbers of threads that the run itself left out.
-pub(in crate::report) fn section(matrix: &Matrix, skipped: &BTreeSet<usize>) -> String {
+pub(in crate::report) fn section(
+    matrix: &Matrix,
+    counts: &Counts,
+    skipped: &BTreeSet<usize>,
+) -> String {
     let mut text = String::from("## Results\n\n");
     if matrix.cells().is_empty() {
         text.push_str("There are no records of any cell.\n\n");
@@ -37,20 +42,29 @@ pub(in crate::report) fn section(matrix: &Matrix, skipped: &BTreeSet<usize>) -> 
              than processors would time the scheduler."
         );
     }
+    if counts.costs().is_some() {
+        text.push_str(
+            " Operators are those that the guest executes in one call, the same number on every \
+             machine and executor: one for each operator, none for those that only shape the code, \
+             one more for each function that is entered.",
+        );
+    }
     text.push_str("\n\n");
     for backend in matrix.backends() {
-        text.push_str(&table(matrix, backend));
+        text.push_str(&table(matrix, counts, backend));
     }
     text
 }
 
-fn table(matrix: &Matrix, backend: &str) -> String {
+fn table(matrix: &Matrix, counts: &Counts, backend: &str) -> String {
     let executors: Vec<&Executor> =
         matrix.usable().into_iter().filter(|executor| executor.backend == backend).collect();
     if executors.is_empty() {
         return format!("### {}\n\nThis backend can do nothing of this.\n\n", code(backend));
     }
     let mut headings = vec!["Benchmark function".to_owned()];
+    let counted = counts.costs().is_some();
+    headings.extend(counted.then(|| OPERATORS.to_owned()));
     headings.extend(executors.iter().map(|executor| escape(&executor.name())));
     let mut table = Table::new(&headings);
     let mut notes = Footnotes::default();
@@ -58,6 +72,7 @@ fn table(matrix: &Matrix, backend: &str) -> String {
         for threads in matrix.threads(work) {
             let (case, guest) = (escape(&work.case), escape(&work.guest));
             let mut row = vec![format!("{case}_from_{guest}_on_{threads}_threads")];
+            row.extend(counted.then(|| operators(counts.operators(matrix, work))));
             row.extend(executors.iter().map(|executor| {
                 time_or_word(matrix.get(executor, work, threads), &mut notes, with_interval)
             }));

@@ -1,20 +1,26 @@
 //! The tables that are laid out by hand.
 
-use super::{time_or_word, with_interval};
+use super::{OPERATORS, operators, time_or_word, with_interval};
+use crate::report::counts::Counts;
 use crate::report::markdown::{Footnotes, Table, code, escape};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::rank::Timing;
 use crate::report::{shares, units};
-use crate::tables::{Column, Layout, Row};
+use crate::tables::{Layout, Row};
 
 /// `cores` are the processors of the machine that was measured on.
-pub(in crate::report) fn section(matrix: &Matrix, layouts: &[Layout], cores: usize) -> String {
+pub(in crate::report) fn section(
+    matrix: &Matrix,
+    counts: &Counts,
+    layouts: &[Layout],
+    cores: usize,
+) -> String {
     let mut text = String::new();
     for layout in layouts {
         let table = if layout.functions.is_empty() {
-            by_function(matrix, &layout.columns, &layout.rows, cores)
+            by_function(matrix, counts, layout, cores)
         } else {
-            by_executor(matrix, &layout.functions, cores)
+            by_executor(matrix, counts, layout, cores)
         };
         text += &format!("### {}\n\n{}\n\n{table}", escape(&layout.title), layout.text.trim());
     }
@@ -22,13 +28,18 @@ pub(in crate::report) fn section(matrix: &Matrix, layouts: &[Layout], cores: usi
 }
 
 /// A row for each function, ours above what was published.
-fn by_function(matrix: &Matrix, columns: &[Column], rows: &[Row], cores: usize) -> String {
+fn by_function(matrix: &Matrix, counts: &Counts, layout: &Layout, cores: usize) -> String {
+    let Layout { columns, rows, aside, operators: counted, .. } = layout;
     let mut headings = vec!["Benchmark function".to_owned()];
+    headings.extend(counted.then(|| OPERATORS.to_owned()));
+    headings.extend(aside.as_deref().map(escape));
     headings.extend(columns.iter().map(|column| escape(&column.heading)));
     let mut table = Table::new(&headings);
     let mut notes = Footnotes::default();
     for row in rows {
         let mut line = vec![heading(row)];
+        line.extend(counted.then(|| operators(counts.operators(matrix, &work(row)))));
+        line.extend(aside.is_some().then(|| theirs(row.aside.as_deref())));
         for (index, column) in columns.iter().enumerate() {
             let ours = cell(matrix, &column.executor, row, cores, &mut notes);
             line.push(match row.published.get(index).filter(|theirs| !theirs.is_empty()) {
@@ -41,30 +52,56 @@ fn by_function(matrix: &Matrix, columns: &[Column], rows: &[Row], cores: usize) 
     table.finish() + &notes.finish()
 }
 
-/// A row for each executor that was timed for one of the functions.
-fn by_executor(matrix: &Matrix, functions: &[Row], cores: usize) -> String {
+/// What others published, or a dash.
+fn theirs(published: Option<&str>) -> String {
+    published.map_or_else(|| "–".to_owned(), |text| format!("*{}*", escape(text)))
+}
+
+/// A row for each executor that was timed for one of the functions, below the counts
+/// and what was published.
+fn by_executor(matrix: &Matrix, counts: &Counts, layout: &Layout, cores: usize) -> String {
+    let Layout { functions, aside, operators: counted, relative, .. } = layout;
     let mut headings = vec!["Executor".to_owned()];
     headings.extend(functions.iter().map(heading));
-    headings.push("last / first".to_owned());
+    headings.extend((!relative).then(|| "last / first".to_owned()));
     let mut table = Table::new(&headings);
     let mut notes = Footnotes::default();
+    if let Some(name) = aside {
+        let mut line = vec![format!("*{}*", escape(name))];
+        line.extend(functions.iter().map(|row| theirs(row.aside.as_deref())));
+        table.row(&line);
+    }
+    if *counted {
+        let mut line = vec![OPERATORS.to_owned()];
+        let count = |row| operators(counts.operators(matrix, &work(row)));
+        line.extend(functions.iter().map(count));
+        table.row(&line);
+    }
     let timing = |executor: &Executor, row: &Row| {
         let fresh = matrix.get(executor, &work(row), row.threads).and_then(Timing::of)?;
         if row.warm { shares::warm(matrix, executor, &work(row)) } else { Some(fresh) }
+    };
+    let ratio = |executor: &Executor, row: Option<&Row>, first: Option<&Row>| {
+        Some(timing(executor, row?)?.median / timing(executor, first?)?.median)
     };
     for executor in matrix.usable().into_iter().filter(|executor| !matrix.is_twin(executor)) {
         if functions.iter().all(|row| timing(executor, row).is_none()) {
             continue;
         }
         let mut line = vec![code(&executor.name())];
-        for row in functions {
-            line.push(cell(matrix, &executor.name(), row, cores, &mut notes));
+        for (index, row) in functions.iter().enumerate() {
+            let ours = cell(matrix, &executor.name(), row, cores, &mut notes);
+            line.push(match ratio(executor, Some(row), functions.first()) {
+                Some(ratio) if *relative && index > 0 => {
+                    format!("{:+.0} %<br>{ours}", (ratio - 1.0) * 100.0)
+                }
+                _ => ours,
+            });
         }
-        let ends = functions.first().zip(functions.last());
-        let ratio = ends.and_then(|(first, last)| {
-            Some(timing(executor, last)?.median / timing(executor, first)?.median)
-        });
-        line.push(ratio.map_or_else(|| "–".to_owned(), units::times));
+        if !relative {
+            let ends = ratio(executor, functions.last(), functions.first());
+            line.push(ends.map_or_else(|| "–".to_owned(), units::times));
+        }
         table.row(&line);
     }
     table.finish() + &notes.finish()
