@@ -57,7 +57,7 @@ pub fn cells(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Vec<Cell> {
         let case = Arc::new(case.clone());
         for guest in &case.guests {
             for engine in engines {
-                for strategy in Strategy::all().into_iter().filter(|name| case.wants(*name)) {
+                for strategy in case.strategies_of(&**engine) {
                     for threads in &case.threads {
                         cells.push(Cell::new(&case, guest, engine, strategy, *threads));
                     }

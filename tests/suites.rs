@@ -116,6 +116,28 @@ fn titles_are_the_first_part_of_the_names() {
 }
 
 #[test]
+fn a_suite_runs_once_on_each_engine_and_not_on_those_that_are_left_out() {
+    let strategies = "strategies = [\"interpreted\", \"pooling_cow\", \"recreate_instance\"]\n";
+    let suite = |lines: &str| {
+        let text = with(SUITE, "codec ", &format!("{strategies}{lines}codec "));
+        let cases = load(&text).unwrap();
+        let engines: [Arc<dyn Engine>; 2] =
+            ["mock", "other"].map(|id| Arc::new(MockEngine::new(id)) as _);
+        let cells = matrix::cells(&cases[..1], &engines);
+        let first = |cell: &&matrix::Cell| cell.guest == "guest-one";
+        cells.iter().filter(first).map(|cell| cell.key.executor()).collect::<Vec<_>>()
+    };
+    let runs = MockEngine::new("mock").support(Strategy::all()[0]);
+    println!("interpreted: {runs:?}");
+    assert_eq!(suite("").len(), 6);
+    let once = suite("once = true\n");
+    assert_eq!(once.len(), 2, "{once:?}");
+    assert_eq!(suite("once = true\nwithout = [\"mock\"]\n"), once[1..]);
+    let text = with(SUITE, "codec ", "once = true\ncodec ");
+    assert!(load(&text).unwrap_err().contains("needs strategies to choose from"));
+}
+
+#[test]
 fn what_is_wrong_with_a_suite_is_said() {
     for (from, to, says) in [
         ("abi    = \"codec\"", "abi    = \"bytes\"", None),

@@ -7,9 +7,9 @@ mod suite;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use touchstone_executor::Strategy;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, HeapPages};
+use touchstone_executor::{Engine, Strategy, Support};
 
 pub use input::{Field, GuestNumber, Input, Number, parse_hex};
 
@@ -44,6 +44,13 @@ pub struct Case {
     /// Strategies to run it under; all when left out.
     #[serde(default)]
     pub strategies: Vec<String>,
+    /// Whether each engine runs it under one strategy only: the first of them that it
+    /// has.
+    #[serde(default)]
+    pub once: bool,
+    /// Engines that do not run it, because they execute as another one does.
+    #[serde(default)]
+    pub without: Vec<String>,
     /// The guest that makes values of the input, for the convention that needs one.
     #[serde(default)]
     pub codec: Option<String>,
@@ -79,11 +86,27 @@ impl Case {
         self.titles.get(index).map(String::as_str)
     }
 
-    /// Whether it is run under a strategy.
+    /// The strategies that an engine runs it under, in the order of all.
     #[must_use]
-    pub fn wants(&self, strategy: Strategy) -> bool {
-        let name = strategy.to_string();
-        self.strategies.is_empty() || self.strategies.contains(&name)
+    pub fn strategies_of(&self, engine: &dyn Engine) -> Vec<Strategy> {
+        if self.without.iter().any(|name| name == engine.id()) {
+            return Vec::new();
+        }
+        let place = |strategy: &Strategy| {
+            let name = strategy.to_string();
+            self.strategies.iter().position(|wanted| *wanted == name)
+        };
+        let all = Strategy::all().into_iter();
+        if self.strategies.is_empty() {
+            return all.collect();
+        }
+        let wanted = all.filter(|strategy| place(strategy).is_some());
+        if !self.once {
+            return wanted.collect();
+        }
+        let has =
+            |strategy: &Strategy| !matches!(engine.support(*strategy), Support::Unsupported { .. });
+        wanted.filter(has).min_by_key(place).into_iter().collect()
     }
 }
 
@@ -214,6 +237,8 @@ fn problem(case: &Case) -> Option<String> {
         "needs a title for each guest, or none".to_owned()
     } else if case.take.is_some() && !case.warm {
         "times what taking the input costs on warm instances: it needs warm = true".to_owned()
+    } else if case.once && case.strategies.is_empty() {
+        "is run under one strategy an engine: it needs strategies to choose from".to_owned()
     } else if (case.abi == Abi::Codec) != case.codec.is_some() {
         "names a codec where the convention is codec, and only there".to_owned()
     } else {

@@ -15,6 +15,16 @@ pub(super) struct Suite {
     /// How the memory is set up.
     #[serde(default)]
     heap: Heap,
+    /// Strategies of the scenarios that name none; all when left out.
+    #[serde(default)]
+    strategies: Vec<String>,
+    /// Whether each engine runs a scenario under the first of its strategies only that
+    /// the engine has.
+    #[serde(default)]
+    once: bool,
+    /// Engines that do not run the scenarios.
+    #[serde(default)]
+    without: Vec<String>,
     /// The guest that makes values of inputs.
     #[serde(default)]
     codec: Option<String>,
@@ -52,7 +62,7 @@ struct Scenario {
     /// What has to come out; nothing when left out.
     #[serde(default)]
     output: Input,
-    /// Strategies to run it under; all when left out.
+    /// Strategies to run it under; the suite's when left out.
     #[serde(default)]
     strategies: Vec<String>,
     /// The executor that all others are timed against in turns.
@@ -68,7 +78,8 @@ struct Scenario {
 
 impl Suite {
     pub(super) fn cases(self) -> Vec<Case> {
-        let Self { guests, threads, heap, codec, analysis, scenarios } = self;
+        let Self { guests, threads, heap, strategies, once, without, codec, analysis, scenarios } =
+            self;
         scenarios
             .into_iter()
             .map(|scenario| Case {
@@ -85,7 +96,12 @@ impl Suite {
                 threads: threads.clone(),
                 heap,
                 against: scenario.against,
-                strategies: scenario.strategies,
+                strategies: match scenario.strategies.is_empty() {
+                    true => strategies.clone(),
+                    false => scenario.strategies,
+                },
+                once,
+                without: without.clone(),
                 warm: scenario.warm,
                 take: scenario.take,
                 expect: Expect { output: scenario.output },
