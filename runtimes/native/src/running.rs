@@ -84,6 +84,14 @@ impl Running {
         pointer: u32,
         length: u32,
     ) -> Result<Result<T, Trap>> {
+        self.enter(|call| call.run(body, pointer, length))
+    }
+
+    /// Makes a call on the memory, within the deadline.
+    fn enter<T>(
+        &mut self,
+        run: impl FnOnce(Call<'_>) -> Result<T, native::Trap>,
+    ) -> Result<Result<T, Trap>> {
         let started = self.shared.deadline.map(|deadline| (Instant::now(), deadline));
         let (base, size) = (self.memory.base(), self.memory.accessible());
         let hosting = Hosting {
@@ -96,7 +104,7 @@ impl Running {
         // over, so that nobody else accesses them; it never moves, and
         // `Hosting::grow` only ever makes more of it accessible.
         let call = unsafe { Call::new(base, size, self.shared.heap_base, &hosting) };
-        let ended = call.run(body, pointer, length);
+        let ended = run(call);
         if let Some((started, deadline)) = started
             && started.elapsed() >= deadline
         {
@@ -183,9 +191,9 @@ fn translate(stopped: native::Trap) -> Result<Trap> {
         native::Trap::MissingImport { module, name } => {
             TrapKind::MissingImport { module: module.to_owned(), name: name.to_owned() }.into()
         }
-        native::Trap::WritesInput => Trap::with_detail(
+        native::Trap::TouchesInput => Trap::with_detail(
             TrapKind::Other,
-            "the guest wrote to its own input, which native code borrows during a call",
+            "the guest used the address of its own input, which native code borrows during a call",
         ),
         native::Trap::Absent { name, reason } => {
             return Err(Error::ExportUnsupported {
@@ -220,8 +228,11 @@ impl Live for Running {
         pointer: u32,
         length: u32,
     ) -> Result<Result<u64, Trap>> {
-        let Body::Packed(body) = self.body(index)? else { return Err(FOREIGN) };
-        let ended = self.call(body, pointer, length)?;
+        let ended = match self.body(index)? {
+            Body::Packed(body) => self.call(body, pointer, length)?,
+            Body::InPlace(body) => self.enter(|call| call.run_in_place(body, pointer, length))?,
+            _ => return Err(FOREIGN),
+        };
         Ok(ended.and_then(|output| self.place(output)))
     }
 
@@ -243,7 +254,11 @@ impl Live for Running {
             (Body::Alloc, [Value::I32(length)], [result]) => {
                 self.allocate(*length as u32).map(|pointer| *result = Value::I32(pointer as i32))
             }
-            (Body::Packed(_), [Value::I32(pointer), Value::I32(length)], [result]) => self
+            (
+                Body::Packed(_) | Body::InPlace(_),
+                [Value::I32(pointer), Value::I32(length)],
+                [result],
+            ) => self
                 .call_substrate(index, *pointer as u32, *length as u32)?
                 .map(|packed| *result = Value::I64(packed as i64)),
             _ => return Err(FOREIGN),

@@ -31,6 +31,22 @@ pub unsafe fn input<'a>(ptr: u32, len: u32) -> &'a [u8] {
     unsafe { core::slice::from_raw_parts(ptr as *const u8, len as usize) }
 }
 
+/// The input of a call as a block that may be written to; an empty input may have any
+/// pointer.
+///
+/// # Safety
+///
+/// Unless `len` is 0, `ptr` must be the start of `len` initialised bytes that nothing
+/// else reads or writes while the slice is in use.
+#[cfg(target_arch = "wasm32")]
+pub unsafe fn block<'a>(ptr: u32, len: u32) -> &'a mut [u8] {
+    if len == 0 {
+        return &mut [];
+    }
+    // SAFETY: promised by the caller; a host never places input at address 0.
+    unsafe { core::slice::from_raw_parts_mut(ptr as *mut u8, len as usize) }
+}
+
 /// The little-endian `u32` at `offset` of the input; panics where it is short.
 pub fn u32_at(input: &[u8], offset: usize) -> u32 {
     match input.get(offset..).and_then(|rest| rest.first_chunk()) {

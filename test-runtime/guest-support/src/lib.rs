@@ -26,7 +26,7 @@ pub mod memory;
 pub mod native;
 
 #[cfg(target_arch = "wasm32")]
-pub use call::{Output, input};
+pub use call::{Output, block, input};
 pub use call::{pack, u32_at, unpack};
 pub use dirty::{HOST_PAGE, WASM_PAGE, dirty_pages, round_up_to_page};
 #[cfg(not(target_arch = "wasm32"))]
@@ -59,9 +59,13 @@ pub fn unreachable() -> ! {
 /// `echo` with the input the host placed in memory. With `[module only: "…"]`
 /// after it, the function is not called where the guest is compiled for the
 /// host, for the reason that is given there.
+///
+/// `[in place]` is for functions `fn(&mut [u8]) -> &[u8]`: they may write to the block
+/// that the host placed the input in, and answer with a part of it.
 #[macro_export]
 macro_rules! export {
-    ($($name:ident = $body:path $([module only: $why:literal])?),+ $(,)?) => {
+    ($($name:ident = $body:path $([in $place:ident])? $([module only: $why:literal])?),+
+        $(,)?) => {
         $(#[cfg(target_arch = "wasm32")]
         const _: () = {
             /// The raw entry point; the function named beside it does the work.
@@ -69,11 +73,7 @@ macro_rules! export {
             // linker would refuse the module.
             #[unsafe(no_mangle)]
             extern "C" fn $name(ptr: u32, len: u32) -> u64 {
-                // SAFETY: the calling convention has the host place `len` bytes
-                // of input at `ptr` and leave them alone until the call returns.
-                let input = unsafe { $crate::input(ptr, len) };
-                let output: $crate::Output = $body(input);
-                output.packed()
+                $crate::module_body!(ptr, len, $body $(, in $place)?)
             }
         };)+
 
@@ -82,10 +82,31 @@ macro_rules! export {
         pub static EXPORTS: &[$crate::native::Export] = &[$(
             $crate::native::Export {
                 name: stringify!($name),
-                body: $crate::native_body!($body $(, $why)?),
+                body: $crate::native_body!($body $(, in $place)? $(, $why)?),
             },
         )+];
     };
+}
+
+/// What an export of a module does between its raw arguments and its raw result.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! module_body {
+    ($ptr:ident, $len:ident, $body:path) => {{
+        // SAFETY: the calling convention has the host place `len` bytes
+        // of input at `ptr` and leave them alone until the call returns.
+        let input = unsafe { $crate::input($ptr, $len) };
+        let output: $crate::Output = $body(input);
+        output.packed()
+    }};
+    ($ptr:ident, $len:ident, $body:path, in place) => {{
+        // SAFETY: the calling convention has the host place `len` bytes of input at
+        // `ptr`, in a block of its allocator's that nothing else of the module has,
+        // and leave them alone until the call returns.
+        let block = unsafe { $crate::block($ptr, $len) };
+        let output: &[u8] = $body(block);
+        $crate::pack(output.as_ptr() as u32, output.len() as u32)
+    }};
 }
 
 /// The function of an export, or why the host cannot have it.
@@ -94,6 +115,9 @@ macro_rules! export {
 macro_rules! native_body {
     ($body:path) => {
         Ok($crate::native::Body::Packed($body))
+    };
+    ($body:path, in place) => {
+        Ok($crate::native::Body::InPlace($body))
     };
     ($body:path, $why:literal) => {{
         // Named, so that it is compiled and not said to be unused.

@@ -17,6 +17,9 @@ use crate::WASM_PAGE;
 pub enum Body {
     /// `(i32, i32) -> i64`: borrows its input from memory, has an output.
     Packed(fn(&[u8]) -> Output),
+    /// `(i32, i32) -> i64`: may write to its input, and answers with a part of it or
+    /// with other bytes.
+    InPlace(fn(&mut [u8]) -> &[u8]),
     /// `() -> ()`: may ask the host for its input.
     Unit(fn()),
     /// `() -> i64`: may ask the host for its input.
@@ -75,8 +78,9 @@ pub enum Trap {
     Panic(String),
     /// An address outside linear memory.
     MemoryOutOfBounds,
-    /// A write to the input, which is borrowed during a call.
-    WritesInput,
+    /// A write to the input by its address, or a read where the function may write to
+    /// it: it is borrowed during a call.
+    TouchesInput,
     /// An import that no host has was called.
     MissingImport {
         /// Module part of its name.
@@ -133,8 +137,10 @@ pub struct Call<'a> {
     base: *mut u8,
     size: Cell<usize>,
     heap_base: u32,
-    /// Borrowed by the function while it runs.
+    /// Borrowed by the function while it runs: not to be written by address.
     input: Range<usize>,
+    /// Borrowed so that the function may write to it: not to be read by address either.
+    writable: Range<usize>,
     host: &'a dyn Host,
 }
 
@@ -161,7 +167,7 @@ impl<'a> Call<'a> {
     /// writable and initialised, and nobody else may access them. The same goes
     /// for as many bytes as `host` says after it made the memory larger.
     pub unsafe fn new(base: *mut u8, size: usize, heap_base: u32, host: &'a dyn Host) -> Self {
-        Self { base, size: Cell::new(size), heap_base, input: 0..0, host }
+        Self { base, size: Cell::new(size), heap_base, input: 0..0, writable: 0..0, host }
     }
 
     /// Calls a function with the input at a place in memory.
@@ -175,23 +181,69 @@ impl<'a> Call<'a> {
         pointer: u32,
         length: u32,
     ) -> Result<T, Trap> {
-        let start = pointer as usize;
-        let end = start + length as usize;
+        self.input = self.place(pointer, length)?;
         let input: &[u8] = if length == 0 {
             &[]
-        } else if end <= self.size.get() {
-            self.input = start..end;
-            // SAFETY: `new`'s caller promised readable, initialised bytes that
-            // nobody else accesses; `write` below leaves this range alone.
-            unsafe { core::slice::from_raw_parts(self.base.add(start), length as usize) }
         } else {
-            return Err(Trap::MemoryOutOfBounds);
+            // SAFETY: `place` found it in memory; `new`'s caller promised readable,
+            // initialised bytes that nobody else accesses; `write` below leaves this
+            // range alone.
+            unsafe { core::slice::from_raw_parts(self.base.add(self.input.start), length as usize) }
         };
+        self.enter(|| body(input))
+    }
+
+    /// Calls a function that may write to the input at a place in memory.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`run`](Self::run).
+    pub fn run_in_place(
+        mut self,
+        body: fn(&mut [u8]) -> &[u8],
+        pointer: u32,
+        length: u32,
+    ) -> Result<Output, Trap> {
+        self.input = self.place(pointer, length)?;
+        self.writable = self.input.clone();
+        let input = self.input.clone();
+        let block: &mut [u8] = if length == 0 {
+            &mut []
+        } else {
+            // SAFETY: as in `run`, and the bytes are writable; `read` and `write` below
+            // leave this range alone.
+            unsafe { core::slice::from_raw_parts_mut(self.base.add(input.start), length as usize) }
+        };
+        let start = block.as_ptr() as usize;
+        self.enter(|| {
+            let output = body(block);
+            let offset = (output.as_ptr() as usize).wrapping_sub(start);
+            if offset.saturating_add(output.len()) <= input.len() {
+                let pointer = (input.start + offset) as u32;
+                Output::Place { pointer, length: output.len() as u32 }
+            } else {
+                Output::Bytes(output.to_vec())
+            }
+        })
+    }
+
+    /// A place in memory as a range of offsets; an empty one may have any pointer.
+    fn place(&self, pointer: u32, length: u32) -> Result<Range<usize>, Trap> {
+        let start = pointer as usize;
+        let end = start + length as usize;
+        if length == 0 {
+            return Ok(0..0);
+        }
+        if end <= self.size.get() { Ok(start..end) } else { Err(Trap::MemoryOutOfBounds) }
+    }
+
+    /// Runs as the thread's current call.
+    fn enter<T>(self, body: impl FnOnce() -> T) -> Result<T, Trap> {
         let current = ptr::from_ref(&self).cast::<Call<'static>>();
         let _leave = Leave(CURRENT.replace(current));
         // What the function leaves half done is linear memory, which the host
         // makes clean after every call.
-        panic::catch_unwind(panic::AssertUnwindSafe(|| body(input))).map_err(trap)
+        panic::catch_unwind(panic::AssertUnwindSafe(body)).map_err(trap)
     }
 }
 
@@ -211,7 +263,7 @@ fn trap(payload: Box<dyn Any + Send>) -> Trap {
 fn current<T>(ask: impl FnOnce(&Call<'_>) -> T) -> T {
     let call = CURRENT.get();
     assert!(!call.is_null(), "guests' functions are called through `Call::run` only");
-    // SAFETY: not null, so it is the `self` of a `run` further up on this
+    // SAFETY: not null, so it is the `self` of an `enter` further up on this
     // thread's stack, whose `Leave` takes it away before it goes.
     ask(unsafe { &*call })
 }
@@ -228,7 +280,11 @@ pub(crate) mod memory {
             if address >= call.size.get() {
                 stop(Trap::MemoryOutOfBounds);
             }
-            // SAFETY: in bounds of the memory that `Call::new` was given.
+            if call.writable.contains(&address) {
+                stop(Trap::TouchesInput);
+            }
+            // SAFETY: in bounds of the memory that `Call::new` was given, and not part
+            // of a range that is borrowed to be written.
             unsafe { call.base.add(address).read_volatile() }
         })
     }
@@ -246,7 +302,7 @@ pub(crate) mod memory {
                 stop(Trap::MemoryOutOfBounds);
             }
             if call.input.contains(&address) {
-                stop(Trap::WritesInput);
+                stop(Trap::TouchesInput);
             }
             // SAFETY: in bounds of the memory that `Call::new` was given, and
             // not part of the only range that is borrowed.
