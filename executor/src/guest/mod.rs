@@ -15,6 +15,7 @@ mod component_memory;
 mod info;
 mod refusal;
 mod rewrite;
+mod vectors;
 
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};
 pub use change::Changeable;
