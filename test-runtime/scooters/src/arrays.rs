@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 const MOST: usize = 1 << 20;
 
 /// Places at which a walk's work is looked at, the last scooter among them.
-pub const SAMPLES: usize = 64;
+pub const SAMPLES: usize = 8;
 
 /// A scooter, 8 bytes.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
