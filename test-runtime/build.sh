@@ -9,10 +9,12 @@ set -euo pipefail
 hosted=(test-runtime large-runtime core-runtime)
 # Of the first kind too, but each built by itself, so that none changes another's features.
 payloads=(accounts)
-contracts=(json-module)
+contracts=(json-module records layouts)
+# The same with vector instructions.
+vectors=(layouts-simd)
 # Guests of the second kind, of whose modules components are made.
 components=(json-component json-codec json-composed)
-guests=("${hosted[@]}" "${payloads[@]}" "${contracts[@]}" "${components[@]}")
+guests=("${hosted[@]}" "${payloads[@]}" "${contracts[@]}" "${vectors[@]}" "${components[@]}")
 target=wasm32v1-none
 
 fail() {
@@ -87,14 +89,18 @@ for registry in "$CARGO_HOME"/registry/src/*/; do
     remap+=("--remap-path-prefix=${registry%/}=/registry")
 done
 
-# Builds packages with flags of their own: build NAME FLAG... -- PACKAGE...
+# Builds packages with flags of their own, the linker's or, from -C on, the compiler's:
+# build NAME FLAG... -- PACKAGE...
 # Packages of one call share the features of what they depend on, and a folder in
 # target/: cargo would build everything again each time the flags change there.
 build() {
     local flags=() packages=() folder=$CARGO_TARGET_DIR/$1
     shift
     while [[ $1 != -- ]]; do
-        flags+=("-Clink-arg=$1")
+        case $1 in
+            -C*) flags+=("$1") ;;
+            *) flags+=("-Clink-arg=$1") ;;
+        esac
         shift
     done
     shift
@@ -115,6 +121,9 @@ done
 for guest in "${contracts[@]}" "${components[@]}"; do
     build contracts --export=__heap_base -zstack-size=1048576 -- "$guest"
 done
+for guest in "${vectors[@]}"; do
+    build vectors --export=__heap_base -zstack-size=1048576 -Ctarget-feature=+simd128 -- "$guest"
+done
 
 # A module as cargo left it: module FOLDER PACKAGE.
 module() {
@@ -129,6 +138,9 @@ for guest in "${hosted[@]}" "${payloads[@]}"; do
 done
 for guest in "${contracts[@]}"; do
     cp -- "$(module contracts "$guest")" "$fresh/$guest.wasm"
+done
+for guest in "${vectors[@]}"; do
+    cp -- "$(module vectors "$guest")" "$fresh/$guest.wasm"
 done
 host=$("$rustc" -vV | sed -n 's/^host: //p')
 "$cargo" build --locked --manifest-path componentize/Cargo.toml --target "$host" \

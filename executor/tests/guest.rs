@@ -224,3 +224,20 @@ fn an_import_that_is_passed_on_cannot_be_called() {
     let error = exports.find("passed_on", Abi::Plain).unwrap_err();
     assert!(matches!(error, Error::ExportImported { .. }), "{error}");
 }
+
+#[test]
+fn vectors_are_seen_wherever_they_are() {
+    for (wat, vectors) in [
+        ("(module (memory 1) (func (param i64) (local f64)))", false),
+        ("(module (func (drop (v128.const i64x2 1 2))))", true),
+        ("(module (func (result i32) (i32x4.all_true (i32x4.splat (i32.const 1)))))", true),
+        ("(module (func (local v128)))", true),
+        ("(module (func (param v128)))", true),
+        ("(module (import \"env\" \"f\" (func (result v128))))", true),
+        ("(module (global v128 (v128.const i64x2 1 2)))", true),
+    ] {
+        let guest = guest(wat).unwrap();
+        assert_eq!(guest.info().uses_vectors, vectors, "{wat}");
+        assert_eq!(guest.info().vector_refusal().is_some(), vectors, "{wat}");
+    }
+}

@@ -1,16 +1,19 @@
 //! Inputs and outputs as case files write them.
 
-use super::json;
+use super::{json, records};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
+
+pub use super::records::Codec;
 
 /// What an export is given.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(
     untagged,
     expecting = "an input is \"0x…\", { text = \"…\" }, { file = \"…\" }, { json = bytes, seed = … }, \
-                 { json_checksum = bytes, seed = … }, or a list of { u32 = … } and { u64 = … }"
+                 { json_checksum = bytes, seed = … }, { monsters = …, points = …, seed = …, codec = \"…\" }, \
+                 { readings = …, seed = …, codec = \"…\" }, or a list of { u32 = … } and { u64 = … }"
 )]
 pub enum Input {
     /// Bytes in hexadecimal, after `0x`.
@@ -38,6 +41,26 @@ pub enum Input {
         json_checksum: usize,
         /// What its contents are made from.
         seed: u64,
+    },
+    /// Generated monsters, encoded.
+    Monsters {
+        /// How many.
+        monsters: usize,
+        /// Points of the path of each.
+        points: usize,
+        /// What they are made from.
+        seed: u64,
+        /// How they are encoded.
+        codec: Codec,
+    },
+    /// Generated readings of a thermometer, encoded.
+    Readings {
+        /// How many.
+        readings: usize,
+        /// What they are made from.
+        seed: u64,
+        /// How they are encoded.
+        codec: Codec,
     },
     /// Numbers, little-endian, one after the other.
     Fields(Vec<Field>),
@@ -97,6 +120,12 @@ impl Input {
             Self::JsonChecksum { json_checksum, seed } => json::checksum(*json_checksum, *seed)
                 .map(|sum| sum.to_le_bytes().to_vec())
                 .with_context(too_small),
+            Self::Monsters { monsters, points, seed, codec } => {
+                Ok(records::monsters(*codec, *monsters, *points, *seed))
+            }
+            Self::Readings { readings, seed, codec } => {
+                Ok(records::readings(*codec, *readings, *seed))
+            }
             Self::Fields(fields) => {
                 let mut bytes = Vec::new();
                 for field in fields {

@@ -2,6 +2,7 @@
 
 mod input;
 mod json;
+mod records;
 mod suite;
 
 use anyhow::{Context, Result, bail};
@@ -11,7 +12,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, HeapPages};
 use touchstone_executor::{Engine, Strategy, Support};
 
-pub use input::{Field, GuestNumber, Input, Number, parse_hex};
+pub use input::{Codec, Field, GuestNumber, Input, Number, parse_hex};
 
 /// What is called, with what, on which guests, and what has to come out.
 #[derive(Debug, Clone, Deserialize)]

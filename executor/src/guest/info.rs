@@ -3,6 +3,7 @@
 
 use super::change::Changeable;
 use super::component::{self, ComponentInfo};
+use super::vectors::{any_vector, is_vector};
 use crate::error::{Error, Result};
 use crate::heap::WASM_PAGE;
 use crate::signature::{Signature, ValueType};
@@ -48,6 +49,9 @@ pub struct ModuleInfo {
     pub drops_segments: bool,
     /// Whether any instruction grows the memory.
     pub grows_memory: bool,
+    /// Whether it has vectors of 128 bits: an instruction that works on them, a parameter,
+    /// result, local or global that is one.
+    pub uses_vectors: bool,
     /// What is known about it as a component; `None` when it is a core module.
     pub component: Option<ComponentInfo>,
 }
@@ -229,7 +233,11 @@ impl Reader {
                 for group in section {
                     for ty in group.map_err(invalid)?.into_types() {
                         self.types.push(match &ty.composite_type.inner {
-                            CompositeInnerType::Func(ty) => numbers(ty),
+                            CompositeInnerType::Func(ty) => {
+                                self.info.uses_vectors |=
+                                    any_vector(ty.params()) || any_vector(ty.results());
+                                numbers(ty)
+                            }
                             _ => None,
                         });
                     }
@@ -268,6 +276,7 @@ impl Reader {
                 for global in section {
                     let global = global.map_err(invalid)?;
                     let index = self.global_values.len() as u32;
+                    self.info.uses_vectors |= any_vector(&[global.ty.content_type]);
                     if global.ty.mutable {
                         self.info.mutable_globals.push(MutableGlobal {
                             index,
@@ -361,9 +370,15 @@ impl Reader {
     }
 
     fn body(&mut self, body: &FunctionBody<'_>) -> Result<()> {
+        for local in body.get_locals_reader().map_err(invalid)? {
+            let (_, ty) = local.map_err(invalid)?;
+            self.info.uses_vectors |= any_vector(&[ty]);
+        }
         let mut operators = body.get_operators_reader().map_err(invalid)?;
         while !operators.eof() {
-            match operators.read().map_err(invalid)? {
+            let operator = operators.read().map_err(invalid)?;
+            self.info.uses_vectors |= is_vector(&operator);
+            match operator {
                 Operator::MemoryGrow { .. } => self.info.grows_memory = true,
                 Operator::DataDrop { data_index } => {
                     self.dropped_data.insert(data_index);

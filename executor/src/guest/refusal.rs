@@ -11,6 +11,13 @@ impl ModuleInfo {
         self.component.is_some().then(|| reason.to_owned())
     }
 
+    /// Why an engine refuses it whose runtime, as it is built here, has no vectors.
+    #[must_use]
+    pub fn vector_refusal(&self) -> Option<String> {
+        let reason = "it uses vector instructions (simd128), which this engine does not have";
+        self.uses_vectors.then(|| reason.to_owned())
+    }
+
     /// Why a strategy is refused for this module; `None` when it is not. A component
     /// always is: an engine that runs components has reasons of its own.
     #[must_use]

@@ -17,12 +17,15 @@ pub(crate) struct Guest {
 }
 
 /// All of them: one line each.
-static GUESTS: [Guest; 5] = [
+static GUESTS: [Guest; 8] = [
     Guest { name: "test-runtime", exports: test_runtime::EXPORTS },
     Guest { name: "large-runtime", exports: large_runtime::EXPORTS },
     Guest { name: "core-runtime", exports: core_runtime::EXPORTS },
     Guest { name: "json-module", exports: json_module::EXPORTS },
     Guest { name: "accounts", exports: accounts::EXPORTS },
+    Guest { name: "records", exports: records::EXPORTS },
+    Guest { name: "layouts", exports: layouts::EXPORTS },
+    Guest { name: "layouts-simd", exports: layouts_simd::EXPORTS },
 ];
 
 /// The native code of a module; `None` unless it is one of the built guests, to

@@ -141,9 +141,17 @@ impl Running {
     }
 
     /// Calls a function that takes over a block of [`Self::allocate`].
-    fn give(&mut self, body: fn(&[u8]), pointer: u32, length: u32) -> Result<Result<(), Trap>> {
+    fn give<T>(
+        &mut self,
+        body: fn(&[u8]) -> T,
+        pointer: u32,
+        length: u32,
+    ) -> Result<Result<T, Trap>> {
         let ended = self.call(body, pointer, length)?;
-        Ok(ended.and_then(|()| self.host.free(self.memory.bytes_mut(), pointer)))
+        Ok(ended.and_then(|answer| {
+            self.host.free(self.memory.bytes_mut(), pointer)?;
+            Ok(answer)
+        }))
     }
 }
 
@@ -251,6 +259,9 @@ impl Live for Running {
             (Body::Block(body), [Value::I32(pointer), Value::I32(length)], []) => {
                 self.give(body, *pointer as u32, *length as u32)?
             }
+            (Body::Answer(body), [Value::I32(pointer), Value::I32(length)], [result]) => self
+                .give(body, *pointer as u32, *length as u32)?
+                .map(|number| *result = Value::I64(number as i64)),
             (Body::Alloc, [Value::I32(length)], [result]) => {
                 self.allocate(*length as u32).map(|pointer| *result = Value::I32(pointer as i32))
             }

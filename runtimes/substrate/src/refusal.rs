@@ -13,7 +13,7 @@ pub(crate) fn of(guest: &GuestModule) -> Option<String> {
 /// The same for a module that the executor has compiled: of what is newer than
 /// WebAssembly's first version there is nothing in it.
 pub(crate) fn of_known(info: &ModuleInfo) -> Option<String> {
-    if let Some(reason) = info.component_refusal() {
+    if let Some(reason) = info.component_refusal().or_else(|| info.vector_refusal()) {
         return Some(reason);
     }
     let callable = Signature::new(&[ValueType::I32, ValueType::I32], &[ValueType::I64]);

@@ -75,12 +75,7 @@ impl Engine for Wasm3 {
             InstanceFrom::Recreate => guest.info().image_refusal(),
             _ => guest.info().refusal(strategy),
         };
-        match (self.support(strategy), refusal) {
-            (Support::Native | Support::Emulated { .. }, Some(reason)) => {
-                Support::unsupported(reason)
-            }
-            (support, _) => support,
-        }
+        self.support(strategy).unless(refusal.or_else(|| guest.info().vector_refusal()))
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {

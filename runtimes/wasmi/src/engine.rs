@@ -101,6 +101,12 @@ impl Engine for Wasmi {
         }
     }
 
+    fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
+        let info = guest.info();
+        // wasmi has vectors behind a feature that is not built in.
+        self.support(strategy).unless(info.refusal(strategy).or_else(|| info.vector_refusal()))
+    }
+
     fn artifact_class(&self, strategy: Strategy) -> &'static str {
         Translated::class_of(strategy)
     }

@@ -13,24 +13,32 @@
 extern crate alloc;
 
 #[cfg(target_arch = "wasm32")]
+mod kept;
+#[cfg(target_arch = "wasm32")]
 mod module;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use guest_support::native;
 #[cfg(target_arch = "wasm32")]
+pub use kept::Kept;
+#[cfg(target_arch = "wasm32")]
 pub use module::{Block, input};
+#[cfg(not(target_arch = "wasm32"))]
+pub use native::Kept;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::input;
 
 /// Turns safe functions into exports of the module, and adds the export `alloc`.
 ///
-/// * `noop: fn() = path` is `() -> ()`,
-/// * `sum: fn() -> u64 = path` is `() -> i64`,
-/// * `take: fn(&[u8]) = path` is `(i32, i32) -> ()`: a block that `alloc` gave and its
-///   length, which the call takes over and frees.
+/// * `noop: fn() = function` is `() -> ()`,
+/// * `sum: fn() -> u64 = function` is `() -> i64`,
+/// * `take: fn(&[u8]) = function` is `(i32, i32) -> ()`: a block that `alloc` gave and its
+///   length, which the call takes over and frees,
+/// * `sum_of: fn(&[u8]) -> u64 = function` is `(i32, i32) -> i64`, and takes over a block
+///   as well.
 #[macro_export]
 macro_rules! export {
-    ($($name:ident: fn($($input:ty)?) $(-> $output:ty)? = $body:path),+ $(,)?) => {
+    ($($name:ident: fn($($input:ty)?) $(-> $output:ty)? = $body:expr),+ $(,)?) => {
         #[cfg(target_arch = "wasm32")]
         const _: () = {
             /// A block of the guest's heap, aligned to 8, for the host to fill.
@@ -55,12 +63,31 @@ macro_rules! export {
     };
 }
 
+/// Declares a value that outlives a call: `kept! { NAME: Type }` is made by the type's
+/// default when `NAME.with(|value| …)` first asks for it. In a module it is the instance's,
+/// and what makes an instance clean makes it new. Compiled for the host, it is the
+/// thread's, and stays.
+#[macro_export]
+macro_rules! kept {
+    ($name:ident: $type:ty) => {
+        #[cfg(target_arch = "wasm32")]
+        static $name: $crate::Kept<$type> = $crate::Kept::new();
+        #[cfg(not(target_arch = "wasm32"))]
+        static $name: $crate::native::Kept<$type> = {
+            $crate::native::thread_local! {
+                static VALUE: core::cell::RefCell<$type> = core::cell::RefCell::default();
+            }
+            $crate::native::Kept::new(&VALUE)
+        };
+    };
+}
+
 /// One export of a module. The entry point is in a block of its own, because it
 /// hides every other function of its name there.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! module_export {
-    ($name:ident () ($($output:ty)?) $body:path) => {
+    ($name:ident () ($($output:ty)?) $body:expr) => {
         #[cfg(target_arch = "wasm32")]
         const _: () = {
             const BODY: fn() $(-> $output)? = $body;
@@ -74,19 +101,19 @@ macro_rules! module_export {
             };
         };
     };
-    ($name:ident ($input:ty) () $body:path) => {
+    ($name:ident ($input:ty) ($($output:ty)?) $body:expr) => {
         #[cfg(target_arch = "wasm32")]
         const _: () = {
-            const BODY: fn($input) = $body;
+            const BODY: fn($input) $(-> $output)? = $body;
             const _: () = {
                 // SAFETY: no other symbol of the module has this name, or the
                 // linker would refuse the module.
                 #[unsafe(no_mangle)]
-                extern "C" fn $name(address: u32, length: u32) {
+                extern "C" fn $name(address: u32, length: u32) $(-> $output)? {
                     // SAFETY: the calling convention has the host pass a block that
                     // `alloc` gave for this length, filled, and forget it.
                     let block = unsafe { $crate::Block::from_address(address, length) };
-                    BODY(&block);
+                    BODY(&block)
                 }
             };
         };
@@ -97,13 +124,16 @@ macro_rules! module_export {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! native_body {
-    (() () $body:path) => {
+    (() () $body:expr) => {
         $crate::native::Body::Unit($body)
     };
-    (() ($output:ty) $body:path) => {
+    (() ($output:ty) $body:expr) => {
         $crate::native::Body::Number($body)
     };
-    (($input:ty) () $body:path) => {
+    (($input:ty) () $body:expr) => {
         $crate::native::Body::Block($body)
+    };
+    (($input:ty) ($output:ty) $body:expr) => {
+        $crate::native::Body::Answer($body)
     };
 }

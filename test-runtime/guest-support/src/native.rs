@@ -7,8 +7,15 @@
 //! function may answer with bytes of its own. A trap unwinds to [`Call::run`].
 
 use alloc::{string::String, vec::Vec};
-use core::{cell::Cell, ops::Range, ptr};
-use std::{any::Any, boxed::Box, panic, thread_local};
+use core::{
+    cell::{Cell, RefCell},
+    ops::Range,
+    ptr,
+};
+use std::{any::Any, boxed::Box, panic, thread::LocalKey};
+
+#[doc(hidden)]
+pub use std::thread_local;
 
 use crate::WASM_PAGE;
 
@@ -26,6 +33,8 @@ pub enum Body {
     Number(fn() -> u64),
     /// `(i32, i32) -> ()`: takes over a block of the heap with its input.
     Block(fn(&[u8])),
+    /// `(i32, i32) -> i64`: takes over a block of the heap with its input.
+    Answer(fn(&[u8]) -> u64),
     /// `(i32) -> i32`: gives such a block.
     Alloc,
 }
@@ -340,4 +349,20 @@ pub(crate) fn log(level: u32, target: &[u8], message: &[u8]) {
 /// A copy of the input that the host keeps.
 pub fn input() -> Vec<u8> {
     current(|call| call.host.input().to_vec())
+}
+
+/// A value of a thread, made when it is first asked for.
+pub struct Kept<T: 'static>(&'static LocalKey<RefCell<T>>);
+
+impl<T> Kept<T> {
+    /// The value under a key.
+    #[must_use]
+    pub const fn new(key: &'static LocalKey<RefCell<T>>) -> Self {
+        Self(key)
+    }
+
+    /// Lends the value; panics where it is lent already.
+    pub fn with<R>(&self, body: impl FnOnce(&mut T) -> R) -> R {
+        self.0.with_borrow_mut(body)
+    }
 }
