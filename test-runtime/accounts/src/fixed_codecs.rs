@@ -1,6 +1,8 @@
 //! The encodings in which every account takes the same room.
 
 use bincode::config::{self, Configuration, Fixint, LittleEndian};
+use bincode::error::DecodeError;
+use wincode::ReadResult;
 
 use crate::account::Account;
 use crate::decoded::Codec;
@@ -11,10 +13,17 @@ pub struct Bincode;
 const BINCODE: Configuration<LittleEndian, Fixint> = config::standard().with_fixed_int_encoding();
 
 impl Codec for Bincode {
+    type Decoded = Result<(Account, usize), DecodeError>;
+
     #[inline(always)]
-    fn decode(input: &[u8]) -> Account {
-        match bincode::decode_from_slice(input, BINCODE) {
-            Ok((account, read)) if read == input.len() => account,
+    fn decode(input: &[u8]) -> Self::Decoded {
+        bincode::decode_from_slice(input, BINCODE)
+    }
+
+    #[inline(always)]
+    fn account(decoded: &mut Self::Decoded, length: usize) -> &mut Account {
+        match decoded {
+            Ok((account, read)) if *read == length => account,
             _ => panic!("this is no account in bincode"),
         }
     }
@@ -33,11 +42,18 @@ impl Codec for Bincode {
 pub struct Borsh;
 
 impl Codec for Borsh {
+    type Decoded = Result<Account, borsh::io::Error>;
+
     #[inline(always)]
-    fn decode(input: &[u8]) -> Account {
-        match borsh::from_slice(input) {
+    fn decode(input: &[u8]) -> Self::Decoded {
+        borsh::from_slice(input)
+    }
+
+    #[inline(always)]
+    fn account(decoded: &mut Self::Decoded, _: usize) -> &mut Account {
+        match decoded {
             Ok(account) => account,
-            Err(_) => panic!("this is no account in borsh"),
+            _ => panic!("this is no account in borsh"),
         }
     }
 
@@ -53,11 +69,18 @@ impl Codec for Borsh {
 pub struct Wincode;
 
 impl Codec for Wincode {
+    type Decoded = ReadResult<Account>;
+
     #[inline(always)]
-    fn decode(input: &[u8]) -> Account {
-        match wincode::deserialize_exact(input) {
+    fn decode(input: &[u8]) -> Self::Decoded {
+        wincode::deserialize_exact(input)
+    }
+
+    #[inline(always)]
+    fn account(decoded: &mut Self::Decoded, _: usize) -> &mut Account {
+        match decoded {
             Ok(account) => account,
-            Err(_) => panic!("this is no account in wincode"),
+            _ => panic!("this is no account in wincode"),
         }
     }
 

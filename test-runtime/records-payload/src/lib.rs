@@ -12,7 +12,13 @@ extern crate alloc;
 mod budget;
 mod checksum;
 pub mod flatbuffers;
-#[allow(dead_code, missing_docs, clippy::all, reason = "planus made it")]
+#[allow(
+    dead_code,
+    missing_docs,
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    reason = "made by planus-cli, and sound where planus is"
+)]
 #[rustfmt::skip]
 mod generated;
 pub mod json;

@@ -41,7 +41,7 @@ fn monster(index: usize, points: usize, random: &mut Random) -> Monster {
                 z: (index * point) as f32 * 0.33,
             })
             .collect(),
-        is_alive: index % 2 == 0,
+        is_alive: index.is_multiple_of(2),
     }
 }
 
