@@ -127,6 +127,7 @@ fn costs() -> Costs {
         guest_sha256: "0".to_owned(),
         guest_bytes: 5000,
         operators: 1000,
+        warm: None,
         counted_by: vec!["somebody".to_owned()],
     };
     costs.operators.insert("case_from_guest".to_owned(), operators);

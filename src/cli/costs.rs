@@ -134,11 +134,12 @@ fn table(costs: &Counts) -> String {
     let style = Style::of_stdout();
     let mut text = String::new();
     if !costs.operators.is_empty() {
-        let mut table = Table::new(&["operators", "guest bytes", "case and guest", "counted by"])
-            .right(&[0, 1]);
+        let head = ["operators", "second call", "guest bytes", "case and guest", "counted by"];
+        let mut table = Table::new(&head).right(&[0, 1, 2]);
         for (name, one) in &costs.operators {
             table.row([
                 one.operators.to_string(),
+                one.warm.map_or_else(|| "-".to_owned(), |warm| warm.to_string()),
                 one.guest_bytes.to_string(),
                 name.clone(),
                 one.counted_by.join(", "),

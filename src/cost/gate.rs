@@ -77,6 +77,9 @@ pub fn compare(stored: &Costs, now: &Costs) -> Verdict {
         match stored.operators.get(name) {
             Some(stored) => {
                 verdict.exact(name, "operators", stored.operators, now.operators);
+                if let (Some(stored), Some(now)) = (stored.warm, now.warm) {
+                    verdict.exact(name, "operators of a second call", stored, now);
+                }
                 verdict.exact(name, "guest bytes", stored.guest_bytes, now.guest_bytes);
             }
             None => verdict.grown.push(Change {

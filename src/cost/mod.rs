@@ -47,6 +47,10 @@ pub struct Operators {
     /// How many: one for each operator, none for those that only shape the code, one
     /// more for each function that is entered, less the entries from the host.
     pub operators: u64,
+    /// The same for a second call on an instance that is not made clean in between,
+    /// where the case is about such calls too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm: Option<u64>,
     /// Who counted, all of them the same: runtimes by a meter of their own, or
     /// executors that ran the guest rewritten to count itself.
     pub counted_by: Vec<String>,

@@ -4,14 +4,14 @@ use super::Operators;
 use crate::case::Case;
 use crate::guests::Guests;
 use crate::matrix::Cell;
-use crate::session::Session;
+use crate::session::{Opened, Session};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::OPERATORS;
 use touchstone_executor::{
-    Config, Engine, Execution, Instance, InstanceFrom, Outcome, Strategy, Support,
+    Config, Engine, Execution, ExportId, Instance, InstanceFrom, Outcome, Strategy, Support,
 };
 
 /// Means of counting, and what they share: modules are loaded once.
@@ -60,16 +60,19 @@ impl Counter {
                 false => format!("{} (counting guest)", cell.key.executor()),
             };
             let session = if means.by_meter { &mut self.metered } else { &mut self.counting };
-            let count = one_call(session, &cell, means.by_meter);
+            let count = calls(session, &cell, means.by_meter);
             counts.insert(name.clone(), count.with_context(|| name)?);
         }
         let mut all = counts.values();
-        let Some(&operators) = all.next() else {
+        let Some(&(operators, warm)) = all.next() else {
             bail!("no backend of this build can count operators here; try --features=wasmtime");
         };
-        if all.any(|other| *other != operators) {
-            let list: Vec<_> =
-                counts.iter().map(|(name, count)| format!("{count} by {name}")).collect();
+        if all.any(|other| *other != (operators, warm)) {
+            let words = |(name, (clean, warm)): (&String, &(u64, Option<u64>))| match warm {
+                Some(warm) => format!("{clean} and then {warm} by {name}"),
+                None => format!("{clean} by {name}"),
+            };
+            let list: Vec<_> = counts.iter().map(words).collect();
             bail!("the counts differ: {}", list.join(", "));
         }
         let file = self.guests.file(guest)?;
@@ -77,6 +80,7 @@ impl Counter {
             guest_sha256: file.sha256.clone(),
             guest_bytes: file.bytes.len() as u64,
             operators,
+            warm,
             counted_by: counts.into_keys().collect(),
         })
     }
@@ -114,38 +118,47 @@ fn entries(abi: Abi) -> u64 {
     }
 }
 
-/// The count of one call on a clean instance.
-fn one_call(session: &mut Session, cell: &Cell, by_meter: bool) -> Result<u64> {
+/// The count of a call on a clean instance, and of one more on the same instance where
+/// the case is about that.
+fn calls(session: &mut Session, cell: &Cell, by_meter: bool) -> Result<(u64, Option<u64>)> {
     // The output was compared with the expected one when this returns.
     let opened = session.open(cell)?;
-    let mut instance = opened.instances.take()?;
-    instance.prepare()?;
-    let mut output = Vec::new();
     let reader = match by_meter {
         true => None,
         false => Some(opened.instances.export(OPERATORS, Abi::Plain)?),
     };
-    let read = |instance: &mut dyn Instance| match reader {
-        None => instance.operators().context("it does not count, though it says it can"),
-        Some(export) => {
-            let mut count = Vec::new();
-            returned(instance.invoke(export, &[], &mut count)?)?;
-            let count = count.try_into().ok().context("the counter is no 64-bit number")?;
-            Ok(u64::from_le_bytes(count))
-        }
-    };
-    let before = read(&mut *instance)?;
-    returned(instance.invoke(opened.export, &opened.input, &mut output)?)?;
-    let after = read(&mut *instance)?;
+    let mut instance = opened.instances.take()?;
+    instance.prepare()?;
+    let clean = one_call(&mut *instance, &opened, reader)?;
+    let warm = cell.case.warm.then(|| one_call(&mut *instance, &opened, reader)).transpose()?;
     instance.finish()?;
     opened.instances.give_back(instance);
+    let entries = entries(cell.case.abi);
+    let less = |count: u64| count.checked_sub(entries).context("fewer operators than entries");
+    Ok((less(clean)?, warm.map(less).transpose()?))
+}
+
+/// What the counter has more after a call.
+fn one_call(instance: &mut dyn Instance, opened: &Opened, reader: Option<ExportId>) -> Result<u64> {
+    let before = read(instance, reader)?;
+    let mut output = Vec::new();
+    returned(instance.invoke(opened.export, &opened.input, &mut output)?)?;
+    let after = read(instance, reader)?;
     if output != *opened.expected {
         bail!("the output is not the expected one");
     }
-    after
-        .checked_sub(before)
-        .and_then(|count| count.checked_sub(entries(cell.case.abi)))
-        .context("the counter went backwards")
+    after.checked_sub(before).context("the counter went backwards")
+}
+
+/// The counter: the runtime's, or the guest's own.
+fn read(instance: &mut dyn Instance, reader: Option<ExportId>) -> Result<u64> {
+    let Some(export) = reader else {
+        return instance.operators().context("it does not count, though it says it can");
+    };
+    let mut count = Vec::new();
+    returned(instance.invoke(export, &[], &mut count)?)?;
+    let count = count.try_into().ok().context("the counter is no 64-bit number")?;
+    Ok(u64::from_le_bytes(count))
 }
 
 fn returned(outcome: Outcome) -> Result<()> {

@@ -29,13 +29,15 @@ impl Counts {
         self.0.as_ref()
     }
 
-    /// Operators that the guest executes in one call.
-    pub(super) fn operators(&self, matrix: &Matrix, work: &Work) -> Option<u64> {
+    /// Operators that the guest executes in one call, the first on a clean instance or a
+    /// later one.
+    pub(super) fn operators(&self, matrix: &Matrix, work: &Work, warm: bool) -> Option<u64> {
         let name = format!("{}_from_{}", work.case, work.guest);
         let counted = self.0.as_ref()?.operators.get(&name)?;
         let of_guest = |cell: &&CellRecord| cell.key.guest == work.guest;
         let cell = matrix.cells().iter().find(of_guest)?;
-        (cell.guest_sha256 == counted.guest_sha256).then_some(counted.operators)
+        let count = if warm { counted.warm } else { Some(counted.operators) };
+        count.filter(|_| cell.guest_sha256 == counted.guest_sha256)
     }
 
     /// What a call of the cell takes from the kernel.

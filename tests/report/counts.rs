@@ -14,6 +14,7 @@ fn counted() -> (Place, Costs) {
         guest_sha256: cell.guest_sha256.clone(),
         guest_bytes: 1234,
         operators: 1_553_012,
+        warm: None,
         counted_by: vec!["alpha".to_owned()],
     };
     costs.operators.insert(format!("{EMPTY}_from_test_runtime"), operators);

@@ -72,7 +72,7 @@ fn table(matrix: &Matrix, counts: &Counts, backend: &str) -> String {
         for threads in matrix.threads(work) {
             let (case, guest) = (escape(&work.case), escape(&work.guest));
             let mut row = vec![format!("{case}_from_{guest}_on_{threads}_threads")];
-            row.extend(counted.then(|| operators(counts.operators(matrix, work))));
+            row.extend(counted.then(|| operators(counts.operators(matrix, work, false))));
             row.extend(executors.iter().map(|executor| {
                 time_or_word(matrix.get(executor, work, threads), &mut notes, with_interval)
             }));

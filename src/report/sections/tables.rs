@@ -38,7 +38,7 @@ fn by_function(matrix: &Matrix, counts: &Counts, layout: &Layout, cores: usize) 
     let mut notes = Footnotes::default();
     for row in rows {
         let mut line = vec![heading(row)];
-        line.extend(counted.then(|| operators(counts.operators(matrix, &work(row)))));
+        line.extend(counted.then(|| operators(counts.operators(matrix, &work(row), row.warm))));
         line.extend(aside.is_some().then(|| theirs(row.aside.as_deref())));
         for (index, column) in columns.iter().enumerate() {
             let ours = cell(matrix, &column.executor, row, cores, &mut notes);
@@ -73,7 +73,7 @@ fn by_executor(matrix: &Matrix, counts: &Counts, layout: &Layout, cores: usize) 
     }
     if *counted {
         let mut line = vec![OPERATORS.to_owned()];
-        let count = |row| operators(counts.operators(matrix, &work(row)));
+        let count = |row: &Row| operators(counts.operators(matrix, &work(row), row.warm));
         line.extend(functions.iter().map(count));
         table.row(&line);
     }
