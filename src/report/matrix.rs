@@ -223,6 +223,15 @@ impl Matrix {
         self.overview().iter().any(|known| known.guest == work.guest)
     }
 
+    /// Whether each backend was asked for a work under one strategy at most: it is about
+    /// what the guest does. Of a single executor, nothing can be told.
+    pub(super) fn is_once(&self, work: &Work) -> bool {
+        let own = || self.cells.iter().filter(|cell| work_of(cell) == *work);
+        let executors: BTreeSet<Executor> = own().map(executor_of).collect();
+        let backends: BTreeSet<&str> = own().map(|cell| &*cell.key.backend).collect();
+        executors.len() > 1 && executors.len() == backends.len()
+    }
+
     /// Whether the runtime itself does an executor's strategy.
     pub(super) fn is_native(&self, executor: &Executor) -> bool {
         self.timed()

@@ -20,7 +20,7 @@ const GAP: f64 = 6.0;
 const MOST_COLUMNS: usize = 12;
 /// Where the scale of colours ends at the latest, decades above the fastest: a
 /// single hopeless executor must not make all others look alike.
-const WIDEST: f64 = 2.0;
+pub(super) const WIDEST: f64 = 2.0;
 /// Distance from the edges, px.
 const MARGIN: f64 = 18.0;
 /// Height of the title, the explanation and the key, px.
@@ -203,7 +203,7 @@ fn headings(matrix: &Matrix, columns: &[Column<'_>]) -> Vec<Heading> {
 }
 
 /// The scale of colours, with its ends named.
-fn key(scene: &mut Scene, widest: f64, more: bool, theme: &Theme) {
+pub(super) fn key(scene: &mut Scene, widest: f64, more: bool, theme: &Theme) {
     const STEPS: u32 = 60;
     const STEP: f64 = 4.0;
     let (mut x, y) = (MARGIN, 71.0);
@@ -236,14 +236,26 @@ fn cell(
     widest: f64,
     theme: &Theme,
 ) {
-    let (corner, size) = ((column.x, y), (COLUMN - 1.0, ROW - 1.0));
-    let middle = (column.x + COLUMN / 2.0, y + ROW / 2.0);
     let time = matrix.time(executor, column.work, column.threads);
-    if let (Some(time), Some((best, _))) = (time, column.range) {
-        let factor = (time.median / best).log10();
-        let ground = theme.ramp(if widest > 0.0 { factor / widest } else { 0.0 });
+    let shown = time.zip(column.range).map(|(time, (best, _))| (time.median, best));
+    coloured(scene, (column.x, y), (COLUMN - 1.0, ROW - 1.0), shown, widest, theme);
+}
+
+/// A time beside the one that it is measured by, both in ns, on the colour of their ratio.
+pub(super) fn coloured(
+    scene: &mut Scene,
+    corner: (f64, f64),
+    size: (f64, f64),
+    shown: Option<(f64, f64)>,
+    widest: f64,
+    theme: &Theme,
+) {
+    let middle = (corner.0 + (size.0 + 1.0) / 2.0, corner.1 + (size.1 + 1.0) / 2.0);
+    if let Some((time, best)) = shown {
+        let factor = (time / best).log10().max(0.0);
+        let ground = theme.ramp(if widest > 0.0 { (factor / widest).min(1.0) } else { 0.0 });
         scene.rect(corner, size, ground);
-        let label = units::time_short(time.median);
+        let label = units::time_short(time);
         scene.text(middle, label, SMALL, Align::Middle, readable_on(ground));
     } else {
         // Grey with a dash, so that it is no colour of the scale.

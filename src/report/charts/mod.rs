@@ -2,6 +2,7 @@
 
 mod axis;
 mod dots;
+mod grid;
 mod heatmap;
 mod legend;
 mod picks;
@@ -23,8 +24,9 @@ use theme::Theme;
 
 /// Names of all charts there can be. A file in the images folder is ours, and
 /// is removed when its chart is no longer made, if its name is made of these.
-pub(super) const NAMES: [&str; 8] =
-    ["latency", "recreate", "reuse", "pooling", "threads", "heatmap", "shares", "payloads"];
+pub(super) const NAMES: [&str; 9] = [
+    "latency", "recreate", "reuse", "pooling", "threads", "heatmap", "shares", "payloads", "suites",
+];
 
 /// The files of one chart.
 const ENDINGS: [&str; 3] = [".svg", "-dark.svg", ".png"];
@@ -93,9 +95,15 @@ fn scene(
             return heatmap::scene(&known, title, believable, theme);
         }
         "payloads" => {
-            let payloads = matrix.of_works(|work| !matrix.is_on_overview_guest(work));
+            let payloads =
+                matrix.of_works(|work| !matrix.is_on_overview_guest(work) && !matrix.is_once(work));
             let title = "Time of one call with a payload: every executor in every cell";
             return heatmap::scene(&payloads, title, believable, theme);
+        }
+        "suites" => {
+            let once = matrix.of_works(|work| matrix.is_once(work));
+            let title = "The guest's work: a call on a used instance, engine by engine";
+            return grid::scene(&once, title, theme);
         }
         _ => return None,
     };

@@ -48,6 +48,10 @@ fn sentence(name: &str, matrix: &Matrix) -> String {
         "shares" => "What is left without the first two parts is the call on an \
                      instance that was used before."
             .to_owned(),
+        "suites" => "Read along a row: light is near the fastest, dark is far from it. Each engine \
+                     runs these suites under one strategy, because what the guest does is the same \
+                     under all."
+            .to_owned(),
         _ => "Read down a column: light is near the fastest of that column, dark is far from it, \
               a dash was not timed. A \
               precompiled executor has a row only if in some cell its interval parts from its \

@@ -2,9 +2,10 @@
 //! for each executor, one table for each backend.
 
 use super::{OPERATORS, operators, time_or_word, with_interval};
+use crate::record::Status;
 use crate::report::counts::Counts;
 use crate::report::markdown::{Footnotes, Table, code, escape};
-use crate::report::matrix::{Executor, Matrix};
+use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::order;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -62,27 +63,49 @@ fn table(matrix: &Matrix, counts: &Counts, backend: &str) -> String {
     if executors.is_empty() {
         return format!("### {}\n\nThis backend can do nothing of this.\n\n", code(backend));
     }
+    let note = if matrix.is_baseline(backend) {
+        "A baseline, not an executor to choose: the guests' own code, compiled into the host.\n\n"
+    } else {
+        ""
+    };
+    let guests = matrix.guests().into_iter();
+    let tables: String = guests.map(|guest| on_guest(matrix, counts, &executors, guest)).collect();
+    format!("### {}\n\n{note}{tables}", code(backend))
+}
+
+/// The executors that have a record of a call on the guest.
+fn on_guest(matrix: &Matrix, counts: &Counts, executors: &[&Executor], guest: &str) -> String {
+    let works: Vec<&Work> = matrix.works.iter().filter(|work| work.guest == guest).collect();
+    let has = |executor: &Executor| {
+        let mut cells = works.iter().flat_map(|work| {
+            matrix.threads(work).into_iter().map(|threads| matrix.get(executor, work, threads))
+        });
+        cells.any(|cell| cell.is_some_and(|cell| cell.status != Status::Unsupported))
+    };
+    let executors: Vec<&Executor> =
+        executors.iter().copied().filter(|executor| has(executor)).collect();
+    if executors.is_empty() {
+        return String::new();
+    }
     let mut headings = vec!["Benchmark function".to_owned()];
     let counted = counts.costs().is_some();
     headings.extend(counted.then(|| OPERATORS.to_owned()));
     headings.extend(executors.iter().map(|executor| escape(&executor.name())));
     let mut table = Table::new(&headings);
     let mut notes = Footnotes::default();
-    for work in &matrix.works {
+    for work in works {
         for threads in matrix.threads(work) {
+            let cells: Vec<_> =
+                executors.iter().map(|executor| matrix.get(executor, work, threads)).collect();
+            if cells.iter().all(Option::is_none) {
+                continue;
+            }
             let (case, guest) = (escape(&work.case), escape(&work.guest));
             let mut row = vec![format!("{case}_from_{guest}_on_{threads}_threads")];
             row.extend(counted.then(|| operators(counts.operators(matrix, work, false))));
-            row.extend(executors.iter().map(|executor| {
-                time_or_word(matrix.get(executor, work, threads), &mut notes, with_interval)
-            }));
+            row.extend(cells.into_iter().map(|cell| time_or_word(cell, &mut notes, with_interval)));
             table.row(&row);
         }
     }
-    let note = if matrix.is_baseline(backend) {
-        "A baseline, not an executor to choose: the guests' own code, compiled into the host.\n\n"
-    } else {
-        ""
-    };
-    format!("### {}\n\n{note}{}{}", code(backend), table.finish(), notes.finish())
+    format!("{}{}", table.finish(), notes.finish())
 }
