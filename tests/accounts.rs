@@ -117,36 +117,6 @@ impl<'a> Run<'a> {
     }
 }
 
-/// On every engine, under one strategy of each kind.
-fn each(test: impl Fn(&mut Run<'_>)) {
-    let chosen = [
-        "interpreted",
-        "instance_reuse",
-        "instance_reuse_tracked",
-        "recreate_instance_tracked",
-        "pooling_cow",
-    ];
-    everywhere(&guest(), |engine, strategy, module| {
-        if chosen.contains(&strategy.to_string().as_str()) {
-            test(&mut Run::new(engine, strategy, module));
-        }
-    });
-}
-
-/// On every engine, under the first strategy that resets in place, or else the first.
-fn once(test: impl Fn(&mut Run<'_>)) {
-    let guest = guest();
-    for engine in touchstone_runtimes::engines() {
-        let supported = |strategy: &Strategy| engine.support_for(*strategy, &guest).is_supported();
-        let all: Vec<_> = Strategy::all().into_iter().filter(supported).collect();
-        let in_place = all.iter().find(|strategy| strategy.to_string() == "instance_reuse_tracked");
-        let Some(&strategy) = in_place.or(all.first()) else { continue };
-        let artifact = engine.compile(&guest, strategy, &Config::default()).unwrap();
-        let module = load(&engine, &guest, &artifact, strategy);
-        test(&mut Run::new(engine.id(), strategy, &*module));
-    }
-}
-
 /// An encoding with other bytes at an offset.
 fn with(input: &[u8], offset: usize, bytes: &[u8]) -> Vec<u8> {
     let mut changed = input.to_vec();
@@ -154,119 +124,98 @@ fn with(input: &[u8], offset: usize, bytes: &[u8]) -> Vec<u8> {
     changed
 }
 
-#[test]
-fn right_accounts_are_read_and_edited() {
-    let encodings = encodings();
-    everywhere(&guest(), |engine, strategy, module| {
-        let mut run = Run::new(engine, strategy, module);
-        for encoding in encodings.iter().chain(&encodings) {
-            run.is_right(encoding);
-        }
-        let fetch = module.export("fetch", Abi::Substrate).unwrap();
-        for input in [&b""[..], encodings[0].input] {
-            let mut output = b"left over".to_vec();
-            let outcome = run.instance.call(fetch, input, &mut output).unwrap();
-            assert_eq!((outcome, output), (Outcome::Returned, vec![]), "{}", run.name);
-        }
-    });
+fn right_ones_are_read_and_edited(run: &mut Run<'_>, encodings: &[Encoding]) {
+    for encoding in encodings.iter().chain(encodings) {
+        run.is_right(encoding);
+    }
+    let fetch = run.module.export("fetch", Abi::Substrate).unwrap();
+    for input in [&b""[..], encodings[0].input] {
+        let mut output = b"left over".to_vec();
+        let outcome = run.instance.call(fetch, input, &mut output).unwrap();
+        assert_eq!((outcome, output), (Outcome::Returned, vec![]), "{}", run.name);
+    }
 }
 
 /// Every byte of the input is part of the answer, or of what decides that there is none.
-#[test]
-fn every_byte_matters() {
-    let encodings = encodings();
-    once(|run| {
-        for encoding in &encodings {
-            let Encoding { codec, input, edited, idle, .. } = *encoding;
-            for offset in 0..input.len() {
-                for flipped in [0x01, 0x80, 0xff] {
-                    let changed = with(input, offset, &[input[offset] ^ flipped]);
-                    let found = run.call(codec, "full", &changed);
-                    let differs = found.as_deref() != Some(edited);
-                    let name = format!("{} {codec}_full, {flipped:#x} at {offset}", run.name);
-                    assert!(differs || idle.contains(&offset), "{name}");
-                    // Operations that look at less do not have to find it, and must not
-                    // find anything worse than a wrong account.
-                    run.call(codec, "read_owner", &changed);
-                    run.call(codec, "update_amount", &changed);
-                }
+fn every_byte_matters(run: &mut Run<'_>, encodings: &[Encoding]) {
+    for encoding in encodings {
+        let Encoding { codec, input, edited, idle, .. } = *encoding;
+        for offset in 0..input.len() {
+            for flipped in [0x01, 0x80, 0xff] {
+                let changed = with(input, offset, &[input[offset] ^ flipped]);
+                let found = run.call(codec, "full", &changed);
+                let differs = found.as_deref() != Some(edited);
+                let name = format!("{} {codec}_full, {flipped:#x} at {offset}", run.name);
+                assert!(differs || idle.contains(&offset), "{name}");
+                // Operations that look at less do not have to find it, and must not
+                // find anything worse than a wrong account.
+                run.call(codec, "read_owner", &changed);
+                run.call(codec, "update_amount", &changed);
             }
-            run.is_right(encoding);
         }
-    });
+        run.is_right(encoding);
+    }
 }
 
 /// Somebody else's account can be read, and not frozen.
-#[test]
-fn every_byte_of_the_owner_is_compared() {
+fn every_byte_of_the_owner_is_compared(run: &mut Run<'_>, encodings: &[Encoding]) {
     let owner = b"owner: who may freeze an account";
-    let encodings = encodings();
-    once(|run| {
-        for Encoding { codec, input, .. } in encodings.iter().filter(|one| one.codec != "json") {
-            let start = input.windows(owner.len()).position(|place| place == owner).unwrap();
-            for offset in start..start + owner.len() {
-                let changed = with(input, offset, &[input[offset] ^ 0x20]);
-                assert_eq!(run.call(codec, "read_owner", &changed), Some(vec![0]), "{codec}");
-                assert_eq!(run.call(codec, "full", &changed), None, "{codec}");
-            }
+    for Encoding { codec, input, .. } in encodings.iter().filter(|one| one.codec != "json") {
+        let start = input.windows(owner.len()).position(|place| place == owner).unwrap();
+        for offset in start..start + owner.len() {
+            let changed = with(input, offset, &[input[offset] ^ 0x20]);
+            assert_eq!(run.call(codec, "read_owner", &changed), Some(vec![0]), "{codec}");
+            assert_eq!(run.call(codec, "full", &changed), None, "{codec}");
         }
-        // In JSON, a byte is a number.
-        let Encoding { codec, input, .. } = encodings.last().unwrap();
-        let text = String::from_utf8(input.to_vec()).unwrap();
-        let (before, rest) = text.split_once("\"owner\":[").unwrap();
-        let (numbers, after) = rest.split_once(']').unwrap();
-        for index in 0..owner.len() {
-            let mut numbers: Vec<&str> = numbers.split(',').collect();
-            numbers[index] = "200";
-            let changed = format!("{before}\"owner\":[{}]{after}", numbers.join(","));
-            assert_eq!(run.call(codec, "read_owner", changed.as_bytes()), Some(vec![0]));
-            assert_eq!(run.call(codec, "full", changed.as_bytes()), None);
-        }
-    });
+    }
+    // In JSON, a byte is a number.
+    let Encoding { codec, input, .. } = encodings.last().unwrap();
+    let text = String::from_utf8(input.to_vec()).unwrap();
+    let (before, rest) = text.split_once("\"owner\":[").unwrap();
+    let (numbers, after) = rest.split_once(']').unwrap();
+    for index in 0..owner.len() {
+        let mut numbers: Vec<&str> = numbers.split(',').collect();
+        numbers[index] = "200";
+        let changed = format!("{before}\"owner\":[{}]{after}", numbers.join(","));
+        assert_eq!(run.call(codec, "read_owner", changed.as_bytes()), Some(vec![0]));
+        assert_eq!(run.call(codec, "full", changed.as_bytes()), None);
+    }
 }
 
-#[test]
-fn accounts_of_another_length_are_refused_and_the_next_is_right() {
-    let encodings = encodings();
-    each(|run| {
-        for encoding in &encodings {
-            let Encoding { codec, input, .. } = *encoding;
-            run.is_refused(codec, &[]);
-            for length in [1, 8, input.len() / 2, input.len() - 8, input.len() - 1] {
-                let short = &input[..length];
-                if codec == "flatbuffers" {
-                    // Who follows one offset does not see that the end is missing.
-                    assert_eq!(run.call(codec, "full", short), None, "{length}");
-                    assert_eq!(run.call(codec, "update_amount", short), None, "{length}");
-                    let owner = run.call(codec, "read_owner", short);
-                    assert!(owner.is_none_or(|owner| owner == [1]), "{length}");
-                } else {
-                    run.is_refused(codec, short);
-                }
+fn other_lengths_are_refused(run: &mut Run<'_>, encodings: &[Encoding]) {
+    for encoding in encodings {
+        let Encoding { codec, input, .. } = *encoding;
+        run.is_refused(codec, &[]);
+        for length in [1, 8, input.len() / 2, input.len() - 8, input.len() - 1] {
+            let short = &input[..length];
+            if codec == "flatbuffers" {
+                // Who follows one offset does not see that the end is missing.
+                assert_eq!(run.call(codec, "full", short), None, "{length}");
+                assert_eq!(run.call(codec, "update_amount", short), None, "{length}");
+                let owner = run.call(codec, "read_owner", short);
+                assert!(owner.is_none_or(|owner| owner == [1]), "{length}");
+            } else {
+                run.is_refused(codec, short);
             }
-            for more in [&[0][..], &[0x7d; 8], input, &[0; 1 << 16]] {
-                run.is_refused(codec, &[input, more].concat());
-            }
-            run.is_right(encoding);
         }
-    });
+        for more in [&[0][..], &[0x7d; 8], input, &[0; 1 << 16]] {
+            run.is_refused(codec, &[input, more].concat());
+        }
+        run.is_right(encoding);
+    }
 }
 
-#[test]
-fn only_an_account_in_use_can_be_frozen() {
-    let encodings = encodings();
-    each(|run| {
-        for Encoding { codec, input, edited, state, .. } in &encodings {
-            let states = if *codec == "json" { b"0239" } else { &[0, 2, 3, 0xff] };
-            for other in states {
-                let changed = with(input, *state, &[*other]);
-                assert_eq!(run.call(codec, "full", &changed), None, "{} {codec}", run.name);
-                // This does not ask.
-                let found = run.call(codec, "update_amount", &changed);
-                assert_eq!(found.as_deref(), Some(*edited), "{} {codec}", run.name);
-            }
+fn only_an_account_in_use_can_be_frozen(run: &mut Run<'_>, encodings: &[Encoding]) {
+    for Encoding { codec, input, edited, state, .. } in encodings {
+        let states = if *codec == "json" { b"0239" } else { &[0, 2, 3, 0xff] };
+        for other in states {
+            let changed = with(input, *state, &[*other]);
+            assert_eq!(run.call(codec, "full", &changed), None, "{} {codec}", run.name);
+            // This does not ask.
+            let found = run.call(codec, "update_amount", &changed);
+            assert_eq!(found.as_deref(), Some(*edited), "{} {codec}", run.name);
         }
-    });
+    }
 }
 
 /// The largest amount in each encoding, and what an encoding has of lengths and offsets.
@@ -311,40 +260,76 @@ fn hostile(Encoding { codec, input, .. }: &Encoding) -> Vec<Vec<u8>> {
             replaced("[109,", "["),
             replaced("[109,", "[109,109,"),
             replaced("[109,", "[1090,"),
-            replaced("[109,", &"[".repeat(10_000)),
-            vec![b'['; 10_000],
-            [&b"{\""[..], &[b'x'; 10_000], &b"\":1}"[..]].concat(),
+            replaced("[109,", &"[".repeat(2_000)),
+            vec![b'['; 2_000],
+            [&b"{\""[..], &[b'x'; 2_000], &b"\":1}"[..]].concat(),
         ],
         // No lengths, no offsets.
         _ => vec![with(input, 64, &[0xff; 8])],
     }
 }
 
-#[test]
-fn hostile_accounts_are_refused_in_the_room_there_is() {
-    let encodings = encodings();
-    each(|run| {
-        for encoding in &encodings {
-            let codec = encoding.codec;
-            for input in hostile(encoding) {
-                for (operation, edits) in OPERATIONS {
-                    let export = format!("{codec}_{operation}");
-                    let export = run.module.export(&export, Abi::Substrate).unwrap();
-                    run.instance.prepare().unwrap();
-                    let before = run.instance.memory().map(<[u8]>::len);
-                    let outcome = run.instance.invoke(export, &input, &mut Vec::new()).unwrap();
-                    let after = run.instance.memory().map(<[u8]>::len);
-                    run.instance.finish().unwrap();
-                    let name = format!("{} {codec}_{operation}", run.name);
-                    // Whatever they decode, it is not edited.
-                    let kind = outcome.trap().map(|trap| &trap.kind);
-                    assert!(kind.is_some() || !edits, "{name} of {input:?}");
-                    assert!(kind.is_none_or(|kind| *kind == TrapKind::Unreachable), "{name}");
-                    // The input itself has room in the memory as it is at first.
-                    assert_eq!(before, after, "{name}");
-                }
+fn hostile_ones_are_refused_in_the_room_there_is(run: &mut Run<'_>, encodings: &[Encoding]) {
+    for encoding in encodings {
+        let codec = encoding.codec;
+        for input in hostile(encoding) {
+            for (operation, edits) in OPERATIONS {
+                let export = format!("{codec}_{operation}");
+                let export = run.module.export(&export, Abi::Substrate).unwrap();
+                run.instance.prepare().unwrap();
+                let before = run.instance.memory().map(<[u8]>::len);
+                let outcome = run.instance.invoke(export, &input, &mut Vec::new()).unwrap();
+                let after = run.instance.memory().map(<[u8]>::len);
+                run.instance.finish().unwrap();
+                let name = format!("{} {codec}_{operation}", run.name);
+                // Whatever they decode, it is not edited.
+                let kind = outcome.trap().map(|trap| &trap.kind);
+                assert!(kind.is_some() || !edits, "{name} of {input:?}");
+                assert!(kind.is_none_or(|kind| *kind == TrapKind::Unreachable), "{name}");
+                // The input itself has room in the memory as it is at first.
+                assert_eq!(before, after, "{name}");
             }
-            run.is_right(encoding);
+        }
+        run.is_right(encoding);
+    }
+}
+
+/// Strategies of each kind, under which wrong accounts are tried too.
+const CHOSEN: [&str; 5] = [
+    "interpreted",
+    "instance_reuse",
+    "instance_reuse_tracked",
+    "recreate_instance_tracked",
+    "pooling_cow",
+];
+
+#[test]
+fn accounts_are_edited_or_refused() {
+    let encodings = encodings();
+    everywhere(&guest(), |engine, strategy, module| {
+        let run = &mut Run::new(engine, strategy, module);
+        right_ones_are_read_and_edited(run, &encodings);
+        if CHOSEN.contains(&strategy.to_string().as_str()) {
+            other_lengths_are_refused(run, &encodings);
+            only_an_account_in_use_can_be_frozen(run, &encodings);
+            hostile_ones_are_refused_in_the_room_there_is(run, &encodings);
         }
     });
+}
+
+/// Under one strategy of each engine, the one that resets in place where there is one.
+#[test]
+fn every_byte_is_part_of_the_answer() {
+    let (guest, encodings) = (guest(), encodings());
+    for engine in touchstone_runtimes::engines() {
+        let supported = |strategy: &Strategy| engine.support_for(*strategy, &guest).is_supported();
+        let all: Vec<_> = Strategy::all().into_iter().filter(supported).collect();
+        let in_place = all.iter().find(|strategy| strategy.to_string() == "instance_reuse_tracked");
+        let strategy = *in_place.or(all.first()).unwrap();
+        let artifact = engine.compile(&guest, strategy, &Config::default()).unwrap();
+        let module = load(&engine, &guest, &artifact, strategy);
+        let run = &mut Run::new(engine.id(), strategy, &*module);
+        every_byte_matters(run, &encodings);
+        every_byte_of_the_owner_is_compared(run, &encodings);
+    }
 }
