@@ -44,8 +44,12 @@ impl Arrays {
     /// Words of an array of structures.
     pub(crate) fn aos(&mut self, count: usize) -> &mut [u32] {
         check(count);
-        for id in self.aos.len() / 2..count {
-            self.aos.extend([id as u32, 0]);
+        let there = self.aos.len() / 2;
+        if there < count {
+            self.aos.resize(2 * count, 0);
+            for (id, [place, _]) in self.aos.as_chunks_mut().0.iter_mut().enumerate().skip(there) {
+                *place = id as u32;
+            }
         }
         &mut self.aos[..2 * count]
     }
@@ -53,9 +57,9 @@ impl Arrays {
     /// Numbers and distances of a structure of arrays.
     pub(crate) fn soa(&mut self, count: usize) -> (&[u32], &mut [u32]) {
         check(count);
-        for id in self.ids.len()..count {
-            self.ids.push(id as u32);
-            self.distances.push(0);
+        if self.ids.len() < count {
+            self.ids.extend(self.ids.len() as u32..count as u32);
+            self.distances.resize(count, 0);
         }
         (&self.ids[..count], &mut self.distances[..count])
     }
