@@ -7,10 +7,12 @@ set -euo pipefail
 
 # Guests whose memory and heap are the host's, and guests that bring their own.
 hosted=(test-runtime large-runtime core-runtime)
+# Of the first kind too, but each built by itself, so that none changes another's features.
+payloads=(verify-schnorr verify-ecdsa kernels)
 contracts=(json-module)
 # Guests of the second kind, of whose modules components are made.
 components=(json-component json-codec json-composed)
-guests=("${hosted[@]}" "${contracts[@]}" "${components[@]}")
+guests=("${hosted[@]}" "${payloads[@]}" "${contracts[@]}" "${components[@]}")
 target=wasm32v1-none
 
 fail() {
@@ -104,9 +106,12 @@ build() {
         "$cargo" build --locked --release --target "$target" "${packages[@]}"
 }
 
-build hosted --import-memory --export-table --export=__heap_base -zstack-size=1048576 \
-    -- "${hosted[@]}"
+hosting=(--import-memory --export-table --export=__heap_base -zstack-size=1048576)
+build hosted "${hosting[@]}" -- "${hosted[@]}"
 # One by one, so that none changes when another is added.
+for guest in "${payloads[@]}"; do
+    build hosted "${hosting[@]}" -- "$guest"
+done
 for guest in "${contracts[@]}" "${components[@]}"; do
     build contracts --export=__heap_base -zstack-size=1048576 -- "$guest"
 done
@@ -119,7 +124,7 @@ module() {
 # The guests as they are to be, all in one folder.
 fresh=$CARGO_TARGET_DIR/built
 mkdir -p -- "$fresh"
-for guest in "${hosted[@]}"; do
+for guest in "${hosted[@]}" "${payloads[@]}"; do
     cp -- "$(module hosted "$guest")" "$fresh/$guest.wasm"
 done
 for guest in "${contracts[@]}"; do
