@@ -4,13 +4,16 @@
 #[path = "fixtures/everywhere.rs"]
 #[allow(dead_code, reason = "the tests of all guests use the rest of it")]
 mod everywhere;
+#[path = "fixtures/run.rs"]
+#[allow(dead_code, reason = "the tests of all guests use the rest of it")]
+mod run;
 
-use everywhere::{everywhere, runs_modules};
+use everywhere::runs_modules;
+use run::{Run, each_of};
 use touchstone::case::Input;
 use touchstone::guests::Guests;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
-use touchstone_executor::{Instance, Module, Outcome, Strategy, TrapKind};
 
 const SMALL: &[u8] = include_bytes!("../test-runtime/inputs/small.json");
 const BIG: &[u8] = include_bytes!("../test-runtime/inputs/big.json");
@@ -28,57 +31,8 @@ fn guest(growth: Growth) -> GuestModule {
     Guests::built().module("json-module", HeapPages { extra: 0, growth }).unwrap()
 }
 
-/// An instance under one engine and strategy.
-struct Run<'a> {
-    name: String,
-    module: &'a dyn Module,
-    instance: Box<dyn Instance>,
-}
-
-impl<'a> Run<'a> {
-    fn new(engine: &str, strategy: Strategy, module: &'a dyn Module) -> Self {
-        let name = format!("{engine} {strategy}");
-        Self { name, module, instance: module.new_instance().unwrap() }
-    }
-
-    fn call(&mut self, export: &str, abi: Abi, input: &[u8]) -> (Outcome, Vec<u8>) {
-        let mut output = b"left over".to_vec();
-        let handle = self.module.export(export, abi).unwrap();
-        let outcome = self
-            .instance
-            .call(handle, input, &mut output)
-            .unwrap_or_else(|error| panic!("{} {export}: {error}", self.name));
-        (outcome, output)
-    }
-
-    #[track_caller]
-    fn returns(&mut self, export: &str, abi: Abi, input: &[u8], expected: &[u8]) {
-        let found = self.call(export, abi, input);
-        assert_eq!(found, (Outcome::Returned, expected.to_vec()), "{} {export}", self.name);
-    }
-
-    #[track_caller]
-    fn traps(&mut self, export: &str, abi: Abi, input: &[u8]) {
-        let (outcome, output) = self.call(export, abi, input);
-        let kind = outcome.trap().map(|trap| &trap.kind);
-        let input = String::from_utf8_lossy(&input[..input.len().min(1500)]);
-        assert_eq!(kind, Some(&TrapKind::Unreachable), "{} {export} of {input}", self.name);
-        assert!(output.is_empty(), "{} {export} left an output", self.name);
-    }
-
-    /// The memory of a clean instance, where the engine shows it.
-    fn clean(&mut self) -> Option<Vec<u8>> {
-        self.instance.prepare().unwrap();
-        let memory = self.instance.memory().map(<[u8]>::to_vec);
-        self.instance.finish().unwrap();
-        memory
-    }
-}
-
 fn each(growth: Growth, test: impl Fn(&mut Run<'_>)) {
-    everywhere(&guest(growth), |engine, strategy, module| {
-        test(&mut Run::new(engine, strategy, module));
-    });
+    each_of(&guest(growth), test);
 }
 
 #[test]
