@@ -56,7 +56,7 @@ pub fn cells(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Vec<Cell> {
     for case in cases {
         let case = Arc::new(case.clone());
         for guest in &case.guests {
-            for engine in engines {
+            for engine in engines.iter().filter(|engine| case.runs_on(engine.id())) {
                 for strategy in Strategy::all().into_iter().filter(|name| case.wants(*name)) {
                     for threads in &case.threads {
                         cells.push(Cell::new(&case, guest, engine, strategy, *threads));

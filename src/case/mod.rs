@@ -44,6 +44,9 @@ pub struct Case {
     /// Strategies to run it under; all when left out.
     #[serde(default)]
     pub strategies: Vec<String>,
+    /// Backends that it is not run on; the file says why.
+    #[serde(default)]
+    pub without: Vec<String>,
     /// The guest that makes values of the input, for the convention that needs one.
     #[serde(default)]
     pub codec: Option<String>,
@@ -84,6 +87,12 @@ impl Case {
     pub fn wants(&self, strategy: Strategy) -> bool {
         let name = strategy.to_string();
         self.strategies.is_empty() || self.strategies.contains(&name)
+    }
+
+    /// Whether it is run on a backend.
+    #[must_use]
+    pub fn runs_on(&self, backend: &str) -> bool {
+        !self.without.iter().any(|name| name == backend)
     }
 }
 

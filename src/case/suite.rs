@@ -55,6 +55,9 @@ struct Scenario {
     /// Strategies to run it under; all when left out.
     #[serde(default)]
     strategies: Vec<String>,
+    /// Backends that it is not run on.
+    #[serde(default)]
+    without: Vec<String>,
     /// The executor that all others are timed against in turns.
     #[serde(default)]
     against: Option<String>,
@@ -86,6 +89,7 @@ impl Suite {
                 heap,
                 against: scenario.against,
                 strategies: scenario.strategies,
+                without: scenario.without,
                 warm: scenario.warm,
                 take: scenario.take,
                 expect: Expect { output: scenario.output },
