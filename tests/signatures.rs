@@ -211,8 +211,10 @@ fn an_input_that_is_laid_out_wrong_is_a_trap_and_the_next_call_is_clean() {
         scheme.each(|run| {
             for (export, input) in wrong {
                 run.traps(export, Abi::Substrate, input);
-                run.returns("verify", Abi::Substrate, scheme.single, &[1]);
+                // The cheapest answer there is; interpreters need long for the others.
+                answers(run, Entry { key: &[], ..entries[0] }, Answer::BadKey);
             }
+            run.returns("verify", Abi::Substrate, scheme.single, &[1]);
         });
     }
 }

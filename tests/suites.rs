@@ -68,6 +68,17 @@ fn with(text: &str, from: &str, to: &str) -> String {
 }
 
 #[test]
+fn a_backend_that_a_scenario_is_without_has_no_cells_of_it() {
+    let strategies = r#"strategies = ["pooling", "instance_reuse_cow"]"#;
+    let without = format!("{strategies}\nwithout = [\"mock\"]");
+    let cases = load(&with(SUITE, strategies, &without)).unwrap();
+    let engine: Arc<dyn Engine> = Arc::new(MockEngine::new("mock"));
+    let cells = matrix::cells(&cases, &[engine]);
+    assert!(!cells.is_empty());
+    assert!(cells.iter().all(|cell| cell.case.name == "nothing"));
+}
+
+#[test]
 fn a_suite_is_a_case_for_each_scenario() {
     let [nothing, decode]: [Case; 2] = load(SUITE).unwrap().try_into().unwrap();
     for case in [&nothing, &decode] {

@@ -49,7 +49,8 @@ pub struct Case {
     /// has.
     #[serde(default)]
     pub once: bool,
-    /// Engines that do not run it, because they execute as another one does.
+    /// Engines that do not run it: they execute as another one does, or would take too
+    /// long.
     #[serde(default)]
     pub without: Vec<String>,
     /// The guest that makes values of the input, for the convention that needs one.

@@ -65,6 +65,9 @@ struct Scenario {
     /// Strategies to run it under; the suite's when left out.
     #[serde(default)]
     strategies: Vec<String>,
+    /// Engines that do not run it, beside those of the suite.
+    #[serde(default)]
+    without: Vec<String>,
     /// The executor that all others are timed against in turns.
     #[serde(default)]
     against: Option<String>,
@@ -101,7 +104,7 @@ impl Suite {
                     false => scenario.strategies,
                 },
                 once,
-                without: without.clone(),
+                without: without.iter().cloned().chain(scenario.without).collect(),
                 warm: scenario.warm,
                 take: scenario.take,
                 expect: Expect { output: scenario.output },
