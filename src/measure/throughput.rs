@@ -15,7 +15,7 @@ pub struct Throughput {
     pub rounds: Vec<(u64, Vec<u64>)>,
 }
 
-/// Rounds that are measured.
+/// Rounds that are measured, unless a single call takes longer than all of them may.
 const ROUNDS: usize = 5;
 /// How often a thread looks at the clock: about this much work in between,
 /// so that looking does not count for short calls.
@@ -46,14 +46,15 @@ pub fn throughput(opened: &Opened, threads: usize, time: Duration) -> Result<Thr
         1 => None,
         several => Some(for_threads(several)?),
     };
-    let round = time / ROUNDS as u32;
+    let number = if u128::from(opened.estimate_ns) > time.as_nanos() { 1 } else { ROUNDS };
+    let round = time / number as u32;
     let between_looks = (BETWEEN_LOOKS.as_nanos() as u64 / opened.estimate_ns.max(1)).max(1);
     let barrier = Barrier::new(threads);
     let per_thread: Vec<Result<Vec<Counted>>> = pool.broadcast(|worker| {
         let pinned = processors.as_ref().map(|all| Pinned::to(all[worker.index()])).transpose();
         let mut caller = Caller::new(opened).and_then(|mut caller| caller.call().map(|()| caller));
-        let mut rounds = Vec::with_capacity(ROUNDS);
-        for _ in 0..ROUNDS {
+        let mut rounds = Vec::with_capacity(number);
+        for _ in 0..number {
             // A thread that failed keeps coming to the barrier: the others wait there.
             barrier.wait();
             let counted = caller.as_mut().map(|caller| one_round(caller, round, between_looks));
@@ -68,7 +69,7 @@ pub fn throughput(opened: &Opened, threads: usize, time: Duration) -> Result<Thr
     let per_thread = per_thread.into_iter().collect::<Result<Vec<_>>>()?;
     // A thread that the system wakes late must not shift calls out of the round:
     // a round lasts from the first thread's start to the last one's end.
-    let rounds = (0..ROUNDS)
+    let rounds = (0..number)
         .map(|index| {
             let counted: Vec<Counted> = per_thread.iter().map(|rounds| rounds[index]).collect();
             let started = counted.iter().map(|thread| thread.started).min();
