@@ -8,7 +8,7 @@ set -euo pipefail
 # Guests whose memory and heap are the host's, and guests that bring their own.
 hosted=(test-runtime large-runtime core-runtime)
 # Of the first kind too, but each built by itself, so that none changes another's features.
-payloads=(accounts)
+payloads=(accounts verify-schnorr verify-ecdsa kernels)
 contracts=(json-module records layouts)
 # The same with vector instructions.
 vectors=(layouts-simd)

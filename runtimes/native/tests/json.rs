@@ -1,8 +1,10 @@
 //! The guest that decodes JSON: its input by every convention, right and wrong.
 
+mod common;
+
+use common::call;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Instance, Module, Outcome, Strategy, TrapKind};
+use touchstone_executor::{Instance, Module, Outcome, TrapKind};
 
 const SMALL: &[u8] = include_bytes!("../../../test-runtime/inputs/small.json");
 const BIG: &[u8] = include_bytes!("../../../test-runtime/inputs/big.json");
@@ -15,35 +17,8 @@ const DECODING: [(&str, Abi, &[u8]); 4] = [
     ("run_big_bytes", Abi::Bytes, BIG),
 ];
 
-/// Runs a test under every strategy there is.
 fn everywhere(test: impl Fn(&dyn Module, &mut dyn Instance)) {
-    let engine = touchstone_native::engines().remove(0);
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../test-runtime/built/json-module.wasm");
-    let bytes = std::fs::read(path).unwrap();
-    let guest = GuestModule::new("json-module", &bytes, HeapPages::default()).unwrap();
-    let config = Config::default();
-    for strategy in Strategy::all() {
-        if engine.support_for(strategy, &guest).is_supported() {
-            let artifact = engine.compile(&guest, strategy, &config).unwrap();
-            let module = engine.load(&guest, &artifact, strategy, &config).unwrap();
-            test(&*module, &mut *module.new_instance().unwrap());
-        }
-    }
-}
-
-/// Calls an export and gives its output; the outcome where it trapped.
-fn call(
-    module: &dyn Module,
-    instance: &mut dyn Instance,
-    (export, abi): (&str, Abi),
-    input: &[u8],
-) -> Result<Vec<u8>, Outcome> {
-    let export = module.export(export, abi).unwrap();
-    let mut output = Vec::new();
-    match instance.call(export, input, &mut output).unwrap() {
-        Outcome::Returned => Ok(output),
-        trapped => Err(trapped),
-    }
+    common::everywhere("json-module", test);
 }
 
 #[test]
