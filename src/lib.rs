@@ -22,4 +22,5 @@ pub mod report;
 pub mod run;
 pub mod session;
 pub mod stats;
+pub mod swap;
 pub mod tables;
