@@ -428,6 +428,7 @@ fn rung(name: &str, swap_us: f64, run: &str) -> Record {
             per_message: interval(200.0 + swap_us / 2.0),
             per_sorted_message: interval(200.0),
             per_swap: interval(swap_us),
+            per_message_with_swap: interval(200.0 + swap_us),
             rounds: Vec::new(),
         },
         ..*record

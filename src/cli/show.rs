@@ -222,16 +222,21 @@ pub(super) fn swap_table(swaps: &[&SwapRecord], style: Style) -> String {
 fn found(found: &SwapFound) -> String {
     match found {
         SwapFound::Ladder {
-            messages, changes, per_message, per_sorted_message, per_swap, ..
-        } => {
-            let swap = per_swap;
-            format!(
-                "{} a message, {} by kind; {} a swap; {messages} messages a round, {changes} changes",
-                time(per_message.median_ns),
-                time(per_sorted_message.median_ns),
-                time_with_interval(swap.median_ns, swap.low_ns, swap.high_ns),
-            )
-        }
+            messages,
+            changes,
+            per_message,
+            per_sorted_message,
+            per_swap,
+            per_message_with_swap,
+            ..
+        } => format!(
+            "{} a message, {} by kind, {} with a swap; {} a swap; {messages} messages a round, \
+             {changes} changes",
+            time(per_message.median_ns),
+            time(per_sorted_message.median_ns),
+            time(per_message_with_swap.median_ns),
+            time_with_interval(per_swap.median_ns, per_swap.low_ns, per_swap.high_ns),
+        ),
         SwapFound::UnderLoad { threads, replacements, failed, wrong, swapping, still, .. } => {
             let tail = |tail: &SwapTail| {
                 let SwapTail { calls, p50_ns, p99_ns, p999_ns, max_ns } = *tail;

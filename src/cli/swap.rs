@@ -37,7 +37,7 @@ pub(super) struct Swap {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(20..))]
     swaps: Option<u64>,
     /// Rounds of a ladder; 6 are the fewest for an interval
-    #[arg(long, value_name = "N", default_value_t = 7)]
+    #[arg(long, value_name = "N", default_value_t = 11)]
     rounds: usize,
     /// Time that a rung takes part in further rounds for
     #[arg(long, value_name = "SECONDS", default_value = "12", value_parser = super::run::seconds)]

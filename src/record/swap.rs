@@ -41,10 +41,13 @@ pub enum SwapFound {
         changes: u64,
         /// Per message in random order.
         per_message: Interval,
-        /// Per message by kind, which is without swaps.
+        /// Per message by kind, which is with one swap in all of them.
         per_sorted_message: Interval,
         /// Per swap: what the random order took longer, over the changes it had more.
         per_swap: Interval,
+        /// A message that comes with a swap: what is left of one by kind when the one
+        /// change is taken out of it, and a swap.
+        per_message_with_swap: Interval,
         /// The rounds.
         rounds: Vec<SwapRound>,
     },
@@ -83,6 +86,25 @@ pub struct SwapRound {
     pub sorted_ns: u64,
     /// The change among them, or none.
     pub sorted_changes: u64,
+}
+
+impl SwapRound {
+    /// ns per swap: what the random order took longer, over the changes that it had
+    /// more; not a number where it had none.
+    #[must_use]
+    pub fn per_swap(&self) -> f64 {
+        let more = self.random_changes as f64 - self.sorted_changes as f64;
+        let longer = self.random_ns as f64 - self.sorted_ns as f64;
+        if more > 0.0 { longer / more } else { f64::NAN }
+    }
+
+    /// ns of one of so many messages that comes with a swap.
+    #[must_use]
+    pub fn per_message_with_swap(&self, messages: usize) -> f64 {
+        let swap = self.per_swap();
+        let alone = self.sorted_ns as f64 - self.sorted_changes as f64 * swap;
+        alone / messages as f64 + swap
+    }
 }
 
 /// Percentiles of a time, ns.
@@ -124,5 +146,20 @@ impl SwapRecord {
     #[must_use]
     pub fn growth_kib(&self) -> i64 {
         self.rss_after_kib.cast_signed() - self.rss_before_kib.cast_signed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_swap_and_a_message_with_one_come_out_of_both_orders() {
+        // Ten messages of 3 ns, a swap of 50 ns: five of them, and one.
+        let round =
+            SwapRound { random_ns: 280, random_changes: 5, sorted_ns: 80, sorted_changes: 1 };
+        assert_eq!((round.per_swap(), round.per_message_with_swap(10)), (50.0, 53.0));
+        let none = SwapRound { random_changes: 1, ..round };
+        assert!(none.per_swap().is_nan());
     }
 }

@@ -42,10 +42,12 @@ pub struct Measured {
     pub changes: u64,
     /// ns per message in random order.
     pub per_message: Estimate,
-    /// ns per message by kind: what a message costs without a swap.
+    /// ns per message by kind: with one swap in all of them.
     pub per_sorted_message: Estimate,
     /// ns per swap: what the random order took longer, over the changes that it had more.
     pub per_swap: Estimate,
+    /// ns per message that comes with a swap.
+    pub per_message_with_swap: Estimate,
     /// The rounds.
     pub rounds: Vec<SwapRound>,
     /// Resident memory of the process before the first round, KiB.
@@ -197,18 +199,11 @@ impl<'a> Timed<'a> {
             changes: self.changes(),
             per_message: median(&|round| round.random_ns as f64 / messages)?,
             per_sorted_message: median(&|round| round.sorted_ns as f64 / messages)?,
-            per_swap: median(&per_swap)?,
+            per_swap: median(&SwapRound::per_swap)?,
+            per_message_with_swap: median(&|round| round.per_message_with_swap(self.messages))?,
             rss_before_kib: self.rss_before_kib,
             rss_after_kib: self.rss_before_kib.saturating_add_signed(self.rss_added_kib),
             rounds: self.rounds,
         })
     }
-}
-
-/// ns that the random order took longer, over the changes that it had more; not a
-/// number where it had none.
-fn per_swap(round: &SwapRound) -> f64 {
-    let more = round.random_changes as f64 - round.sorted_changes as f64;
-    let longer = round.random_ns as f64 - round.sorted_ns as f64;
-    if more > 0.0 { longer / more } else { f64::NAN }
 }

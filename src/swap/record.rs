@@ -38,6 +38,7 @@ pub fn of_ladder(
             per_message: measured.per_message.into(),
             per_sorted_message: measured.per_sorted_message.into(),
             per_swap: measured.per_swap.into(),
+            per_message_with_swap: measured.per_message_with_swap.into(),
             rounds: measured.rounds.clone(),
         },
         ..blank(engine, kinds, step.name(), measured.strategy, provenance)

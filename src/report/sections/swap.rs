@@ -32,20 +32,16 @@ fn place(rung: &str) -> usize {
     Step::ALL.iter().position(|step| step.name() == rung).unwrap_or(Step::ALL.len())
 }
 
-/// What a message with a change of module costs, ns.
-fn with_a_swap(sorted: &Interval, swap: &Interval) -> f64 {
-    sorted.median_ns + swap.median_ns
-}
-
-/// The same of the engine's rung that recompiles, in the same run.
+/// What a message with a swap costs on the engine's rung that recompiles, in the same
+/// run, ns.
 fn recompiling(swaps: &[&SwapRecord], swap: &SwapRecord) -> Option<f64> {
     swaps.iter().find_map(|other| match &other.found {
-        SwapFound::Ladder { per_sorted_message, per_swap, .. }
+        SwapFound::Ladder { per_message_with_swap, .. }
             if other.engine == swap.engine
                 && other.rung == Step::Recompile.name()
                 && other.provenance.run == swap.provenance.run =>
         {
-            Some(with_a_swap(per_sorted_message, per_swap))
+            Some(per_message_with_swap.median_ns)
         }
         _ => None,
     })
@@ -69,12 +65,18 @@ fn ladder(swaps: &[&SwapRecord]) -> String {
     let mut rows = 0;
     for swap in swaps {
         let SwapFound::Ladder {
-            messages, changes, per_message, per_sorted_message, per_swap, ..
+            messages,
+            changes,
+            per_message,
+            per_sorted_message,
+            per_swap,
+            per_message_with_swap,
+            ..
         } = &swap.found
         else {
             continue;
         };
-        let one = with_a_swap(per_sorted_message, per_swap);
+        let one = per_message_with_swap.median_ns;
         let cheaper = recompiling(swaps, swap).filter(|_| one > 0.0);
         table.row(&[
             code(&swap.engine),
@@ -100,8 +102,8 @@ fn ladder(swaps: &[&SwapRecord]) -> String {
          loaded, `two_live_instances` keeps one of each, `pool` takes them from a pool. The rungs \
          of an engine are timed in turns within one run, on the same messages in random order and \
          by kind, which is with one change. A swap is what the random order took longer, over the \
-         changes that it had more; below what two passes over the same messages differ by, it may \
-         come out negative. Memory is what a rung's own passes added to the process.\n\n{}",
+         changes that it had more; where that is less than what two passes over the same messages \
+         differ by, there is nothing to be seen of it. Memory is what a rung's own passes added to the process.\n\n{}",
         table.finish()
     )
 }
