@@ -10,7 +10,7 @@ use touchstone::matrix::Filter;
 use touchstone::record::{
     self, CellRecord, PairRecord, Record, SoakPoint, Status, SwapFound, SwapRecord, SwapTail,
 };
-use touchstone::report::units::{rate, time, time_with_interval};
+use touchstone::report::units::{difference, rate, time, time_with_interval};
 
 /// Shows the latest record of each cell and of each pair.
 #[derive(Debug, clap::Args)]
@@ -235,7 +235,7 @@ fn found(found: &SwapFound) -> String {
             time(per_message.median_ns),
             time(per_sorted_message.median_ns),
             time(per_message_with_swap.median_ns),
-            time_with_interval(per_swap.median_ns, per_swap.low_ns, per_swap.high_ns),
+            difference(per_swap.median_ns, per_swap.low_ns, per_swap.high_ns),
         ),
         SwapFound::UnderLoad { threads, replacements, failed, wrong, swapping, still, .. } => {
             let tail = |tail: &SwapTail| {

@@ -87,7 +87,7 @@ impl Swap {
     }
 
     /// Engines and their rungs that the filter means.
-    fn jobs(&self, engines: &[Arc<dyn Engine>]) -> Result<Vec<(Arc<dyn Engine>, Vec<Step>)>> {
+    fn jobs(&self, engines: &[Arc<dyn Engine>]) -> Result<Vec<Job>> {
         let filter = Filter::new(self.filter.as_deref());
         let name = |engine: &Arc<dyn Engine>, step: Step| match self.under_load {
             true => format!("{}/{UNDER_LOAD}", engine.id()),
@@ -113,7 +113,7 @@ impl Swap {
     }
 
     /// Steps of the progress.
-    fn steps(&self, jobs: &[(Arc<dyn Engine>, Vec<Step>)]) -> usize {
+    fn steps(&self, jobs: &[Job]) -> usize {
         let rungs: usize = jobs.iter().map(|(_, steps)| steps.len()).sum();
         match (self.swaps, self.under_load) {
             (None, false) => rungs * (self.rounds.max(2) + 1),
@@ -121,6 +121,9 @@ impl Swap {
         }
     }
 }
+
+/// An engine and its rungs.
+type Job = (Arc<dyn Engine>, Vec<Step>);
 
 /// What is done, and what came of it.
 struct Work<'a> {

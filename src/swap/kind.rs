@@ -95,9 +95,10 @@ impl Kind {
                 got: abbreviate(output),
             }),
             Ok(Outcome::Trapped(trap)) => {
-                Err(Problem::Trapped { place: place(), kind: self.name.clone(), source: trap })
+                let (kind, source) = (self.name.clone(), Box::new(trap));
+                Err(Problem::Trapped { place: place(), kind, source })
             }
-            Err(source) => Err(Problem::Host { place: place(), kind: self.name.clone(), source }),
+            Err(source) => Err(Problem::host(place(), self, source)),
         }
     }
 }

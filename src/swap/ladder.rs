@@ -1,6 +1,6 @@
 //! The rungs of one engine, timed in turns on the same messages.
 
-use super::{Artifacts, Kind, Problem, Rung, Step, resident_kib, sorted};
+use super::{Artifacts, Kind, Problem, Rung, Step, changes, resident_kib, sorted};
 use crate::record::SwapRound;
 use crate::stats::{Estimate, estimate};
 use std::sync::Arc;
@@ -56,6 +56,13 @@ pub struct Measured {
     pub rss_after_kib: u64,
 }
 
+/// The reason against an order.
+fn too_few() -> Problem {
+    Problem::LeftOut {
+        reason: "the messages have too few changes of kind: raise 'messages'".to_owned(),
+    }
+}
+
 /// A rung that is being timed.
 struct Timed<'a> {
     rung: Rung<'a>,
@@ -88,12 +95,17 @@ pub fn ladder(
             .and_then(|rung| Timed::warm(rung, order, plan.pass));
         rungs.push((step, timed));
     }
-    for index in 0..plan.rounds.max(FEWEST_ROUNDS) {
+    let mut goes_on = true;
+    while goes_on {
+        goes_on = false;
         for (step, timed) in &mut rungs {
+            let Ok(rung) = timed else { continue };
+            if rung.is_done(plan) {
+                continue;
+            }
+            goes_on = true;
             progress(*step);
-            if let Ok(rung) = timed
-                && let Err(problem) = rung.round(index, order, plan)
-            {
+            if let Err(problem) = rung.round(order) {
                 *timed = Err(problem);
             }
         }
@@ -115,7 +127,7 @@ fn see_execution(
         check_execution(&**engine, strategy, config).map_err(|source| Problem::Host {
             place: format!("{}/{step}", engine.id()),
             kind: "the kernel that shows how it executes".to_owned(),
-            source,
+            source: Box::new(source),
         })?;
         seen.push(strategy);
     }
@@ -126,13 +138,17 @@ impl<'a> Timed<'a> {
     /// Sends messages until the time of a pass is over, there are no more, and there
     /// were enough changes: so many are a round's.
     fn warm(mut rung: Rung<'a>, order: &[usize], pass: Duration) -> Result<Self, Problem> {
+        // As many changes by kind would leave nothing to compare.
+        if changes(order) <= FEWEST_A_ROUND {
+            return Err(too_few());
+        }
         let started = Instant::now();
-        let changes = rung.changes();
+        let before = rung.changes();
         let mut messages = 0;
         for kind in order {
             rung.send(*kind)?;
             messages += 1;
-            if started.elapsed() >= pass && rung.changes() - changes > FEWEST_A_ROUND {
+            if started.elapsed() >= pass && rung.changes() - before > FEWEST_A_ROUND {
                 break;
             }
         }
@@ -146,14 +162,18 @@ impl<'a> Timed<'a> {
         })
     }
 
-    fn round(&mut self, index: usize, order: &[usize], plan: LadderPlan) -> Result<(), Problem> {
-        let enough = index >= FEWEST_ROUNDS && self.changes() >= FEWEST_CHANGES;
-        if enough && self.took >= plan.rung {
-            return Ok(());
-        }
+    /// Whether there were enough rounds.
+    fn is_done(&self, plan: LadderPlan) -> bool {
+        let rounds = self.rounds.len();
+        let is_over = rounds >= plan.rounds || self.took >= plan.rung;
+        is_over && rounds >= FEWEST_ROUNDS && self.changes() >= FEWEST_CHANGES
+    }
+
+    fn round(&mut self, order: &[usize]) -> Result<(), Problem> {
         let order = &order[..self.messages];
         let (random, by_kind);
-        if index.is_multiple_of(2) {
+        // Who goes first changes from round to round.
+        if self.rounds.len().is_multiple_of(2) {
             random = self.pass(order)?;
             by_kind = self.pass(&sorted(order, self.rung.last()))?;
         } else {
@@ -171,14 +191,14 @@ impl<'a> Timed<'a> {
 
     /// ns that the messages took together, and the changes among them.
     fn pass(&mut self, order: &[usize]) -> Result<(u64, u64), Problem> {
-        let (changes, rss) = (self.rung.changes(), resident_kib());
+        let (before, rss) = (self.rung.changes(), resident_kib());
         let started = Instant::now();
         self.rung.send_all(order)?;
         let took = started.elapsed();
         self.took += took;
         self.rss_added_kib += resident_kib().cast_signed() - rss.cast_signed();
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        Ok((ns, self.rung.changes() - changes))
+        Ok((ns, self.rung.changes() - before))
     }
 
     fn changes(&self) -> u64 {
@@ -189,9 +209,7 @@ impl<'a> Timed<'a> {
         let messages = self.messages as f64;
         let median = |value: &dyn Fn(&SwapRound) -> f64| {
             let values: Vec<f64> = self.rounds.iter().map(value).collect();
-            estimate(&values).ok_or_else(|| Problem::LeftOut {
-                reason: format!("{messages} messages have too few changes of kind: make it more"),
-            })
+            estimate(&values).ok_or_else(too_few)
         };
         Ok(Measured {
             strategy: self.rung.strategy(),

@@ -157,8 +157,7 @@ fn failed(
     engine: &Arc<dyn Engine>,
     kind: &Kind,
 ) -> impl FnOnce(touchstone_executor::Error) -> Problem {
-    let (place, kind) = (place_of(engine), kind.name.clone());
-    move |source| Problem::Host { place, kind, source }
+    move |source| Problem::host(place_of(engine), kind, source)
 }
 
 fn place_of(engine: &Arc<dyn Engine>) -> String {

@@ -1,5 +1,6 @@
 //! What can go wrong with a message.
 
+use super::Kind;
 use touchstone_executor::{Error, Trap};
 
 /// Why a message was not answered as it has to be.
@@ -25,7 +26,7 @@ pub enum Problem {
         /// Name of the kind.
         kind: String,
         /// Why.
-        source: Trap,
+        source: Box<Trap>,
     },
     /// The host side failed: compiling, loading, an instance or the call.
     #[error("{place}: {kind} failed")]
@@ -35,7 +36,7 @@ pub enum Problem {
         /// Name of the kind.
         kind: String,
         /// Why.
-        source: Error,
+        source: Box<Error>,
     },
     /// The engine has no strategy for it, or not for these guests: nothing was run.
     #[error("{reason}")]
@@ -53,4 +54,11 @@ pub enum Problem {
         /// Why.
         source: std::io::Error,
     },
+}
+
+impl Problem {
+    /// A failure of the host side.
+    pub(super) fn host(place: String, kind: &Kind, source: Error) -> Self {
+        Self::Host { place, kind: kind.name.clone(), source: Box::new(source) }
+    }
 }

@@ -112,11 +112,8 @@ impl<'a> Rung<'a> {
         config: &'a Config,
     ) -> Result<Self, Problem> {
         let strategy = step.strategy(&**engine, kinds)?;
-        let place = || format!("{}/{step}", engine.id());
-        let host = |kind: &Kind| {
-            let (place, kind) = (place(), kind.name.clone());
-            move |source| Problem::Host { place, kind, source }
-        };
+        let place = move || format!("{}/{step}", engine.id());
+        let host = |kind: &'a Kind| move |source| Problem::host(place(), kind, source);
         let mut artifact = |kind: &Kind| {
             let artifact = artifacts.of(&**engine, kind, strategy, config)?;
             kind.probe(&**engine, &artifact, strategy, config)?;
@@ -192,8 +189,7 @@ impl<'a> Rung<'a> {
         let (step, kinds) = (self.step, self.kinds);
         let engine = Arc::clone(&self.engine);
         let place = || format!("{}/{step}", engine.id());
-        let host =
-            |source| Problem::Host { place: place(), kind: kinds[kind].name.clone(), source };
+        let host = |source| Problem::host(place(), &kinds[kind], source);
         if self.last != Some(kind) {
             self.changes += u64::from(self.last.is_some());
             self.last = Some(kind);

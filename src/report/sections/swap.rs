@@ -1,8 +1,8 @@
 //! Hot swap: what changing the module costs, and what callers see of it.
 
-use crate::record::{Interval, SoakPoint, SwapFound, SwapRecord, SwapTail};
+use crate::record::{SoakPoint, SwapFound, SwapRecord, SwapTail};
 use crate::report::markdown::{Table, code};
-use crate::report::units::{count, grouped, time, time_with_interval, times};
+use crate::report::units::{count, difference, grouped, time, times};
 use crate::swap::Step;
 
 /// What was published for recompiling at each change.
@@ -86,7 +86,7 @@ fn ladder(swaps: &[&SwapRecord]) -> String {
             grouped(*changes),
             time(per_message.median_ns),
             time(per_sorted_message.median_ns),
-            interval(per_swap),
+            difference(per_swap.median_ns, per_swap.low_ns, per_swap.high_ns),
             time(one),
             cheaper.map_or_else(|| "–".to_owned(), |recompiling| times(recompiling / one)),
             grown(swap.growth_kib()),
@@ -106,17 +106,6 @@ fn ladder(swaps: &[&SwapRecord]) -> String {
          differ by, there is nothing to be seen of it. Memory is what a rung's own passes added to the process.\n\n{}",
         table.finish()
     )
-}
-
-/// A median with its interval; a swap may take less than nothing.
-fn interval(of: &Interval) -> String {
-    if of.median_ns > 0.0 {
-        return time_with_interval(of.median_ns, of.low_ns, of.high_ns);
-    }
-    match of.high_ns {
-        Some(high) if high > 0.0 => format!("below {}", time(high)),
-        _ => "not to be seen".to_owned(),
-    }
 }
 
 /// KiB more, or fewer.
