@@ -1,9 +1,13 @@
 //! Hot swap, on a mock and on whatever engines this build has.
 
+#[path = "fixtures/command.rs"]
+#[allow(dead_code)]
+mod command;
 #[path = "fixtures/records.rs"]
 #[allow(dead_code)]
 mod fixture;
 
+use command::{Folder, touchstone_with};
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -465,4 +469,48 @@ fn the_report_has_tails_and_soaks_and_says_when_there_is_nothing() {
     let none =
         page(&fixture::records([fixture::cell("a", "pooling", "call_empty_function", 1, 1e3)]));
     assert_eq!(none, "## Hot swap\n\nThere are no records of swaps; `make swap` makes them.\n");
+}
+
+#[test]
+fn the_command_makes_a_record_of_each_rung_and_says_what_it_cannot_use() {
+    let folder = Folder::new();
+    let (file, records) = (folder.at("swap.toml"), folder.at("records.jsonl"));
+    let kinds = "kinds = [\"call_empty_function\", \"dirty_1mb_of_memory\"]\n";
+    let rest = GOOD.replace("kinds = [\"first\", \"second\"]\n", kinds).replace("50", "5");
+    folder.file("swap.toml", rest);
+    let places = [("TOUCHSTONE_SWAP", &*file), ("TOUCHSTONE_RECORDS", &*records)];
+    let run = |arguments: &[&str]| touchstone_with(&places, &[&["swap"], arguments].concat());
+
+    run(&["nowhere"]).refused(&["no rung matches 'nowhere'"]);
+    let there = touchstone_runtimes::engines().into_iter().find(|engine| {
+        ["recreate_instance_cow", "recreate_instance", "interpreted"]
+            .iter()
+            .any(|name| engine.support(name.parse().unwrap()).is_supported())
+    });
+    if let Some(engine) = there {
+        let rung = format!("^{}/instantiate$", engine.id());
+        let load = format!("^{}/under_load$", engine.id());
+        for (arguments, found) in [
+            (&["--rounds", "2", "--rung-time", "0.01", &rung][..], "with a swap"),
+            (&["--swaps", "40", &rung], "KiB at 40"),
+            (&["--under-load", &load], "5 replacements, 0 failed, 0 wrong"),
+        ] {
+            let ran = run(arguments);
+            assert_eq!(ran.code, 0, "{}", ran.err);
+            assert!(ran.out.contains(found), "{}", ran.out);
+        }
+        let loaded = record::load(&records).unwrap();
+        let names: Vec<String> = loaded.records.iter().map(Record::id).collect();
+        let [rung, soak, load] = ["instantiate", "instantiate/soak", "under_load"]
+            .map(|rung| format!("swap/{}/{rung}", engine.id()));
+        assert_eq!(names, [rung, soak, load]);
+        let before = std::fs::read(&records).unwrap();
+        assert_eq!(run(&["--swaps", "20", "--no-record", &names[0][5..]]).code, 0);
+        assert_eq!(std::fs::read(&records).unwrap(), before);
+        let shown = touchstone_with(&places, &["show", "--json", "^swap/"]);
+        assert_eq!(shown.lines().len(), 3);
+        assert_eq!(shown.lines()[0]["found"]["ladder"].get("rounds"), None);
+    }
+    folder.file("swap.toml", GOOD);
+    run(&[]).refused(&["there is no case 'first'", "swap.toml"]);
 }
