@@ -11,6 +11,9 @@ BUDGET_QUICK ?= 40
 # Seconds that the differential tests go on for, and where their numbers start.
 FUZZ_SECONDS ?= 600
 FUZZ_SEED    ?= 1
+# Swaps after which memory must not have grown, and the rungs that make them.
+SWAPS        ?= 100000
+SOAK         ?= ^wasmtime/(load_artifact|instantiate|two_live_instances|pool)
 # Each compiles a Cranelift of its own: only where it is asked for.
 CRATES  := --workspace $(foreach name,substrate wasmer,$(if $(findstring $(name),$(FEATURES)),,--exclude touchstone-$(name)))
 # What some backends need beside crates, prepared once in .toolchain/; targets over
@@ -21,7 +24,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers costs gate report guests guests-check check sanitize fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap costs gate report guests guests-check check sanitize fmt lint doc clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +67,12 @@ quick: setup $(NEEDED) ## the same with short sampling, on the small guest
 # On the standard output are the rows alone.
 peers: setup $(NEEDED) ## executors against Substrate's, timed in turns: a line with tabs for each row
 	@$(CARGO) run --locked --release --features=$(FEATURES) -- peers
+
+# SOAK is a filter over <engine>/<rung>; each rung that it means makes SWAPS swaps.
+swap: setup $(NEEDED) ## replace modules while messages arrive: what a swap costs, memory, and tails under load
+	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- swap
+	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- swap --under-load
+	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- swap --swaps $(SWAPS) '$(SOAK)'
 
 costs: setup $(NEEDED) ## count operators, page faults, system calls and code sizes, and store them
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- costs --store

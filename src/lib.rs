@@ -5,7 +5,8 @@
 //! is called; [`guests`] are what it is called on; the [`matrix`] crosses them
 //! with engines, strategies and threads; a [`session`] opens a cell and checks
 //! its output; [`measure`] times it; [`run`] drives all that and appends
-//! [`record`]s; `report` makes the page out of them. `ARCHITECTURE.md` has the
+//! [`record`]s; `report` makes the page out of them. A [`swap`] replaces modules while
+//! messages arrive. `ARCHITECTURE.md` has the
 //! picture.
 
 pub mod case;
@@ -22,4 +23,5 @@ pub mod report;
 pub mod run;
 pub mod session;
 pub mod stats;
+pub mod swap;
 pub mod tables;

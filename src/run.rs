@@ -9,7 +9,7 @@ use crate::record::{
     CellKey, CellRecord, Interval, PEERS, Phases, Provenance, Record, RecordFile, Status,
 };
 use crate::session::{Opened, Refused, Session, cores, too_many_threads};
-use crate::stats::{Estimate, estimate};
+use crate::stats::estimate;
 use anyhow::Result;
 use std::time::Duration;
 use touchstone_executor::Support;
@@ -211,16 +211,11 @@ impl Runner<'_> {
             finish_ns: parts.finish_ns,
             page_faults_per_call: parts.page_faults_per_call,
             artifact_bytes: opened.artifact_bytes,
-            warm: used.map(|used| interval(used.call)),
-            warm_take: used.and_then(|used| used.take).map(interval),
+            warm: used.map(|used| used.call.into()),
+            warm_take: used.and_then(|used| used.take).map(Interval::from),
         });
         Ok(true)
     }
-}
-
-fn interval(estimate: Estimate) -> Interval {
-    let (low_ns, high_ns) = estimate.interval.unzip();
-    Interval { median_ns: estimate.median, low_ns, high_ns }
 }
 
 /// What is known once a cell is open.
@@ -246,10 +241,11 @@ pub fn finished_by_last_run(
     now: &Provenance,
     mut digest: impl FnMut(&str) -> Option<String>,
 ) -> Option<(String, Vec<String>)> {
-    // Rows of peers belong to no run over the matrix.
+    // Rows of peers and swaps belong to no run over the matrix.
     let of_the_matrix = |record: &&Record| match record {
         Record::Cell(_) => true,
         Record::Pair(pair) => pair.group != PEERS,
+        Record::Swap(_) => false,
     };
     let last = records.iter().rev().find(of_the_matrix)?.provenance();
     if last.machine != now.machine
@@ -272,6 +268,7 @@ pub fn finished_by_last_run(
             Record::Cell(cell) => (digest(&cell.key.guest).as_ref() == Some(&cell.guest_sha256))
                 .then(|| cell.key.id()),
             Record::Pair(pair) => Some(pair.id()),
+            Record::Swap(_) => None,
         })
         .collect();
     Some((last.run.clone(), finished))

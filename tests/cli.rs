@@ -335,7 +335,7 @@ fn wrong_usage_ends_with_two_and_help_with_zero() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(!output.stderr.is_empty(), "{arguments:?}");
     }
-    for name in ["list", "show", "report", "run", "peers", "cases"] {
+    for name in ["list", "show", "report", "run", "peers", "swap", "cases"] {
         let out = touchstone(&[name, "--help"]).well();
         assert!(out.contains("Usage: touchstone"), "{out}");
         assert!(touchstone(&["--help"]).well().contains(name));

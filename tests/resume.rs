@@ -121,6 +121,7 @@ fn of_run(run: &str, mut all: Vec<Record>) -> Vec<Record> {
         match record {
             Record::Cell(cell) => cell.provenance.run = run.to_owned(),
             Record::Pair(pair) => pair.provenance.run = run.to_owned(),
+            Record::Swap(swap) => swap.provenance.run = run.to_owned(),
         }
     }
     all

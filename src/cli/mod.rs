@@ -14,6 +14,7 @@ mod repeat;
 mod report;
 mod run;
 mod show;
+mod swap;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -38,6 +39,7 @@ enum Command {
     Report(report::Report),
     Run(run::Run),
     Peers(peers::Peers),
+    Swap(swap::Swap),
     Cases(cases::Cases),
     Repeat(repeat::Repeat),
     Costs(costs::Costs),
@@ -62,6 +64,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Report(report) => report.execute(),
         Command::Run(run) => run.execute(),
         Command::Peers(peers) => peers.execute(),
+        Command::Swap(swap) => swap.execute(),
         Command::Cases(cases) => cases.execute(),
         Command::Repeat(repeat) => repeat.execute(),
         Command::Costs(costs) => costs.execute(),

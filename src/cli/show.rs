@@ -7,8 +7,10 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use touchstone::matrix::Filter;
-use touchstone::record::{self, CellRecord, PairRecord, Record, Status};
-use touchstone::report::units::{rate, time, time_with_interval};
+use touchstone::record::{
+    self, CellRecord, PairRecord, Record, SoakPoint, Status, SwapFound, SwapRecord, SwapTail,
+};
+use touchstone::report::units::{difference, rate, time, time_with_interval};
 
 /// Shows the latest record of each cell and of each pair.
 #[derive(Debug, clap::Args)]
@@ -114,6 +116,9 @@ fn json(record: &Record, raw: bool) -> Result<String> {
         for name in RAW {
             line.remove(name);
         }
+        if let Some(ladder) = line.get_mut("found").and_then(|found| found.get_mut("ladder")) {
+            ladder.as_object_mut().and_then(|ladder| ladder.remove("rounds"));
+        }
     }
     serde_json::to_string(&line).context(context)
 }
@@ -131,7 +136,7 @@ fn note_mixture(records: &[Record]) {
 fn tables(records: &[Record]) -> String {
     let style = Style::of_stdout();
     let mut groups: Vec<(String, Vec<&CellRecord>)> = Vec::new();
-    let mut pairs = Vec::new();
+    let (mut pairs, mut swaps) = (Vec::new(), Vec::new());
     for record in records {
         match record {
             Record::Cell(cell) => {
@@ -142,6 +147,7 @@ fn tables(records: &[Record]) -> String {
                 }
             }
             Record::Pair(pair) => pairs.push(&**pair),
+            Record::Swap(swap) => swaps.push(&**swap),
         }
     }
     let mut parts: Vec<String> = groups
@@ -150,6 +156,9 @@ fn tables(records: &[Record]) -> String {
         .collect();
     if !pairs.is_empty() {
         parts.push(format!("{}\n{}", style.bold("pairs"), pair_table(&pairs, style)));
+    }
+    if !swaps.is_empty() {
+        parts.push(format!("{}\n{}", style.bold("swaps"), swap_table(&swaps, style)));
     }
     parts.join("\n")
 }
@@ -191,6 +200,63 @@ fn pair_table(pairs: &[&PairRecord], style: Style) -> String {
         ]);
     }
     table.render(style)
+}
+
+/// What was found, as `touchstone swap` says it too.
+pub(super) fn swap_table(swaps: &[&SwapRecord], style: Style) -> String {
+    let mut table =
+        Table::new(&["engine", "rung", "strategy", "memory", ""]).right(&[3]).indented(2);
+    for swap in swaps {
+        table.row([
+            swap.engine.clone(),
+            swap.rung.clone(),
+            swap.strategy.clone(),
+            format!("{:+} KiB", swap.growth_kib()),
+            found(&swap.found),
+        ]);
+    }
+    table.render(style)
+}
+
+/// In a sentence.
+fn found(found: &SwapFound) -> String {
+    match found {
+        SwapFound::Ladder {
+            messages,
+            changes,
+            per_message,
+            per_sorted_message,
+            per_swap,
+            per_message_with_swap,
+            ..
+        } => format!(
+            "{} a message, {} by kind, {} with a swap; {} a swap; {messages} messages a round, \
+             {changes} changes",
+            time(per_message.median_ns),
+            time(per_sorted_message.median_ns),
+            time(per_message_with_swap.median_ns),
+            difference(per_swap.median_ns, per_swap.low_ns, per_swap.high_ns),
+        ),
+        SwapFound::UnderLoad { threads, replacements, failed, wrong, swapping, still, .. } => {
+            let tail = |tail: &SwapTail| {
+                let SwapTail { calls, p50_ns, p99_ns, p999_ns, max_ns } = *tail;
+                let [p50, p99, p999, max] =
+                    [p50_ns, p99_ns, p999_ns, max_ns].map(|ns| time(ns as f64));
+                format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {max} of {calls}")
+            };
+            format!(
+                "{threads} threads, {replacements} replacements, {failed} failed, {wrong} wrong; \
+                 {}; without: {}",
+                tail(swapping),
+                tail(still)
+            )
+        }
+        SwapFound::Soak { points } => {
+            let point =
+                |point: &SoakPoint| format!("{} KiB at {}", point.resident_kib, point.swaps);
+            points.iter().map(point).collect::<Vec<_>>().join(", ")
+        }
+    }
 }
 
 /// What both sides call; most pairs are of one thread.

@@ -7,11 +7,13 @@
 
 mod names;
 mod store;
+mod swap;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use store::{Loaded, RecordFile, Skipped, default_path, load};
+pub use swap::{SoakPoint, SwapFound, SwapRecord, SwapRound, SwapTail};
 
 /// Version of the record layout written by this build. A line with another
 /// version is skipped with a warning that names it.
@@ -28,6 +30,8 @@ pub enum Record {
     Cell(Box<CellRecord>),
     /// Two things that do the same work, timed in turns within one run.
     Pair(Box<PairRecord>),
+    /// Messages of two kinds, each answered by a module of its own.
+    Swap(Box<SwapRecord>),
 }
 
 /// What every record says about where it comes from.
@@ -217,6 +221,9 @@ pub struct Phases {
     pub warm_take: Option<Interval>,
 }
 
+/// Group of the records that `touchstone swap` makes.
+pub const SWAP: &str = "swap";
+
 /// A median with its 95 % confidence interval, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
@@ -228,6 +235,13 @@ pub struct Interval {
     /// Upper end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high_ns: Option<f64>,
+}
+
+impl From<crate::stats::Estimate> for Interval {
+    fn from(estimate: crate::stats::Estimate) -> Self {
+        let (low_ns, high_ns) = estimate.interval.unzip();
+        Self { median_ns: estimate.median, low_ns, high_ns }
+    }
 }
 
 /// Two things that do the same work, timed in turns within one run, so that

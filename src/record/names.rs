@@ -75,6 +75,7 @@ impl Record {
         match self {
             Self::Cell(cell) => cell.key.id(),
             Self::Pair(pair) => pair.id(),
+            Self::Swap(swap) => swap.id(),
         }
     }
 
@@ -84,6 +85,7 @@ impl Record {
         match self {
             Self::Cell(cell) => &cell.provenance,
             Self::Pair(pair) => &pair.provenance,
+            Self::Swap(swap) => &swap.provenance,
         }
     }
 }

@@ -5,8 +5,8 @@ use super::choose;
 use super::counts::Counts;
 use super::rank::Believable;
 use super::sections::{
-    environment, failed, full, pairs, peers, phases, pictures, rows, settings, shares, tables,
-    threads, usage,
+    environment, failed, full, pairs, peers, phases, pictures, rows, settings, shares, swap,
+    tables, threads, usage,
 };
 use super::select::Selected;
 use crate::record::Skipped;
@@ -59,6 +59,7 @@ pub(super) fn generated(sources: &Sources<'_>) -> String {
         usage::section(matrix, counts),
         threads::section(matrix),
         peers::section(&selected.pairs),
+        swap::section(&selected.swaps),
         pairs::section(&selected.pairs, believable),
         failed::section(matrix),
         settings::section(matrix),

@@ -7,7 +7,7 @@
 
 use super::matrix::Matrix;
 use super::order;
-use crate::record::{CellRecord, Machine, PairRecord, Provenance, Record, Status};
+use crate::record::{CellRecord, Machine, PairRecord, Provenance, Record, Status, SwapRecord};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The records of the report.
@@ -19,6 +19,8 @@ pub(super) struct Selected {
     pub matrix: Matrix,
     /// One record for each pair.
     pub pairs: Vec<PairRecord>,
+    /// One record for each rung of a ladder, load and soak.
+    pub swaps: Vec<SwapRecord>,
     /// What was not taken.
     pub left_out: LeftOut,
     /// Numbers of threads of the cells that the run itself skipped.
@@ -59,6 +61,7 @@ pub(super) fn select(mut records: Vec<Record>) -> Option<Selected> {
 
     let mut cells = Vec::new();
     let mut pairs = BTreeMap::new();
+    let mut swaps = BTreeMap::new();
     let mut skipped_threads = BTreeSet::new();
     for record in records {
         match record {
@@ -68,6 +71,11 @@ pub(super) fn select(mut records: Vec<Record>) -> Option<Selected> {
             Record::Cell(cell) => cells.push(*cell),
             Record::Pair(pair) => {
                 if pairs.insert(pair_key(&pair), *pair).is_some() {
+                    left_out.superseded += 1;
+                }
+            }
+            Record::Swap(swap) => {
+                if swaps.insert(swap.id(), *swap).is_some() {
                     left_out.superseded += 1;
                 }
             }
@@ -95,7 +103,9 @@ pub(super) fn select(mut records: Vec<Record>) -> Option<Selected> {
             .then_with(|| a.threads.cmp(&b.threads))
     });
     let pairs = pairs.into_values().collect();
-    Some(Selected { machine, matrix: Matrix::new(cells), pairs, left_out, skipped_threads })
+    let swaps = swaps.into_values().collect();
+    let matrix = Matrix::new(cells);
+    Some(Selected { machine, matrix, pairs, swaps, left_out, skipped_threads })
 }
 
 /// A time stamp that sorts by time: without the `Z`, a whole second sorts

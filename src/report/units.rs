@@ -58,6 +58,17 @@ pub fn time_with_interval(median: f64, low: Option<f64>, high: Option<f64>) -> S
     }
 }
 
+/// A median of differences with its interval, all in ns: as a time where it is more
+/// than nothing, else what it is below, if that can be said.
+#[must_use]
+pub fn difference(median: f64, low: Option<f64>, high: Option<f64>) -> String {
+    match high {
+        _ if median > 0.0 => time_with_interval(median, low, high),
+        Some(high) if high > 0.0 => format!("below {}", time(high)),
+        _ => "not to be seen".to_owned(),
+    }
+}
+
 /// How many times: `350 ×`, `11.2 ×`, `1.02 ×`.
 #[must_use]
 pub fn times(ratio: f64) -> String {
@@ -138,6 +149,13 @@ mod tests {
             "4.212 µs [4.190 – 4.251]"
         );
         assert_eq!(time_with_interval(4212.0, None, Some(4251.0)), "4.212 µs [no interval]");
+    }
+
+    #[test]
+    fn a_difference_may_be_less_than_nothing() {
+        assert_eq!(difference(2.0, Some(-1.0), Some(3.0)), "2.000 ns [-1.000 – 3.000]");
+        assert_eq!(difference(-2.0, Some(-3.0), Some(1500.0)), "below 1.500 µs");
+        assert_eq!(difference(-2.0, None, None), "not to be seen");
     }
 
     #[test]
