@@ -122,7 +122,8 @@ fn all_bytes_and_all_values_are_right(run: &mut Run<'_>) {
 /// Of each export that reads, a value that it has to look at.
 fn another_value_is_another_answer(run: &mut Run<'_>) {
     let monsters = records_payload::monsters(3, 4, 3);
-    let changes: [(&str, fn(&mut Monster)); 6] = [
+    type Change = (&'static str, fn(&mut Monster));
+    let changes: [Change; 6] = [
         ("decode", |monster| monster.mana += 1),
         ("decode_all", |monster| monster.path[3].z += 1.0),
         ("decode_all", |monster| monster.is_alive = !monster.is_alive),
