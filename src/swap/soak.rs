@@ -12,7 +12,7 @@ const LOOKS: u64 = 10;
 
 /// Makes so many swaps, each of them a message of the other kind, and gives the
 /// strategy and the resident memory on the way: swaps so far, and KiB. The first point
-/// is after [`WARM`] swaps, or a tenth of fewer than ten times as many.
+/// is after 1000 swaps, or a tenth of fewer than ten times as many.
 ///
 /// # Errors
 ///
