@@ -91,7 +91,10 @@ fn what_is_wrong_in_the_file_is_named_with_its_line() {
         (swapped("cases", "case"), "line 3, column 1"),
         (String::new(), "missing field `rows`"),
         ("rows = []".to_owned(), "there is no row"),
-        (swapped("call_empty", "call_full"), "no case 'call_full_function'; there are call_empty"),
+        (
+            swapped("call_empty", "call_full"),
+            "no case 'call_full_function'; near: call_empty_function",
+        ),
         (swapped("[\"a_pooling\"]", "[]"), "'executors' needs one or more"),
         (format!("{GOOD}threads = [0]\n"), "'threads' needs one or more, and numbers from 1"),
         (format!("{GOOD}guests = []\n"), "'guests' needs"),

@@ -112,7 +112,7 @@ fn the_file_is_read_and_what_is_wrong_in_it_is_said_with_what_to_do() {
         ("messages", "massages", "unknown field `massages`"),
         ("64", "1", "'messages' is 2 or more"),
         ("replacements = 50", "replacements = 0", "'replacements' is 1 or more"),
-        ("\"second\"", "\"third\"", "no case 'third'; there are first, second"),
+        ("\"second\"", "\"third\"", "no case 'third'"),
         ("\"second\"", "\"first\"", "not the same twice"),
         ("\"first\", ", "", "2"),
     ] {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::{Growth, HeapPages};
+use touchstone_executor::guest::{Growth, HeapPages, similar};
 use touchstone_executor::{Engine, Strategy, Support};
 
 pub use input::{Codec, Field, GuestNumber, Input, Number, parse_hex};
@@ -169,6 +169,14 @@ impl From<Heap> for HeapPages {
 pub fn default_folder() -> PathBuf {
     std::env::var_os("TOUCHSTONE_CASES")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/cases"), PathBuf::from)
+}
+
+/// That there is no case of a name, and which ones resemble it.
+#[must_use]
+pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let near = similar(name, known);
+    let near = if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) };
+    format!("there is no case '{name}'{near}")
 }
 
 /// All cases of a folder, sorted by file name.

@@ -1,6 +1,6 @@
 //! Which rows there are: a data file, strictly read.
 
-use crate::case::Case;
+use crate::case::{self, Case};
 use crate::matrix::{Filter, near};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
@@ -224,10 +224,10 @@ impl Entry {
 }
 
 fn find<'a>(cases: &'a [Arc<Case>], name: &str) -> Result<&'a Arc<Case>> {
-    cases.iter().find(|case| case.name == name).with_context(|| {
-        let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
-        format!("there is no case '{name}'; there are {}", names.join(", "))
-    })
+    cases
+        .iter()
+        .find(|case| case.name == name)
+        .with_context(|| case::unknown(name, cases.iter().map(|case| case.name.as_str())))
 }
 
 impl Row {

@@ -1,6 +1,6 @@
 //! What is swapped: a data file, strictly read.
 
-use crate::case::Case;
+use crate::case::{self, Case};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,14 +42,12 @@ pub enum PlanError {
         source: Box<toml::de::Error>,
     },
     /// A kind names no case.
-    #[error("{path}: there is no case '{name}'; there are {known}")]
+    #[error("{path}: {reason}")]
     NoSuchCase {
         /// The file.
         path: PathBuf,
-        /// What was named.
-        name: String,
-        /// What there is.
-        known: String,
+        /// What was named, and what resembles it.
+        reason: String,
     },
     /// It reads well and means nothing.
     #[error("{path}: {what}")]
@@ -108,8 +106,7 @@ pub fn load(path: &Path, cases: &[Case]) -> Result<SwapPlan, PlanError> {
         let case = cases.iter().find(|case| case.name == *name);
         let case = case.ok_or_else(|| PlanError::NoSuchCase {
             path: path_buf(),
-            name: name.to_owned(),
-            known: cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>().join(", "),
+            reason: case::unknown(name, cases.iter().map(|case| case.name.as_str())),
         })?;
         if case.codec.is_some() {
             return Err(senseless(&format!("'{name}' needs a codec, which a swap has none of")));
