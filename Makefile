@@ -56,7 +56,7 @@ fuzz: setup $(NEEDED) ## random modules for FUZZ_SECONDS from FUZZ_SEED on, or t
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) FUZZ_INDEX=$(FUZZ_INDEX) $(CARGO) test --release --locked \
 	  --features=$(FEATURES) --test differential fuzz -- --ignored --nocapture
 
-bench: setup $(NEEDED) ## the full matrix, then BENCHMARK.md and image/ (23 minutes on two cores)
+bench: setup $(NEEDED) ## the full matrix, then BENCHMARK.md and image/ (half an hour on two cores)
 	TOUCHSTONE_BUDGET=$(BUDGET_FULL) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling full --noplot
 	@$(MAKE) --no-print-directory report
 
