@@ -49,7 +49,7 @@ impl Counter {
         }
     }
 
-    /// Counts one call of a case, on every engine that can.
+    /// Counts one call of a case, on every engine that can; a long one on two.
     ///
     /// # Errors
     ///
@@ -63,10 +63,9 @@ impl Counter {
                 break;
             }
             let cell = Cell::new(case, guest, &means.engine, means.strategy, 1);
-            let name = match means.by_meter {
-                true => format!("{} (meter)", means.engine.version()),
-                false => format!("{} (counting guest)", cell.key.executor()),
-            };
+            // By executor: engines of one runtime are means of their own.
+            let how = if means.by_meter { "meter" } else { "counting guest" };
+            let name = format!("{} ({how})", cell.key.executor());
             let session = if means.by_meter { &mut self.metered } else { &mut self.counting };
             let count = calls(session, &cell, means.by_meter);
             counts.insert(name.clone(), count.with_context(|| name)?);
