@@ -88,10 +88,16 @@ impl Case {
         self.titles.get(index).map(String::as_str)
     }
 
+    /// Whether an engine is left out.
+    #[must_use]
+    pub fn is_without(&self, engine: &dyn Engine) -> bool {
+        self.without.iter().any(|name| name == engine.id())
+    }
+
     /// The strategies that an engine runs it under, in the order of all.
     #[must_use]
     pub fn strategies_of(&self, engine: &dyn Engine) -> Vec<Strategy> {
-        if self.without.iter().any(|name| name == engine.id()) {
+        if self.is_without(engine) {
             return Vec::new();
         }
         let place = |strategy: &Strategy| {

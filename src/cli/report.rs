@@ -40,7 +40,7 @@ impl Report {
             self.page.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("BENCHMARK.md"));
         let images = self.images.unwrap_or_else(|| page.with_file_name("image"));
         let costs = self.costs.unwrap_or_else(|| match &self.records {
-            Some(records) => records.with_file_name("costs.json"),
+            Some(records) => cost::beside(records),
             None => cost::default_path(),
         });
         let records = self.records.unwrap_or_else(record::default_path);

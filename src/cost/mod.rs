@@ -143,5 +143,11 @@ impl Costs {
 #[must_use]
 pub fn default_path() -> PathBuf {
     std::env::var_os("TOUCHSTONE_COSTS")
-        .map_or_else(|| record::default_path().with_file_name("costs.json"), PathBuf::from)
+        .map_or_else(|| beside(&record::default_path()), PathBuf::from)
+}
+
+/// Where the counts of a record file's guests lie.
+#[must_use]
+pub fn beside(records: &Path) -> PathBuf {
+    records.with_file_name("costs.json")
 }

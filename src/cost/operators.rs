@@ -72,7 +72,7 @@ impl Counter {
         }
         let mut all = counts.values();
         let Some(&(operators, warm)) = all.next() else {
-            bail!("no backend of this build can count operators here; try --features=wasmtime");
+            bail!("no backend of this build can count operators here; try --features=all");
         };
         if all.any(|other| *other != (operators, warm)) {
             let words = |(name, (clean, warm)): (&String, &(u64, Option<u64>))| match warm {
@@ -96,9 +96,7 @@ impl Counter {
         let module = self.guests.module(guest, case.heap.into())?;
         let is_module = module.info().component.is_none();
         let (mut meters, mut guests) = (Vec::new(), Vec::new());
-        let engines =
-            self.engines.iter().filter(|engine| !case.without.contains(&engine.id().to_owned()));
-        for engine in engines {
+        for engine in self.engines.iter().filter(|engine| !case.is_without(&***engine)) {
             let runs = |strategy: &Strategy| {
                 !matches!(engine.support_for(*strategy, &module), Support::Unsupported { .. })
             };
