@@ -6,11 +6,12 @@
 //! with engines, strategies and threads; a [`session`] opens a cell and checks
 //! its output; [`measure`] times it; [`run`] drives all that and appends
 //! [`record`]s; `report` makes the page out of them. A [`swap`] replaces modules while
-//! messages arrive. `ARCHITECTURE.md` has the
+//! messages arrive. [`trust`] asks what a speed is worth. `ARCHITECTURE.md` has the
 //! picture.
 
 pub mod case;
 pub mod cost;
+mod files;
 pub mod guests;
 pub mod matrix;
 pub mod measure;
@@ -25,3 +26,4 @@ pub mod session;
 pub mod stats;
 pub mod swap;
 pub mod tables;
+pub mod trust;

@@ -37,6 +37,7 @@ impl Place {
             images: at("image"),
             tables: at("tables"),
             costs: at("costs.json"),
+            trust: at("trust"),
         };
         append(&options.records, all);
         Self { _folder: folder, options }
@@ -404,6 +405,7 @@ fn look() {
             images: folder.join("image"),
             tables: folder.join("tables"),
             costs: folder.join("costs.json"),
+            trust: folder.join("trust"),
         };
         let _ = std::fs::remove_file(&options.records);
         append(&options.records, &large_matrix(&threads));

@@ -403,6 +403,7 @@ fn page(records: &[Record]) -> String {
         images: at("image"),
         tables: at("tables"),
         costs: at("costs.json"),
+        trust: at("trust"),
     })
     .unwrap();
     let page = std::fs::read_to_string(at("BENCHMARK.md")).unwrap();

@@ -6,7 +6,7 @@ use anyhow::Result;
 use std::path::{Path, PathBuf};
 use touchstone::report::{self, LeftOut, Options};
 use touchstone::tables;
-use touchstone::{cost, record};
+use touchstone::{cost, record, trust};
 
 /// Makes BENCHMARK.md and the charts from the records alone.
 ///
@@ -21,6 +21,9 @@ pub(super) struct Report {
     /// the records]
     #[arg(long, value_name = "FILE")]
     costs: Option<PathBuf>,
+    /// The findings of `make trust`, if there are any [default: `trust` beside the records]
+    #[arg(long, value_name = "DIR")]
+    trust: Option<PathBuf>,
     /// The page; what stands outside its markers is kept [default: the
     /// project's BENCHMARK.md]
     #[arg(long, value_name = "FILE")]
@@ -44,7 +47,9 @@ impl Report {
             None => cost::default_path(),
         });
         let records = self.records.unwrap_or_else(record::default_path);
-        let options = Options { records, page, images, tables: tables::default_folder(), costs };
+        let trust = self.trust.unwrap_or_else(|| trust::beside(&records));
+        let options =
+            Options { records, page, images, tables: tables::default_folder(), costs, trust };
         if self.check { check(&options) } else { write(&options) }
     }
 }

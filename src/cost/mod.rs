@@ -12,12 +12,10 @@ pub mod trace;
 pub mod usage;
 
 use crate::record::{Machine, SCHEMA, Tools};
-use crate::{provenance, record};
+use crate::{files, provenance, record};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// All counts of one run, as they are stored.
@@ -119,23 +117,10 @@ impl Costs {
     ///
     /// When the folder cannot be written.
     pub fn store(&self, path: &Path) -> Result<()> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        let write = || -> Result<()> {
-            std::fs::create_dir_all(folder)?;
-            // For everybody to read, as any file of the project is.
-            let readable = std::fs::Permissions::from_mode(0o644);
-            let mut file = tempfile::Builder::new()
-                .prefix(".costs")
-                .permissions(readable)
-                .tempfile_in(folder)?;
-            serde_json::to_writer_pretty(&mut file, self)?;
-            file.write_all(b"\n")?;
-            file.as_file().sync_all()?;
-            file.persist(path)?;
-            Ok(())
-        };
-        write().with_context(|| format!("cannot write the counts to {}", path.display()))
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        files::stage(path, text.as_bytes())?.commit()?;
+        Ok(())
     }
 }
 

@@ -3,10 +3,10 @@
 use super::order;
 use super::rank::Timing;
 use crate::record::{CellRecord, Status};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// A backend with a strategy: a column of the tables.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Executor {
     /// Backend, as the records name it.
     pub backend: String,
@@ -32,7 +32,7 @@ impl Executor {
 }
 
 /// A case on a guest: what is done, whoever does it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Work {
     /// Guest module.
     pub guest: String,
@@ -44,6 +44,9 @@ pub(super) struct Work {
 #[derive(Debug)]
 pub(super) struct Matrix {
     cells: Vec<CellRecord>,
+    /// Where the cells of an executor and a work stand, one for each number of threads:
+    /// thousands of cells are looked up a hundred thousand times.
+    positions: HashMap<Executor, HashMap<Work, Vec<usize>>>,
     /// Every executor that has a cell.
     pub executors: Vec<Executor>,
     /// Every case on every guest that has a cell.
@@ -60,7 +63,12 @@ impl Matrix {
         works.sort_by(|a, b| {
             order::guests(&a.guest, &b.guest).then_with(|| order::cases(&a.case, &b.case))
         });
-        Self { cells, executors, works }
+        let mut positions: HashMap<Executor, HashMap<Work, Vec<usize>>> = HashMap::new();
+        for (position, cell) in cells.iter().enumerate() {
+            let of_executor = positions.entry(executor_of(cell)).or_default();
+            of_executor.entry(work_of(cell)).or_default().push(position);
+        }
+        Self { cells, positions, executors, works }
     }
 
     /// All cells.
@@ -80,14 +88,8 @@ impl Matrix {
         work: &Work,
         threads: usize,
     ) -> Option<&CellRecord> {
-        self.cells.iter().find(|cell| {
-            let key = &cell.key;
-            key.threads == threads
-                && key.backend == executor.backend
-                && key.strategy == executor.strategy
-                && key.case == work.case
-                && key.guest == work.guest
-        })
+        let positions = self.positions.get(executor)?.get(work)?;
+        positions.iter().map(|&at| &self.cells[at]).find(|cell| cell.key.threads == threads)
     }
 
     /// The time of one cell, if it was timed.

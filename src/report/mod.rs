@@ -8,7 +8,6 @@ mod charts;
 mod choose;
 mod counts;
 mod facts;
-mod files;
 mod markdown;
 mod matrix;
 mod order;
@@ -17,8 +16,10 @@ mod rank;
 mod sections;
 mod select;
 mod shares;
+mod trust;
 pub mod units;
 
+use crate::files;
 use crate::record::{self, Skipped};
 use crate::tables;
 use anyhow::{Context, Result, bail};
@@ -39,6 +40,8 @@ pub struct Options {
     pub tables: PathBuf,
     /// The stored counts; the file may be missing.
     pub costs: PathBuf,
+    /// The folder of the stored findings of `make trust`; it may be missing.
+    pub trust: PathBuf,
 }
 
 /// What was made.
@@ -139,6 +142,7 @@ fn plan(options: &Options) -> Result<Plan> {
     let believable = rank::Believable::of(&selected.pairs);
     let layouts = tables::load_all(&options.tables)?;
     let counts = counts::Counts::load(&options.costs)?;
+    let trust = trust::Trust::load(&options.trust)?;
     let charts = charts::draw(&selected.matrix, &believable, &layouts)?;
 
     let existing = files::read(&options.page)?
@@ -149,6 +153,7 @@ fn plan(options: &Options) -> Result<Plan> {
     let generated = page::generated(&page::Sources {
         selected: &selected,
         counts: &counts,
+        trust: &trust,
         believable: &believable,
         skipped: &loaded.skipped,
         charts: &charts,

@@ -9,6 +9,7 @@ use super::sections::{
     tables, threads, usage,
 };
 use super::select::Selected;
+use super::trust::Trust;
 use crate::record::Skipped;
 use crate::tables::Layouts;
 use anyhow::{Result, bail};
@@ -28,6 +29,8 @@ pub(super) struct Sources<'a> {
     pub selected: &'a Selected,
     /// Counts beside them.
     pub counts: &'a Counts,
+    /// What was found about correctness and isolation.
+    pub trust: &'a Trust,
     /// What differences may be believed.
     pub believable: &'a Believable,
     /// Lines of the record file that could not be believed.
@@ -42,7 +45,8 @@ pub(super) struct Sources<'a> {
 
 /// The generated part, markers included.
 pub(super) fn generated(sources: &Sources<'_>) -> String {
-    let Sources { selected, counts, believable, skipped, charts, layouts, folder } = *sources;
+    let Sources { selected, counts, trust: _, believable, skipped, charts, layouts, folder } =
+        *sources;
     let matrix = &selected.matrix;
     let parts = [
         "# Benchmark\n\nWebAssembly executors side by side, on the same guests: how long one call \

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// Content of a file; `None` if there is no such file.
-pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
         Ok(content) => Ok(Some(content)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -14,20 +14,20 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 }
 
 /// The folder a file lies in.
-pub(super) fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// A new content, on disk beside the file it will become.
 #[derive(Debug)]
-pub(super) struct Staged {
+pub(crate) struct Staged {
     file: tempfile::NamedTempFile,
     path: PathBuf,
 }
 
 /// Writes a content beside `path`, making the folder if need be. The file at
 /// `path` is not touched.
-pub(super) fn stage(path: &Path, content: &[u8]) -> Result<Staged> {
+pub(crate) fn stage(path: &Path, content: &[u8]) -> Result<Staged> {
     let failed = || format!("cannot write {}; the old file is as it was", path.display());
     let folder = folder_of(path);
     std::fs::create_dir_all(folder).with_context(failed)?;
@@ -45,7 +45,7 @@ pub(super) fn stage(path: &Path, content: &[u8]) -> Result<Staged> {
 
 impl Staged {
     /// Replaces the file in one step and returns its path.
-    pub(super) fn commit(self) -> Result<PathBuf> {
+    pub(crate) fn commit(self) -> Result<PathBuf> {
         let path = self.path;
         self.file
             .persist(&path)
@@ -55,7 +55,7 @@ impl Staged {
 }
 
 /// Removes a file that may not be there. Returns whether it was.
-pub(super) fn remove(path: &Path) -> Result<bool> {
+pub(crate) fn remove(path: &Path) -> Result<bool> {
     match std::fs::remove_file(path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),

@@ -1,0 +1,19 @@
+//! Stored findings about correctness and isolation.
+
+use anyhow::Result;
+use std::path::Path;
+
+/// What was found, part by part; `None` where a part was not run.
+#[derive(Debug, Default)]
+pub(super) struct Trust {}
+
+impl Trust {
+    /// Reads a folder that may be missing.
+    ///
+    /// # Errors
+    ///
+    /// When a file is there and cannot be read.
+    pub(super) fn load(_folder: &Path) -> Result<Self> {
+        Ok(Self {})
+    }
+}
