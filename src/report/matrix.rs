@@ -44,9 +44,11 @@ pub(super) struct Work {
 #[derive(Debug)]
 pub(super) struct Matrix {
     cells: Vec<CellRecord>,
-    /// Where the cells of an executor and a work stand, one for each number of threads:
-    /// thousands of cells are looked up a hundred thousand times.
-    positions: HashMap<Executor, HashMap<Work, Vec<usize>>>,
+    /// Where the cells of each executor stand: thousands of cells are looked up a hundred
+    /// thousand times.
+    of_executors: HashMap<Executor, Vec<usize>>,
+    /// The same for each work.
+    of_works: HashMap<Work, Vec<usize>>,
     /// Every executor that has a cell.
     pub executors: Vec<Executor>,
     /// Every case on every guest that has a cell.
@@ -63,12 +65,13 @@ impl Matrix {
         works.sort_by(|a, b| {
             order::guests(&a.guest, &b.guest).then_with(|| order::cases(&a.case, &b.case))
         });
-        let mut positions: HashMap<Executor, HashMap<Work, Vec<usize>>> = HashMap::new();
+        let mut of_executors: HashMap<Executor, Vec<usize>> = HashMap::new();
+        let mut of_works: HashMap<Work, Vec<usize>> = HashMap::new();
         for (position, cell) in cells.iter().enumerate() {
-            let of_executor = positions.entry(executor_of(cell)).or_default();
-            of_executor.entry(work_of(cell)).or_default().push(position);
+            of_executors.entry(executor_of(cell)).or_default().push(position);
+            of_works.entry(work_of(cell)).or_default().push(position);
         }
-        Self { cells, positions, executors, works }
+        Self { cells, of_executors, of_works, executors, works }
     }
 
     /// All cells.
@@ -78,7 +81,17 @@ impl Matrix {
 
     /// The cells that were timed.
     pub(super) fn timed(&self) -> impl Iterator<Item = &CellRecord> {
-        self.cells.iter().filter(|cell| cell.status == Status::Ok)
+        self.cells.iter().filter(is_timed)
+    }
+
+    /// The cells of an executor, in the order of the tables.
+    pub(super) fn of(&self, executor: &Executor) -> impl Iterator<Item = &CellRecord> {
+        self.of_executors.get(executor).into_iter().flatten().map(|&at| &self.cells[at])
+    }
+
+    /// The cells of a work, in the order of the tables.
+    fn of_work(&self, work: &Work) -> impl Iterator<Item = &CellRecord> {
+        self.of_works.get(work).into_iter().flatten().map(|&at| &self.cells[at])
     }
 
     /// One cell.
@@ -88,8 +101,10 @@ impl Matrix {
         work: &Work,
         threads: usize,
     ) -> Option<&CellRecord> {
-        let positions = self.positions.get(executor)?.get(work)?;
-        positions.iter().map(|&at| &self.cells[at]).find(|cell| cell.key.threads == threads)
+        self.of(executor).find(|cell| {
+            let key = &cell.key;
+            key.threads == threads && key.case == work.case && key.guest == work.guest
+        })
     }
 
     /// The time of one cell, if it was timed.
@@ -124,11 +139,8 @@ impl Matrix {
 
     /// The numbers of threads at which anything was timed for a work.
     pub(super) fn threads(&self, work: &Work) -> Vec<usize> {
-        let all: BTreeSet<usize> = self
-            .timed()
-            .filter(|cell| work_of(cell) == *work)
-            .map(|cell| cell.key.threads)
-            .collect();
+        let all: BTreeSet<usize> =
+            self.of_work(work).filter(is_timed).map(|cell| cell.key.threads).collect();
         all.into_iter().collect()
     }
 
@@ -149,12 +161,12 @@ impl Matrix {
     /// code made in the process as well.
     pub(super) fn is_twin(&self, executor: &Executor) -> bool {
         let base = executor.base();
-        base != *executor && self.timed().any(|cell| executor_of(cell) == base)
+        base != *executor && self.of(&base).any(|cell| is_timed(&cell))
     }
 
     /// The most threads at which anything was timed for a work.
     pub(super) fn most_threads(&self, work: &Work) -> Option<usize> {
-        self.timed().filter(|cell| work_of(cell) == *work).map(|cell| cell.key.threads).max()
+        self.of_work(work).filter(is_timed).map(|cell| cell.key.threads).max()
     }
 
     /// The guest for statements about one guest: the small one if it is there.
@@ -183,8 +195,8 @@ impl Matrix {
     /// How an executor was found to run code; what its strategy is called if
     /// no record says more.
     pub(super) fn execution(&self, executor: &Executor) -> Execution {
-        let found = self.timed().filter(|cell| executor_of(cell) == *executor);
-        let found = found.filter_map(|cell| cell.effective.get("execution")).next();
+        let mut timed = self.of(executor).filter(is_timed);
+        let found = timed.find_map(|cell| cell.effective.get("execution"));
         match found {
             Some(how) if how.starts_with("interpreted") => Execution::Interpreted,
             Some(how) if how.starts_with("compiled") => Execution::Compiled,
@@ -228,7 +240,7 @@ impl Matrix {
     /// Whether each backend was asked for a work under one strategy at most: it is about
     /// what the guest does. Of a single executor, nothing can be told.
     pub(super) fn is_once(&self, work: &Work) -> bool {
-        let own = || self.cells.iter().filter(|cell| work_of(cell) == *work);
+        let own = || self.of_work(work);
         let executors: BTreeSet<Executor> = own().map(executor_of).collect();
         let backends: BTreeSet<&str> = own().map(|cell| &*cell.key.backend).collect();
         executors.len() > 1 && executors.len() == backends.len()
@@ -236,8 +248,7 @@ impl Matrix {
 
     /// Whether the runtime itself does an executor's strategy.
     pub(super) fn is_native(&self, executor: &Executor) -> bool {
-        self.timed()
-            .any(|cell| executor_of(cell) == *executor && cell.support.as_deref() == Some("native"))
+        self.of(executor).filter(is_timed).any(|cell| cell.support.as_deref() == Some("native"))
     }
 }
 
@@ -254,12 +265,16 @@ pub(super) enum Execution {
     Unknown,
 }
 
+fn is_timed(cell: &&CellRecord) -> bool {
+    cell.status == Status::Ok
+}
+
 /// The executor of a cell.
-pub(super) fn executor_of(cell: &CellRecord) -> Executor {
+fn executor_of(cell: &CellRecord) -> Executor {
     Executor { backend: cell.key.backend.clone(), strategy: cell.key.strategy.clone() }
 }
 
 /// The work of a cell.
-pub(super) fn work_of(cell: &CellRecord) -> Work {
+fn work_of(cell: &CellRecord) -> Work {
     Work { guest: cell.key.guest.clone(), case: cell.key.case.clone() }
 }

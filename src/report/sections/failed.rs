@@ -3,7 +3,7 @@
 use super::status_word;
 use crate::record::{CellRecord, Status};
 use crate::report::markdown::{Table, code, escape};
-use crate::report::matrix::{Executor, Matrix, executor_of};
+use crate::report::matrix::{Executor, Matrix};
 use crate::report::units::count;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,8 +46,7 @@ pub(in crate::report) fn section(matrix: &Matrix) -> String {
 fn groups(matrix: &Matrix, backend: &str) -> Vec<Group> {
     let mut groups: BTreeMap<_, Vec<(&Executor, Vec<&CellRecord>)>> = BTreeMap::new();
     for executor in matrix.executors.iter().filter(|executor| executor.backend == backend) {
-        let own = |cell: &&CellRecord| executor_of(cell) == *executor && cell.status != Status::Ok;
-        for cell in matrix.cells().iter().filter(own) {
+        for cell in matrix.of(executor).filter(|cell| cell.status != Status::Ok) {
             let reason = cell.reason.as_deref().unwrap_or("the record gives no reason");
             let group = groups.entry((status_word(cell.status), reason)).or_default();
             match group.last_mut() {
@@ -71,7 +70,7 @@ fn groups(matrix: &Matrix, backend: &str) -> Vec<Group> {
 /// A strategy, with its cells unless these are all it has.
 fn strategy(matrix: &Matrix, executor: &Executor, cells: &[&CellRecord]) -> String {
     let name = code(&executor.strategy);
-    let all = matrix.cells().iter().filter(|cell| executor_of(cell) == *executor).count();
+    let all = matrix.of(executor).count();
     if all == cells.len() && cells.iter().all(|cell| cell.status == Status::Unsupported) {
         return name;
     }

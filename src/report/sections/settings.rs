@@ -1,7 +1,7 @@
 //! What was really in force for each executor, probed after loading.
 
 use crate::report::markdown::{code, details, escape};
-use crate::report::matrix::{Executor, Matrix, executor_of};
+use crate::report::matrix::{Executor, Matrix};
 use crate::report::order::PRECOMPILED;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -37,7 +37,7 @@ pub(in crate::report) fn section(matrix: &Matrix) -> String {
 /// Everything on record about one executor.
 fn settings(matrix: &Matrix, executor: &Executor) -> Settings {
     let mut settings = Settings::new();
-    let own = matrix.cells().iter().filter(|cell| executor_of(cell) == *executor);
+    let own = matrix.of(executor);
     for cell in own {
         for (name, value) in &cell.effective {
             settings.entry(name.clone()).or_default().insert(value.clone());
