@@ -2,6 +2,7 @@
 
 use super::Ended;
 use super::output::{complain, print, short, warn_of_skipped};
+use super::progress::Progress;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use touchstone::report::{self, LeftOut, Options};
@@ -50,7 +51,11 @@ impl Report {
         let trust = self.trust.unwrap_or_else(|| trust::beside(&records));
         let options =
             Options { records, page, images, tables: tables::default_folder(), costs, trust };
-        if self.check { check(&options) } else { write(&options) }
+        let progress = Progress::new(1, true);
+        progress.next("reading the records, drawing the charts");
+        let ended = if self.check { check(&options) } else { write(&options) };
+        drop(progress);
+        ended
     }
 }
 

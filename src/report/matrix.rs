@@ -3,7 +3,7 @@
 use super::order;
 use super::rank::Timing;
 use crate::record::{CellRecord, Status};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A backend with a strategy: a column of the tables.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -229,7 +229,10 @@ impl Matrix {
 
     /// The cells of some works alone.
     pub(super) fn of_works(&self, wanted: impl Fn(&Work) -> bool) -> Self {
-        Self::new(self.cells.iter().filter(|cell| wanted(&work_of(cell))).cloned().collect())
+        let wanted: HashSet<&Work> = self.works.iter().filter(|work| wanted(work)).collect();
+        Self::new(
+            self.cells.iter().filter(|cell| wanted.contains(&work_of(cell))).cloned().collect(),
+        )
     }
 
     /// Whether a work is on one of the guests of the overview.

@@ -19,6 +19,7 @@ use super::rank::Believable;
 use crate::tables::Layouts;
 use anyhow::{Context, Result};
 pub(super) use picks::{makes_new, reuses};
+use rayon::prelude::*;
 use scene::Scene;
 use theme::Theme;
 
@@ -54,24 +55,31 @@ pub(super) fn draw(
     layouts: &Layouts,
 ) -> Result<Vec<Chart>> {
     text::register()?;
-    let mut charts = Vec::new();
-    for name in NAMES {
-        let scene = |theme| scene(name, matrix, believable, layouts, theme);
-        let (Some(light), Some(dark)) = (scene(&theme::LIGHT), scene(&theme::DARK)) else {
-            continue;
-        };
-        let contents = [render::svg(&light), render::svg(&dark), render::png(&light)];
-        let files = file_names(name)
-            .into_iter()
-            .zip(contents)
-            .map(|(file, content)| {
-                let content = content.with_context(|| format!("drawing {file}"))?;
-                Ok((file, content))
-            })
-            .collect::<Result<_>>()?;
-        charts.push(Chart { name, title: light.title, files });
-    }
-    Ok(charts)
+    let charts: Vec<Option<Chart>> = NAMES
+        .into_par_iter()
+        .map(|name| chart(name, |theme| scene(name, matrix, believable, layouts, theme)))
+        .collect::<Result<_>>()?;
+    Ok(charts.into_iter().flatten().collect())
+}
+
+/// One chart in all its files. `None` if there is nothing to show.
+fn chart(
+    name: &'static str,
+    scene: impl Fn(&'static Theme) -> Option<Scene>,
+) -> Result<Option<Chart>> {
+    let (Some(light), Some(dark)) = (scene(&theme::LIGHT), scene(&theme::DARK)) else {
+        return Ok(None);
+    };
+    let contents = [render::svg(&light), render::svg(&dark), render::png(&light)];
+    let files = file_names(name)
+        .into_iter()
+        .zip(contents)
+        .map(|(file, content)| {
+            let content = content.with_context(|| format!("drawing {file}"))?;
+            Ok((file, content))
+        })
+        .collect::<Result<_>>()?;
+    Ok(Some(Chart { name, title: light.title, files }))
 }
 
 /// One chart, laid out. `None` if there is nothing to show.
