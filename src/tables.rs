@@ -33,6 +33,10 @@ pub struct Layout {
     /// first, in per cent, instead of the last column.
     #[serde(default)]
     pub relative: bool,
+    /// With executors across: whether how many times the first one's time the others take
+    /// stands beside their times.
+    #[serde(default)]
+    pub multiples: bool,
     /// What the values are that others published beside a function, and that belong to
     /// none of the executors.
     #[serde(default)]

@@ -53,6 +53,10 @@ pub struct Case {
     /// long.
     #[serde(default)]
     pub without: Vec<String>,
+    /// Engines that need seconds to minutes for a call: [`load_all`] makes them a part
+    /// of `without` unless `TOUCHSTONE_SLOW` is set.
+    #[serde(default)]
+    pub slow: Vec<String>,
     /// The guest that makes values of the input, for the convention that needs one.
     #[serde(default)]
     pub codec: Option<String>,
@@ -185,7 +189,8 @@ pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     format!("there is no case '{name}'{near}")
 }
 
-/// All cases of a folder, sorted by file name.
+/// All cases of a folder, sorted by file name. Engines that are slow at a case do without
+/// it unless `TOUCHSTONE_SLOW` is set.
 ///
 /// # Errors
 ///
@@ -201,6 +206,11 @@ pub fn load_all(folder: &Path) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for path in &files {
         cases.extend(load(path)?);
+    }
+    if std::env::var_os("TOUCHSTONE_SLOW").is_none() {
+        for case in &mut cases {
+            case.without.append(&mut case.slow);
+        }
     }
     if cases.is_empty() {
         bail!("there is no case (*.toml) in {}", folder.display());

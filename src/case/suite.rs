@@ -68,6 +68,9 @@ struct Scenario {
     /// Engines that do not run it, beside those of the suite.
     #[serde(default)]
     without: Vec<String>,
+    /// Engines that run it only where slow ones are asked for.
+    #[serde(default)]
+    slow: Vec<String>,
     /// The executor that all others are timed against in turns.
     #[serde(default)]
     against: Option<String>,
@@ -105,6 +108,7 @@ impl Suite {
                 },
                 once,
                 without: without.iter().cloned().chain(scenario.without).collect(),
+                slow: scenario.slow,
                 warm: scenario.warm,
                 take: scenario.take,
                 expect: Expect { output: scenario.output },

@@ -29,7 +29,7 @@ pub(in crate::report) fn section(
 
 /// A row for each function, ours above what was published.
 fn by_function(matrix: &Matrix, counts: &Counts, layout: &Layout, cores: usize) -> String {
-    let Layout { columns, rows, aside, operators: counted, .. } = layout;
+    let Layout { columns, rows, aside, operators: counted, multiples, .. } = layout;
     let mut headings = vec!["Benchmark function".to_owned()];
     headings.extend(counted.then(|| OPERATORS.to_owned()));
     headings.extend(aside.as_deref().map(escape));
@@ -41,7 +41,14 @@ fn by_function(matrix: &Matrix, counts: &Counts, layout: &Layout, cores: usize) 
         line.extend(counted.then(|| operators(counts.operators(matrix, &work(row), row.warm))));
         line.extend(aside.is_some().then(|| theirs(row.aside.as_deref())));
         for (index, column) in columns.iter().enumerate() {
-            let ours = cell(matrix, &column.executor, row, cores, &mut notes);
+            let mut ours = cell(matrix, &column.executor, row, cores, &mut notes);
+            let first = columns.first().filter(|_| *multiples && index > 0);
+            let time = |name: &str| median(matrix, find(matrix, name)?, row);
+            let multiple =
+                first.and_then(|first| Some(time(&column.executor)? / time(&first.executor)?));
+            if let Some(multiple) = multiple {
+                ours = format!("**{}**<br>{ours}", units::times(multiple));
+            }
             line.push(match row.published.get(index).filter(|theirs| !theirs.is_empty()) {
                 Some(theirs) => format!("{ours}<br>*{}*", escape(theirs)),
                 None => ours,
@@ -77,12 +84,9 @@ fn by_executor(matrix: &Matrix, counts: &Counts, layout: &Layout, cores: usize) 
         line.extend(functions.iter().map(count));
         table.row(&line);
     }
-    let timing = |executor: &Executor, row: &Row| {
-        let fresh = matrix.get(executor, &work(row), row.threads).and_then(Timing::of)?;
-        if row.warm { shares::warm(matrix, executor, &work(row)) } else { Some(fresh) }
-    };
+    let timing = |executor: &Executor, row: &Row| median(matrix, executor, row);
     let ratio = |executor: &Executor, row: Option<&Row>, first: Option<&Row>| {
-        Some(timing(executor, row?)?.median / timing(executor, first?)?.median)
+        Some(timing(executor, row?)? / timing(executor, first?)?)
     };
     for executor in matrix.usable().into_iter().filter(|executor| !matrix.is_twin(executor)) {
         if functions.iter().all(|row| timing(executor, row).is_none()) {
@@ -114,13 +118,24 @@ fn heading(row: &Row) -> String {
     }
 }
 
+fn find<'a>(matrix: &'a Matrix, name: &str) -> Option<&'a Executor> {
+    matrix.executors.iter().find(|executor| executor.name() == name)
+}
+
 fn work(row: &Row) -> Work {
     Work { guest: row.guest.clone(), case: row.case.clone() }
 }
 
+/// The median time of a call, if it was timed.
+fn median(matrix: &Matrix, executor: &Executor, row: &Row) -> Option<f64> {
+    let fresh = matrix.time(executor, &work(row), row.threads)?;
+    let timing = if row.warm { shares::warm(matrix, executor, &work(row))? } else { fresh };
+    Some(timing.median)
+}
+
 /// A time, or a word with its reason: no cell stays empty without one.
 fn cell(matrix: &Matrix, name: &str, row: &Row, cores: usize, notes: &mut Footnotes) -> String {
-    let executor = matrix.executors.iter().find(|executor| executor.name() == name);
+    let executor = find(matrix, name);
     let found = executor.and_then(|executor| matrix.get(executor, &work(row), row.threads));
     if let (Some(cell), Some(executor), true) = (found, executor, row.warm)
         && Timing::of(cell).is_some()
