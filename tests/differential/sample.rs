@@ -70,7 +70,8 @@ impl Sample {
         Self::from_bytes(id, &bytes)
     }
 
-    fn from_bytes(id: Id, bytes: &[u8]) -> std::result::Result<Self, String> {
+    /// The sample of any bytes.
+    pub(crate) fn from_bytes(id: Id, bytes: &[u8]) -> std::result::Result<Self, String> {
         // The calls have bytes of their own: a module may take all it is given.
         let (for_module, for_calls) = bytes.split_at(bytes.len() * 2 / 3);
         let wasm = module(&mut Unstructured::new(for_module)).map_err(|e| e.to_string())?;

@@ -1,0 +1,40 @@
+//! Messages of the codecs that guests and their native twins use.
+
+use records_payload::{flatbuffers, json, karmem};
+use signatures::Entry;
+use std::fmt::Debug;
+
+/// Decodes and sums bytes in every format, and reads them as entries that are signed.
+///
+/// # Panics
+///
+/// When a message that was decoded is another one after it was encoded again.
+pub fn codecs(bytes: &[u8]) {
+    again(bytes, karmem::decode, |monsters| karmem::encode(monsters, <[u8]>::to_vec));
+    again(bytes, flatbuffers::decode, |monsters| flatbuffers::encode(monsters, <[u8]>::to_vec));
+    again(bytes, json::decode, |monsters| json::encode(monsters, <[u8]>::to_vec));
+    // Sums are refused or numbers: both are answers.
+    let _ = (karmem::sum_vec3(bytes), karmem::sum_uint8(bytes), karmem::sum_stats(bytes));
+    let _ = (flatbuffers::sum_vec3(bytes), flatbuffers::sum_uint8(bytes));
+    let _ = (flatbuffers::sum_stats(bytes), json::sum_vec3(bytes), json::sum_uint8(bytes));
+    let _ = (json::sum_stats(bytes), karmem::read(bytes), flatbuffers::read(bytes));
+    let _ = json::read(bytes);
+
+    let mut rest = bytes;
+    while let Some(entry) = Entry::take(&mut rest) {
+        let mut written = Vec::new();
+        entry.append_to(&mut written);
+        assert!(bytes.windows(written.len()).any(|window| window == written), "{entry:?}");
+    }
+}
+
+/// `{:?}` tells values apart that `==` does not: a NaN is not itself.
+fn again<T: Debug, E>(
+    bytes: &[u8],
+    decode: impl Fn(&[u8]) -> Result<Vec<T>, E>,
+    encode: impl Fn(&[T]) -> Vec<u8>,
+) {
+    let Ok(values) = decode(bytes) else { return };
+    let Ok(twice) = decode(&encode(&values)) else { panic!("its own encoding is refused") };
+    assert_eq!(format!("{values:?}"), format!("{twice:?}"));
+}
