@@ -25,7 +25,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap costs gate report guests guests-check check sanitize fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap costs gate report guests guests-check check sanitize audit fmt lint doc clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,6 +113,10 @@ sanitize: setup ## the executor's tests under Miri, AddressSanitizer and ThreadS
 	$(subst isolation,isolation -Zmiri-many-seeds=0..16,$(MIRI)) -- registry:: tracked::
 	RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=handle_segv=0 $(NIGHTLY) test --target-dir target/sanitize-address $(SANITIZED)
 	RUSTFLAGS="-Zsanitizer=thread --cfg=rustix_use_libc" TSAN_OPTIONS=handle_segv=0 $(NIGHTLY) test -Zbuild-std --target-dir target/sanitize-thread $(SANITIZED)
+
+audit: setup ## the locked dependencies against the advisories, with cargo-deny (network)
+	@$(CARGO) deny --version >/dev/null 2>&1 || { echo "cargo-deny is missing: cargo install --locked cargo-deny"; exit 2; }
+	$(CARGO) deny --locked check
 
 fmt:
 	$(CARGO) fmt --all --check
