@@ -122,6 +122,17 @@ fn a_table_laid_out_by_hand_has_published_numbers_and_no_gap_without_a_reason() 
 }
 
 #[test]
+fn columns_are_given_as_multiples_of_the_first() {
+    let text = BESIDE
+        .replace("title =", "multiples = true\ntitle =")
+        .replace("gamma_pooling", "alpha_instance_reuse");
+    let page = with_table(&text).page();
+    // The first has none, and a wrong output is no time to hold anything against.
+    assert_has(&page, "<br>*41.5 µs* | **0.00289 ×**<br>130.0 ns");
+    assert_has(&page, "| wrong<sup>1</sup> | 10.80 µs");
+}
+
+#[test]
 fn functions_stand_side_by_side_with_their_ratio() {
     let text = r#"
         table.title = "Sizes"

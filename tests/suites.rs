@@ -79,6 +79,19 @@ fn a_backend_that_a_scenario_is_without_has_no_cells_of_it() {
 }
 
 #[test]
+fn a_slow_backend_does_without_unless_it_is_asked_for() {
+    let strategies = r#"strategies = ["pooling", "instance_reuse_cow"]"#;
+    let slow = with(SUITE, strategies, &format!("{strategies}\nslow = [\"mock\"]"));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("suite.toml"), slow).unwrap();
+    let cases = case::load_all(folder.path()).unwrap();
+    // Whoever runs the tests may ask for it.
+    let asked = std::env::var_os("TOUCHSTONE_SLOW").is_some();
+    let runs = |case: &Case| !case.is_without(&MockEngine::new("mock"));
+    assert_eq!(cases.iter().map(runs).collect::<Vec<_>>(), [true, asked]);
+}
+
+#[test]
 fn a_suite_is_a_case_for_each_scenario() {
     let [nothing, decode]: [Case; 2] = load(SUITE).unwrap().try_into().unwrap();
     for case in [&nothing, &decode] {
