@@ -215,6 +215,12 @@ impl Matrix {
         Self::new(cells.cloned().collect())
     }
 
+    /// The same without some executors.
+    pub(super) fn without(&self, unwanted: impl Fn(&Executor) -> bool) -> Self {
+        let cells = self.cells.iter().filter(|cell| !unwanted(&executor_of(cell)));
+        Self::new(cells.cloned().collect())
+    }
+
     /// The cells of some works alone.
     pub(super) fn of_works(&self, wanted: impl Fn(&Work) -> bool) -> Self {
         Self::new(self.cells.iter().filter(|cell| wanted(&work_of(cell))).cloned().collect())

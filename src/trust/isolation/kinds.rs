@@ -1,0 +1,471 @@
+//! The kinds of state that a call may leave behind, each with a guest that changes it and
+//! one that looks.
+
+use crate::guests::Guests;
+use anyhow::Result;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{GuestModule, HeapPages};
+
+/// A kind of state, and how a leak of it is found.
+pub struct Kind {
+    /// Its name: in filters, findings and tables.
+    pub name: &'static str,
+    /// Kinds that share a column.
+    pub group: &'static str,
+    /// What it is, in a phrase.
+    pub what: &'static str,
+    planted: Planted,
+    /// Looks at the state without changing it for good: a call on a clean instance.
+    pub observe: Act,
+    clean: Clean,
+    /// Each of them changes the state.
+    pub spoils: &'static [Spoil],
+    /// Whether a change can be seen by a second call on the same used instance. Only what
+    /// no call can see by the language's own rules is not.
+    pub lasting: bool,
+}
+
+/// Where a guest comes from.
+enum Planted {
+    /// Text of this part's own.
+    Text(&'static str),
+    /// A built guest by its name, with so many pages of heap.
+    Built(&'static str, u32),
+}
+
+/// One call.
+#[derive(Debug, Clone, Copy)]
+pub struct Act {
+    /// The export.
+    pub export: &'static str,
+    /// Its convention.
+    pub abi: Abi,
+    /// Its input.
+    pub input: &'static [u8],
+}
+
+/// A call that changes the state, and how it has to end.
+#[derive(Debug, Clone, Copy)]
+pub struct Spoil {
+    /// The call.
+    pub act: Act,
+    /// How it ends.
+    pub ends: Ends,
+}
+
+/// How a call ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// It returns.
+    Returning,
+    /// By a trap of any kind.
+    Trapping,
+    /// It is stopped by its deadline.
+    Stopped,
+}
+
+/// What is seen on a clean instance.
+enum Clean {
+    /// Numbers of 64 bits, little-endian.
+    Words(&'static [u64]),
+    /// These bytes.
+    Bytes(&'static [u8]),
+    /// So many zeros.
+    Zeros(usize),
+}
+
+impl Kind {
+    /// The guest.
+    ///
+    /// # Errors
+    ///
+    /// When a built guest is missing or is another one than listed, or the text is no module.
+    pub fn guest(&self, built: &mut Guests) -> Result<GuestModule> {
+        match self.planted {
+            Planted::Text(text) => {
+                Ok(GuestModule::new(self.name, &wat::parse_str(text)?, HeapPages::default())?)
+            }
+            Planted::Built(name, extra) => {
+                built.module(name, HeapPages { extra, ..HeapPages::default() })
+            }
+        }
+    }
+
+    /// The output of [`observe`](Self::observe) on a clean instance, told from the guest's
+    /// text.
+    #[must_use]
+    pub fn clean(&self) -> Vec<u8> {
+        match self.clean {
+            Clean::Words(words) => words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+            Clean::Bytes(bytes) => bytes.to_vec(),
+            Clean::Zeros(length) => vec![0; length],
+        }
+    }
+
+    /// Whether a call of it has to be stopped.
+    #[must_use]
+    pub fn needs_deadline(&self) -> bool {
+        self.spoils.iter().any(|spoil| spoil.ends == Ends::Stopped)
+    }
+}
+
+const fn act(export: &'static str) -> Act {
+    with_input(export, &[])
+}
+
+const fn with_input(export: &'static str, input: &'static [u8]) -> Act {
+    Act { export, abi: Abi::Substrate, input }
+}
+
+const fn returning(export: &'static str) -> Spoil {
+    Spoil { act: act(export), ends: Ends::Returning }
+}
+
+const fn trapping(export: &'static str) -> Spoil {
+    Spoil { act: act(export), ends: Ends::Trapping }
+}
+
+/// A call with an input that nobody after it should see.
+const fn given(export: &'static str, abi: Abi, ends: Ends) -> Spoil {
+    Spoil { act: Act { export, abi, input: &[0x5a; 5000] }, ends }
+}
+
+const MEMORY: Planted = Planted::Text(include_str!("guests/memory.wat"));
+const GLOBALS: Planted = Planted::Text(include_str!("guests/globals.wat"));
+const TABLE: Planted = Planted::Text(include_str!("guests/table.wat"));
+const GROWN: Planted = Planted::Text(include_str!("guests/grown.wat"));
+const HALFWAY: Planted = Planted::Text(include_str!("guests/halfway.wat"));
+const INPUT: Planted = Planted::Text(include_str!("guests/input.wat"));
+const GROWING: &[Spoil] = &[
+    returning("spoil_by_two"),
+    returning("spoil_twice"),
+    returning("spoil_to_the_limit"),
+    trapping("trap"),
+];
+/// What `observe` of the half-way guest shows: a global, and three places in memory.
+const UNTOUCHED: Clean = Clean::Words(&[0, 0, 0x6174_6164, 0]);
+
+/// All kinds, in the order of the tables.
+pub static KINDS: &[Kind] = &[
+    Kind {
+        name: "memory_below_data",
+        group: "memory",
+        what: "memory below the data",
+        planted: MEMORY,
+        observe: act("below"),
+        clean: Clean::Zeros(4096),
+        spoils: &[returning("spoil_below"), trapping("trap_below"), returning("spoil_every_page")],
+        lasting: true,
+    },
+    Kind {
+        name: "memory_data",
+        group: "memory",
+        what: "memory that data segments fill",
+        planted: MEMORY,
+        observe: act("data"),
+        clean: Clean::Bytes(b"planted data: what every clean instance has here"),
+        spoils: &[returning("spoil_data"), trapping("trap_data"), returning("spoil_every_page")],
+        lasting: true,
+    },
+    Kind {
+        name: "memory_data_over_pages",
+        group: "memory",
+        what: "a data segment over a border of pages",
+        planted: MEMORY,
+        observe: act("border"),
+        clean: Clean::Bytes(b"over a border"),
+        spoils: &[returning("spoil_data"), trapping("trap_data")],
+        lasting: true,
+    },
+    Kind {
+        name: "memory_above_data",
+        group: "memory",
+        what: "memory above the data",
+        planted: MEMORY,
+        observe: act("above"),
+        clean: Clean::Zeros(65_530 - 4144),
+        spoils: &[returning("spoil_above"), trapping("trap_above"), returning("spoil_every_page")],
+        lasting: true,
+    },
+    Kind {
+        name: "memory_last_page",
+        group: "memory",
+        what: "the memory's last page of 64 KiB",
+        planted: MEMORY,
+        observe: act("far"),
+        clean: Clean::Zeros(65_536),
+        spoils: &[returning("spoil_far"), trapping("trap_far"), returning("spoil_every_page")],
+        lasting: true,
+    },
+    Kind {
+        name: "memory_of_rust_guest",
+        group: "memory",
+        what: "the heap of the built Rust guest; the one kind that a baseline without modules has",
+        planted: Planted::Built("test-runtime", 16),
+        // Behind the heap base, within the first pages: a clean byte is zero.
+        observe: with_input("test_peek", &2_000_000_u32.to_le_bytes()),
+        clean: Clean::Bytes(&[0]),
+        spoils: &[Spoil {
+            act: with_input("test_poke", &[0x80, 0x84, 0x1e, 0x00, 0x5a]),
+            ends: Ends::Returning,
+        }],
+        lasting: true,
+    },
+    Kind {
+        name: "shadow_stack",
+        group: "stack",
+        what: "the shadow stack: its pointer, and what is below it",
+        planted: Planted::Text(include_str!("guests/stack.wat")),
+        observe: act("observe"),
+        clean: Clean::Words(&[4096, 0]),
+        spoils: &[
+            returning("spoil_frames"),
+            returning("spoil_content"),
+            trapping("trap_within"),
+            trapping("trap_exhausted"),
+        ],
+        lasting: true,
+    },
+    Kind {
+        name: "locals",
+        group: "stack",
+        what: "locals that nobody has set",
+        planted: Planted::Text(include_str!("guests/locals.wat")),
+        observe: act("observe"),
+        clean: Clean::Words(&[0]),
+        spoils: &[returning("spoil_frames"), trapping("trap_within")],
+        lasting: false,
+    },
+    Kind {
+        name: "globals_exported",
+        group: "globals",
+        what: "exported mutable globals, one of each type of number",
+        planted: GLOBALS,
+        observe: act("exported"),
+        clean: Clean::Words(&[11, -12_i64 as u64, 0x3e80_0000, 0x3ff8_0000_0000_0000]),
+        spoils: &[returning("spoil"), returning("spoil_some"), trapping("trap")],
+        lasting: true,
+    },
+    Kind {
+        name: "globals_hidden",
+        group: "globals",
+        what: "mutable globals that no export shows",
+        planted: GLOBALS,
+        observe: act("hidden"),
+        clean: Clean::Words(&[21, -22_i64 as u64, 0x3f00_0000, 0x4004_0000_0000_0000]),
+        spoils: &[returning("spoil"), returning("spoil_some"), trapping("trap")],
+        lasting: true,
+    },
+    Kind {
+        name: "global_reference",
+        group: "globals",
+        what: "a mutable global that holds a reference",
+        planted: Planted::Text(include_str!("guests/references.wat")),
+        observe: act("observe"),
+        clean: Clean::Words(&[1]),
+        spoils: &[returning("spoil")],
+        lasting: true,
+    },
+    Kind {
+        name: "table_entries",
+        group: "tables",
+        what: "entries of a table: set, filled, copied, initialised",
+        planted: TABLE,
+        observe: act("entries"),
+        clean: Clean::Words(&[1231]),
+        spoils: &[
+            returning("spoil_set"),
+            returning("spoil_fill"),
+            returning("spoil_copy"),
+            returning("spoil_init"),
+            trapping("trap_set"),
+        ],
+        lasting: true,
+    },
+    Kind {
+        name: "table_size",
+        group: "tables",
+        what: "the size of a table that was grown",
+        planted: TABLE,
+        observe: act("size"),
+        clean: Clean::Words(&[4]),
+        spoils: &[
+            returning("spoil_grow"),
+            returning("spoil_grow_to_the_limit"),
+            trapping("trap_grown"),
+        ],
+        lasting: true,
+    },
+    Kind {
+        name: "segment_data",
+        group: "segments",
+        what: "a passive data segment that was dropped",
+        planted: Planted::Text(include_str!("guests/data_segment.wat")),
+        observe: act("observe"),
+        clean: Clean::Words(&[42]),
+        spoils: &[returning("spoil"), trapping("trap")],
+        lasting: true,
+    },
+    Kind {
+        name: "segment_elements",
+        group: "segments",
+        what: "a passive element segment that was dropped",
+        planted: Planted::Text(include_str!("guests/element_segment.wat")),
+        observe: act("observe"),
+        clean: Clean::Words(&[7]),
+        spoils: &[returning("spoil"), trapping("trap")],
+        lasting: true,
+    },
+    Kind {
+        name: "grown_size",
+        group: "growth",
+        what: "the size of a memory that was grown",
+        planted: GROWN,
+        observe: act("size"),
+        clean: Clean::Words(&[3]),
+        spoils: GROWING,
+        lasting: true,
+    },
+    Kind {
+        name: "grown_content",
+        group: "growth",
+        what: "what was written to grown pages, seen when the next call grows",
+        planted: GROWN,
+        observe: act("content"),
+        clean: Clean::Zeros(131_072),
+        spoils: GROWING,
+        lasting: true,
+    },
+    Kind {
+        name: "halfway_trap",
+        group: "half-way",
+        what: "memory and a global after a trap of each kind",
+        planted: HALFWAY,
+        observe: act("observe"),
+        clean: UNTOUCHED,
+        spoils: &[
+            trapping("trap_unreachable"),
+            trapping("trap_load"),
+            trapping("trap_store"),
+            trapping("trap_divide"),
+            trapping("trap_convert"),
+            trapping("trap_null"),
+            trapping("trap_type"),
+            trapping("trap_result"),
+            trapping("trap_recurse"),
+        ],
+        lasting: true,
+    },
+    Kind {
+        name: "halfway_bulk",
+        group: "half-way",
+        what: "memory and a table after a bulk operation over their ends",
+        planted: Planted::Text(include_str!("guests/bulk.wat")),
+        observe: act("observe"),
+        clean: Clean::Words(&[0, 0, 1]),
+        spoils: &[
+            trapping("trap_fill"),
+            trapping("trap_copy"),
+            trapping("trap_init"),
+            trapping("trap_table"),
+        ],
+        lasting: true,
+    },
+    Kind {
+        name: "halfway_host",
+        group: "half-way",
+        what: "memory and a global after an import that is missing or refuses",
+        planted: HALFWAY,
+        observe: act("observe"),
+        clean: UNTOUCHED,
+        spoils: &[trapping("trap_missing"), trapping("trap_refused"), trapping("trap_exhausted")],
+        lasting: true,
+    },
+    Kind {
+        name: "halfway_deadline",
+        group: "half-way",
+        what: "memory and a global after a call that its deadline stopped",
+        planted: HALFWAY,
+        observe: act("observe"),
+        clean: UNTOUCHED,
+        spoils: &[Spoil { act: act("endless"), ends: Ends::Stopped }],
+        lasting: true,
+    },
+    Kind {
+        name: "host_heap",
+        group: "host",
+        what: "the addresses that the host's allocator gives",
+        planted: Planted::Text(include_str!("guests/heap.wat")),
+        observe: act("observe"),
+        clean: Clean::Words(&[70_008, 70_024, 70_048]),
+        spoils: &[returning("spoil_taken"), returning("spoil_freed"), trapping("trap_freed_twice")],
+        lasting: true,
+    },
+    Kind {
+        name: "host_placed_input",
+        group: "host",
+        what: "an earlier call's input and output, in memory behind the own input",
+        planted: INPUT,
+        observe: with_input("beyond", b"x"),
+        clean: Clean::Zeros(131_072 - 70_009),
+        spoils: &[
+            given("take", Abi::Substrate, Ends::Returning),
+            given("echo", Abi::Substrate, Ends::Returning),
+            given("trap", Abi::Substrate, Ends::Trapping),
+        ],
+        lasting: true,
+    },
+    Kind {
+        name: "host_kept_input",
+        group: "host",
+        what: "an earlier call's input that the host keeps for guests to fetch",
+        planted: INPUT,
+        observe: act("kept"),
+        clean: Clean::Zeros(16),
+        spoils: &[
+            given("fetch", Abi::Input, Ends::Returning),
+            given("fetch_not", Abi::Input, Ends::Returning),
+            given("fetch_and_trap", Abi::Input, Ends::Trapping),
+        ],
+        lasting: true,
+    },
+    Kind {
+        name: "start_function",
+        group: "start",
+        what: "what the start function does, which has to be as new",
+        planted: Planted::Text(include_str!("guests/start.wat")),
+        observe: act("observe"),
+        clean: Clean::Words(&[6, 16_392, 7]),
+        spoils: &[returning("spoil"), trapping("trap")],
+        lasting: true,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_guest_has_what_its_kind_calls() {
+        let mut built = Guests::built();
+        let mut names = BTreeSet::new();
+        for kind in KINDS {
+            assert!(names.insert(kind.name));
+            let guest = kind.guest(&mut built).unwrap();
+            let acts = kind.spoils.iter().map(|spoil| spoil.act).chain([kind.observe]);
+            for act in acts {
+                let found = guest.info().exports.iter().any(|export| export.name == act.export);
+                assert!(found, "{}: {}", kind.name, act.export);
+            }
+        }
+    }
+
+    #[test]
+    fn kinds_of_a_group_stand_together() {
+        let mut groups: Vec<_> = KINDS.iter().map(|kind| kind.group).collect();
+        groups.dedup();
+        let unique: BTreeSet<_> = groups.iter().collect();
+        assert_eq!(unique.len(), groups.len());
+    }
+}
