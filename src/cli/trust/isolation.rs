@@ -6,7 +6,7 @@ use crate::cli::progress::Progress;
 use anyhow::Result;
 use std::path::PathBuf;
 use touchstone::record;
-use touchstone::trust::isolation::{Isolation as Findings, Tally, Verdict, jobs};
+use touchstone::trust::isolation::{Isolation as Findings, Reason, Tally, Verdict, jobs};
 use touchstone::trust::{self, Found};
 
 /// Does a call see anything of the one before? Planted guests change every kind of state,
@@ -52,18 +52,22 @@ fn text(findings: &Findings) -> String {
         for row in &engine.rows {
             let marks = groups.iter().map(|group| group.marks(row));
             let first = std::iter::once(engine.engine.clone());
-            table.row(first.chain(marks).chain([row.strategies.join(", ")]));
+            table.row(first.chain(marks).chain([row.names().join(", ")]));
         }
     }
     let mut text = table.render(style);
     for verdict in
         [Verdict::Leaks, Verdict::Failed, Verdict::Unproven, Verdict::Refused, Verdict::Absent]
     {
-        let mut notes = Table::default().indented(2);
-        for (kinds, reason, executors) in findings.reasons(verdict) {
-            notes.row([kinds.join(", "), format!("{}: {reason}", executors.join(", "))]);
+        let mut notes = String::new();
+        for Reason { reason, kinds, executors } in findings.reasons(verdict) {
+            // What is refused is as it should be: the table has the names.
+            let by = match verdict {
+                Verdict::Refused | Verdict::Absent => format!("{} executors", executors.len()),
+                _ => executors.join(", "),
+            };
+            notes += &format!("  {reason}\n    {}\n    {by}\n", kinds.join(", "));
         }
-        let notes = notes.render(style);
         if !notes.is_empty() {
             text += &format!("{} {}\n{notes}", verdict.mark(), verdict.what());
         }

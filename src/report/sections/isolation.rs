@@ -3,7 +3,7 @@
 use crate::report::markdown::{Footnotes, Table, code, details, escape};
 use crate::report::trust::Trust;
 use crate::report::units::{count, grouped};
-use crate::trust::isolation::{EngineFound, Group, Isolation, Row, Verdict};
+use crate::trust::isolation::{EngineFound, Group, Isolation, Reason, Row, Verdict};
 use std::fmt::Write;
 
 /// Nothing where nothing was stored.
@@ -58,8 +58,8 @@ fn summary(isolation: &Isolation) -> String {
     );
     if tally.unproven == 0 {
         text += " Each change was seen by a second call on an instance that was not made clean, so \
-                 that it could have been seen by the next one; only of locals no call can see more \
-                 than zeros.";
+                 that the next one could have seen it, too; only what was in a frame before, or how much \
+                 of a stack was used, no call can see by the language's rules.";
     }
     text + "\n\n"
 }
@@ -67,7 +67,7 @@ fn summary(isolation: &Isolation) -> String {
 /// What has to be read, whatever the table looks like.
 fn list(isolation: &Isolation, verdict: Verdict, heading: &str) -> String {
     let mut text = String::new();
-    for (kinds, reason, executors) in isolation.reasons(verdict) {
+    for Reason { reason, kinds, executors } in isolation.reasons(verdict) {
         let executors: Vec<String> = executors.iter().map(|name| code(name)).collect();
         let kinds: Vec<String> = kinds.into_iter().map(code).collect();
         let (executors, kinds) = (executors.join(", "), kinds.join(", "));
@@ -81,7 +81,7 @@ fn list(isolation: &Isolation, verdict: Verdict, heading: &str) -> String {
 
 /// The executors of a row, each leak beside their names.
 fn names(engine: &EngineFound, row: &Row) -> String {
-    let strategies: Vec<String> = row.strategies.iter().map(|strategy| code(strategy)).collect();
+    let strategies: Vec<String> = row.names().iter().map(|strategy| code(strategy)).collect();
     let baseline = if engine.baseline { " (baseline: code of the host's own process)" } else { "" };
     let leaks: Vec<&str> = row.leaks().map(|(kind, _)| kind).collect();
     let leaks = match leaks.is_empty() {

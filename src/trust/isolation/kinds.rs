@@ -20,8 +20,9 @@ pub struct Kind {
     clean: Clean,
     /// Each of them changes the state.
     pub spoils: &'static [Spoil],
-    /// Whether a change can be seen by a second call on the same used instance. Only what
-    /// no call can see by the language's own rules is not.
+    /// Whether a change can be seen by a second call on the same used instance. Only what no
+    /// call can see by the language's own rules is not: what was in a frame before, and how
+    /// much of a stack was used.
     pub lasting: bool,
 }
 
@@ -142,6 +143,8 @@ const GROWING: &[Spoil] = &[
     returning("spoil_to_the_limit"),
     trapping("trap"),
 ];
+const TABLE_GROWING: &[Spoil] =
+    &[returning("spoil_grow"), returning("spoil_grow_to_the_limit"), trapping("trap_grown")];
 /// What `observe` of the half-way guest shows: a global, and three places in memory.
 const UNTOUCHED: Clean = Clean::Words(&[0, 0, 0x6174_6164, 0]);
 
@@ -171,10 +174,10 @@ pub static KINDS: &[Kind] = &[
         name: "memory_data_over_pages",
         group: "memory",
         what: "a data segment over a border of pages",
-        planted: MEMORY,
-        observe: act("border"),
+        planted: Planted::Text(include_str!("guests/border.wat")),
+        observe: act("observe"),
         clean: Clean::Bytes(b"over a border"),
-        spoils: &[returning("spoil_data"), trapping("trap_data")],
+        spoils: &[returning("spoil"), returning("spoil_behind"), trapping("trap")],
         lasting: true,
     },
     Kind {
@@ -237,6 +240,16 @@ pub static KINDS: &[Kind] = &[
         lasting: false,
     },
     Kind {
+        name: "call_depth",
+        group: "stack",
+        what: "the stack that executors count or keep: calls go as deep as on a new instance",
+        planted: Planted::Text(include_str!("guests/depth.wat")),
+        observe: act("observe"),
+        clean: Clean::Words(&[400]),
+        spoils: &[trapping("trap_deep"), trapping("trap_exhausted")],
+        lasting: false,
+    },
+    Kind {
         name: "globals_exported",
         group: "globals",
         what: "exported mutable globals, one of each type of number",
@@ -289,11 +302,17 @@ pub static KINDS: &[Kind] = &[
         planted: TABLE,
         observe: act("size"),
         clean: Clean::Words(&[4]),
-        spoils: &[
-            returning("spoil_grow"),
-            returning("spoil_grow_to_the_limit"),
-            trapping("trap_grown"),
-        ],
+        spoils: TABLE_GROWING,
+        lasting: true,
+    },
+    Kind {
+        name: "table_left",
+        group: "tables",
+        what: "the entries that a table can be grown by",
+        planted: TABLE,
+        observe: act("left"),
+        clean: Clean::Words(&[6]),
+        spoils: TABLE_GROWING,
         lasting: true,
     },
     Kind {
@@ -333,6 +352,16 @@ pub static KINDS: &[Kind] = &[
         planted: GROWN,
         observe: act("content"),
         clean: Clean::Zeros(131_072),
+        spoils: GROWING,
+        lasting: true,
+    },
+    Kind {
+        name: "grown_left",
+        group: "growth",
+        what: "the pages that a memory can be grown by",
+        planted: GROWN,
+        observe: act("left"),
+        clean: Clean::Words(&[9]),
         spoils: GROWING,
         lasting: true,
     },

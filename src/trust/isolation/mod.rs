@@ -18,6 +18,9 @@ use super::Findings;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// How the name of a strategy ends whose code comes from a file.
+const PRECOMPILED: &str = "_precompiled";
+
 /// What was found about every executor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Isolation {
@@ -128,6 +131,21 @@ impl Row {
         self.others.get(kind).map_or(Verdict::Clean, |other| other.verdict)
     }
 
+    /// The strategies in short: one that is here with its code from a file as well stands
+    /// once, as `<strategy>[_precompiled]`.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let precompiled = |name: &str| format!("{name}{PRECOMPILED}");
+        let has = |name: &str| self.strategies.iter().any(|known| known == name);
+        let is_twin = |name: &String| name.strip_suffix(PRECOMPILED).is_some_and(&has);
+        let alone = self.strategies.iter().filter(|name| !is_twin(name));
+        let short = |name: &String| match has(&precompiled(name)) {
+            true => format!("{name}[{PRECOMPILED}]"),
+            false => name.clone(),
+        };
+        alone.map(short).collect()
+    }
+
     /// The kinds that leak.
     pub fn leaks(&self) -> impl Iterator<Item = (&str, &str)> {
         let leaking = self.others.iter().filter(|(_, other)| other.verdict == Verdict::Leaks);
@@ -135,13 +153,32 @@ impl Row {
     }
 }
 
-impl EngineFound {
-    /// The executors of a row: the engine alone, if it has no other row.
-    fn names(&self, row: &Row) -> Vec<String> {
-        if self.rows.len() == 1 {
-            return vec![self.engine.clone()];
+/// Why something is not simply clean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason<'a> {
+    /// The reason.
+    pub reason: &'a str,
+    /// Kinds that it is given for.
+    pub kinds: Vec<&'a str>,
+    /// Executors that it is given for.
+    pub executors: Vec<String>,
+}
+
+impl<'a> Reason<'a> {
+    fn new(reason: &'a str) -> Self {
+        Self { reason, kinds: Vec::new(), executors: Vec::new() }
+    }
+
+    fn add(&mut self, kind: &'a KindName, engine: &EngineFound, row: &Row) {
+        if !self.kinds.contains(&kind.name.as_str()) {
+            self.kinds.push(&kind.name);
         }
-        row.strategies.iter().map(|strategy| format!("{}_{strategy}", self.engine)).collect()
+        for strategy in &row.strategies {
+            let name = format!("{}_{strategy}", engine.engine);
+            if !self.executors.contains(&name) {
+                self.executors.push(name);
+            }
+        }
     }
 }
 
@@ -209,11 +246,11 @@ impl Isolation {
         found.rows.iter().find(|row| row.strategies.iter().any(|name| name == strategy))
     }
 
-    /// The reasons for a verdict, each once: the kinds, the reason, the executors. Strategies
-    /// of an engine that share a row stand as one.
+    /// The reasons for a verdict, each once, with the kinds and the executors that it is
+    /// given for.
     #[must_use]
-    pub fn reasons(&self, verdict: Verdict) -> Vec<(Vec<&str>, &str, Vec<String>)> {
-        let mut reasons: Vec<(Vec<&str>, &str, Vec<String>)> = Vec::new();
+    pub fn reasons(&self, verdict: Verdict) -> Vec<Reason<'_>> {
+        let mut reasons: Vec<Reason<'_>> = Vec::new();
         for kind in &self.kinds {
             for engine in &self.engines {
                 for row in &engine.rows {
@@ -221,20 +258,12 @@ impl Isolation {
                     if other.verdict != verdict {
                         continue;
                     }
-                    let at = reasons.iter().position(|(_, reason, _)| *reason == other.reason);
-                    let at = at.unwrap_or_else(|| {
-                        reasons.push((Vec::new(), &other.reason, Vec::new()));
+                    let known = reasons.iter().position(|known| known.reason == other.reason);
+                    let at = known.unwrap_or_else(|| {
+                        reasons.push(Reason::new(&other.reason));
                         reasons.len() - 1
                     });
-                    let (kinds, _, executors) = &mut reasons[at];
-                    if !kinds.contains(&kind.name.as_str()) {
-                        kinds.push(&kind.name);
-                    }
-                    for name in engine.names(row) {
-                        if !executors.contains(&name) {
-                            executors.push(name);
-                        }
-                    }
+                    reasons[at].add(kind, engine, row);
                 }
             }
         }

@@ -22,6 +22,14 @@
     (if (i32.lt_u (memory.size) (i32.const 5)) (then
       (call $grow (i32.sub (i32.const 5) (memory.size)))))
     (i64.const 0x0002000000030000))
+  ;; Pages that can be had.
+  (func (export "left") (param i32 i32) (result i64) (local $pages i64)
+    (loop $more
+      (if (i32.ne (memory.grow (i32.const 1)) (i32.const -1)) (then
+        (local.set $pages (i64.add (local.get $pages) (i64.const 1)))
+        (br $more))))
+    (i64.store (i32.const 0) (local.get $pages))
+    (i64.const 0x800000000))
   (func $spoil_twice (export "spoil_twice") (param i32 i32) (result i64)
     (call $grow (i32.const 1)) (call $write) (call $grow (i32.const 3)) (call $write)
     (i64.const 0))

@@ -20,6 +20,13 @@
           (i32.add (i32.mul (call $at (i32.const 2)) (i32.const 10)) (call $at (i32.const 3))))))))
   (func (export "size") (param i32 i32) (result i64)
     (call $word (i64.extend_i32_u (table.size $table))))
+  ;; Entries that can be had.
+  (func (export "left") (param i32 i32) (result i64) (local $entries i64)
+    (loop $more
+      (if (i32.ne (table.grow $table (ref.null func) (i32.const 1)) (i32.const -1)) (then
+        (local.set $entries (i64.add (local.get $entries) (i64.const 1)))
+        (br $more))))
+    (call $word (local.get $entries)))
   (func $spoil_set (export "spoil_set") (param i32 i32) (result i64)
     (table.set $table (i32.const 3) (ref.func $three))
     (table.set $table (i32.const 0) (ref.null func)) (i64.const 0))
