@@ -97,30 +97,32 @@ impl<'a> Detector<'a> {
         if let Some(difference) = self.difference(&first) {
             return Err(Problem::Wrong(format!("a new instance {difference}")));
         }
-        // Before anything else: nothing of it may be seen later either.
-        let unproven = self.unproven()?;
-        let ways = if self.kind.needs_deadline() { FEW_WAYS } else { WAYS };
         let mut leaks: Vec<String> = Vec::new();
+        // Calls that did not do their work: one that leaks can keep the next from it, so
+        // that this alone says nothing yet.
+        let mut wrong: Option<Problem> = None;
+        let unproven = past(self.unproven(), &mut wrong)?.flatten();
+        let ways = if self.kind.needs_deadline() { FEW_WAYS } else { WAYS };
         for index in 0..self.spoils.len() {
             for (words, way) in ways {
-                let seen = self.patiently(|detector| way(detector, index))?;
-                if let Some(difference) = self.difference(&seen) {
+                let seen = past(self.patiently(|detector| way(detector, index)), &mut wrong)?;
+                if let Some(difference) = seen.and_then(|seen| self.difference(&seen)) {
                     let export = self.spoils[index].0.act.export;
                     leaks.push(format!("after `{export}`, a call {words} {difference}"));
                 }
             }
         }
         if leaks.is_empty() && !self.kind.needs_deadline() {
-            leaks.extend(self.in_turn()?);
+            leaks.extend(past(self.in_turn(), &mut wrong)?.flatten());
         }
-        Ok(match (leaks.split_first(), unproven) {
-            (Some((first, [])), _) => Detected::Leak(first.clone()),
+        match (leaks.split_first(), wrong) {
+            (Some((first, [])), _) => Ok(Detected::Leak(first.clone())),
             (Some((first, more)), _) => {
-                Detected::Leak(format!("{first}; {} more checks found it", more.len()))
+                Ok(Detected::Leak(format!("{first}; {} more checks found it", more.len())))
             }
-            (None, Some(reason)) => Detected::Unproven(reason),
-            (None, None) => Detected::Clean,
-        })
+            (None, Some(problem)) => Err(problem),
+            (None, None) => Ok(unproven.map_or(Detected::Clean, Detected::Unproven)),
+        }
     }
 
     /// Why a change cannot be seen on an instance that was not made clean; `None` where
@@ -239,6 +241,18 @@ impl Seen {
             Outcome::Returned => Self::Output(output),
             Outcome::Trapped(trap) => Self::Trapped(trap.kind),
         }
+    }
+}
+
+/// Goes on past a call that did not do its work, and keeps the first of them.
+fn past<T>(result: Result<T, Problem>, wrong: &mut Option<Problem>) -> Result<Option<T>, Problem> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(problem @ Problem::Wrong(_)) => {
+            wrong.get_or_insert(problem);
+            Ok(None)
+        }
+        Err(problem) => Err(problem),
     }
 }
 
