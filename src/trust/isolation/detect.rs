@@ -1,7 +1,7 @@
 //! Looks for leaks of one kind in one module: spoils the state in one call and looks in
 //! the next, in every way in which one call can come after another.
 
-use super::kinds::{Act, Ends, Kind};
+use super::kinds::{Act, Ends, Kind, Spoil};
 use touchstone_executor::{Error, ExportId, Instance, Module, Outcome, TrapKind};
 
 /// What the module was found to do.
@@ -33,7 +33,7 @@ pub(super) struct Detector<'a> {
     kind: &'a Kind,
     clean: Vec<u8>,
     observe: ExportId,
-    spoils: Vec<(&'a super::kinds::Spoil, ExportId)>,
+    spoils: Vec<(&'a Spoil, ExportId)>,
     /// Observations that were held against the clean one.
     pub(super) checks: u64,
 }
@@ -257,7 +257,7 @@ fn past<T>(result: Result<T, Problem>, wrong: &mut Option<Problem>) -> Result<Op
 }
 
 /// A call that did not do its work has spoilt nothing.
-fn ended(spoil: &super::kinds::Spoil, outcome: &Outcome) -> Result<(), Problem> {
+fn ended(spoil: &Spoil, outcome: &Outcome) -> Result<(), Problem> {
     let stopped = |kind: &TrapKind| *kind == TrapKind::DeadlineExceeded;
     let (well, how) = match outcome.trap() {
         None => (spoil.ends == Ends::Returning, "returned".to_owned()),

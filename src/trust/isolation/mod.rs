@@ -10,9 +10,11 @@
 mod detect;
 mod find;
 mod kinds;
+mod list;
 
 pub use find::{Job, jobs};
-pub use kinds::{Act, Ends, KINDS, Kind, Spoil};
+pub use kinds::{Act, Ends, Kind, Spoil};
+pub use list::KINDS;
 
 use super::Findings;
 use serde::{Deserialize, Serialize};
