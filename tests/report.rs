@@ -6,6 +6,8 @@ mod choose;
 mod counts;
 #[path = "fixtures/records.rs"]
 mod fixtures;
+#[path = "report/isolation.rs"]
+mod isolation;
 #[path = "report/shares.rs"]
 mod shares;
 #[path = "report/smaller.rs"]

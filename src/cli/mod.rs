@@ -15,6 +15,7 @@ mod report;
 mod run;
 mod show;
 mod swap;
+mod trust;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -42,6 +43,7 @@ enum Command {
     Swap(swap::Swap),
     Cases(cases::Cases),
     Repeat(repeat::Repeat),
+    Trust(trust::Trust),
     Costs(costs::Costs),
     Gate(costs::Gate),
     #[command(hide = true)]
@@ -67,6 +69,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Swap(swap) => swap.execute(),
         Command::Cases(cases) => cases.execute(),
         Command::Repeat(repeat) => repeat.execute(),
+        Command::Trust(trust) => trust.execute(),
         Command::Costs(costs) => costs.execute(),
         Command::Gate(gate) => gate.execute(),
         Command::CountedCalls(calls) => calls.execute(),

@@ -227,6 +227,12 @@ impl Matrix {
         Self::new(cells.cloned().collect())
     }
 
+    /// The same without some executors.
+    pub(super) fn without(&self, unwanted: impl Fn(&Executor) -> bool) -> Self {
+        let cells = self.cells.iter().filter(|cell| !unwanted(&executor_of(cell)));
+        Self::new(cells.cloned().collect())
+    }
+
     /// The cells of some works alone.
     pub(super) fn of_works(&self, wanted: impl Fn(&Work) -> bool) -> Self {
         let wanted: HashSet<&Work> = self.works.iter().filter(|work| wanted(work)).collect();

@@ -5,8 +5,8 @@ use super::choose;
 use super::counts::Counts;
 use super::rank::Believable;
 use super::sections::{
-    environment, failed, full, pairs, peers, phases, pictures, rows, settings, shares, swap,
-    tables, threads, usage,
+    environment, failed, full, isolation, pairs, peers, phases, pictures, rows, settings, shares,
+    swap, tables, threads, usage,
 };
 use super::select::Selected;
 use super::trust::Trust;
@@ -45,22 +45,23 @@ pub(super) struct Sources<'a> {
 
 /// The generated part, markers included.
 pub(super) fn generated(sources: &Sources<'_>) -> String {
-    let Sources { selected, counts, trust: _, believable, skipped, charts, layouts, folder } =
+    let Sources { selected, counts, trust, believable, skipped, charts, layouts, folder } =
         *sources;
     let matrix = &selected.matrix;
     let parts = [
         "# Benchmark\n\nWebAssembly executors side by side, on the same guests: how long one call \
          on a clean instance takes, alone and while other threads do the same.\n\n"
             .to_owned(),
-        choose::section(matrix, believable),
+        choose::section(matrix, believable, trust),
         pictures::section(charts, matrix, folder),
         environment::section(selected, skipped),
         tables::section(matrix, counts, &layouts.tables, selected.machine.cores),
         shares::section(matrix, &layouts.shares),
         rows::section(matrix, counts, &selected.skipped_threads),
-        full::section(matrix),
+        full::section(matrix, trust),
         phases::section(matrix),
         usage::section(matrix, counts),
+        isolation::section(trust),
         threads::section(matrix),
         peers::section(&selected.pairs),
         swap::section(&selected.swaps),

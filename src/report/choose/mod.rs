@@ -11,20 +11,25 @@ use super::facts;
 use super::markdown::code;
 use super::matrix::{Executor, Matrix, Work};
 use super::rank::{Believable, Leaders, Timing, tied};
+use super::trust::Trust;
 use super::units::{factor, time};
 use needs::{Column, columns, fastest};
 use std::fmt::Write;
 use words::{ANY, COMPILED, INTERPRETED, NATIVE, NEW, PLAIN_WAYS};
 
 /// The part of the page.
-pub(super) fn section(all: &Matrix, believable: &Believable) -> String {
+pub(super) fn section(all: &Matrix, believable: &Believable, trust: &Trust) -> String {
     // A baseline runs no modules: it is nothing to choose, and statements about
-    // executors are not about it.
-    let matrix = &all.candidates();
+    // executors are not about it. An executor whose calls leak is none to choose either.
+    let candidates = &all.candidates();
+    let matrix = &candidates.without(|executor| !trust.leaks(executor).is_empty());
     let mut text = String::from("## What to choose, and why\n\n");
-    if matrix.timed().next().is_none() && all.timed().next().is_some() {
+    if candidates.timed().next().is_none() && all.timed().next().is_some() {
         text.push_str("Nothing but a baseline was timed, so there is nothing to choose by.\n\n");
         return text;
+    }
+    if let Some(leaky) = leaky(candidates, trust) {
+        let _ = write!(text, "{leaky}\n\n");
     }
     if matrix.timed().next().is_none() {
         text.push_str("Nothing was timed, so there is nothing to choose by.\n\n");
@@ -48,6 +53,23 @@ pub(super) fn section(all: &Matrix, believable: &Believable) -> String {
     }
     text.push('\n');
     text
+}
+
+/// What is not looked at here. `None` where nothing leaks.
+fn leaky(candidates: &Matrix, trust: &Trust) -> Option<String> {
+    let leaks = |executor: &&Executor| !trust.leaks(executor).is_empty();
+    let names: Vec<String> = candidates
+        .executors
+        .iter()
+        .filter(leaks)
+        .map(|executor| format!("{}{}", code(&executor.name()), trust.label(executor)))
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Not to be chosen, because a call sees what the one before left: {}.",
+            names.join("; ")
+        )
+    })
 }
 
 /// The advice in short: what is fastest, and what to take instead if that will

@@ -1,0 +1,352 @@
+//! Looks for leaks of one kind in one module: spoils the state in one call and looks in
+//! the next, in every way in which one call can come after another.
+
+use super::kinds::{Act, Ends, Kind, Spoil};
+use touchstone_executor::{Error, ExportId, Instance, Module, Outcome, TrapKind};
+
+/// What the module was found to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Detected {
+    /// No call saw anything of the one before, and the change could be seen before the
+    /// instance was made clean.
+    Clean,
+    /// The same, but the change could not be seen at all: why.
+    Unproven(String),
+    /// What a call saw, and after which.
+    Leak(String),
+}
+
+/// What went wrong before anything could be said.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Problem {
+    /// The host's side failed.
+    #[error("{0}")]
+    Host(#[from] Error),
+    /// A call did not do what it is planted for.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+/// Looks for leaks, and counts how often it looked.
+pub(super) struct Detector<'a> {
+    module: &'a dyn Module,
+    kind: &'a Kind,
+    clean: Vec<u8>,
+    observe: ExportId,
+    spoils: Vec<(&'a Spoil, ExportId)>,
+    /// Observations that were held against the clean one.
+    pub(super) checks: u64,
+}
+
+/// What an observation showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Seen {
+    /// The output.
+    Output(Vec<u8>),
+    /// It ended early. A deadline says nothing about the state.
+    Trapped(TrapKind),
+}
+
+/// One order of two calls: the index of the spoiling one goes in, what the next one saw
+/// comes out.
+type Way = for<'a> fn(&Detector<'a>, usize) -> Result<Seen, Problem>;
+
+/// In every way, with words that follow "after `<export>`".
+const WAYS: &[(&str, Way)] = &[
+    ("on the same instance", same),
+    ("on the same instance, three times", thrice),
+    ("on the same instance, without a finish", unfinished),
+    ("on the same instance, trimmed", trimmed),
+    ("on the same instance, handed to another thread", handed),
+    ("on another instance", other),
+    ("on another instance, while the first is in its call", meanwhile),
+    ("on a new instance, the first dropped within its call", dropped),
+    ("on another instance, on another thread", elsewhere),
+];
+
+/// Those that differ most, for calls that take long.
+const FEW_WAYS: &[(&str, Way)] = &[
+    ("on the same instance", same),
+    ("on another instance", other),
+    ("on another instance, on another thread", elsewhere),
+];
+
+/// Rounds in which all spoiling calls are made in turn: strategies remember which pages
+/// calls write, and change their mind with time.
+const ROUNDS: usize = 24;
+
+/// Attempts where an observation was stopped by the deadline, which a busy machine can do.
+const ATTEMPTS: usize = 10;
+
+impl<'a> Detector<'a> {
+    /// Resolves the exports.
+    pub(super) fn new(module: &'a dyn Module, kind: &'a Kind) -> Result<Self, Error> {
+        let export = |act: &Act| module.export(act.export, act.abi);
+        let spoils = kind
+            .spoils
+            .iter()
+            .map(|spoil| Ok((spoil, export(&spoil.act)?)))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let observe = export(&kind.observe)?;
+        Ok(Self { module, kind, clean: kind.clean(), observe, spoils, checks: 0 })
+    }
+
+    /// Looks in every way.
+    pub(super) fn detect(&mut self) -> Result<Detected, Problem> {
+        let first = self.patiently(|detector| detector.look(&mut *detector.instance()?))?;
+        if let Some(difference) = self.difference(&first) {
+            return Err(Problem::Wrong(format!("a new instance {difference}")));
+        }
+        let mut leaks: Vec<String> = Vec::new();
+        // Calls that did not do their work: one that leaks can keep the next from it, so
+        // that this alone says nothing yet.
+        let mut wrong: Option<Problem> = None;
+        let unproven = past(self.unproven(), &mut wrong)?.flatten();
+        let ways = if self.kind.needs_deadline() { FEW_WAYS } else { WAYS };
+        for index in 0..self.spoils.len() {
+            for (words, way) in ways {
+                let seen = past(self.patiently(|detector| way(detector, index)), &mut wrong)?;
+                if let Some(difference) = seen.and_then(|seen| self.difference(&seen)) {
+                    let export = self.spoils[index].0.act.export;
+                    leaks.push(format!("after `{export}`, a call {words} {difference}"));
+                }
+            }
+        }
+        if leaks.is_empty() && !self.kind.needs_deadline() {
+            leaks.extend(past(self.in_turn(), &mut wrong)?.flatten());
+        }
+        match (leaks.split_first(), wrong) {
+            (Some((first, [])), _) => Ok(Detected::Leak(first.clone())),
+            (Some((first, more)), _) => {
+                Ok(Detected::Leak(format!("{first}; {} more checks found it", more.len())))
+            }
+            (None, Some(problem)) => Err(problem),
+            (None, None) => Ok(unproven.map_or(Detected::Clean, Detected::Unproven)),
+        }
+    }
+
+    /// Why a change cannot be seen on an instance that was not made clean; `None` where
+    /// every one of them is.
+    fn unproven(&mut self) -> Result<Option<String>, Problem> {
+        if !self.kind.lasting {
+            return Ok(None);
+        }
+        for (index, (spoil, _)) in self.spoils.iter().enumerate() {
+            let export = spoil.act.export;
+            let warm = |detector: &Self| -> Result<Result<Seen, Error>, Problem> {
+                let instance = &mut *detector.instance()?;
+                instance.prepare()?;
+                detector.spoil_prepared(instance, index)?;
+                let mut output = Vec::new();
+                let seen =
+                    instance.invoke(detector.observe, detector.kind.observe.input, &mut output);
+                instance.finish()?;
+                Ok(seen.map(|outcome| Seen::of(outcome, output)))
+            };
+            match warm(self)? {
+                Ok(seen) if seen == Seen::Output(self.clean.clone()) => {
+                    return Ok(Some(format!(
+                        "a second call on the used instance does not see what `{export}` changed \
+                         either"
+                    )));
+                }
+                // Stopped or not, it has seen something; a deadline alone proves nothing, and
+                // the next attempt of a busy machine is as good.
+                Ok(_) => {}
+                Err(error) => {
+                    return Ok(Some(format!(
+                        "a second call on the used instance is refused after `{export}`: {error}"
+                    )));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// All spoiling calls in turn, with a look after each.
+    fn in_turn(&mut self) -> Result<Option<String>, Problem> {
+        let instance = &mut *self.instance()?;
+        for round in 0..ROUNDS {
+            for index in 0..self.spoils.len() {
+                self.spoil(instance, index)?;
+                let seen = self.look(instance)?;
+                self.checks += 1;
+                if let Some(difference) = self.difference(&seen) {
+                    let export = self.spoils[index].0.act.export;
+                    return Ok(Some(format!(
+                        "in round {} of all spoiling calls in turn, after `{export}`, a call on \
+                         the same instance {difference}",
+                        round + 1
+                    )));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes one check, again where a deadline stopped the observation.
+    fn patiently(
+        &mut self,
+        check: impl Fn(&Self) -> Result<Seen, Problem>,
+    ) -> Result<Seen, Problem> {
+        self.checks += 1;
+        for _ in 1..ATTEMPTS {
+            let seen = check(self)?;
+            if seen != Seen::Trapped(TrapKind::DeadlineExceeded) {
+                return Ok(seen);
+            }
+        }
+        check(self)
+    }
+
+    /// What is not as on a clean instance, in words that follow "a call".
+    fn difference(&self, seen: &Seen) -> Option<String> {
+        match seen {
+            Seen::Output(output) if *output == self.clean => None,
+            Seen::Output(output) => Some(differing(&self.clean, output)),
+            Seen::Trapped(kind) => Some(format!("traps: {kind}")),
+        }
+    }
+
+    fn instance(&self) -> Result<Box<dyn Instance>, Problem> {
+        Ok(self.module.new_instance()?)
+    }
+
+    /// The observing call on a clean instance.
+    fn look(&self, instance: &mut dyn Instance) -> Result<Seen, Problem> {
+        // What is in the buffer before is none of the output.
+        let mut output = b"left over".to_vec();
+        let outcome = instance.call(self.observe, self.kind.observe.input, &mut output)?;
+        Ok(Seen::of(outcome, output))
+    }
+
+    /// A whole spoiling call.
+    fn spoil(&self, instance: &mut dyn Instance, index: usize) -> Result<(), Problem> {
+        let (spoil, export) = &self.spoils[index];
+        let outcome = instance.call(*export, spoil.act.input, &mut Vec::new())?;
+        ended(spoil, &outcome)
+    }
+
+    /// The middle of one.
+    fn spoil_prepared(&self, instance: &mut dyn Instance, index: usize) -> Result<(), Problem> {
+        let (spoil, export) = &self.spoils[index];
+        let outcome = instance.invoke(*export, spoil.act.input, &mut Vec::new())?;
+        ended(spoil, &outcome)
+    }
+}
+
+impl Seen {
+    fn of(outcome: Outcome, output: Vec<u8>) -> Self {
+        match outcome {
+            Outcome::Returned => Self::Output(output),
+            Outcome::Trapped(trap) => Self::Trapped(trap.kind),
+        }
+    }
+}
+
+/// Goes on past a call that did not do its work, and keeps the first of them.
+fn past<T>(result: Result<T, Problem>, wrong: &mut Option<Problem>) -> Result<Option<T>, Problem> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(problem @ Problem::Wrong(_)) => {
+            wrong.get_or_insert(problem);
+            Ok(None)
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+/// A call that did not do its work has spoilt nothing.
+fn ended(spoil: &Spoil, outcome: &Outcome) -> Result<(), Problem> {
+    let stopped = |kind: &TrapKind| *kind == TrapKind::DeadlineExceeded;
+    let (well, how) = match outcome.trap() {
+        None => (spoil.ends == Ends::Returning, "returned".to_owned()),
+        Some(trap) => {
+            let expected = if stopped(&trap.kind) { Ends::Stopped } else { Ends::Trapping };
+            (spoil.ends == expected, format!("trapped: {trap}"))
+        }
+    };
+    if well { Ok(()) } else { Err(Problem::Wrong(format!("`{}` {how}", spoil.act.export))) }
+}
+
+/// How an output differs, in words that follow "a call".
+fn differing(clean: &[u8], seen: &[u8]) -> String {
+    if clean.len() != seen.len() {
+        return format!("sees {} bytes where {} are clean", seen.len(), clean.len());
+    }
+    let differ = clean.iter().zip(seen).filter(|(a, b)| a != b).count();
+    let at = clean.iter().zip(seen).position(|(a, b)| a != b).unwrap_or(0);
+    format!(
+        "sees {differ} of {} bytes changed, the first at {at}: {:#04x} for {:#04x}",
+        clean.len(),
+        seen[at],
+        clean[at]
+    )
+}
+
+fn same(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
+    let instance = &mut *detector.instance()?;
+    detector.spoil(instance, index)?;
+    detector.look(instance)
+}
+
+fn thrice(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
+    let instance = &mut *detector.instance()?;
+    for _ in 0..3 {
+        detector.spoil(instance, index)?;
+    }
+    detector.look(instance)
+}
+
+fn unfinished(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
+    let instance = &mut *detector.instance()?;
+    instance.prepare()?;
+    detector.spoil_prepared(instance, index)?;
+    detector.look(instance)
+}
+
+fn trimmed(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
+    let instance = &mut *detector.instance()?;
+    detector.spoil(instance, index)?;
+    instance.trim()?;
+    detector.look(instance)
+}
+
+fn handed(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
+    let mut instance = detector.instance()?;
+    detector.spoil(&mut *instance, index)?;
+    on_another_thread(move || detector.look(&mut *instance))
+}
+
+fn other(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
+    let (one, two) = (&mut *detector.instance()?, &mut *detector.instance()?);
+    detector.spoil(one, index)?;
+    detector.look(two)
+}
+
+fn meanwhile(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
+    let (one, two) = (&mut *detector.instance()?, &mut *detector.instance()?);
+    one.prepare()?;
+    detector.spoil_prepared(one, index)?;
+    let seen = detector.look(two);
+    one.finish()?;
+    seen
+}
+
+fn dropped(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
+    let mut instance = detector.instance()?;
+    instance.prepare()?;
+    detector.spoil_prepared(&mut *instance, index)?;
+    drop(instance);
+    detector.look(&mut *detector.instance()?)
+}
+
+fn elsewhere(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
+    detector.spoil(&mut *detector.instance()?, index)?;
+    on_another_thread(|| detector.look(&mut *detector.instance()?))
+}
+
+fn on_another_thread(look: impl FnOnce() -> Result<Seen, Problem> + Send) -> Result<Seen, Problem> {
+    std::thread::scope(|scope| scope.spawn(look).join())
+        .unwrap_or_else(|_| Err(Problem::Wrong("an executor panicked on a thread".to_owned())))
+}

@@ -1,0 +1,15 @@
+;; Data over a border of pages.
+(module
+  (memory (export "memory") 3 12)
+  (global (export "__heap_base") i32 (i32.const 70000))
+  (data (i32.const 65530) "over a border")
+  (func (export "observe") (param i32 i32) (result i64)
+    (i64.or (i64.const 65530) (i64.shl (i64.const 13) (i64.const 32))))
+  (func $spoil (export "spoil") (param i32 i32) (result i64)
+    (i64.store (i32.const 65530) (i64.const -1)) (i64.store (i32.const 65535) (i64.const -1))
+    (i64.const 0))
+  (func (export "spoil_behind") (param i32 i32) (result i64)
+    (i32.store8 (i32.const 65542) (i32.const 0)) (i64.const 0))
+  (func (export "trap") (param i32 i32) (result i64)
+    (drop (call $spoil (i32.const 0) (i32.const 0))) unreachable)
+)

@@ -1,0 +1,17 @@
+;; A passive element segment, which is gone once it is dropped.
+(module
+  (memory (export "memory") 1 1)
+  (global (export "__heap_base") i32 (i32.const 16384))
+  (data (i32.const 4096) "data")
+  (type $digit (func (result i32)))
+  (table $table 1 1 funcref)
+  (func $seven (result i32) (i32.const 7))
+  (elem $passive func $seven)
+  (func (export "observe") (param i32 i32) (result i64)
+    (table.init $table $passive (i32.const 0) (i32.const 0) (i32.const 1))
+    (i64.store (i32.const 0) (i64.extend_i32_u (call_indirect $table (type $digit) (i32.const 0))))
+    (i64.const 0x800000000))
+  (func $spoil (export "spoil") (param i32 i32) (result i64) (elem.drop $passive) (i64.const 0))
+  (func (export "trap") (param i32 i32) (result i64)
+    (drop (call $spoil (i32.const 0) (i32.const 0))) unreachable)
+)

@@ -1,0 +1,27 @@
+;; The host's allocator: which addresses it gives.
+(module
+  (import "env" "ext_allocator_malloc_version_1" (func $malloc (param i32) (result i32)))
+  (import "env" "ext_allocator_free_version_1" (func $free (param i32)))
+  (memory (export "memory") 2 2)
+  (global (export "__heap_base") i32 (i32.const 70000))
+  (data (i32.const 4096) "data")
+  (func $give (param i32) (result i64) (i64.extend_i32_u (call $malloc (local.get 0))))
+  ;; Where the input lies, and the next two places.
+  (func (export "observe") (param $input i32) (param i32) (result i64)
+    (i64.store (i32.const 0) (i64.extend_i32_u (local.get $input)))
+    (i64.store (i32.const 8) (call $give (i32.const 16)))
+    (i64.store (i32.const 16) (call $give (i32.const 1000)))
+    (i64.const 0x1800000000))
+  (func (export "spoil_taken") (param i32 i32) (result i64)
+    (drop (call $give (i32.const 16))) (drop (call $give (i32.const 1000)))
+    (drop (call $give (i32.const 5000))) (i64.const 0))
+  (func (export "spoil_freed") (param i32 i32) (result i64) (local $one i32) (local $two i32)
+    (local.set $one (call $malloc (i32.const 16)))
+    (local.set $two (call $malloc (i32.const 1000)))
+    (drop (call $give (i32.const 16)))
+    (call $free (local.get $two)) (call $free (local.get $one)) (i64.const 0))
+  ;; The second time is refused: the allocator may be broken after it.
+  (func (export "trap_freed_twice") (param i32 i32) (result i64) (local $one i32)
+    (local.set $one (call $malloc (i32.const 16)))
+    (call $free (local.get $one)) (call $free (local.get $one)) (i64.const 0))
+)

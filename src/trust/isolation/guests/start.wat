@@ -1,0 +1,23 @@
+;; A start function that writes, counts and takes from the host's heap.
+(module
+  (import "env" "ext_allocator_malloc_version_1" (func $malloc (param i32) (result i32)))
+  (memory (export "memory") 1 1)
+  (global (export "__heap_base") i32 (i32.const 16384))
+  (global $set (mut i32) (i32.const 0))
+  (data (i32.const 4096) "\05")
+  (func $start
+    (i32.store (i32.const 4096) (i32.add (i32.load (i32.const 4096)) (i32.const 1)))
+    (i32.store (i32.const 4104) (call $malloc (i32.const 8)))
+    (global.set $set (i32.add (global.get $set) (i32.const 7))))
+  (start $start)
+  (func (export "observe") (param i32 i32) (result i64)
+    (i64.store (i32.const 0) (i64.load (i32.const 4096)))
+    (i64.store (i32.const 8) (i64.load (i32.const 4104)))
+    (i64.store (i32.const 16) (i64.extend_i32_u (global.get $set)))
+    (i64.const 0x1800000000))
+  (func $spoil (export "spoil") (param i32 i32) (result i64)
+    (i64.store (i32.const 4096) (i64.const 99)) (i64.store (i32.const 4104) (i64.const 99))
+    (global.set $set (i32.const 99)) (i64.const 0))
+  (func (export "trap") (param i32 i32) (result i64)
+    (drop (call $spoil (i32.const 0) (i32.const 0))) unreachable)
+)
