@@ -15,6 +15,7 @@ mod report;
 mod run;
 mod show;
 mod swap;
+mod trust;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -46,6 +47,9 @@ enum Command {
     Gate(costs::Gate),
     #[command(hide = true)]
     CountedCalls(costs::CountedCalls),
+    Trust(trust::Trust),
+    #[command(hide = true)]
+    HostileGuests(trust::HostileGuests),
 }
 
 /// How a command ended that could do its work.
@@ -70,6 +74,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Costs(costs) => costs.execute(),
         Command::Gate(gate) => gate.execute(),
         Command::CountedCalls(calls) => calls.execute(),
+        Command::Trust(trust) => trust.execute(),
+        Command::HostileGuests(guests) => guests.execute(),
     };
     match ended {
         Ok(Ended::Well) => ExitCode::SUCCESS,
