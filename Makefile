@@ -83,8 +83,9 @@ costs: setup $(NEEDED) ## count operators, page faults, system calls and code si
 gate: setup $(NEEDED) ## count again and compare with what is stored
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- gate
 
-trust: setup $(NEEDED) ## what a speed is worth: run what could go wrong on every executor, and store what was found
+trust: setup $(NEEDED) ## what a speed is worth: try what could go wrong on every executor, and store what was found
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust isolation --store
+	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust hostile --store
 
 report: setup $(NEEDED) ## BENCHMARK.md and image/ from the stored records alone
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- report

@@ -1,12 +1,13 @@
 //! The contract itself: engine → artifact → module → instance.
 
 use crate::abi::{ALLOCATOR, Abi};
+use crate::code::CompiledCode;
 use crate::config::{Config, EffectiveConfig};
 use crate::error::{Error, Result};
 use crate::guest::GuestModule;
 use crate::outcome::Outcome;
 use crate::signature::Signature;
-use crate::strategy::Strategy;
+use crate::strategy::{CodeFrom, Strategy};
 use crate::support::Support;
 use std::any::Any;
 use std::sync::Arc;
@@ -51,13 +52,17 @@ pub trait Engine: Send + Sync {
 
     /// Puts the artifact where [`load`](Self::load) will take it from under the
     /// strategy, for instance into a file: what happens ahead of time and is no
-    /// part of loading. `load` does it if it was not done.
+    /// part of loading. `load` does it if it was not done. The default stages the
+    /// artifact's [`code`](Artifact::code) for strategies that load it from a file.
     ///
     /// # Errors
     ///
-    /// When it cannot be stored.
-    fn stage(&self, _artifact: &Artifact, _strategy: Strategy) -> Result<()> {
-        Ok(())
+    /// When it cannot be stored, or another engine made the artifact.
+    fn stage(&self, artifact: &Artifact, strategy: Strategy) -> Result<()> {
+        match artifact.code(self.id())? {
+            Some(code) if strategy.code == CodeFrom::Precompiled => code.stage().map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// Makes a module that can be instantiated under the strategy. Whoever
@@ -140,6 +145,7 @@ pub type RawCaller = Box<dyn FnMut(&mut Vec<u8>) -> Result<()> + Send>;
 pub struct Artifact {
     engine: &'static str,
     size: usize,
+    code: Option<Arc<CompiledCode>>,
     content: Arc<dyn Any + Send + Sync>,
 }
 
@@ -147,7 +153,18 @@ impl Artifact {
     /// Wraps what an engine made. `size` is in bytes, 0 where the runtime does
     /// not say.
     pub fn new<T: Any + Send + Sync>(engine: &'static str, size: usize, content: T) -> Self {
-        Self { engine, size, content: Arc::new(content) }
+        Self { engine, size, code: None, content: Arc::new(content) }
+    }
+
+    /// The same for code that is loaded from a file where a strategy says so. `content`
+    /// is what else the engine has to know.
+    pub fn of_code<T: Any + Send + Sync>(
+        engine: &'static str,
+        code: impl Into<Arc<CompiledCode>>,
+        content: T,
+    ) -> Self {
+        let code = code.into();
+        Self { engine, size: code.bytes().len(), code: Some(code), content: Arc::new(content) }
     }
 
     /// Size in bytes, 0 where the runtime does not say.
@@ -162,13 +179,27 @@ impl Artifact {
     ///
     /// When another engine made the artifact.
     pub fn content<T: Any>(&self, engine: &'static str) -> Result<&T> {
-        let foreign = |reason| Error::BadArtifact { engine, reason };
-        if self.engine != engine {
-            return Err(foreign(format!("it was made by {}", self.engine)));
+        self.check(engine)?;
+        self.content.downcast_ref().ok_or_else(|| Error::BadArtifact {
+            engine,
+            reason: "its content is of another type".to_owned(),
+        })
+    }
+
+    /// The compiled code that `engine` put in; `None` where it keeps none.
+    ///
+    /// # Errors
+    ///
+    /// When another engine made the artifact.
+    pub fn code(&self, engine: &'static str) -> Result<Option<&CompiledCode>> {
+        self.check(engine).map(|()| self.code.as_deref())
+    }
+
+    fn check(&self, engine: &'static str) -> Result<()> {
+        if self.engine == engine {
+            return Ok(());
         }
-        self.content
-            .downcast_ref()
-            .ok_or_else(|| foreign("its content is of another type".to_owned()))
+        Err(Error::BadArtifact { engine, reason: format!("it was made by {}", self.engine) })
     }
 }
 

@@ -13,6 +13,7 @@
 //! a harness with.
 
 pub mod abi;
+mod code;
 mod config;
 mod contract;
 pub mod driver;
@@ -30,6 +31,7 @@ mod signature;
 mod strategy;
 mod support;
 
+pub use code::CompiledCode;
 pub use config::{Config, EffectiveConfig};
 pub use contract::{
     Artifact, CallState, Engine, Execution, ExportId, Exports, Instance, Module, RawCall, RawCaller,

@@ -48,6 +48,8 @@ enum Command {
     Gate(costs::Gate),
     #[command(hide = true)]
     CountedCalls(costs::CountedCalls),
+    #[command(hide = true)]
+    HostileGuests(trust::HostileGuests),
 }
 
 /// How a command ended that could do its work.
@@ -73,6 +75,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Costs(costs) => costs.execute(),
         Command::Gate(gate) => gate.execute(),
         Command::CountedCalls(calls) => calls.execute(),
+        Command::HostileGuests(guests) => guests.execute(),
     };
     match ended {
         Ok(Ended::Well) => ExitCode::SUCCESS,

@@ -5,8 +5,8 @@ use super::choose;
 use super::counts::Counts;
 use super::rank::Believable;
 use super::sections::{
-    environment, failed, full, isolation, pairs, peers, phases, pictures, rows, settings, shares,
-    swap, tables, threads, usage,
+    environment, failed, full, hostile, isolation, pairs, peers, phases, pictures, rows, settings,
+    shares, swap, tables, threads, usage,
 };
 use super::select::Selected;
 use super::trust::Trust;
@@ -62,6 +62,7 @@ pub(super) fn generated(sources: &Sources<'_>) -> String {
         phases::section(matrix),
         usage::section(matrix, counts),
         isolation::section(trust),
+        hostile::section(trust),
         threads::section(matrix),
         peers::section(&selected.pairs),
         swap::section(&selected.swaps),

@@ -2,6 +2,7 @@
 
 use super::matrix::Executor;
 use crate::trust::Found;
+use crate::trust::hostile::Hostile;
 use crate::trust::isolation::Isolation;
 use anyhow::Result;
 use std::path::Path;
@@ -11,6 +12,8 @@ use std::path::Path;
 pub(super) struct Trust {
     /// Whether calls see anything of the ones before.
     pub isolation: Option<Found<Isolation>>,
+    /// Hostile guests.
+    pub hostile: Option<Found<Hostile>>,
 }
 
 impl Trust {
@@ -20,7 +23,7 @@ impl Trust {
     ///
     /// When a file is there and cannot be read.
     pub(super) fn load(folder: &Path) -> Result<Self> {
-        Ok(Self { isolation: Found::load(folder)? })
+        Ok(Self { isolation: Found::load(folder)?, hostile: Found::load(folder)? })
     }
 
     /// The kinds of state that an executor's calls leak; none where nothing was found.

@@ -5,20 +5,15 @@ use crate::settings::ID;
 use sc_executor_common::runtime_blob::RuntimeBlob;
 use sc_executor_wasmtime::{Config as Settings, WasmtimeRuntime};
 use sp_wasm_interface::HostFunctions;
-use std::fs::File;
-use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use std::sync::OnceLock;
-use touchstone_executor::{CodeFrom, Error, Result};
+use std::sync::Arc;
+use touchstone_executor::{CodeFrom, CompiledCode, Error, Result};
 
 /// A compiled module, which nobody else can change.
 pub(crate) struct Code {
     /// What `prepare_runtime_artifact` gave.
-    bytes: Vec<u8>,
-    /// The same bytes as a file without a name, made when first asked for. It
-    /// goes with the process, however that ends.
-    file: OnceLock<File>,
+    compiled: Arc<CompiledCode>,
 }
 
 impl Code {
@@ -27,12 +22,12 @@ impl Code {
         let bytes =
             sc_executor_wasmtime::prepare_runtime_artifact(blob(wasm)?, &settings.semantics)
                 .map_err(Error::runtime(ID, "compile the module"))?;
-        Ok(Self { bytes, file: OnceLock::new() })
+        Ok(Self { compiled: Arc::new(CompiledCode::new(bytes)) })
     }
 
-    /// Size in bytes.
-    pub(crate) fn size(&self) -> usize {
-        self.bytes.len()
+    /// The same, to be shared.
+    pub(crate) fn bytes(&self) -> Arc<CompiledCode> {
+        Arc::clone(&self.compiled)
     }
 
     /// From memory or mapped from a file, with the host functions `H` beside the
@@ -47,37 +42,22 @@ impl Code {
             // process, and nothing gives out a way to change them.
             CodeFrom::InProcess => unsafe {
                 sc_executor_wasmtime::create_runtime_from_artifact_bytes::<(Host, H)>(
-                    &self.bytes,
+                    self.compiled.bytes(),
                     settings,
                 )
             },
             CodeFrom::Precompiled => {
-                let file = self.file()?;
+                let file = self.compiled.staged(ID)?;
                 // The executor wants a path; this one leads to the file without a name.
                 let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-                // SAFETY: as above; the file has no other name by which anybody
-                // could reach it, and is not written after `file` made it.
+                // SAFETY: as above: `staged` has just seen these bytes in the file,
+                // which has no other name by which others could reach it.
                 unsafe {
                     sc_executor_wasmtime::create_runtime_from_artifact::<(Host, H)>(&path, settings)
                 }
             }
         }
         .map_err(Error::runtime(ID, "load the compiled module"))
-    }
-
-    /// The file, written when first asked for.
-    pub(crate) fn file(&self) -> Result<&File> {
-        if let Some(file) = self.file.get() {
-            return Ok(file);
-        }
-        let write = || -> std::io::Result<File> {
-            let mut file = tempfile::tempfile()?;
-            file.write_all(&self.bytes)?;
-            Ok(file)
-        };
-        let file = write().map_err(Error::system("cannot write the precompiled module"))?;
-        // Another thread may have been faster; its file serves as well.
-        Ok(self.file.get_or_init(|| file))
     }
 }
 

@@ -64,15 +64,8 @@ impl Engine for Substrate {
     ) -> Result<Artifact> {
         let settings = settings::settings(strategy, settings::heap(guest), config)?;
         let code = Code::compile(guest.wasm(), &settings)?;
-        let (size, class) = (code.size(), settings::class(strategy));
-        Ok(Artifact::new(ID, size, Compiled { guest: guest.clone(), code, class }))
-    }
-
-    fn stage(&self, artifact: &Artifact, strategy: Strategy) -> Result<()> {
-        if strategy.code == CodeFrom::Precompiled {
-            artifact.content::<Compiled>(ID)?.code.file()?;
-        }
-        Ok(())
+        let (bytes, class) = (code.bytes(), settings::class(strategy));
+        Ok(Artifact::of_code(ID, bytes, Compiled { guest: guest.clone(), code, class }))
     }
 
     fn load(

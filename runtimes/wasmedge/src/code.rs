@@ -4,13 +4,13 @@
 use crate::api::{self, Ast, Settings, Source};
 use crate::rewrite::{Changes, Rewritten, rewrite};
 use std::ffi::CString;
-use std::fs::File;
-use std::io::Write;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{CodeFrom, Config, Error, InstanceFrom, MemoryFrom, Result, Strategy};
+use touchstone_executor::{
+    CodeFrom, CompiledCode, Config, Error, InstanceFrom, MemoryFrom, Result, Strategy,
+};
 use wasmedge_sys::ffi;
 
 /// How far LLVM goes: what the library itself does by default.
@@ -25,10 +25,7 @@ pub(crate) struct Code {
     pub(crate) changes: Changes,
     pub(crate) rewritten: Rewritten,
     /// What is loaded: the module, with its machine code where there is some.
-    pub(crate) bytes: Vec<u8>,
-    /// The same bytes as a file without a name, made when first asked for. It
-    /// goes with the process, however that ends.
-    file: OnceLock<File>,
+    pub(crate) compiled: Arc<CompiledCode>,
 }
 
 /// What a strategy and a configuration need to be changed in a guest.
@@ -52,7 +49,8 @@ impl Code {
             true => compile(engine, &rewritten.wasm)?,
             false => rewritten.wasm.clone(),
         };
-        Ok(Self { guest: guest.clone(), changes, rewritten, bytes, file: OnceLock::new() })
+        let compiled = Arc::new(CompiledCode::new(bytes));
+        Ok(Self { guest: guest.clone(), changes, rewritten, compiled })
     }
 
     /// Whether this can be loaded for a guest in the way that is asked for.
@@ -74,21 +72,6 @@ impl Code {
         Err(Error::BadArtifact { engine, reason })
     }
 
-    /// The file with the bytes.
-    pub(crate) fn file(&self) -> Result<&File> {
-        if let Some(file) = self.file.get() {
-            return Ok(file);
-        }
-        let write = || -> std::io::Result<File> {
-            let mut file = tempfile::tempfile()?;
-            file.write_all(&self.bytes)?;
-            Ok(file)
-        };
-        let file = write().map_err(Error::system("cannot write the compiled module"))?;
-        // Another thread may have been faster; its file serves as well.
-        Ok(self.file.get_or_init(|| file))
-    }
-
     /// Loads from memory or from the file.
     pub(crate) fn load(
         &self,
@@ -101,10 +84,13 @@ impl Code {
         // some where this one then comes to lie.
         let mut looks = LOOKS;
         loop {
-            let loaded = LoadedCode::new(|| match from {
-                CodeFrom::InProcess => Ast::load(settings, Source::Bytes(&self.bytes)),
-                CodeFrom::Precompiled => {
-                    let file = self.file().map_err(|error| error.to_string())?;
+            let file = match from {
+                CodeFrom::InProcess => None,
+                CodeFrom::Precompiled => Some(self.compiled.staged(engine)?),
+            };
+            let loaded = LoadedCode::new(|| match file {
+                None => Ast::load(settings, Source::Bytes(self.compiled.bytes())),
+                Some(file) => {
                     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
                     let path = CString::new(path).map_err(|error| error.to_string())?;
                     Ast::load(settings, Source::File(&path))

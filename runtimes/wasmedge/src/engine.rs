@@ -4,7 +4,7 @@ use crate::api::{self, RunMode};
 use crate::code::{Code, changes};
 use crate::module::Loaded;
 use crate::{raw, signals};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
@@ -129,14 +129,7 @@ impl Engine for WasmEdge {
             signals::guard(self.id())?;
         }
         let code = Code::new(self.id(), guest, changes(strategy, config), native)?;
-        Ok(Artifact::new(self.id(), code.bytes.len(), code))
-    }
-
-    fn stage(&self, artifact: &Artifact, strategy: Strategy) -> Result<()> {
-        if strategy.code == CodeFrom::Precompiled {
-            artifact.content::<Code>(self.id())?.file()?;
-        }
-        Ok(())
+        Ok(Artifact::of_code(self.id(), Arc::clone(&code.compiled), code))
     }
 
     fn load(

@@ -4,14 +4,11 @@ use crate::module::Loaded;
 use crate::raw;
 use crate::rewrite::{Changes, rewrite};
 use crate::settings::{self, Class, ID};
-use std::fs::File;
-use std::io::Write;
 use std::os::fd::AsRawFd;
-use std::sync::OnceLock;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
-    RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, CodeFrom, CompiledCode, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom,
+    Module, RawCall, RawCaller, Result, Strategy, Support,
 };
 
 /// Wasmer with Cranelift.
@@ -20,18 +17,13 @@ pub(crate) struct Wasmer {
     version: String,
 }
 
-/// What `compile` hands to `load`.
-pub(crate) struct Compiled {
+/// What `compile` hands to `load` beside the serialized module.
+struct Compiled {
     /// What it was made from.
     guest: GuestModule,
-    /// The serialized module.
-    bytes: Vec<u8>,
     /// What was done to the guest before it was compiled.
     class: Class,
     deadline: bool,
-    /// The same bytes as a file without a name, made when first asked for. It
-    /// goes with the process, however that ends.
-    file: OnceLock<File>,
 }
 
 impl Wasmer {
@@ -115,21 +107,9 @@ impl Engine for Wasmer {
             .serialize()
             .map_err(Error::runtime(ID, "serialize the module"))?
             .to_vec();
-        let compiled = Compiled {
-            guest: guest.clone(),
-            class,
-            deadline: config.deadline.is_some(),
-            file: OnceLock::new(),
-            bytes,
-        };
-        Ok(Artifact::new(ID, compiled.bytes.len(), compiled))
-    }
-
-    fn stage(&self, artifact: &Artifact, strategy: Strategy) -> Result<()> {
-        if strategy.code == CodeFrom::Precompiled {
-            artifact.content::<Compiled>(ID)?.file()?;
-        }
-        Ok(())
+        let compiled =
+            Compiled { guest: guest.clone(), class, deadline: config.deadline.is_some() };
+        Ok(Artifact::of_code(ID, CompiledCode::new(bytes), compiled))
     }
 
     fn load(
@@ -142,8 +122,10 @@ impl Engine for Wasmer {
         self.check(strategy, guest)?;
         let compiled: &Compiled = artifact.content(ID)?;
         compiled.check(guest, strategy, config)?;
-        let loaded =
-            Loaded::new(guest, strategy, config, |engine| compiled.load(engine, strategy.code))?;
+        let code = artifact.code(ID)?.ok_or(Error::Misuse("an artifact without code"))?;
+        let loaded = Loaded::new(guest, strategy, config, |engine| {
+            load_module(code, engine, strategy.code)
+        })?;
         Ok(Box::new(loaded))
     }
 
@@ -178,38 +160,26 @@ impl Compiled {
         };
         Err(Error::BadArtifact { engine: ID, reason })
     }
+}
 
-    /// From memory or from a file.
-    fn load(&self, engine: &wasmer::Engine, code: CodeFrom) -> Result<wasmer::Module> {
-        match code {
-            // SAFETY: the bytes come from `serialize` in this process and were
-            // not in anybody's hands since.
-            CodeFrom::InProcess => unsafe {
-                wasmer::Module::deserialize(engine, self.bytes.as_slice())
-            },
-            CodeFrom::Precompiled => {
-                // Wasmer opens files by name only, and this one has none but
-                // its descriptor's.
-                let name = format!("/proc/self/fd/{}", self.file()?.as_raw_fd());
-                // SAFETY: as above; the file has no name by which anybody else
-                // could reach it, and is not written after `file` made it.
-                unsafe { wasmer::Module::deserialize_from_file(engine, name) }
-            }
+/// From memory or from a file.
+fn load_module(
+    code: &CompiledCode,
+    engine: &wasmer::Engine,
+    from: CodeFrom,
+) -> Result<wasmer::Module> {
+    match from {
+        // SAFETY: the bytes come from `serialize` in this process and were not in
+        // anybody's hands since.
+        CodeFrom::InProcess => unsafe { wasmer::Module::deserialize(engine, code.bytes()) },
+        CodeFrom::Precompiled => {
+            // Wasmer opens files by name only, and this one has none but its
+            // descriptor's.
+            let name = format!("/proc/self/fd/{}", code.staged(ID)?.as_raw_fd());
+            // SAFETY: as above: `staged` has just seen these bytes in the file, which
+            // has no name by which others could reach it.
+            unsafe { wasmer::Module::deserialize_from_file(engine, name) }
         }
-        .map_err(Error::runtime(ID, "load the compiled module"))
     }
-
-    fn file(&self) -> Result<&File> {
-        if let Some(file) = self.file.get() {
-            return Ok(file);
-        }
-        let write = || -> std::io::Result<File> {
-            let mut file = tempfile::tempfile()?;
-            file.write_all(&self.bytes)?;
-            Ok(file)
-        };
-        let file = write().map_err(Error::system("cannot write the precompiled module"))?;
-        // Another thread may have been faster; its file serves as well.
-        Ok(self.file.get_or_init(|| file))
-    }
+    .map_err(Error::runtime(ID, "load the compiled module"))
 }

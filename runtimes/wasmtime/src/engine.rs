@@ -2,15 +2,12 @@
 
 use crate::module::Loaded;
 use crate::{component, nearcore, raw, settings};
-use std::fs::File;
-use std::io::Write;
 use std::os::fd::AsRawFd;
-use std::sync::OnceLock;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::memory::Reset;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
-    RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, CodeFrom, CompiledCode, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom,
+    Module, RawCall, RawCaller, Result, Strategy, Support,
 };
 use wasmtime::component::Component;
 
@@ -35,17 +32,12 @@ pub(crate) struct Wasmtime {
     compiler: Compiler,
 }
 
-/// What `compile` hands to `load`.
-pub(crate) struct Compiled {
+/// What `compile` hands to `load` beside the serialized module.
+struct Compiled {
     /// What it was made from.
     guest: GuestModule,
-    /// The serialized module.
-    bytes: Vec<u8>,
     /// The settings it was compiled for.
     class: &'static str,
-    /// The same bytes as a file without a name, made when first asked for. It
-    /// goes with the process, however that ends.
-    file: OnceLock<File>,
 }
 
 impl Wasmtime {
@@ -133,16 +125,8 @@ impl Engine for Wasmtime {
             None => engine.precompile_module(wasm),
         }
         .map_err(Error::runtime(self.id, "compile the module"))?;
-        let size = bytes.len();
-        let guest = guest.clone();
-        Ok(Artifact::new(self.id, size, Compiled { guest, bytes, class, file: OnceLock::new() }))
-    }
-
-    fn stage(&self, artifact: &Artifact, strategy: Strategy) -> Result<()> {
-        if strategy.code == CodeFrom::Precompiled {
-            artifact.content::<Compiled>(self.id)?.file()?;
-        }
-        Ok(())
+        let compiled = Compiled { guest: guest.clone(), class };
+        Ok(Artifact::of_code(self.id, CompiledCode::new(bytes), compiled))
     }
 
     fn load(
@@ -175,12 +159,13 @@ impl Engine for Wasmtime {
             });
         }
         let (id, compiler) = (self.id, self.compiler);
+        let code = artifact.code(id)?.ok_or(Error::Misuse("an artifact without code"))?;
         if guest.info().component.is_some() {
-            let load = |engine: &_| compiled.load_component(id, engine, strategy.code);
+            let load = |engine: &_| load_component(code, id, engine, strategy.code);
             let loaded = component::Loaded::new(id, compiler, guest, strategy, config, load)?;
             return Ok(Box::new(loaded));
         }
-        let load = |engine: &_| compiled.load(id, engine, strategy.code);
+        let load = |engine: &_| load_module(code, id, engine, strategy.code);
         Ok(Box::new(Loaded::new(id, compiler, guest, strategy, config, load)?))
     }
 
@@ -201,64 +186,48 @@ impl Engine for Wasmtime {
     }
 }
 
-impl Compiled {
-    /// From memory or mapped from a file.
-    fn load(
-        &self,
-        id: &'static str,
-        engine: &wasmtime::Engine,
-        code: CodeFrom,
-    ) -> Result<wasmtime::Module> {
-        match code {
-            // SAFETY: the bytes come from `precompile_module` in this process
-            // and were not in anybody's hands since.
-            CodeFrom::InProcess => unsafe { wasmtime::Module::deserialize(engine, &self.bytes) },
-            CodeFrom::Precompiled => {
-                let file = self
-                    .file()?
-                    .try_clone()
-                    .map_err(Error::system("cannot open the precompiled module"))?;
-                // SAFETY: as above; the file has no name by which anybody could
-                // reach it, and is not written after `file` made it.
-                unsafe { wasmtime::Module::deserialize_open_file(engine, file) }
-            }
+/// From memory or mapped from a file.
+fn load_module(
+    code: &CompiledCode,
+    id: &'static str,
+    engine: &wasmtime::Engine,
+    from: CodeFrom,
+) -> Result<wasmtime::Module> {
+    match from {
+        // SAFETY: the bytes come from `precompile_module` in this process and were not
+        // in anybody's hands since.
+        CodeFrom::InProcess => unsafe { wasmtime::Module::deserialize(engine, code.bytes()) },
+        CodeFrom::Precompiled => {
+            let file = code
+                .staged(id)?
+                .try_clone()
+                .map_err(Error::system("cannot open the precompiled module"))?;
+            // SAFETY: as above: `staged` has just seen these bytes in the file, which
+            // has no name by which others could reach it.
+            unsafe { wasmtime::Module::deserialize_open_file(engine, file) }
         }
-        .map_err(Error::runtime(id, "load the compiled module"))
     }
+    .map_err(Error::runtime(id, "load the compiled module"))
+}
 
-    /// The same for a component.
-    fn load_component(
-        &self,
-        id: &'static str,
-        engine: &wasmtime::Engine,
-        code: CodeFrom,
-    ) -> Result<Component> {
-        match code {
-            // SAFETY: the bytes come from `precompile_component` in this process
-            // and were not in anybody's hands since.
-            CodeFrom::InProcess => unsafe { Component::deserialize(engine, &self.bytes) },
-            CodeFrom::Precompiled => {
-                // Wasmtime takes a component only by a file's name.
-                let path = format!("/proc/self/fd/{}", self.file()?.as_raw_fd());
-                // SAFETY: as above; the file has no other name by which anybody could
-                // reach it, and is not written after `file` made it.
-                unsafe { Component::deserialize_file(engine, path) }
-            }
+/// The same for a component.
+fn load_component(
+    code: &CompiledCode,
+    id: &'static str,
+    engine: &wasmtime::Engine,
+    from: CodeFrom,
+) -> Result<Component> {
+    match from {
+        // SAFETY: the bytes come from `precompile_component` in this process and were
+        // not in anybody's hands since.
+        CodeFrom::InProcess => unsafe { Component::deserialize(engine, code.bytes()) },
+        CodeFrom::Precompiled => {
+            // Wasmtime takes a component only by a file's name.
+            let path = format!("/proc/self/fd/{}", code.staged(id)?.as_raw_fd());
+            // SAFETY: as above: `staged` has just seen these bytes in the file, which
+            // has no other name by which others could reach it.
+            unsafe { Component::deserialize_file(engine, path) }
         }
-        .map_err(Error::runtime(id, "load the compiled component"))
     }
-
-    fn file(&self) -> Result<&File> {
-        if let Some(file) = self.file.get() {
-            return Ok(file);
-        }
-        let write = || -> std::io::Result<File> {
-            let mut file = tempfile::tempfile()?;
-            file.write_all(&self.bytes)?;
-            Ok(file)
-        };
-        let file = write().map_err(Error::system("cannot write the precompiled module"))?;
-        // Another thread may have been faster; its file serves as well.
-        Ok(self.file.get_or_init(|| file))
-    }
+    .map_err(Error::runtime(id, "load the compiled component"))
 }

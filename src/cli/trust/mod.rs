@@ -1,12 +1,17 @@
 //! `touchstone trust`: one file a part.
 
+mod hostile;
 mod isolation;
+
+pub(super) use hostile::HostileGuests;
 
 use super::Ended;
 use anyhow::Result;
 use clap::Subcommand;
 
-/// Finds out what a speed is worth, part by part: by running guests, on every executor.
+/// Finds out what a speed is worth, part by part: whether executors run WebAssembly as its
+/// specification says, whether calls see anything of the ones before, what hostile guests
+/// do to the host, and what survives when a run does not.
 ///
 /// Each part prints a table, and exits with 1 where something bad was found. With --store,
 /// what was found is kept for the report.
@@ -19,12 +24,14 @@ pub(super) struct Trust {
 #[derive(Debug, Subcommand)]
 enum Part {
     Isolation(isolation::Isolation),
+    Hostile(hostile::Hostile),
 }
 
 impl Trust {
     pub(super) fn execute(self) -> Result<Ended> {
         match self.part {
-            Part::Isolation(isolation) => isolation.execute(),
+            Part::Isolation(part) => part.execute(),
+            Part::Hostile(part) => part.execute(),
         }
     }
 }

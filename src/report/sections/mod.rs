@@ -4,6 +4,7 @@
 pub(super) mod environment;
 pub(super) mod failed;
 pub(super) mod full;
+pub(super) mod hostile;
 pub(super) mod isolation;
 pub(super) mod pairs;
 pub(super) mod peers;

@@ -1,0 +1,125 @@
+//! `touchstone trust hostile`, and the process that makes its attacks.
+
+use crate::cli::Ended;
+use crate::cli::output::{Style, Table, print, short};
+use crate::cli::progress::Progress;
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use touchstone::matrix::Filter;
+use touchstone::record;
+use touchstone::trust::hostile::{
+    Hostile as Findings, Job, Limits, Started, Verdict, Watch, attack_in_this_process, jobs,
+};
+use touchstone::trust::{Found, beside};
+use touchstone_executor::{Engine, Execution};
+
+/// Runs guests that mean harm on every engine that runs modules: loops without an end,
+/// bombs of memory, tables and code, exhausted stacks, wrong pointers, malformed modules,
+/// tampered artifacts.
+///
+/// The attacks are made in processes of their own. An attack is held when a clear error
+/// or trap stops it within its limit, the next call on the same instance and another
+/// guest's call on the same engine are right, and memory does not grow when it is made
+/// again.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Hostile {
+    /// Regular expression over `<attack>/<engine>`
+    filter: Option<String>,
+    /// Replace the stored findings; not with a filter
+    #[arg(long, conflicts_with = "filter")]
+    store: bool,
+    /// Folder of the stored findings [default: `trust` beside the records]
+    #[arg(long, value_name = "DIR")]
+    trust: Option<PathBuf>,
+}
+
+/// Makes the attacks on one engine that another process of this command watches.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HostileGuests {
+    engine: String,
+    from: usize,
+    filter: Option<String>,
+}
+
+impl HostileGuests {
+    pub(crate) fn execute(self) -> Result<Ended> {
+        let engines = touchstone_runtimes::engines();
+        let engine = engines.iter().find(|engine| engine.id() == self.engine);
+        let engine = engine.with_context(|| format!("there is no engine {}", self.engine))?;
+        let filter = Filter::new(self.filter.as_deref());
+        let mut lines = std::io::stdout();
+        attack_in_this_process(engine, &engines, &filter, self.from, &mut lines)?;
+        Ok(Ended::Well)
+    }
+}
+
+impl Hostile {
+    pub(crate) fn execute(self) -> Result<Ended> {
+        let filter = Filter::new(self.filter.as_deref());
+        let engines: Vec<Arc<dyn Engine>> = touchstone_runtimes::engines()
+            .into_iter()
+            .filter(|engine| engine.execution() != Execution::Native)
+            .collect();
+        let all: usize = engines.iter().map(|engine| jobs(engine.id(), &filter).len()).sum();
+        if all == 0 {
+            bail!("the filter means no attack on an engine of this build");
+        }
+        let progress = Progress::new(all, true);
+        let mut watch = Watch::new(&filter, Limits::default());
+        for engine in &engines {
+            let command = |started: Started<'_>| {
+                let program = std::env::current_exe().context("cannot find this program")?;
+                let mut command = Command::new(program);
+                command.args(["hostile-guests", started.engine, &started.from.to_string()]);
+                command.args(&self.filter);
+                Ok(command)
+            };
+            let tell = |job: &Job| {
+                progress.next(format!("{}/{}", job.attack.name, engine.id()));
+            };
+            watch.attack(engine.id(), command, tell)?;
+        }
+        drop(progress);
+        let found = watch.found();
+        print(&text(&found))?;
+        if self.store {
+            let folder = self.trust.unwrap_or_else(|| beside(&record::default_path()));
+            let failed = found.counts()[2] > 0;
+            let path = Found::here(found).store(&folder)?;
+            print(&format!("wrote {}\n", short(&path)))?;
+            return Ok(if failed { Ended::Badly } else { Ended::Well });
+        }
+        Ok(if found.counts()[2] > 0 { Ended::Badly } else { Ended::Well })
+    }
+}
+
+fn text(found: &Findings) -> String {
+    let style = Style::of_stdout();
+    let mut head = vec!["attack"];
+    head.extend(found.engines.iter().map(|engine| engine.id.as_str()));
+    let mut table = Table::new(&head);
+    for attack in &found.attacks {
+        let marks = found.engines.iter().map(|engine| {
+            found.worst(&attack.name, &engine.id).map_or("-", Verdict::short).to_owned()
+        });
+        table.row(std::iter::once(attack.name.clone()).chain(marks));
+    }
+    let mut text = table.render(style);
+    text.push('\n');
+    let mut table = Table::new(&["attack", "engine", "verdict", "strategies", "how"]);
+    for finding in &found.findings {
+        table.row([
+            finding.attack.clone(),
+            finding.engine.clone(),
+            finding.verdict.words().to_owned(),
+            finding.strategies.join(", "),
+            finding.how.join("; "),
+        ]);
+    }
+    text += &table.render(style);
+    let [held, in_child, failed] = found.counts();
+    text += &format!("{held} held, {in_child} held in a child, {failed} failed\n");
+    text
+}

@@ -1,0 +1,186 @@
+//! The process that makes the attacks, on one engine.
+
+use super::attack::{Job, Work, jobs};
+use super::bench::{Artifacts, Bench, Load, Neighbour, well_behaved};
+use super::{Ended, EngineSaid, Line, Verdict, artifacts, blob, calls, guests, large, malformed};
+use crate::matrix::Filter;
+use crate::swap::resident_kib;
+use anyhow::{Context, Result, bail};
+use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+use std::io::Write;
+use std::sync::Arc;
+use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::{CodeFrom, Engine, Error, Outcome};
+
+/// Before each line that is meant for the parent: runtimes may print as well.
+pub(super) const MARK: &str = "touchstone-hostile ";
+/// How often each attack is made.
+const ROUNDS: usize = 3;
+/// Growth between the second and the third round that is no leak, KiB: allocators keep
+/// what was freed, and not always the same.
+const RESIDENT_KIB: u64 = 8 * 1024;
+/// The same for reserved addresses, KiB.
+const RESERVED_KIB: u64 = 512 * 1024;
+/// Writable memory of this process at most, bytes: behind the parent's watch.
+const DATA: u64 = 16 << 30;
+
+/// Makes the attacks on an engine that `filter` means, from number `from` on, and tells
+/// on `lines` how each ended. Meant for a process of its own: an attack may end it.
+///
+/// # Errors
+///
+/// When the parent is gone, or the engine cannot run the guest that means no harm.
+pub fn attack_in_this_process(
+    engine: &Arc<dyn Engine>,
+    engines: &[Arc<dyn Engine>],
+    filter: &Filter,
+    from: usize,
+    lines: &mut dyn Write,
+) -> Result<()> {
+    guard();
+    let no_deadline = no_deadline(&**engine)?;
+    let has_deadline = no_deadline.is_none();
+    let said = EngineSaid {
+        id: engine.id().to_owned(),
+        version: engine.version().to_owned(),
+        no_deadline,
+    };
+    say(lines, &Line::Engine(said))?;
+    let mut kept = Artifacts::default();
+    for (number, job) in jobs(engine.id(), filter).iter().enumerate().skip(from) {
+        let Some(strategy) = strategy(&**engine, job)? else {
+            say(lines, &Line::Without { job: number })?;
+            continue;
+        };
+        let endless = matches!(job.attack.work, Work::Endless(_) | Work::EndlessStart);
+        let begin = Line::Begin {
+            job: number,
+            strategy: strategy.clone(),
+            unstoppable: endless && !has_deadline,
+        };
+        say(lines, &begin)?;
+        let bench = Bench::new(engine, engines, job.class, has_deadline, lines, &mut kept);
+        let (verdict, how) = match attack(bench, job) {
+            Ok(how) => (Verdict::Held, how),
+            Err(error) => (Verdict::Failed, vec![format!("{error:#}")]),
+        };
+        say(lines, &Line::End { job: number, ended: Ended { strategy, verdict, how } })?;
+    }
+    Ok(())
+}
+
+/// A line for the parent.
+pub(super) fn say(lines: &mut dyn Write, line: &Line) -> Result<()> {
+    let mut text = format!("\n{MARK}");
+    text += &serde_json::to_string(line)?;
+    text.push('\n');
+    lines.write_all(text.as_bytes()).and_then(|()| lines.flush()).context("the parent is gone")
+}
+
+/// Limits of this process: no core files, an end to its memory, and no life after its
+/// parent. Where the system does not have them, the parent still watches.
+fn guard() {
+    let limit = |bytes| Rlimit { current: Some(bytes), maximum: Some(bytes) };
+    let _ = setrlimit(Resource::Core, limit(0));
+    let _ = setrlimit(Resource::Data, limit(DATA));
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+}
+
+/// Why no call can be stopped; `None` where one can.
+fn no_deadline(engine: &dyn Engine) -> Result<Option<String>> {
+    let guest = well_behaved()?;
+    let Some(strategy) = super::Class::Plain.strategy(engine, &guest, CodeFrom::InProcess) else {
+        bail!("{} runs no modules", engine.id());
+    };
+    let config = touchstone_executor::Config {
+        deadline: Some(std::time::Duration::from_secs(1)),
+        ..Default::default()
+    };
+    let loaded = engine
+        .compile(&guest, strategy, &config)
+        .and_then(|artifact| engine.load(&guest, &artifact, strategy, &config));
+    match loaded {
+        Ok(_) => Ok(None),
+        Err(Error::Unsupported { reason, .. }) => Ok(Some(reason)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The name of the strategy on which an attack is made; `None` when it cannot be.
+fn strategy(engine: &dyn Engine, job: &Job) -> Result<Option<String>> {
+    let strategy = match job.attack.work {
+        Work::Artifacts => artifacts::strategy(engine, job.class)?,
+        Work::EndlessStart => job.class.strategy(engine, &endless_start()?, CodeFrom::InProcess),
+        Work::Calls(_) | Work::Endless(_) => {
+            job.class.strategy(engine, &calls::guest()?, CodeFrom::InProcess)
+        }
+        Work::Large(_) | Work::Malformed | Work::Blobs => {
+            job.class.strategy(engine, &well_behaved()?, CodeFrom::InProcess)
+        }
+    };
+    Ok(strategy.map(|strategy| strategy.to_string()))
+}
+
+/// What stopped the attack in all rounds, or why it was not held.
+fn attack(mut bench: Bench<'_>, job: &Job) -> Result<Vec<String>> {
+    let mut neighbour = Neighbour::new(&mut bench).context("a well-behaved guest")?;
+    let mut before = (u64::MAX, u64::MAX);
+    for round in 0..ROUNDS {
+        match job.attack.work {
+            Work::Calls(calls) | Work::Endless(calls) => calls::make(&mut bench, calls)?,
+            Work::EndlessStart => start(&mut bench)?,
+            Work::Large(modules) => large::make(&mut bench, modules)?,
+            Work::Malformed => malformed::make(&mut bench, round)?,
+            Work::Blobs => blob::make(&mut bench)?,
+            Work::Artifacts => artifacts::make(&mut bench)?,
+        }
+        neighbour.answers(&bench).context("another guest of the engine, after the attack")?;
+        let after = (resident_kib(), reserved_kib());
+        if round + 1 == ROUNDS {
+            grown("resident", after.0, before.0, RESIDENT_KIB)?;
+            grown("reserved", after.1, before.1, RESERVED_KIB)?;
+        }
+        before = after;
+    }
+    Ok(bench.into_seen())
+}
+
+fn grown(what: &str, after: u64, before: u64, tolerated: u64) -> Result<()> {
+    let grown = after.saturating_sub(before);
+    if grown > tolerated {
+        bail!("leaks: each round leaves more than {} MiB {what}", tolerated / 1024);
+    }
+    Ok(())
+}
+
+fn endless_start() -> Result<GuestModule> {
+    let wasm = wat::parse_str(guests::endless_start())?;
+    Ok(GuestModule::new("endless start", &wasm, HeapPages::default())?)
+}
+
+/// A start function that does not end: loading, instantiating or calling does, with an
+/// error or a trap.
+fn start(bench: &mut Bench<'_>) -> Result<()> {
+    let guest = endless_start()?;
+    let ended = bench.load(&guest, Load::Briefly).and_then(|module| {
+        let export = module.export("count", touchstone_executor::abi::Abi::Plain)?;
+        let mut instance = module.new_instance()?;
+        Ok(instance.call(export, b"", &mut Vec::new())?)
+    });
+    match ended {
+        Ok(Outcome::Returned) => bail!("a call returned behind an endless start function"),
+        Ok(outcome) => bench.saw(calls::words(&outcome)),
+        Err(error) => match error.downcast_ref() {
+            Some(error) => bench.refused(error),
+            None => return Err(error),
+        },
+    }
+    Ok(())
+}
+
+/// Addresses that this process has reserved, KiB; 0 where the kernel does not say.
+fn reserved_kib() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = text.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0);
+    pages * (rustix::param::page_size() as u64 / 1024)
+}
