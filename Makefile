@@ -24,7 +24,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap costs gate report guests guests-check check sanitize fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap costs gate trust report guests guests-check check sanitize fmt lint doc clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,8 +56,9 @@ fuzz: setup $(NEEDED) ## random modules for FUZZ_SECONDS from FUZZ_SEED on, or t
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) FUZZ_INDEX=$(FUZZ_INDEX) $(CARGO) test --release --locked \
 	  --features=$(FEATURES) --test differential fuzz -- --ignored --nocapture
 
+# WORKERS=1: each backend in a process of its own, whose death fails a cell and no more.
 bench: setup $(NEEDED) ## the full matrix, then BENCHMARK.md and image/ (half an hour on two cores)
-	TOUCHSTONE_BUDGET=$(BUDGET_FULL) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling full --noplot
+	$(if $(WORKERS),TOUCHSTONE_WORKERS=$(WORKERS) )TOUCHSTONE_BUDGET=$(BUDGET_FULL) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling full --noplot
 	@$(MAKE) --no-print-directory report
 
 quick: setup $(NEEDED) ## the same with short sampling, on the small guest
@@ -79,6 +80,9 @@ costs: setup $(NEEDED) ## count operators, page faults, system calls and code si
 
 gate: setup $(NEEDED) ## count again and compare with what is stored
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- gate
+
+trust: setup $(NEEDED) ## what a speed is worth: look, print, and store what was found
+	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust survival --store
 
 report: setup $(NEEDED) ## BENCHMARK.md and image/ from the stored records alone
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- report

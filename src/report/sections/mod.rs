@@ -11,6 +11,7 @@ pub(super) mod pictures;
 pub(super) mod rows;
 pub(super) mod settings;
 pub(super) mod shares;
+pub(super) mod survival;
 pub(super) mod swap;
 pub(super) mod tables;
 pub(super) mod threads;
