@@ -59,8 +59,9 @@ fuzz: setup $(NEEDED) ## random files and modules for FUZZ_SECONDS from FUZZ_SEE
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) FUZZ_INDEX=$(FUZZ_INDEX) $(CARGO) test --release --locked \
 	  --features=$(FEATURES) --test differential fuzz -- --ignored --nocapture
 
+# WORKERS=1: each backend in a process of its own, whose death fails a cell and no more.
 bench: setup $(NEEDED) ## the full matrix, then BENCHMARK.md and image/ (half an hour on two cores)
-	TOUCHSTONE_BUDGET=$(BUDGET_FULL) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling full --noplot
+	$(if $(WORKERS),TOUCHSTONE_WORKERS=$(WORKERS) )TOUCHSTONE_BUDGET=$(BUDGET_FULL) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling full --noplot
 	@$(MAKE) --no-print-directory report
 
 quick: setup $(NEEDED) ## the same with short sampling, on the small guest
@@ -86,6 +87,7 @@ gate: setup $(NEEDED) ## count again and compare with what is stored
 trust: setup $(NEEDED) ## what a speed is worth: try what could go wrong on every executor, and store what was found
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust isolation --store
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust hostile --store
+	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust survival --store
 
 report: setup $(NEEDED) ## BENCHMARK.md and image/ from the stored records alone
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- report

@@ -27,3 +27,4 @@ pub mod stats;
 pub mod swap;
 pub mod tables;
 pub mod trust;
+pub mod worker;

@@ -1,10 +1,11 @@
 //! How long to sample, made from a budget and the number of cells.
 
 use crate::record::Sampling;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Time for one cell, shared out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// `full`, `quick` or `custom`.
     pub name: String,

@@ -6,11 +6,12 @@ use crate::measure::{Beside, Side, phases, throughput, warm};
 use crate::plan::Plan;
 use crate::provenance;
 use crate::record::{
-    CellKey, CellRecord, Interval, PEERS, Phases, Provenance, Record, RecordFile, Status,
+    self, CellKey, CellRecord, Ended, Interval, PEERS, Phases, Provenance, Record, Sink, Status,
 };
 use crate::session::{Opened, Refused, Session, cores, too_many_threads};
 use crate::stats::estimate;
-use anyhow::Result;
+use anyhow::{Context, Result};
+use std::path::Path;
 use std::time::Duration;
 use touchstone_executor::Support;
 
@@ -47,7 +48,7 @@ pub struct Runner<'a> {
     /// Opens the cells.
     pub session: &'a mut Session,
     /// Where records go; `None` when nothing is to be recorded.
-    pub records: Option<&'a mut RecordFile>,
+    pub records: Option<&'a mut dyn Sink>,
     /// Stands in every record.
     pub provenance: Provenance,
     /// How long to sample.
@@ -65,11 +66,27 @@ impl Runner<'_> {
     ///
     /// When the record cannot be written.
     pub fn cell(&mut self, cell: &Cell, sampler: &mut dyn Sampler) -> Result<Option<Refused>> {
+        let id = cell.key.id();
+        if let Some(records) = &mut self.records {
+            records.begin(&id)?;
+        }
+        let (how, refused) = self.timed(cell, sampler)?;
+        self.tally.count(how);
+        if let Some(records) = &mut self.records {
+            records.end(&id, how)?;
+        }
+        Ok(refused)
+    }
+
+    fn timed(
+        &mut self,
+        cell: &Cell,
+        sampler: &mut dyn Sampler,
+    ) -> Result<(Ended, Option<Refused>)> {
         // Nothing is known about such a cell, here or elsewhere, and the other
         // machine's reader has other numbers of threads: no record.
         if let Some(refused) = too_many_threads(cell, cores()) {
-            self.tally.left_out += 1;
-            return Ok(Some(refused));
+            return Ok((Ended::LeftOut, Some(refused)));
         }
         let mut record = self.blank(cell);
         let measured = match self.session.open(cell) {
@@ -79,56 +96,31 @@ impl Runner<'_> {
             }
             Err(refused) => Err(refused),
         };
-        let refused = match measured {
-            Ok(true) => {
-                self.tally.timed += 1;
-                None
-            }
-            Ok(false) => {
-                self.tally.tried += 1;
-                return Ok(None);
-            }
+        let (how, refused) = match measured {
+            Ok(true) => (Ended::Timed, None),
+            Ok(false) => return Ok((Ended::Tried, None)),
             Err(refused) => {
-                match refused.status {
-                    Status::Unsupported | Status::Skipped => self.tally.left_out += 1,
-                    _ => self.tally.failed += 1,
-                }
+                let how = match refused.status {
+                    Status::Unsupported | Status::Skipped => Ended::LeftOut,
+                    _ => Ended::Failed,
+                };
                 // What was measured before it failed must not be published.
                 let CellRecord { effective, support, .. } = record;
                 record = CellRecord { effective, support, ..self.blank(cell) };
                 record.status = refused.status;
                 record.reason = Some(refused.reason.clone());
-                Some(refused)
+                (how, Some(refused))
             }
         };
         record.provenance.recorded_at = provenance::now();
         if let Some(records) = &mut self.records {
             records.append(&Record::Cell(Box::new(record)))?;
         }
-        Ok(refused)
+        Ok((how, refused))
     }
 
     fn blank(&mut self, cell: &Cell) -> CellRecord {
-        CellRecord {
-            key: cell.key.clone(),
-            provenance: self.provenance.clone(),
-            status: Status::Ok,
-            reason: None,
-            support: None,
-            guest_sha256: self.session.digest(&cell.guest),
-            runtime_version: cell.engine.version().to_owned(),
-            effective: Default::default(),
-            median_ns: None,
-            low_ns: None,
-            high_ns: None,
-            samples: Vec::new(),
-            other_threads_calls: Vec::new(),
-            throughput_per_s: None,
-            throughput_low_per_s: None,
-            throughput_high_per_s: None,
-            throughput_rounds: Vec::new(),
-            phases: None,
-        }
+        blank(cell, self.session.digest(&cell.guest), &self.provenance)
     }
 
     /// Latency beside the other threads, then throughput, then phases. `false`
@@ -218,6 +210,43 @@ impl Runner<'_> {
     }
 }
 
+impl Tally {
+    /// One cell more.
+    pub fn count(&mut self, how: Ended) {
+        match how {
+            Ended::Timed => self.timed += 1,
+            Ended::Tried => self.tried += 1,
+            Ended::LeftOut => self.left_out += 1,
+            Ended::Failed => self.failed += 1,
+        }
+    }
+}
+
+/// The record of a cell of which nothing is measured yet.
+#[must_use]
+pub fn blank(cell: &Cell, guest_sha256: String, provenance: &Provenance) -> CellRecord {
+    CellRecord {
+        key: cell.key.clone(),
+        provenance: provenance.clone(),
+        status: Status::Ok,
+        reason: None,
+        support: None,
+        guest_sha256,
+        runtime_version: cell.engine.version().to_owned(),
+        effective: Default::default(),
+        median_ns: None,
+        low_ns: None,
+        high_ns: None,
+        samples: Vec::new(),
+        other_threads_calls: Vec::new(),
+        throughput_per_s: None,
+        throughput_low_per_s: None,
+        throughput_high_per_s: None,
+        throughput_rounds: Vec::new(),
+        phases: None,
+    }
+}
+
 /// What is known once a cell is open.
 fn describe(record: &mut CellRecord, opened: &Opened) {
     record.effective = opened.effective.clone().into();
@@ -230,6 +259,45 @@ fn describe(record: &mut CellRecord, opened: &Opened) {
         // An unsupported cell is never opened.
         Support::Unsupported { .. } => {}
     }
+}
+
+/// On Ctrl-C, SIGTERM and SIGHUP the process says a sentence and ends with 130: every
+/// finished cell is on the disk already.
+///
+/// # Errors
+///
+/// When there is a handler already.
+pub fn end_in_order(say: &'static str) -> Result<()> {
+    ctrlc::set_handler(move || {
+        if !say.is_empty() {
+            println!("{say}");
+        }
+        std::process::exit(130);
+    })
+    .context("cannot watch for Ctrl-C")
+}
+
+/// Makes `now` the provenance of the last run in a file that it can go on with, and gives
+/// the names of what that run has finished; `None` where there is no such run.
+///
+/// # Errors
+///
+/// When the file cannot be read.
+pub fn go_on(
+    path: &Path,
+    now: &mut Provenance,
+    cells: &[Cell],
+    session: &mut Session,
+) -> Result<Option<Vec<String>>> {
+    let loaded = record::load(path)?;
+    let digest = |key: &str| {
+        let cell = cells.iter().find(|cell| cell.key.guest == key)?;
+        Some(session.digest(&cell.guest))
+    };
+    Ok(finished_by_last_run(&loaded.records, now, digest).map(|(run, finished)| {
+        now.run = run;
+        finished
+    }))
 }
 
 /// The cells that a run broken off had finished, and its name, so that a later

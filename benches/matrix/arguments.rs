@@ -13,6 +13,24 @@ use touchstone::plan::Plan;
 const RESUME: &str = "TOUCHSTONE_RESUME";
 const SAMPLING: &str = "TOUCHSTONE_SAMPLING";
 const BUDGET: &str = "TOUCHSTONE_BUDGET";
+const WORKERS: &str = "TOUCHSTONE_WORKERS";
+const CELL_LIMIT: &str = "TOUCHSTONE_CELL_LIMIT";
+
+/// How long a cell may take where each backend has a process of its own.
+const DEFAULT_LIMIT: Duration = Duration::from_secs(600);
+
+/// What criterion's help does not say.
+const HELP: &str = "\
+Touchstone's own options:
+      --resume                 go on where the last run was broken off
+      --sampling quick|full    how long to sample [default: full]
+Environment:
+  TOUCHSTONE_WORKERS=1         each backend in a process of its own: one that crashes or
+                               hangs fails its cell, and the run goes on
+  TOUCHSTONE_CELL_LIMIT=N      with it, seconds that a cell may take [default: 600]
+  TOUCHSTONE_BUDGET=N          seconds for all samples together
+  TOUCHSTONE_RECORDS=FILE      where records go [default: records/records.jsonl]
+";
 
 /// What the process is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +51,10 @@ pub(crate) struct Arguments {
     pub(crate) filter_text: Option<String>,
     /// Go on where the last run was broken off.
     pub(crate) resume: bool,
+    /// Each backend in a process of its own.
+    pub(crate) workers: bool,
+    /// How long a cell may take there.
+    pub(crate) cell_limit: Duration,
     quick: bool,
     budget: Option<Duration>,
     warm_up: Option<f64>,
@@ -106,6 +128,10 @@ impl Arguments {
             });
         }
         let matches = command.get_matches();
+        if matches.get_flag("help") {
+            // Criterion prints its own after it.
+            println!("{HELP}");
+        }
         let text = |name: &str| matches.get_one::<String>(name);
         let number = |name: &str| text(name).and_then(|value| value.parse().ok());
         let other = ["test", "quick", "ignored", "help", "version"]
@@ -130,12 +156,13 @@ impl Arguments {
             filter_text,
             resume: std::env::var_os(RESUME).is_some(),
             quick: std::env::var(SAMPLING).is_ok_and(|value| value == "quick"),
-            budget: std::env::var(BUDGET)
-                .ok()
-                .map(|value| value.parse())
-                .transpose()
-                .map_err(|_| anyhow::anyhow!("{BUDGET} is to be a number of seconds"))?
-                .map(Duration::from_secs),
+            budget: seconds(BUDGET)?,
+            workers: match std::env::var(WORKERS).as_deref() {
+                Err(_) | Ok("" | "0") => false,
+                Ok("1") => true,
+                Ok(_) => anyhow::bail!("{WORKERS} is to be 0 or 1"),
+            },
+            cell_limit: seconds(CELL_LIMIT)?.unwrap_or(DEFAULT_LIMIT),
             warm_up: number("warm-up-time"),
             measurement: number("measurement-time"),
             samples: text("sample-size").and_then(|value| value.parse().ok()),
@@ -162,6 +189,15 @@ impl Arguments {
             "custom".clone_into(&mut plan.name);
         }
         plan
+    }
+}
+
+/// A time from the environment.
+fn seconds(name: &str) -> anyhow::Result<Option<Duration>> {
+    match std::env::var(name).map(|value| value.parse()) {
+        Err(_) => Ok(None),
+        Ok(Ok(seconds)) if seconds > 0 => Ok(Some(Duration::from_secs(seconds))),
+        Ok(_) => anyhow::bail!("{name} is to be a number of seconds above 0"),
     }
 }
 

@@ -1,23 +1,25 @@
 //! `cargo bench`: the matrix, timed by criterion and recorded cell by cell.
 
 mod arguments;
+mod job;
+mod progress;
 mod sampler;
+mod workers;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use arguments::{Arguments, Mode};
-use std::collections::HashSet;
-use std::io::{IsTerminal, Write};
+use job::Job;
+use progress::Progress;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
-use touchstone::guests::Guests;
+use std::time::Duration;
+use touchstone::case;
 use touchstone::matrix::{self, Cell};
 use touchstone::measure::{PairPlan, ROUND};
 use touchstone::pairs::{self, Pair};
-use touchstone::plan::Plan;
-use touchstone::record::{self, Record, RecordFile, Status};
-use touchstone::run::{Runner, Tally, finished_by_last_run};
-use touchstone::session::{Refused, Session, config_for, cores, refused_beforehand};
-use touchstone::{case, provenance};
+use touchstone::record::{self, Ended, Record, RecordFile, Sink, Status};
+use touchstone::run::{Runner, Tally, end_in_order};
+use touchstone::session::{Refused, cores, refused_beforehand};
+use touchstone::worker::Worker;
 
 fn main() -> ExitCode {
     match run() {
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
 /// Everything; gives back how many cells failed.
 fn run() -> Result<usize> {
     let arguments = Arguments::read()?;
+    let worker = Worker::join()?;
     let cases = case::load_all(&case::default_folder())?;
     let all = matrix::cells(&cases, &touchstone_runtimes::engines());
     let cells: Vec<Cell> =
@@ -49,7 +52,53 @@ fn run() -> Result<usize> {
         return Ok(0);
     }
     register_fonts()?;
-    Run::new(&arguments, &cells, &pairs)?.go()
+    if let Some(mut worker) = worker {
+        end_in_order("")?;
+        let job = Job::of_worker(&worker, &cells, &pairs);
+        let came = Run::new(&arguments, job, Some(&mut worker)).backends();
+        worker.leave(came)?;
+        return Ok(0);
+    }
+    let mut job = Job::new(&arguments, &cells, &pairs)?;
+    if arguments.mode != Mode::Measure {
+        return Ok(Run::new(&arguments, job, None).backends()?.failed());
+    }
+    let path = record::default_path();
+    if arguments.resume {
+        job.go_on(&path, &cells)?;
+    }
+    let mut records = RecordFile::append_to(&path)?;
+    let came = if arguments.workers {
+        workers::run(&arguments, job, &mut records)?
+    } else {
+        end_in_order(GO_ON)?;
+        Run::new(&arguments, job, Some(&mut records)).backends()?
+    };
+    println!(
+        "{} cells and {} pairs timed, {} cells left out with the reason, {} failed; records: {}",
+        came.cells.timed,
+        came.pairs.timed,
+        came.cells.left_out,
+        came.failed(),
+        path.display()
+    );
+    Ok(came.failed())
+}
+
+/// What is left to say when a run is ended: every finished cell is on the disk already.
+const GO_ON: &str =
+    "\nstopped; all finished cells are recorded. Go on with: cargo bench … -- --resume";
+
+/// What came of a run.
+struct Came {
+    cells: Tally,
+    pairs: Tally,
+}
+
+impl Came {
+    fn failed(&self) -> usize {
+        self.cells.failed + self.pairs.failed
+    }
 }
 
 /// Criterion draws with the same plotters library as the report, which is built
@@ -82,118 +131,39 @@ fn list(cells: &[Cell], pairs: &[Pair]) {
 
 struct Run<'a> {
     arguments: &'a Arguments,
-    cells: Vec<&'a Cell>,
-    pairs: Vec<&'a Pair>,
-    plan: Plan,
-    session: Session,
-    records: Option<RecordFile>,
-    provenance: record::Provenance,
+    job: Job<'a>,
+    records: Option<&'a mut dyn Sink>,
     progress: Progress,
-    pairs_timed: usize,
 }
 
 impl<'a> Run<'a> {
-    fn new(arguments: &'a Arguments, cells: &'a [Cell], pairs: &'a [Pair]) -> Result<Self> {
-        let cores = cores();
-        let most = cells.iter().map(|cell| cell.key.threads).max().unwrap_or(0);
-        if most > cores {
-            println!("rows of more than {cores} threads are skipped: there are {cores} processors");
-        }
-        let mut session = Session::new(Guests::built(), config_for(most.min(cores)));
-        let runnable =
-            cells.iter().filter(|cell| refused_beforehand(cell, cores).is_none()).count();
-        let plan = arguments.plan(runnable + pairs.len());
-        let mut provenance = provenance::of_this_run(plan.sampling());
-        let mut done = HashSet::new();
-        let records = if arguments.mode == Mode::Measure {
-            let path = record::default_path();
-            if arguments.resume {
-                let loaded = record::load(&path)?;
-                let name_of = |key: &str| {
-                    cells.iter().find(|cell| cell.key.guest == key).map(|cell| cell.guest.clone())
-                };
-                let last = finished_by_last_run(&loaded.records, &provenance, |key| {
-                    name_of(key).map(|name| session.digest(&name))
-                });
-                if let Some((run, finished)) = last {
-                    println!("going on with the run {run}: {} cells are done", finished.len());
-                    provenance.run = run;
-                    done.extend(finished);
-                } else {
-                    println!("there is no run of this build on this machine to go on with");
-                }
-            }
-            Some(RecordFile::append_to(&path)?)
-        } else {
-            None
-        };
-        let cells: Vec<&Cell> =
-            cells.iter().filter(|cell| !done.contains(&cell.key.id())).collect();
-        let pairs: Vec<&Pair> = pairs.iter().filter(|pair| !done.contains(&pair.id())).collect();
-        let todo = cells.iter().filter(|cell| refused_beforehand(cell, cores).is_none()).count();
-        let progress = Progress::new(todo + pairs.len());
-        Ok(Self {
-            arguments,
-            cells,
-            pairs,
-            plan,
-            session,
-            records,
-            provenance,
-            progress,
-            pairs_timed: 0,
-        })
-    }
-
-    fn go(mut self) -> Result<usize> {
-        if self.records.is_some() {
-            keep_what_is_done()?;
-        }
-        let (tally, failed_pairs) = self.backends()?;
-        if self.records.is_some() {
-            println!(
-                "{} cells and {} pairs timed, {} cells left out with the reason, {} failed; \
-                 records: {}",
-                tally.timed,
-                self.pairs_timed,
-                tally.left_out,
-                tally.failed + failed_pairs,
-                record::default_path().display()
-            );
-        }
-        Ok(tally.failed + failed_pairs)
+    fn new(arguments: &'a Arguments, job: Job<'a>, records: Option<&'a mut dyn Sink>) -> Self {
+        let progress = Progress::new(job.place);
+        Self { arguments, job, records, progress }
     }
 
     /// Backend by backend, pairs before cells and the smaller guest before the
     /// larger. A process ages: after a compiler has been through a large module,
     /// runtimes that allocate much for an instance took up to twice as long.
-    fn backends(&mut self) -> Result<(Tally, usize)> {
+    fn backends(mut self) -> Result<Came> {
         let mut criterion = criterion::Criterion::default()
-            .warm_up_time(at_least(self.plan.warm_up))
-            .measurement_time(at_least(self.plan.measurement))
+            .warm_up_time(at_least(self.job.plan.warm_up))
+            .measurement_time(at_least(self.job.plan.measurement))
             // Enough for the second digit of an interval's ends, at a tenth of
             // the time of criterion's default.
             .nresamples(10_000)
             .configure_from_args();
-        let mut backends: Vec<String> = Vec::new();
-        let names = self.pairs.iter().map(|pair| &pair.cell.key.backend);
-        for name in self.cells.iter().map(|cell| &cell.key.backend).chain(names) {
-            if !backends.contains(name) {
-                backends.push(name.clone());
-            }
-        }
-        let mut tally = Tally::default();
-        let mut failed_pairs = 0;
-        for backend in &backends {
+        let mut came = Came { cells: Tally::default(), pairs: Tally::default() };
+        for backend in &self.job.backends() {
             if self.arguments.mode == Mode::Measure {
-                failed_pairs += self.time_pairs(backend)?;
+                self.time_pairs(backend, &mut came.pairs)?;
             }
-            tally = self.cells(backend, &mut criterion, tally)?;
+            came.cells = self.cells(backend, &mut criterion, came.cells)?;
         }
-        if !self.cells.is_empty() {
+        if !self.job.cells.is_empty() {
             criterion.final_summary();
         }
-        Ok((tally, failed_pairs))
+        Ok(came)
     }
 
     fn cells(
@@ -203,13 +173,13 @@ impl<'a> Run<'a> {
         tally: Tally,
     ) -> Result<Tally> {
         let mut cells: Vec<&Cell> =
-            self.cells.iter().copied().filter(|cell| cell.key.backend == backend).collect();
+            self.job.cells.iter().copied().filter(|cell| cell.key.backend == backend).collect();
         cells.sort_by_key(|cell| cell.case.guests.iter().position(|guest| *guest == cell.guest));
         let mut runner = Runner {
-            session: &mut self.session,
-            records: self.records.as_mut(),
-            provenance: self.provenance.clone(),
-            plan: self.plan.clone(),
+            session: &mut self.job.session,
+            records: self.records.as_deref_mut().map(|records| records as &mut dyn Sink),
+            provenance: self.job.provenance.clone(),
+            plan: self.job.plan.clone(),
             tally,
         };
         let cores = cores();
@@ -241,21 +211,27 @@ impl<'a> Run<'a> {
     }
 
     /// Pairs have no place in criterion: what counts is their ratio.
-    fn time_pairs(&mut self, backend: &str) -> Result<usize> {
+    fn time_pairs(&mut self, backend: &str, tally: &mut Tally) -> Result<()> {
         let plan = PairPlan {
-            rounds: self.plan.pair_rounds,
+            rounds: self.job.plan.pair_rounds,
             round: ROUND,
-            at_most: (self.plan.measurement * 4)
+            at_most: (self.job.plan.measurement * 4)
                 .clamp(Duration::from_millis(300), Duration::from_secs(4)),
         };
-        let mut failed = 0;
-        for pair in self.pairs.iter().filter(|pair| pair.cell.key.backend == backend) {
-            self.progress.next(&pair.id());
-            match pairs::measure(&mut self.session, pair, plan, &self.provenance) {
+        for pair in self.job.pairs.clone() {
+            if pair.cell.key.backend != backend {
+                continue;
+            }
+            let id = pair.id();
+            self.progress.next(&id);
+            if let Some(records) = &mut self.records {
+                records.begin(&id)?;
+            }
+            let how = match pairs::measure(&mut self.job.session, pair, plan, &self.job.provenance)
+            {
                 Ok(record) => {
                     println!(
-                        "{:<80} {:.3} [{:.3} – {:.3}] times {} ({:.0} ns against {:.0} ns)",
-                        pair.id(),
+                        "{id:<80} {:.3} [{:.3} – {:.3}] times {} ({:.0} ns against {:.0} ns)",
                         record.ratio,
                         record.ratio_low,
                         record.ratio_high,
@@ -266,17 +242,21 @@ impl<'a> Run<'a> {
                     if let Some(records) = &mut self.records {
                         records.append(&Record::Pair(Box::new(record)))?;
                     }
-                    self.pairs_timed += 1;
+                    Ended::Timed
                 }
                 // Told by the cells of the executor, with the reason.
-                Err(error) if is_unsupported(&error) => {}
+                Err(error) if is_unsupported(&error) => Ended::LeftOut,
                 Err(error) => {
-                    failed += 1;
-                    println!("{}: failed: {error:#}", pair.id());
+                    println!("{id}: failed: {error:#}");
+                    Ended::Failed
                 }
+            };
+            tally.count(how);
+            if let Some(records) = &mut self.records {
+                records.end(&id, how)?;
             }
         }
-        Ok(failed)
+        Ok(())
     }
 }
 
@@ -289,55 +269,4 @@ fn is_unsupported(error: &anyhow::Error) -> bool {
 /// Criterion refuses a time of zero.
 fn at_least(time: Duration) -> Duration {
     time.max(Duration::from_millis(1))
-}
-
-/// On Ctrl-C: every finished cell is on the disk already, so the process may
-/// end at once; what is left to do is to say so.
-fn keep_what_is_done() -> Result<()> {
-    ctrlc::set_handler(|| {
-        println!(
-            "\nstopped; all finished cells are recorded. Go on with: cargo bench … -- --resume"
-        );
-        std::process::exit(130);
-    })
-    .context("cannot watch for Ctrl-C")
-}
-
-/// What is left, on a terminal after every cell, elsewhere now and then.
-struct Progress {
-    total: usize,
-    done: usize,
-    started: Instant,
-    terminal: bool,
-    last_line: Instant,
-}
-
-impl Progress {
-    fn new(total: usize) -> Self {
-        let now = Instant::now();
-        Self {
-            total,
-            done: 0,
-            started: now,
-            terminal: std::io::stderr().is_terminal(),
-            last_line: now,
-        }
-    }
-
-    fn next(&mut self, name: &str) {
-        let quiet = Duration::from_secs(if self.terminal { 0 } else { 30 });
-        if self.last_line.elapsed() >= quiet && self.total > 1 {
-            let left = if self.done == 0 {
-                String::new()
-            } else {
-                let each = self.started.elapsed() / self.done as u32;
-                let seconds = (each * (self.total - self.done) as u32).as_secs();
-                format!(", about {}:{:02} min left", seconds / 60, seconds % 60)
-            };
-            // Failing to tell is no reason to stop.
-            let _ = writeln!(std::io::stderr(), "[{}/{}{left}] {name}", self.done + 1, self.total);
-            self.last_line = Instant::now();
-        }
-        self.done += 1;
-    }
 }

@@ -50,6 +50,8 @@ enum Command {
     CountedCalls(costs::CountedCalls),
     #[command(hide = true)]
     HostileGuests(trust::HostileGuests),
+    #[command(hide = true)]
+    Survivor(trust::Survivor),
 }
 
 /// How a command ended that could do its work.
@@ -76,6 +78,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Gate(gate) => gate.execute(),
         Command::CountedCalls(calls) => calls.execute(),
         Command::HostileGuests(guests) => guests.execute(),
+        Command::Survivor(survivor) => survivor.execute(),
     };
     match ended {
         Ok(Ended::Well) => ExitCode::SUCCESS,

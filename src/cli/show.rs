@@ -4,7 +4,6 @@ use super::Ended;
 use super::output::{Style, Table, complain, near, print, short, warn_of_skipped};
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
 use std::path::PathBuf;
 use touchstone::matrix::Filter;
 use touchstone::record::{
@@ -34,7 +33,7 @@ impl Show {
         let path = self.records.unwrap_or_else(record::default_path);
         let loaded = record::load(&path)?;
         warn_of_skipped(&path, &loaded.skipped);
-        let records = latest(loaded.records);
+        let records = record::newest(loaded.records);
         if records.is_empty() {
             bail!("{} holds no usable record; `make bench` makes them", short(&path));
         }
@@ -57,25 +56,6 @@ impl Show {
         }
         Ok(Ended::Well)
     }
-}
-
-/// The newest record of each name, in the order in which the names first came.
-/// Of two with one time stamp the later line is the newer.
-fn latest(records: Vec<Record>) -> Vec<Record> {
-    let mut newest: Vec<Record> = Vec::new();
-    let mut places = HashMap::new();
-    for record in records {
-        let place = *places.entry(record.id()).or_insert(newest.len());
-        match newest.get_mut(place) {
-            None => newest.push(record),
-            Some(old) => {
-                if old.provenance().recorded_at <= record.provenance().recorded_at {
-                    *old = record;
-                }
-            }
-        }
-    }
-    newest
 }
 
 /// What is left out of a line when it was not measured, and must be seen to be.

@@ -5,6 +5,7 @@
 //! in force, which runtime and which guest bytes, on which machine. The report
 //! is made from records alone.
 
+mod holder;
 mod names;
 mod store;
 mod swap;
@@ -12,7 +13,7 @@ mod swap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-pub use store::{Loaded, RecordFile, Skipped, default_path, load};
+pub use store::{Ended, Loaded, RecordFile, Sink, Skipped, default_path, load, newest};
 pub use swap::{SoakPoint, SwapFound, SwapRecord, SwapRound, SwapTail};
 
 /// Version of the record layout written by this build. A line with another

@@ -2,6 +2,7 @@
 
 use super::{Record, SCHEMA};
 use anyhow::{Context, Result, bail};
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -58,6 +59,23 @@ pub fn load(path: &Path) -> Result<Loaded> {
     Ok(loaded)
 }
 
+/// The newest record of each name, in the order in which the names first came. The later
+/// line is the newer, whatever its time stamp says: runs append one after the other,
+/// while clocks are set back.
+#[must_use]
+pub fn newest(records: Vec<Record>) -> Vec<Record> {
+    let mut newest: Vec<Record> = Vec::new();
+    let mut places = HashMap::new();
+    for record in records {
+        let place = *places.entry(record.id()).or_insert(newest.len());
+        match newest.get_mut(place) {
+            None => newest.push(record),
+            Some(old) => *old = record,
+        }
+    }
+    newest
+}
+
 /// One line. The version is looked at first, so that a line of another layout
 /// is called that and not "missing field".
 fn parse(bytes: &[u8]) -> Result<Record, String> {
@@ -70,6 +88,47 @@ fn parse(bytes: &[u8]) -> Result<Record, String> {
         return Err(format!("layout version {} where this build reads {SCHEMA}", versioned.schema));
     }
     serde_json::from_slice(bytes).map_err(|error| error.to_string())
+}
+
+/// How a cell or a pair ended, for who counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Timed and recorded.
+    Timed,
+    /// Run, but not measured: nothing was recorded.
+    Tried,
+    /// It cannot be done here, and was recorded so where that is worth a line.
+    LeftOut,
+    /// Wrong, trapped or failed.
+    Failed,
+}
+
+/// Where records go, and who is told what a run is at.
+pub trait Sink {
+    /// The cell or pair of this name begins.
+    ///
+    /// # Errors
+    ///
+    /// When whoever has to know cannot be told.
+    fn begin(&mut self, _id: &str) -> Result<()> {
+        Ok(())
+    }
+
+    /// Keeps a record. When this comes back, the record is kept.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be; the records before stay whole.
+    fn append(&mut self, record: &Record) -> Result<()>;
+
+    /// What began has ended.
+    ///
+    /// # Errors
+    ///
+    /// When whoever has to know cannot be told.
+    fn end(&mut self, _id: &str, _how: Ended) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A record file open for appending, locked against a second writer.
@@ -101,7 +160,9 @@ impl RecordFile {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => bail!(
-                "another run is writing {}; wait for it, or name another file in TOUCHSTONE_RECORDS",
+                "another run{} is writing {}; wait for it, or name another file in \
+                 TOUCHSTONE_RECORDS",
+                super::holder::of(&file).map_or_else(String::new, |holder| format!(" ({holder})")),
                 path.display()
             ),
             Err(TryLockError::Error(error)) => {
@@ -117,17 +178,46 @@ impl RecordFile {
     ///
     /// # Errors
     ///
-    /// When the disk is full or gone; the records before stay whole.
+    /// When the disk is full or gone; the records before stay whole, and what there was
+    /// room for of this one is taken back.
     pub fn append(&mut self, record: &Record) -> Result<()> {
-        let mut line = serde_json::to_vec(record).context("a record that JSON cannot hold")?;
+        let line = serde_json::to_vec(record).context("a record that JSON cannot hold")?;
+        self.write(line, record)
+    }
+
+    /// Appends a record as another process has written it down: the same bytes, so that
+    /// no number is rounded on the way.
+    ///
+    /// # Errors
+    ///
+    /// When it is no record, and as [`append`](Self::append).
+    pub fn append_line(&mut self, line: &str) -> Result<()> {
+        let record = parse(line.as_bytes())
+            .map_err(|reason| anyhow::anyhow!("a record that cannot be believed: {reason}"))?;
+        self.write(line.into(), &record)
+    }
+
+    fn write(&mut self, mut line: Vec<u8>, record: &Record) -> Result<()> {
         line.push(b'\n');
         let quick =
             matches!(record, Record::Cell(cell) if cell.status == super::Status::Unsupported);
+        let end = self.file.metadata().map(|file| file.len());
         let written = self.file.write_all(&line);
+        if let (Err(_), Ok(end)) = (&written, end) {
+            // Nobody else writes here. Where even this fails, the half line is skipped
+            // by whoever reads.
+            let _ = self.file.set_len(end);
+        }
         let kept = if quick { written } else { written.and_then(|()| self.file.sync_data()) };
         kept.with_context(|| {
             format!("cannot append to {}; the records before are kept", self.path.display())
         })
+    }
+}
+
+impl Sink for RecordFile {
+    fn append(&mut self, record: &Record) -> Result<()> {
+        Self::append(self, record)
     }
 }
 

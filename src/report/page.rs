@@ -6,7 +6,7 @@ use super::counts::Counts;
 use super::rank::Believable;
 use super::sections::{
     environment, failed, full, hostile, isolation, pairs, peers, phases, pictures, rows, settings,
-    shares, swap, tables, threads, usage,
+    shares, survival, swap, tables, threads, usage,
 };
 use super::select::Selected;
 use super::trust::Trust;
@@ -63,6 +63,7 @@ pub(super) fn generated(sources: &Sources<'_>) -> String {
         usage::section(matrix, counts),
         isolation::section(trust),
         hostile::section(trust),
+        survival::section(trust),
         threads::section(matrix),
         peers::section(&selected.pairs),
         swap::section(&selected.swaps),

@@ -7,7 +7,7 @@
 
 use super::matrix::Matrix;
 use super::order;
-use crate::record::{CellRecord, Machine, PairRecord, Provenance, Record, Status, SwapRecord};
+use crate::record::{CellRecord, Machine, PairRecord, Record, Status, SwapRecord};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The records of the report.
@@ -49,9 +49,8 @@ impl LeftOut {
 }
 
 /// Takes what belongs together. `None` if there are no records.
+/// The later line is the newer, as in [`newest`](crate::record::newest).
 pub(super) fn select(mut records: Vec<Record>) -> Option<Selected> {
-    // Stable: of two records with one time stamp the later line is the newer.
-    records.sort_by(|a, b| age(a.provenance()).cmp(age(b.provenance())));
     let machine = records.last()?.provenance().machine.clone();
     let mut left_out = LeftOut::default();
 
@@ -108,12 +107,6 @@ pub(super) fn select(mut records: Vec<Record>) -> Option<Selected> {
     Some(Selected { machine, matrix, pairs, swaps, left_out, skipped_threads })
 }
 
-/// A time stamp that sorts by time: without the `Z`, a whole second sorts
-/// before its fractions.
-fn age(provenance: &Provenance) -> &str {
-    provenance.recorded_at.trim_end_matches('Z')
-}
-
 /// A pair's name, in the order in which the tables list them.
 fn pair_key(pair: &PairRecord) -> (String, String, String, usize, String, String) {
     (
@@ -127,7 +120,7 @@ fn pair_key(pair: &PairRecord) -> (String, String, String, usize, String, String
 }
 
 /// For each `of`, keeps the cells whose `mark` is the one of its newest cell,
-/// and returns how many went. `cells` must be sorted by age. An empty mark
+/// and returns how many went. `cells` must be in the order of the file. An empty mark
 /// (a cell that failed before there was anything to name) decides nothing.
 fn keep_newest(
     cells: &mut Vec<CellRecord>,

@@ -4,6 +4,7 @@ use super::matrix::Executor;
 use crate::trust::Found;
 use crate::trust::hostile::Hostile;
 use crate::trust::isolation::Isolation;
+use crate::trust::survival::Survival;
 use anyhow::Result;
 use std::path::Path;
 
@@ -14,6 +15,8 @@ pub(super) struct Trust {
     pub isolation: Option<Found<Isolation>>,
     /// Hostile guests.
     pub hostile: Option<Found<Hostile>>,
+    /// What becomes of finished cells.
+    pub survival: Option<Found<Survival>>,
 }
 
 impl Trust {
@@ -23,7 +26,11 @@ impl Trust {
     ///
     /// When a file is there and cannot be read.
     pub(super) fn load(folder: &Path) -> Result<Self> {
-        Ok(Self { isolation: Found::load(folder)?, hostile: Found::load(folder)? })
+        Ok(Self {
+            isolation: Found::load(folder)?,
+            hostile: Found::load(folder)?,
+            survival: Found::load(folder)?,
+        })
     }
 
     /// The kinds of state that an executor's calls leak; none where nothing was found.

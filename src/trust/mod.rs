@@ -6,6 +6,7 @@
 
 pub mod hostile;
 pub mod isolation;
+pub mod survival;
 
 use crate::record::{Machine, SCHEMA, Tools};
 use crate::{files, provenance};

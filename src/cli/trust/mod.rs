@@ -2,8 +2,10 @@
 
 mod hostile;
 mod isolation;
+mod survival;
 
 pub(super) use hostile::HostileGuests;
+pub(super) use survival::Survivor;
 
 use super::Ended;
 use anyhow::Result;
@@ -25,6 +27,7 @@ pub(super) struct Trust {
 enum Part {
     Isolation(isolation::Isolation),
     Hostile(hostile::Hostile),
+    Survival(survival::Survival),
 }
 
 impl Trust {
@@ -32,6 +35,7 @@ impl Trust {
         match self.part {
             Part::Isolation(part) => part.execute(),
             Part::Hostile(part) => part.execute(),
+            Part::Survival(part) => part.execute(),
         }
     }
 }

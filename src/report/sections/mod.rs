@@ -13,6 +13,7 @@ pub(super) mod pictures;
 pub(super) mod rows;
 pub(super) mod settings;
 pub(super) mod shares;
+pub(super) mod survival;
 pub(super) mod swap;
 pub(super) mod tables;
 pub(super) mod threads;

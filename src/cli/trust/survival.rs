@@ -1,0 +1,110 @@
+//! `touchstone trust survival`.
+
+use crate::cli::Ended;
+use crate::cli::output::{Style, Table, complain, print, short};
+use crate::cli::progress::Progress;
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+use std::process::Command;
+use touchstone::matrix::{Filter, near};
+use touchstone::record;
+use touchstone::trust::survival::{self, Job, Plan, ROUNDS, SEED};
+use touchstone::trust::{self, Found};
+
+/// Ends runs at random moments, takes their room, gives them company, and looks whether
+/// a finished cell is lost.
+///
+/// What is run is the harness itself, over an engine without a runtime, in processes of
+/// its own and on record files in a temporary folder.
+#[derive(Debug, clap::Args)]
+pub(super) struct Survival {
+    /// Regular expression over the names of what happens
+    filter: Option<String>,
+    /// Replace the stored findings; not with a filter
+    #[arg(long, conflicts_with = "filter")]
+    store: bool,
+    /// Where findings are stored [default: `trust` beside the records]
+    #[arg(long, value_name = "DIR")]
+    trust: Option<PathBuf>,
+    /// Rounds of each kind of kill
+    #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = at_least_one)]
+    rounds: usize,
+    /// Where the random moments start
+    #[arg(long, value_name = "N", default_value_t = SEED)]
+    seed: u64,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(format!("'{text}' is no number above 0")),
+    }
+}
+
+/// A run to which something happens.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Survivor {
+    job: String,
+}
+
+impl Survivor {
+    pub(in crate::cli) fn execute(self) -> Result<Ended> {
+        let failed = Job::parse(&self.job)?.execute(&|| command(&self.job))?;
+        Ok(if failed == 0 { Ended::Well } else { Ended::Badly })
+    }
+}
+
+fn command(job: &str) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    command.args(["survivor", job]);
+    Ok(command)
+}
+
+impl Survival {
+    pub(super) fn execute(self) -> Result<Ended> {
+        let filter = Filter::new(self.filter.as_deref());
+        let names = survival::names();
+        let chosen = names.iter().filter(|name| filter.matches(name)).count();
+        if let (Some(text), 0) = (&self.filter, chosen) {
+            bail!("nothing matches '{text}'; near: {}", near(text, &names).join(", "));
+        }
+        let progress = Progress::new(chosen, true);
+        let plan = Plan {
+            rounds: self.rounds,
+            seed: self.seed,
+            command: &command,
+            progress: &|name| progress.next(name),
+        };
+        let found = survival::check(&plan, |name| filter.matches(name))?;
+        drop(progress);
+        print(&table(&found))?;
+        for scenario in &found.scenarios {
+            for problem in &scenario.problems {
+                complain(&format!("{}: {problem}", scenario.name));
+            }
+        }
+        let held = found.held();
+        if self.store {
+            let folder = self.trust.unwrap_or_else(|| trust::beside(&record::default_path()));
+            print(&format!("wrote {}\n", short(&Found::here(found).store(&folder)?)))?;
+        }
+        Ok(if held { Ended::Well } else { Ended::Badly })
+    }
+}
+
+fn table(found: &survival::Survival) -> String {
+    let style = Style::of_stdout();
+    let head = ["rounds", "cells finished", "lost", "cut lines", "", "what happens to a run"];
+    let mut table = Table::new(&head).right(&[0, 1, 2, 3]);
+    for scenario in &found.scenarios {
+        table.row([
+            scenario.rounds.to_string(),
+            scenario.finished.to_string(),
+            scenario.lost.to_string(),
+            scenario.half_lines.to_string(),
+            if scenario.held() { style.good("held") } else { style.bad("broken") },
+            scenario.name.clone(),
+        ]);
+    }
+    table.render(style)
+}
