@@ -74,7 +74,7 @@ fn mocks() -> Vec<Arc<dyn Engine>> {
         }),
         ("mock_leaks", |call| {
             if call.export == "memory_by_pages" {
-                Box::leak(vec![1_u8; 16 << 20].into_boxed_slice());
+                std::hint::black_box(Box::leak(vec![1_u8; 16 << 20].into_boxed_slice()));
             }
             None
         }),

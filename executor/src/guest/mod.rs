@@ -16,6 +16,7 @@ mod counting;
 mod info;
 mod refusal;
 mod rewrite;
+mod tables;
 mod vectors;
 
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};

@@ -2,7 +2,7 @@
 //! encoded anew; the rest, code above all, is carried over byte for byte.
 
 use super::info::{MemoryLimits, ModuleInfo};
-use super::{ADDED, Growth, HeapPages, MEMORY};
+use super::{ADDED, Growth, HeapPages, MEMORY, tables};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 use wasm_encoder::{
@@ -11,11 +11,15 @@ use wasm_encoder::{
 };
 use wasmparser::{DataKind, ExternalKind, Parser, Payload, TypeRef};
 
-/// The form that every backend gets: memory defined, raised and exported,
-/// mutable globals and written tables exported. The name section is kept, other
+/// The form that every backend gets: memory defined, raised and exported, tables that
+/// grow limited, mutable globals and written tables exported. The name section is kept, other
 /// custom sections are dropped.
 pub(super) fn canonical(wasm: &[u8], info: &ModuleInfo, heap: HeapPages) -> Result<Vec<u8>> {
+    tables::check(info)?;
     let mut sections = Sections::of(wasm)?;
+    if let Some(tables) = tables::limited(wasm, info)? {
+        sections.replace(SectionId::Table, &tables);
+    }
     let limits = match info.memory {
         Some(limits) => Some(raised(limits, heap)?),
         None => None,

@@ -5,6 +5,7 @@ use crate::imports::Imports;
 use crate::memory::{Made, backend};
 use crate::reuse::Resident;
 use crate::running::Running;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tinywasm::Engine;
@@ -107,9 +108,10 @@ impl Loaded {
             _ => None,
         };
         let exports = Exports::of(guest);
-        let names: Vec<_> = module.exports().map(|export| export.name.to_owned()).collect();
+        let positions: HashMap<_, _> =
+            module.exports().enumerate().map(|(at, export)| (export.name.to_owned(), at)).collect();
         let find = |name: &str| {
-            let position = names.iter().position(|known| known == name);
+            let position = positions.get(name).copied();
             position.ok_or(Error::Misuse("an export that the module lacks"))
         };
         let functions = exports.iter().map(|export| find(&export.name)).collect::<Result<_>>()?;

@@ -5,6 +5,7 @@ use crate::memory::Memories;
 use crate::reuse::Resident;
 use crate::running::Running;
 use crate::settings::{self, Class, ID};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
@@ -68,9 +69,11 @@ impl Loaded {
         let engine = settings::running(own_memory(strategy, plan.as_ref(), config));
         let module = load(&engine)?;
         let exports = Exports::of(guest);
-        let names: Vec<_> = module.exports().map(|export| export.name().to_owned()).collect();
+        let exported = module.exports().enumerate();
+        let positions: HashMap<_, _> =
+            exported.map(|(at, export)| (export.name().to_owned(), at)).collect();
         let find = |name: &str| {
-            let position = names.iter().position(|known| known == name);
+            let position = positions.get(name).copied();
             position.ok_or(Error::Misuse("an export that the module lacks"))
         };
         let functions = exports.iter().map(|export| find(&export.name)).collect::<Result<_>>()?;

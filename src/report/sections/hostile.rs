@@ -94,3 +94,55 @@ fn stops(found: &Hostile, attack: &AttackSaid) -> String {
     text.push('\n');
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trust::Found;
+    use crate::trust::hostile::EngineSaid;
+
+    fn finding(engine: &str, verdict: Verdict, how: &str) -> Finding {
+        Finding {
+            attack: "endless_loop".to_owned(),
+            engine: engine.to_owned(),
+            strategies: vec!["pooling".to_owned(), "instance_reuse".to_owned()],
+            verdict,
+            how: vec![how.to_owned()],
+        }
+    }
+
+    #[test]
+    fn every_exception_stands_below_the_table() {
+        let engine = |id: &str, no_deadline: Option<&str>| EngineSaid {
+            id: id.to_owned(),
+            version: "1".to_owned(),
+            no_deadline: no_deadline.map(str::to_owned),
+        };
+        let findings = Hostile {
+            attacks: vec![AttackSaid {
+                name: "endless_loop".to_owned(),
+                about: "a loop".to_owned(),
+                limit_s: 20,
+            }],
+            engines: vec![engine("a", None), engine("b", Some("nothing")), engine("c", None)],
+            findings: vec![
+                finding("a", Verdict::Held, "trap: deadline exceeded"),
+                finding("b", Verdict::HeldInChild, "ended after 2 s"),
+                finding("c", Verdict::Failed, "does not end"),
+            ],
+        };
+        let text = section(&Trust { hostile: Some(Found::here(findings)) });
+        for part in [
+            "2 attacks on an engine's strategy were held, 2 by ending the process that they ran \
+             in, 2 failed",
+            "| `endless_loop` | ✓ | ◐ | ✗ |",
+            "* `b`: no deadline: nothing",
+            "* `endless_loop` on `b` (`pooling`, `instance_reuse`): held, in a child: ended after 2 s",
+            "* `endless_loop` on `c` (`pooling`, `instance_reuse`): FAILED: does not end",
+            "* trap: deadline exceeded: `a`",
+        ] {
+            assert!(text.contains(part), "'{part}' is not in: {text}");
+        }
+        assert_eq!(section(&Trust::default()), "");
+    }
+}

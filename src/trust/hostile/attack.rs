@@ -51,7 +51,7 @@ pub enum Class {
 }
 
 impl Class {
-    const ALL: [Self; 3] = [Self::Plain, Self::Reuse, Self::Pool];
+    pub(super) const ALL: [Self; 3] = [Self::Plain, Self::Reuse, Self::Pool];
 
     /// The strategy of this class on which an engine is attacked with a guest: the last
     /// one for reuse in place, which has the most to bring back, and else the first one
@@ -92,14 +92,7 @@ pub struct Job {
 #[must_use]
 pub fn jobs(engine: &str, filter: &Filter) -> Vec<Job> {
     let named = |attack: &Attack| filter.matches(&format!("{}/{engine}", attack.name));
-    let jobs = |attack: Attack| {
-        // What an engine makes of a module does not depend on how instances come about.
-        let classes: &[Class] = match attack.work {
-            Work::Malformed | Work::Blobs => &Class::ALL[..1],
-            _ => &Class::ALL,
-        };
-        classes.iter().map(move |&class| Job { attack, class })
-    };
+    let jobs = |attack: Attack| Class::ALL.map(|class| Job { attack, class });
     attacks().into_iter().filter(named).flat_map(jobs).collect()
 }
 
@@ -163,7 +156,7 @@ pub fn attacks() -> Vec<Attack> {
         ),
         attack(
             "malformed",
-            "510 mutations of a valid guest: cut off, random bytes, flipped bits",
+            "510 mutations or more of a valid guest: cut off, random bytes, flipped bits",
             60,
             Work::Malformed,
         ),

@@ -137,9 +137,20 @@ impl<'a> Bench<'a> {
 
     /// A guest was refused by the executor, the compiler or the loader.
     pub(super) fn refused(&mut self, error: &Error) {
-        let text = error.to_string();
-        let line = text.lines().next().unwrap_or_default();
-        let short: String = line.chars().take(160).collect();
+        // Without the names of engine and strategy, so that the same reason is the same.
+        let text = match error {
+            Error::Unsupported { reason, .. } | Error::BadArtifact { reason, .. } => reason.clone(),
+            Error::Runtime { action, reason, .. } => {
+                // Of a backtrace the cause at its end.
+                let cause = match reason.trim().rsplit_once('\n') {
+                    Some((_, last)) => last.rsplit(": ").next().unwrap_or(last),
+                    None => reason,
+                };
+                format!("cannot {action}: {cause}")
+            }
+            other => other.to_string(),
+        };
+        let short: String = text.chars().take(160).collect();
         self.saw(format!("refused: {short}"));
     }
 

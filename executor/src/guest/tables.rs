@@ -1,0 +1,108 @@
+//! Limits of tables. A memory has a limit in each guest's set-up; a table that names none
+//! could be grown until the host's memory is used up.
+
+use super::info::{ModuleInfo, Table};
+use crate::error::{Error, Result};
+use wasm_encoder::{RefType, TableSection, TableType};
+use wasmparser::{Parser, Payload};
+
+/// Entries that all tables of a module may have together at the start: the limit that
+/// the JavaScript interface has for one.
+pub(super) const MOST_AT_START: u64 = 10_000_000;
+
+/// Entries that all tables together may be grown to, where the module names no smaller
+/// limit.
+pub(super) const MOST_GROWN: u64 = 1_000_000;
+
+/// Refuses a module whose tables are too large from the start.
+///
+/// # Errors
+///
+/// When they are.
+pub(super) fn check(info: &ModuleInfo) -> Result<()> {
+    let entries = info.tables.iter().fold(0_u64, |sum, table| sum.saturating_add(table.minimum));
+    if entries > MOST_AT_START {
+        let reason = format!(
+            "its tables have {entries} entries at the start, at most {MOST_AT_START} are hosted"
+        );
+        return Err(Error::Unhostable { reason });
+    }
+    Ok(())
+}
+
+/// The table section with a limit for each table that can be grown; `None` where it can
+/// stay as it is.
+///
+/// # Errors
+///
+/// When a table's type is none that hosts here know.
+pub(super) fn limited(wasm: &[u8], info: &ModuleInfo) -> Result<Option<TableSection>> {
+    let grown = info.tables.iter().filter(|table| table.grown).count() as u64;
+    if grown == 0 {
+        return Ok(None);
+    }
+    let most = |table: &Table| {
+        let most = table.minimum.max(MOST_GROWN / grown);
+        table.maximum.map_or(most, |maximum| maximum.min(most))
+    };
+    let mut tables = TableSection::new();
+    for payload in Parser::new(0).parse_all(wasm) {
+        let Payload::TableSection(section) = payload.map_err(super::rewrite::unreadable)? else {
+            continue;
+        };
+        for (table, known) in section.into_iter().zip(&info.tables) {
+            let ty = table.map_err(super::rewrite::unreadable)?.ty;
+            let element_type = RefType::try_from(ty.element_type).map_err(|_| {
+                let reason = format!("a table holds entries of the type {}", ty.element_type);
+                Error::Unhostable { reason }
+            })?;
+            tables.table(TableType {
+                element_type,
+                table64: ty.table64,
+                minimum: ty.initial,
+                maximum: if known.grown { Some(most(known)) } else { ty.maximum },
+                shared: ty.shared,
+            });
+        }
+    }
+    Ok(Some(tables))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guest::{GuestModule, HeapPages};
+
+    fn guest(tables: &str) -> Result<GuestModule> {
+        let text = format!(
+            "(module {tables}
+               (func (export \"grow\") (drop (table.grow 0 (ref.null func) (i32.const 1)))))"
+        );
+        GuestModule::new("guest", &wat::parse_str(text).unwrap(), HeapPages::default())
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn only_tables_that_grow_are_given_a_limit() {
+        let limits = |tables| -> Vec<(u64, Option<u64>)> {
+            let guest = guest(tables).unwrap();
+            guest.info().tables.iter().map(|table| (table.minimum, table.maximum)).collect()
+        };
+        assert_eq!(
+            limits("(table 4 funcref) (table 7 externref)"),
+            [(4, Some(MOST_GROWN)), (7, None)]
+        );
+        assert_eq!(limits("(table 4 10 funcref)"), [(4, Some(10))]);
+        assert_eq!(limits("(table 2000000 funcref)"), [(2_000_000, Some(2_000_000))]);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn tables_that_are_too_large_are_refused() {
+        let refused = guest("(table 6000000 funcref) (table 6000000 funcref)");
+        match refused {
+            Err(Error::Unhostable { reason }) => assert!(reason.contains("12000000"), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
