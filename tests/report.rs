@@ -197,8 +197,7 @@ fn only_what_can_stand_side_by_side_is_taken() {
     old_version.runtime_version = "alpha 0.9".to_owned();
     let superseded = at(4, cell("alpha", "pooling_cow", EMPTY, 1, 4444.0));
     let newest = at(5, cell("alpha", "pooling_cow", EMPTY, 1, 5555.0));
-    // The order in the file is not the order of time.
-    let place = Place::with(&records([newest, elsewhere, old_guest, old_version, superseded]));
+    let place = Place::with(&records([elsewhere, old_guest, old_version, superseded, newest]));
     let page = place.page();
     assert_has(&page, "5.555 µs");
     for time in ["1.111 µs", "2.222 µs", "3.333 µs", "4.444 µs"] {
@@ -207,6 +206,17 @@ fn only_what_can_stand_side_by_side_is_taken() {
     assert_has(&page, "4 records: 1 made again later, 1 made on another machine");
     let left_out = report::write(&place.options).unwrap().left_out;
     assert_eq!((left_out.other_guest, left_out.other_version), (1, 1));
+}
+
+/// A clock that was set back between two runs.
+#[test]
+fn the_later_line_is_the_newer_whatever_the_clock_said() {
+    let mut before = cell("alpha", "pooling", EMPTY, 1, 1111.0);
+    before.provenance.recorded_at = "2999-12-31T23:59:59Z".to_owned();
+    let after = cell("alpha", "pooling", EMPTY, 1, 2222.0);
+    let page = Place::with(&records([before, after])).page();
+    assert_has(&page, "2.222 µs");
+    assert!(!page.contains("1.111 µs"));
 }
 
 #[test]
