@@ -24,7 +24,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap costs gate report guests guests-check check sanitize fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap costs gate trust report guests guests-check check sanitize fmt lint doc clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ costs: setup $(NEEDED) ## count operators, page faults, system calls and code si
 
 gate: setup $(NEEDED) ## count again and compare with what is stored
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- gate
+
+trust: setup $(NEEDED) ## find out what the speeds are worth: conformance to the specification, and store it
+	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust conformance --store
 
 report: setup $(NEEDED) ## BENCHMARK.md and image/ from the stored records alone
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- report

@@ -15,6 +15,7 @@ mod report;
 mod run;
 mod show;
 mod swap;
+mod trust;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -44,8 +45,11 @@ enum Command {
     Repeat(repeat::Repeat),
     Costs(costs::Costs),
     Gate(costs::Gate),
+    Trust(trust::Trust),
     #[command(hide = true)]
     CountedCalls(costs::CountedCalls),
+    #[command(hide = true)]
+    Scripts(trust::Scripts),
 }
 
 /// How a command ended that could do its work.
@@ -69,7 +73,9 @@ pub(crate) fn main() -> ExitCode {
         Command::Repeat(repeat) => repeat.execute(),
         Command::Costs(costs) => costs.execute(),
         Command::Gate(gate) => gate.execute(),
+        Command::Trust(trust) => trust.execute(),
         Command::CountedCalls(calls) => calls.execute(),
+        Command::Scripts(scripts) => scripts.execute(),
     };
     match ended {
         Ok(Ended::Well) => ExitCode::SUCCESS,

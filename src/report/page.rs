@@ -5,8 +5,8 @@ use super::choose;
 use super::counts::Counts;
 use super::rank::Believable;
 use super::sections::{
-    environment, failed, full, pairs, peers, phases, pictures, rows, settings, shares, swap,
-    tables, threads, usage,
+    conformance, environment, failed, full, pairs, peers, phases, pictures, rows, settings, shares,
+    swap, tables, threads, usage,
 };
 use super::select::Selected;
 use super::trust::Trust;
@@ -45,7 +45,7 @@ pub(super) struct Sources<'a> {
 
 /// The generated part, markers included.
 pub(super) fn generated(sources: &Sources<'_>) -> String {
-    let Sources { selected, counts, trust: _, believable, skipped, charts, layouts, folder } =
+    let Sources { selected, counts, trust, believable, skipped, charts, layouts, folder } =
         *sources;
     let matrix = &selected.matrix;
     let parts = [
@@ -61,6 +61,7 @@ pub(super) fn generated(sources: &Sources<'_>) -> String {
         full::section(matrix),
         phases::section(matrix),
         usage::section(matrix, counts),
+        conformance::section(trust),
         threads::section(matrix),
         peers::section(&selected.pairs),
         swap::section(&selected.swaps),

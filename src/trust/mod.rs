@@ -4,6 +4,8 @@
 //! Each part finds something out by running guests, and stores what it found in a file of
 //! its own, which the report prints beside the times.
 
+pub mod conformance;
+
 use crate::record::{Machine, SCHEMA, Tools};
 use crate::{files, provenance};
 use anyhow::{Context, Result, bail};
