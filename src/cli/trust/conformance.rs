@@ -174,7 +174,9 @@ fn words(found: &Found) -> String {
     text
 }
 
-const TOTALS: [(&str, fn(&OnEngine) -> u64); 7] = [
+type Number = fn(&OnEngine) -> u64;
+
+const TOTALS: [(&str, Number); 7] = [
     ("driven", |one| one.total().driven()),
     ("passed", |one| one.total().passed),
     ("failed", |one| one.total().failed),

@@ -61,7 +61,10 @@ pub fn drive(
 }
 
 /// A strategy under which modules of any kind run, and that adds the least to them.
-#[must_use]
+///
+/// # Errors
+///
+/// Why there is none for this guest.
 pub fn strategy_for(engine: &dyn Engine, guest: &GuestModule) -> Result<Strategy, String> {
     let mut reason = None;
     for strategy in Strategy::all() {
@@ -145,9 +148,7 @@ impl Stage<'_> {
                 Prepared::Guest { guest, .. } => match self.make(guest) {
                     Ok(_) => Verdict::Failed("it could be instantiated".to_owned()),
                     Err(Stopped::Unloaded(_) | Stopped::Failed(_)) => Verdict::Passed,
-                    Err(Stopped::Refused(error)) => {
-                        Verdict::Unsupported(without_numbers(&error.to_string()))
-                    }
+                    Err(Stopped::Refused(error)) => Verdict::Unsupported(in_short(&error)),
                 },
                 other => {
                     self.touch(module);
@@ -207,7 +208,7 @@ impl Stage<'_> {
         match self.make(guest) {
             Ok(running) => (Verdict::Passed, Ok(running)),
             Err(Stopped::Refused(error) | Stopped::Unloaded(error)) if !basic => {
-                let verdict = Verdict::Unsupported(without_numbers(&error.to_string()));
+                let verdict = Verdict::Unsupported(in_short(&error));
                 (verdict.clone(), Err(verdict))
             }
             Err(Stopped::Refused(error) | Stopped::Unloaded(error) | Stopped::Failed(error)) => (
@@ -269,6 +270,14 @@ impl Running {
             }
         };
         self.instance.invoke(export, &call.input, &mut self.output)
+    }
+}
+
+/// A reason that modules share.
+fn in_short(error: &Error) -> String {
+    match error {
+        Error::Unhostable { reason } => reason.clone(),
+        other => without_numbers(&other.to_string()),
     }
 }
 

@@ -123,18 +123,22 @@ fn feature(error: &Error) -> String {
     }
 }
 
-/// A reason in a form that is the same for different places.
+/// A reason in a form that is the same for different places: its first line, with `N` for
+/// numbers that are no part of a word.
 pub(super) fn without_numbers(reason: &str) -> String {
     let mut text = String::new();
-    let mut in_number = false;
+    let mut before = ' ';
     for letter in reason.lines().next().unwrap_or_default().chars().take(160) {
-        let digit = letter.is_ascii_digit();
-        match (digit, in_number) {
-            (true, true) => {}
-            (true, false) => text.push('N'),
-            (false, _) => text.push(letter),
+        if !letter.is_ascii_digit() {
+            text.push(letter);
+            before = letter;
+        } else if before.is_alphabetic() {
+            // As in `i64`.
+            text.push(letter);
+        } else if before != '0' {
+            text.push('N');
+            before = '0';
         }
-        in_number = digit;
     }
     text
 }
