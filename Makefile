@@ -85,6 +85,7 @@ gate: setup $(NEEDED) ## count again and compare with what is stored
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- gate
 
 trust: setup $(NEEDED) ## what a speed is worth: try what could go wrong on every executor, and store what was found
+	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust conformance --store
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust isolation --store
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust hostile --store
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust survival --store

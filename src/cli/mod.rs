@@ -52,6 +52,8 @@ enum Command {
     HostileGuests(trust::HostileGuests),
     #[command(hide = true)]
     Survivor(trust::Survivor),
+    #[command(hide = true)]
+    Scripts(trust::Scripts),
 }
 
 /// How a command ended that could do its work.
@@ -79,6 +81,7 @@ pub(crate) fn main() -> ExitCode {
         Command::CountedCalls(calls) => calls.execute(),
         Command::HostileGuests(guests) => guests.execute(),
         Command::Survivor(survivor) => survivor.execute(),
+        Command::Scripts(scripts) => scripts.execute(),
     };
     match ended {
         Ok(Ended::Well) => ExitCode::SUCCESS,

@@ -5,8 +5,8 @@ use super::choose;
 use super::counts::Counts;
 use super::rank::Believable;
 use super::sections::{
-    environment, failed, full, hostile, isolation, pairs, peers, phases, pictures, rows, settings,
-    shares, survival, swap, tables, threads, usage,
+    conformance, environment, failed, full, hostile, isolation, pairs, peers, phases, pictures,
+    rows, settings, shares, survival, swap, tables, threads, usage,
 };
 use super::select::Selected;
 use super::trust::Trust;
@@ -61,6 +61,7 @@ pub(super) fn generated(sources: &Sources<'_>) -> String {
         full::section(matrix, trust),
         phases::section(matrix),
         usage::section(matrix, counts),
+        conformance::section(trust),
         isolation::section(trust),
         hostile::section(trust),
         survival::section(trust),

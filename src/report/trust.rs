@@ -2,6 +2,7 @@
 
 use super::matrix::Executor;
 use crate::trust::Found;
+use crate::trust::conformance::Conformance;
 use crate::trust::hostile::Hostile;
 use crate::trust::isolation::Isolation;
 use crate::trust::survival::Survival;
@@ -11,6 +12,8 @@ use std::path::Path;
 /// What was found, part by part; `None` where a part was not run.
 #[derive(Debug, Default)]
 pub(super) struct Trust {
+    /// The specification's test scripts.
+    pub conformance: Option<Found<Conformance>>,
     /// Whether calls see anything of the ones before.
     pub isolation: Option<Found<Isolation>>,
     /// Hostile guests.
@@ -27,6 +30,7 @@ impl Trust {
     /// When a file is there and cannot be read.
     pub(super) fn load(folder: &Path) -> Result<Self> {
         Ok(Self {
+            conformance: Found::load(folder)?,
             isolation: Found::load(folder)?,
             hostile: Found::load(folder)?,
             survival: Found::load(folder)?,

@@ -4,6 +4,7 @@
 //! Each part finds something out by running guests, and stores what it found in a file of
 //! its own, which the report prints beside the times.
 
+pub mod conformance;
 pub mod hostile;
 pub mod isolation;
 pub mod survival;

@@ -1,9 +1,11 @@
 //! `touchstone trust`: one file a part.
 
+mod conformance;
 mod hostile;
 mod isolation;
 mod survival;
 
+pub(super) use conformance::Scripts;
 pub(super) use hostile::HostileGuests;
 pub(super) use survival::Survivor;
 
@@ -25,6 +27,7 @@ pub(super) struct Trust {
 
 #[derive(Debug, Subcommand)]
 enum Part {
+    Conformance(conformance::Conformance),
     Isolation(isolation::Isolation),
     Hostile(hostile::Hostile),
     Survival(survival::Survival),
@@ -33,6 +36,7 @@ enum Part {
 impl Trust {
     pub(super) fn execute(self) -> Result<Ended> {
         match self.part {
+            Part::Conformance(part) => part.execute(),
             Part::Isolation(part) => part.execute(),
             Part::Hostile(part) => part.execute(),
             Part::Survival(part) => part.execute(),

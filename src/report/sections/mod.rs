@@ -1,6 +1,7 @@
 //! The parts of the page, one file each. Each returns Markdown, and says in a
 //! sentence if there is nothing to show.
 
+pub(super) mod conformance;
 pub(super) mod environment;
 pub(super) mod failed;
 pub(super) mod full;

@@ -1,0 +1,377 @@
+//! A script as a list of steps that any engine can take.
+
+use super::adapt::{Adapted, Entry};
+use super::expect::{Expected, Pattern};
+use super::prepare::{Prepared, Refusal, Wanted, prepare, refusal};
+use super::suite::Source;
+use anyhow::{Context, Result};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use wasm_encoder::ValType;
+use wast::core::WastArgCore;
+use wast::lexer::Lexer;
+use wast::parser::{self, ParseBuffer};
+use wast::token::Id;
+use wast::{QuoteWat, QuoteWatTest, Wast, WastArg, WastDirective, WastExecute, WastInvoke, Wat};
+
+/// What is not driven because of how a value would have to be made.
+const HOST_REFERENCE: &str = "a reference that only a host can make";
+
+/// A script.
+#[derive(Debug)]
+pub struct Script {
+    /// Its steps, in its order.
+    pub steps: Vec<Step>,
+}
+
+/// One command.
+#[derive(Debug)]
+pub struct Step {
+    /// Where it stands, from 1 on.
+    pub line: usize,
+    /// Whether it is an assertion. What is none makes modules and calls for the
+    /// assertions after it.
+    pub assertion: bool,
+    /// What to do.
+    pub task: Task,
+}
+
+/// What a command asks for.
+#[derive(Debug)]
+pub enum Task {
+    /// To make an instance, which is the current one from then on.
+    Instantiate {
+        /// A name that it has besides.
+        name: Option<String>,
+        /// Its module.
+        module: Arc<Wanted>,
+    },
+    /// To call an export.
+    Call {
+        /// The instance's name; `None` for the current one.
+        module: Option<String>,
+        /// What to call, or why that cannot be done.
+        call: Result<Call, &'static str>,
+        /// What has to come of it.
+        expected: Expected,
+    },
+    /// To give an instance a name for modules that import from it. Those are not driven, and
+    /// what they do to it is not known.
+    Register {
+        /// The name.
+        name: String,
+        /// The instance's name; `None` for the current one.
+        module: Option<String>,
+    },
+    /// To find that a module cannot be instantiated.
+    CannotInstantiate(Arc<Wanted>),
+    /// To find that a module is refused.
+    Refuse(Refusal),
+    /// Nothing: the reason why it is not driven.
+    NotDriven(&'static str),
+}
+
+/// A call, by the convention for numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The export, maybe one that was added.
+    pub export: String,
+    /// Its parameters.
+    pub input: Vec<u8>,
+}
+
+/// Reads a script.
+///
+/// # Errors
+///
+/// When its text cannot be parsed.
+pub fn read(source: &Source) -> Result<Script> {
+    let failed = || format!("the script {} cannot be read", source.id());
+    // Scripts of names have letters that look like others.
+    let mut lexer = Lexer::new(source.text);
+    lexer.allow_confusing_unicode(true);
+    let buffer = ParseBuffer::new_with_lexer(lexer).with_context(failed)?;
+    let wast: Wast<'_> = parser::parse(&buffer).with_context(failed)?;
+    let mut asked = Asked::default();
+    wast.directives.iter().for_each(|directive| asked.look(directive));
+    let mut reader = Reader::new(source, asked);
+    for directive in wast.directives {
+        reader.take(directive);
+    }
+    Ok(Script { steps: reader.steps })
+}
+
+/// Names that a script asks for, whatever the module.
+#[derive(Default)]
+struct Asked<'a> {
+    functions: HashSet<&'a str>,
+    globals: HashSet<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    fn look(&mut self, directive: &WastDirective<'a>) {
+        match directive {
+            WastDirective::Invoke(invoke)
+            | WastDirective::AssertExhaustion { call: invoke, .. } => {
+                self.functions.insert(invoke.name);
+            }
+            WastDirective::AssertReturn { exec, .. }
+            | WastDirective::AssertTrap { exec, .. }
+            | WastDirective::AssertException { exec, .. } => match exec {
+                WastExecute::Invoke(invoke) => drop(self.functions.insert(invoke.name)),
+                WastExecute::Get { global, .. } => drop(self.globals.insert(global)),
+                WastExecute::Wat(_) => {}
+            },
+            _ => {}
+        }
+    }
+}
+
+struct Reader<'a> {
+    source: &'a Source,
+    asked: Asked<'a>,
+    /// Where lines end.
+    lines: Vec<usize>,
+    steps: Vec<Step>,
+    current: Option<Arc<Wanted>>,
+    named: HashMap<String, Arc<Wanted>>,
+    definitions: HashMap<String, Arc<Wanted>>,
+    last_definition: Option<Arc<Wanted>>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(source: &'a Source, asked: Asked<'a>) -> Self {
+        Self {
+            source,
+            asked,
+            lines: source.text.match_indices('\n').map(|(at, _)| at).collect(),
+            steps: Vec::new(),
+            current: None,
+            named: HashMap::new(),
+            definitions: HashMap::new(),
+            last_definition: None,
+        }
+    }
+
+    fn take(&mut self, directive: WastDirective<'a>) {
+        let offset = directive.span().offset();
+        let line = self.lines.partition_point(|end| *end < offset) + 1;
+        let mut put = |assertion, task| self.steps.push(Step { line, assertion, task });
+        match directive {
+            WastDirective::Module(mut module) => {
+                let prepared = Arc::new(self.prepared(&mut module));
+                self.instantiate(line, module.name(), prepared);
+            }
+            WastDirective::ModuleDefinition(mut module) => {
+                let prepared = Arc::new(self.prepared(&mut module));
+                if let Some(name) = module.name() {
+                    self.definitions.insert(name.name().to_owned(), Arc::clone(&prepared));
+                }
+                self.last_definition = Some(prepared);
+            }
+            WastDirective::ModuleInstance { instance, module, .. } => {
+                let prepared = match module {
+                    Some(module) => self.definitions.get(module.name()).cloned(),
+                    None => self.last_definition.clone(),
+                };
+                match prepared {
+                    Some(prepared) => self.instantiate(line, instance, prepared),
+                    None => put(false, Task::NotDriven("an instance of an unknown module")),
+                }
+            }
+            WastDirective::Register { name, module, .. } => {
+                let module = module.map(|id| id.name().to_owned());
+                put(false, Task::Register { name: name.to_owned(), module });
+            }
+            WastDirective::Invoke(invoke) => {
+                let task = self.call(&invoke, Expected::Anything);
+                self.steps.push(Step { line, assertion: false, task });
+            }
+            WastDirective::AssertReturn { exec, results, .. } => {
+                let patterns: Option<Vec<_>> = results.iter().map(Pattern::of).collect();
+                let expected = patterns.map(Expected::Returns);
+                let task = match exec {
+                    WastExecute::Invoke(invoke) => match expected {
+                        Some(expected) => self.call(&invoke, expected),
+                        None => self.without(&invoke, HOST_REFERENCE),
+                    },
+                    WastExecute::Get { module, global, .. } => match expected {
+                        Some(expected) => self.get(module, global, expected),
+                        None => Task::NotDriven(HOST_REFERENCE),
+                    },
+                    WastExecute::Wat(_) => Task::NotDriven("a module that has to return"),
+                };
+                self.steps.push(Step { line, assertion: true, task });
+            }
+            WastDirective::AssertTrap { exec, message, .. } => {
+                let task = match exec {
+                    WastExecute::Invoke(invoke) => {
+                        self.call(&invoke, Expected::Traps(message.to_owned()))
+                    }
+                    WastExecute::Wat(module) => {
+                        let prepared = self.prepared(&mut QuoteWat::Wat(module));
+                        Task::CannotInstantiate(Arc::new(prepared))
+                    }
+                    WastExecute::Get { .. } => Task::NotDriven("a global that has to trap"),
+                };
+                self.steps.push(Step { line, assertion: true, task });
+            }
+            WastDirective::AssertExhaustion { call, message, .. } => {
+                let task = self.call(&call, Expected::Traps(message.to_owned()));
+                self.steps.push(Step { line, assertion: true, task });
+            }
+            WastDirective::AssertInvalid { mut module, .. } => {
+                let task = self.refused(&mut module);
+                self.steps.push(Step { line, assertion: true, task });
+            }
+            WastDirective::AssertMalformed { mut module, .. } => {
+                let task = if matches!(module, QuoteWat::Wat(_)) {
+                    self.refused(&mut module)
+                } else {
+                    Task::NotDriven("a malformed text: no executor here reads texts")
+                };
+                self.steps.push(Step { line, assertion: true, task });
+            }
+            WastDirective::AssertInvalidCustom { .. }
+            | WastDirective::AssertMalformedCustom { .. } => {
+                put(true, Task::NotDriven("a custom section, which no executor here reads"));
+            }
+            WastDirective::AssertUnlinkable { .. } => {
+                put(
+                    true,
+                    Task::NotDriven("linking: the contract links nothing but host functions"),
+                );
+            }
+            WastDirective::AssertException { exec, .. } => {
+                let task = match exec {
+                    WastExecute::Invoke(invoke) => {
+                        self.without(&invoke, "an exception: the contract has none")
+                    }
+                    _ => Task::NotDriven("an exception outside of a call"),
+                };
+                self.steps.push(Step { line, assertion: true, task });
+            }
+            WastDirective::AssertSuspension { .. } => {
+                put(true, Task::NotDriven("a suspension: the contract has none"));
+            }
+            WastDirective::Thread(thread) => {
+                let assertions = thread.directives.iter().filter(|directive| {
+                    matches!(
+                        directive,
+                        WastDirective::AssertReturn { .. } | WastDirective::AssertTrap { .. }
+                    )
+                });
+                for _ in assertions {
+                    put(true, Task::NotDriven("threads that share a memory"));
+                }
+            }
+            WastDirective::Wait { .. } => {}
+        }
+    }
+
+    fn prepared(&self, module: &mut QuoteWat<'_>) -> Wanted {
+        match module {
+            QuoteWat::Wat(Wat::Component(_)) | QuoteWat::QuoteComponent(..) => {
+                not_driven("a component")
+            }
+            module => match module.encode() {
+                Ok(wasm) => prepare(
+                    wasm,
+                    &self.asked.functions,
+                    &self.asked.globals,
+                    self.source.group.features,
+                ),
+                Err(_) => not_driven("a text that the parser refuses"),
+            },
+        }
+    }
+
+    fn instantiate(&mut self, line: usize, name: Option<Id<'_>>, module: Arc<Wanted>) {
+        let name = name.map(|name| name.name().to_owned());
+        self.current = Some(Arc::clone(&module));
+        if let Some(name) = &name {
+            self.named.insert(name.clone(), Arc::clone(&module));
+        }
+        let task = Task::Instantiate { name, module };
+        self.steps.push(Step { line, assertion: false, task });
+    }
+
+    fn refused(&self, module: &mut QuoteWat<'_>) -> Task {
+        // An invalid module in quotes is a text that has to be read.
+        let wasm = match module.to_test() {
+            Ok(QuoteWatTest::Binary(wasm)) => wasm,
+            Ok(QuoteWatTest::Text(_)) => match module.encode() {
+                Ok(wasm) => wasm,
+                Err(_) => return Task::NotDriven("a text that the parser refuses"),
+            },
+            Err(_) => return Task::NotDriven("a text that the parser refuses"),
+        };
+        Task::Refuse(refusal(&wasm, self.source.group))
+    }
+
+    /// The exports of an instance; `None` where there will be none.
+    fn of(&self, module: Option<&Id<'_>>) -> Option<&Adapted> {
+        let known = match module {
+            Some(name) => self.named.get(name.name()),
+            None => self.current.as_ref(),
+        };
+        match &known?.prepared {
+            Prepared::Guest { adapted, .. } => Some(adapted),
+            _ => None,
+        }
+    }
+
+    fn call(&self, invoke: &WastInvoke<'_>, expected: Expected) -> Task {
+        let entries = self.of(invoke.module.as_ref()).map(|adapted| &adapted.functions);
+        let call = planned(entries, invoke.name, &invoke.args);
+        Task::Call { module: invoke.module.map(|id| id.name().to_owned()), call, expected }
+    }
+
+    /// A call that is not made.
+    fn without(&self, invoke: &WastInvoke<'_>, reason: &'static str) -> Task {
+        Task::Call {
+            module: invoke.module.map(|id| id.name().to_owned()),
+            call: Err(reason),
+            expected: Expected::Anything,
+        }
+    }
+
+    fn get(&self, module: Option<Id<'_>>, global: &str, expected: Expected) -> Task {
+        let entries = self.of(module.as_ref()).map(|adapted| &adapted.globals);
+        let call = planned(entries, global, &[]);
+        Task::Call { module: module.map(|id| id.name().to_owned()), call, expected }
+    }
+}
+
+fn not_driven(reason: &str) -> Wanted {
+    Wanted { prepared: Prepared::NotDriven(reason.to_owned()), imports: Vec::new() }
+}
+
+/// The call of an export with arguments.
+fn planned(
+    entries: Option<&BTreeMap<String, Entry>>,
+    name: &str,
+    args: &[WastArg<'_>],
+) -> Result<Call, &'static str> {
+    // Where there is no such module, that is the reason, and it is known later.
+    let Some(entries) = entries else { return Err("its module is not there") };
+    let entry = entries.get(name).ok_or("an export with types that are not driven")?;
+    if entry.params.len() != args.len() {
+        return Err("arguments that do not fit");
+    }
+    let mut input = Vec::new();
+    for (ty, arg) in entry.params.iter().zip(args) {
+        let WastArg::Core(arg) = arg else { return Err("arguments that do not fit") };
+        match (ty, arg) {
+            (ValType::I32, WastArgCore::I32(value)) => input.extend(value.to_le_bytes()),
+            (ValType::I64, WastArgCore::I64(value)) => input.extend(value.to_le_bytes()),
+            (ValType::F32, WastArgCore::F32(value)) => input.extend(value.bits.to_le_bytes()),
+            (ValType::F64, WastArgCore::F64(value)) => input.extend(value.bits.to_le_bytes()),
+            (ValType::V128, WastArgCore::V128(value)) => input.extend(value.to_le_bytes()),
+            (ValType::Ref(_), WastArgCore::RefNull(_)) => {}
+            (ValType::Ref(_), _) => return Err(HOST_REFERENCE),
+            _ => return Err("arguments that do not fit"),
+        }
+    }
+    Ok(Call { export: entry.export.clone(), input })
+}
