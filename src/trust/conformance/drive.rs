@@ -60,30 +60,27 @@ pub fn drive(
     }
 }
 
-/// A strategy under which modules of any kind run, and that adds the least to them.
+/// The strategy that adds the least to a runtime: a new instance for each call with the
+/// runtime's own memory if the engine has that, else the first that it has.
 ///
 /// # Errors
 ///
 /// Why there is none for this guest.
 pub fn strategy_for(engine: &dyn Engine, guest: &GuestModule) -> Result<Strategy, String> {
-    let mut reason = None;
-    for strategy in Strategy::all() {
-        let plain = matches!(strategy.instance, InstanceFrom::Interpreted | InstanceFrom::Recreate)
-            && strategy.code == CodeFrom::InProcess;
-        if !plain {
-            continue;
-        }
+    let mut strategies = Strategy::all();
+    strategies.retain(|strategy| !matches!(engine.support(*strategy), Support::Unsupported { .. }));
+    strategies.sort_by_key(|strategy| {
+        let anew = matches!(strategy.instance, InstanceFrom::Interpreted | InstanceFrom::Recreate);
+        !(anew && strategy.code == CodeFrom::InProcess)
+    });
+    let mut refused = None;
+    for strategy in strategies {
         match engine.support_for(strategy, guest) {
-            // Whether there is such a strategy at all is not what is asked.
-            Support::Unsupported { reason: why } => {
-                if !matches!(engine.support(strategy), Support::Unsupported { .. }) {
-                    reason = Some(why);
-                }
-            }
+            Support::Unsupported { reason } => drop(refused.get_or_insert(reason)),
             _ => return Ok(strategy),
         }
     }
-    Err(reason.unwrap_or_else(|| "it has no plain strategy".to_owned()))
+    Err(refused.unwrap_or_else(|| "the engine has no strategy".to_owned()))
 }
 
 struct Stage<'a> {
