@@ -2,6 +2,7 @@
 
 use crate::report::markdown::{Table, code, details, escape};
 use crate::report::trust::Trust;
+use crate::report::units;
 use crate::trust::conformance::run::failures;
 use crate::trust::conformance::{Conformance, OnEngine, Tally};
 use std::collections::BTreeMap;
@@ -14,8 +15,10 @@ pub(in crate::report) fn section(trust: &Trust) -> String {
     let mut text = "## Conformance\n\nThe test scripts of the WebAssembly specification, driven \
                     through the same contract as the measurements: assertions that hold of those \
                     an engine was held against; below it those that need what this project or \
-                    the engine does not have. Modules that have to be refused are refused before \
-                    any engine sees them and not counted for one.\n\n"
+                    the engine does not have. Editions and proposals bring the scripts of those before \
+                    along, so an assertion may stand in more than one row. Modules that have to \
+                    be refused are refused before any engine sees them and not counted for \
+                    one.\n\n"
         .to_owned();
     text += &table(found);
     text += &limits(&found.engines);
@@ -56,7 +59,7 @@ fn table(found: &Conformance) -> String {
         ("refused before", |tally| tally.refused),
     ] {
         let mut row = vec![name.to_owned()];
-        row.extend(found.engines.iter().map(|one| number(one.total()).to_string()));
+        row.extend(found.engines.iter().map(|one| units::grouped(number(one.total()))));
         table.row(&row);
     }
     table.finish()
