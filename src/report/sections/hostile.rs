@@ -131,7 +131,7 @@ mod tests {
                 finding("c", Verdict::Failed, "does not end"),
             ],
         };
-        let text = section(&Trust { hostile: Some(Found::here(findings)) });
+        let text = section(&Trust { hostile: Some(Found::here(findings)), ..Trust::default() });
         for part in [
             "2 attacks on an engine's strategy were held, 2 by ending the process that they ran \
              in, 2 failed",
