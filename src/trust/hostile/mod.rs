@@ -2,8 +2,8 @@
 //!
 //! An attack is planted in a small guest, or is a module that is one itself. A child
 //! process of this program makes the attacks on one engine, one after the other, and says
-//! how each ended ([`child`]); this process watches its time and its memory, kills it where
-//! it has to, and starts another one after the attack that ended it ([`watch`]). An attack
+//! how each ended (`child`); this process watches its time and its memory, kills it where
+//! it has to, and starts another one after the attack that ended it (`watch`). An attack
 //! is held when each hostile call ends as it has to, the next call on the same instance and
 //! a call on another guest of the engine are right, and memory does not grow when the same
 //! is done again.
