@@ -94,9 +94,12 @@ fn a_second_writer_is_sent_away_until_the_first_is_done() {
     let (_folder, path) = in_folder();
     let mut first = RecordFile::append_to(&path).unwrap();
     let refused = format!("{:#}", RecordFile::append_to(&path).unwrap_err());
-    assert!(refused.contains("another run is writing"), "{refused}");
+    assert!(refused.contains("another run"), "{refused}");
+    assert!(refused.contains("is writing"), "{refused}");
     assert!(refused.contains(&path.display().to_string()), "{refused}");
-    assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
+    // Where the kernel says who it is, which it does not in every container.
+    let named = refused.contains(&format!("process {}", std::process::id()));
+    assert!(named || !refused.contains("process"), "{refused}");
     // Readers are not kept out, and the first goes on.
     first.append(&some()[0]).unwrap();
     assert_eq!(record::load(&path).unwrap().records.len(), 1);
