@@ -17,6 +17,7 @@ mod side;
 mod stop;
 
 pub use message::Place;
+pub(crate) use parent::signal_of;
 pub use parent::{Came, Task, Unit, Workers};
 pub use side::{IS_WORKER, Worker};
 pub use stop::Stop;

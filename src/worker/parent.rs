@@ -259,13 +259,17 @@ impl Workers<'_> {
 
 /// A death in words.
 fn death(status: ExitStatus) -> String {
-    match (status.signal(), status.code()) {
-        (Some(number), _) => match Signal::try_from(number) {
-            Ok(signal) => format!("was killed by {signal}"),
-            Err(_) => format!("was killed by signal {number}"),
-        },
-        (None, code) => format!("ended with exit code {}", code.unwrap_or_default()),
+    match signal_of(status) {
+        Some(signal) => format!("was killed by {signal}"),
+        None => format!("ended with exit code {}", status.code().unwrap_or_default()),
     }
+}
+
+/// The name of the signal that ended a process, if one did.
+pub(crate) fn signal_of(status: ExitStatus) -> Option<String> {
+    let number = status.signal()?;
+    let name = Signal::try_from(number).map(|signal| signal.to_string());
+    Some(name.unwrap_or_else(|_| format!("signal {number}")))
 }
 
 /// A worker that is not to outlive its parent's interest in it.

@@ -1,20 +1,18 @@
 //! `touchstone trust conformance`.
 
+use super::Keep;
 use crate::cli::Ended;
-use crate::cli::output::{Style, Table, print, short};
+use crate::cli::output::{Style, Table, print};
 use crate::cli::progress::Progress;
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use touchstone::matrix::Filter;
-use touchstone::record;
 use touchstone::trust::conformance::known::{self, Known};
 use touchstone::trust::conformance::run::{Limits, Order, failures, run, take_steps};
 use touchstone::trust::conformance::suite::{Source, sources};
 use touchstone::trust::conformance::{Conformance as Found, OnEngine};
-use touchstone::trust::{self, Found as Stored};
 use touchstone_executor::{Engine, Execution};
 
 /// Drives the test scripts of the WebAssembly specification through every engine that
@@ -25,12 +23,8 @@ use touchstone_executor::{Engine, Execution};
 pub(in crate::cli) struct Conformance {
     /// Regular expression over `<engine>/<group>/<script>`
     filter: Option<String>,
-    /// Replace the stored findings; not with a filter
-    #[arg(long, conflicts_with = "filter")]
-    store: bool,
-    /// Folder of the findings [default: `trust` beside the records]
-    #[arg(long, value_name = "DIR")]
-    trust: Option<PathBuf>,
+    #[command(flatten)]
+    keep: Keep,
 }
 
 /// Takes the steps of scripts that another process of this command counts.
@@ -97,11 +91,7 @@ impl Conformance {
         drop(progress);
         let unexplained = Known::load(&known::default_path())?.explain(&mut found);
         print(&words(&found))?;
-        if self.store {
-            let folder = self.trust.unwrap_or_else(|| trust::beside(&record::default_path()));
-            let path = Stored::here(found).store(&folder)?;
-            print(&format!("wrote {}\n", short(&path)))?;
-        }
+        self.keep.keep(found)?;
         Ok(if unexplained == 0 { Ended::Well } else { Ended::Badly })
     }
 }

@@ -1,18 +1,16 @@
 //! `touchstone trust hostile`, and the process that makes its attacks.
 
+use super::Keep;
 use crate::cli::Ended;
-use crate::cli::output::{Style, Table, print, short};
+use crate::cli::output::{Style, Table, print};
 use crate::cli::progress::Progress;
 use anyhow::{Context, Result, bail};
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use touchstone::matrix::Filter;
-use touchstone::record;
 use touchstone::trust::hostile::{
     Hostile as Findings, Job, Limits, Started, Verdict, Watch, attack_in_this_process, jobs,
 };
-use touchstone::trust::{Found, beside};
 use touchstone_executor::{Engine, Execution};
 
 /// Runs guests that mean harm on every engine that runs modules: loops without an end,
@@ -27,12 +25,8 @@ use touchstone_executor::{Engine, Execution};
 pub(crate) struct Hostile {
     /// Regular expression over `<attack>/<engine>`
     filter: Option<String>,
-    /// Replace the stored findings; not with a filter
-    #[arg(long, conflicts_with = "filter")]
-    store: bool,
-    /// Folder of the stored findings [default: `trust` beside the records]
-    #[arg(long, value_name = "DIR")]
-    trust: Option<PathBuf>,
+    #[command(flatten)]
+    keep: Keep,
 }
 
 /// Makes the attacks on one engine that another process of this command watches.
@@ -84,14 +78,9 @@ impl Hostile {
         drop(progress);
         let found = watch.found();
         print(&text(&found))?;
-        if self.store {
-            let folder = self.trust.unwrap_or_else(|| beside(&record::default_path()));
-            let failed = found.counts()[2] > 0;
-            let path = Found::here(found).store(&folder)?;
-            print(&format!("wrote {}\n", short(&path)))?;
-            return Ok(if failed { Ended::Badly } else { Ended::Well });
-        }
-        Ok(if found.counts()[2] > 0 { Ended::Badly } else { Ended::Well })
+        let failed = found.counts()[2];
+        self.keep.keep(found)?;
+        Ok(if failed == 0 { Ended::Well } else { Ended::Badly })
     }
 }
 

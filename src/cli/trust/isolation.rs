@@ -1,13 +1,11 @@
 //! `touchstone trust isolation`.
 
+use super::Keep;
 use crate::cli::Ended;
-use crate::cli::output::{Style, Table, print, short};
+use crate::cli::output::{Style, Table, print};
 use crate::cli::progress::Progress;
 use anyhow::Result;
-use std::path::PathBuf;
-use touchstone::record;
 use touchstone::trust::isolation::{Isolation as Findings, Reason, Tally, Verdict, jobs};
-use touchstone::trust::{self, Found};
 
 /// Does a call see anything of the one before? Planted guests change every kind of state,
 /// and look in the next call.
@@ -17,12 +15,8 @@ use touchstone::trust::{self, Found};
 pub(in crate::cli) struct Isolation {
     /// Regular expression over `<executor>/<kind of state>`
     filter: Option<String>,
-    /// Store what was found; not with a filter
-    #[arg(long, conflicts_with = "filter")]
-    store: bool,
-    /// The folder for it [default: `trust` beside the records]
-    #[arg(long, value_name = "DIR")]
-    trust: Option<PathBuf>,
+    #[command(flatten)]
+    keep: Keep,
 }
 
 impl Isolation {
@@ -33,10 +27,7 @@ impl Isolation {
         drop(progress);
         print(&text(&findings))?;
         let tally = findings.tally();
-        if self.store {
-            let folder = self.trust.unwrap_or_else(|| trust::beside(&record::default_path()));
-            print(&format!("wrote {}\n", short(&Found::here(findings).store(&folder)?)))?;
-        }
+        self.keep.keep(findings)?;
         Ok(if tally.leaks + tally.failed == 0 { Ended::Well } else { Ended::Badly })
     }
 }

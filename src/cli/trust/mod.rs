@@ -10,8 +10,12 @@ pub(super) use hostile::HostileGuests;
 pub(super) use survival::Survivor;
 
 use super::Ended;
+use super::output::{print, short};
 use anyhow::Result;
 use clap::Subcommand;
+use std::path::PathBuf;
+use touchstone::record;
+use touchstone::trust::{self, Findings, Found};
 
 /// Finds out what a speed is worth, part by part: whether executors run WebAssembly as its
 /// specification says, whether calls see anything of the ones before, what hostile guests
@@ -41,5 +45,27 @@ impl Trust {
             Part::Hostile(part) => part.execute(),
             Part::Survival(part) => part.execute(),
         }
+    }
+}
+
+/// What every part is told about keeping what it finds.
+#[derive(Debug, clap::Args)]
+struct Keep {
+    /// Replace the stored findings; not with a filter
+    #[arg(long, conflicts_with = "filter")]
+    store: bool,
+    /// Folder of the findings [default: `trust` beside the records]
+    #[arg(long, value_name = "DIR")]
+    trust: Option<PathBuf>,
+}
+
+impl Keep {
+    /// Stores what was found, if that was asked for, and says where.
+    fn keep<T: Findings>(self, findings: T) -> Result<()> {
+        if !self.store {
+            return Ok(());
+        }
+        let folder = self.trust.unwrap_or_else(|| trust::beside(&record::default_path()));
+        print(&format!("wrote {}\n", short(&Found::here(findings).store(&folder)?)))
     }
 }

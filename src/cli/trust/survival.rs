@@ -1,15 +1,13 @@
 //! `touchstone trust survival`.
 
+use super::Keep;
 use crate::cli::Ended;
-use crate::cli::output::{Style, Table, complain, print, short};
+use crate::cli::output::{Style, Table, complain, print};
 use crate::cli::progress::Progress;
 use anyhow::{Context, Result, bail};
-use std::path::PathBuf;
 use std::process::Command;
 use touchstone::matrix::{Filter, near};
-use touchstone::record;
 use touchstone::trust::survival::{self, Job, Plan, ROUNDS, SEED};
-use touchstone::trust::{self, Found};
 
 /// Ends runs at random moments, takes their room, gives them company, and looks whether
 /// a finished cell is lost.
@@ -20,12 +18,8 @@ use touchstone::trust::{self, Found};
 pub(super) struct Survival {
     /// Regular expression over the names of what happens
     filter: Option<String>,
-    /// Replace the stored findings; not with a filter
-    #[arg(long, conflicts_with = "filter")]
-    store: bool,
-    /// Where findings are stored [default: `trust` beside the records]
-    #[arg(long, value_name = "DIR")]
-    trust: Option<PathBuf>,
+    #[command(flatten)]
+    keep: Keep,
     /// Rounds of each kind of kill
     #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = at_least_one)]
     rounds: usize,
@@ -84,10 +78,7 @@ impl Survival {
             }
         }
         let held = found.held();
-        if self.store {
-            let folder = self.trust.unwrap_or_else(|| trust::beside(&record::default_path()));
-            print(&format!("wrote {}\n", short(&Found::here(found).store(&folder)?)))?;
-        }
+        self.keep.keep(found)?;
         Ok(if held { Ended::Well } else { Ended::Badly })
     }
 }

@@ -5,9 +5,9 @@ use super::attack::{Job, attacks, jobs};
 use super::child::MARK;
 use super::{AttackSaid, Ended, EngineSaid, Hostile, Line, Phase, Verdict};
 use crate::matrix::Filter;
+use crate::worker::signal_of;
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -256,14 +256,9 @@ impl Current {
 
 /// How a process ended that should not have.
 fn death(status: ExitStatus) -> String {
-    match (status.signal(), status.code()) {
-        (Some(signal), _) => {
-            let name = nix::sys::signal::Signal::try_from(signal);
-            let name = name.map_or_else(|_| signal.to_string(), |name| name.to_string());
-            format!("ends the process of the host: {name}")
-        }
-        (None, code) => format!("ends the process of the host: exit code {}", code.unwrap_or(0)),
-    }
+    let how = signal_of(status)
+        .unwrap_or_else(|| format!("exit code {}", status.code().unwrap_or_default()));
+    format!("ends the process of the host: {how}")
 }
 
 /// A process that makes attacks.
