@@ -61,6 +61,11 @@ impl<L: Disposable> Instance for Fresh<L> {
         Ok(())
     }
 
+    fn trim(&mut self) -> Result<()> {
+        self.kept = None;
+        Ok(())
+    }
+
     fn operators(&mut self) -> Option<u64> {
         self.live.as_mut()?.operators()
     }

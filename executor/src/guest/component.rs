@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use std::ops::Range;
 use wasmparser::{
     ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, DataKind,
-    Encoding, Instance, Parser, Payload, ValidPayload, Validator, WasmFeatures,
+    Encoding, Instance, Operator, Parser, Payload, ValidPayload, Validator, WasmFeatures,
 };
 
 /// First bytes of a component: the magic number, the version, the layer.
@@ -36,6 +36,8 @@ pub struct CoreModule {
     pub table_elements: u64,
     /// Number of tables that it defines.
     pub tables: u32,
+    /// Whether any instruction grows a table.
+    pub grows_tables: bool,
     /// Active data segments; their bytes are places in the component.
     pub segments: Vec<Segment>,
     /// Whether a start function runs at each instantiation.
@@ -311,6 +313,12 @@ impl CoreModule {
                 }
             }
             Payload::StartSection { .. } => self.has_start = true,
+            Payload::CodeSectionEntry(body) => {
+                for operator in body.get_operators_reader().map_err(invalid)? {
+                    let operator = operator.map_err(invalid)?;
+                    self.grows_tables |= matches!(operator, Operator::TableGrow { .. });
+                }
+            }
             Payload::DataSection(section) => {
                 for data in section {
                     let data = data.map_err(invalid)?;

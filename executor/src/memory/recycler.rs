@@ -86,7 +86,7 @@ impl Recycler {
 /// JSON text.
 #[derive(Debug)]
 pub struct Lease {
-    /// `None` only while it is being dropped.
+    /// `None` between [`release`](Self::release) and [`renew`](Self::renew).
     memory: Option<Memory>,
     /// Where it goes back to, if it has moved.
     moved: Option<Arc<Recycler>>,
@@ -109,7 +109,33 @@ impl Lease {
         Ok(Self { memory, moved: None, first: Arc::clone(home), size, reserved, moves })
     }
 
-    /// Start of the memory.
+    /// Whether its memories come from there.
+    #[must_use]
+    pub fn is_from(&self, home: &Arc<Recycler>) -> bool {
+        Arc::ptr_eq(&self.first, home)
+    }
+
+    /// Gives the memory back, as dropping the lease does.
+    pub fn release(&mut self) {
+        let home = self.moved.take();
+        if let Some(memory) = self.memory.take() {
+            home.as_ref().unwrap_or(&self.first).give_back(memory);
+        }
+    }
+
+    /// Takes a clean memory again, where the last one was given back.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Recycler::take`].
+    pub fn renew(&mut self) -> Result<()> {
+        if self.memory.is_none() {
+            self.memory = Some(self.first.take(self.size, self.reserved)?);
+        }
+        Ok(())
+    }
+
+    /// Start of the memory; null where it has none.
     #[must_use]
     pub fn base(&self) -> *mut u8 {
         self.memory.as_ref().map_or(std::ptr::null_mut(), Memory::base)
@@ -179,9 +205,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if let Some(memory) = self.memory.take() {
-            self.moved.as_ref().unwrap_or(&self.first).give_back(memory);
-        }
+        self.release();
     }
 }
 

@@ -15,6 +15,7 @@ mod deadline;
 mod engine;
 mod linker;
 mod live;
+mod loan;
 mod memory;
 mod meter;
 mod module;
@@ -23,6 +24,7 @@ mod raw;
 mod reuse;
 mod settings;
 mod shrinking;
+mod tenancy;
 mod trap;
 
 use touchstone_executor::Engine;

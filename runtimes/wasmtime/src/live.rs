@@ -1,6 +1,7 @@
 //! A live Wasmtime instance, as the calling conventions see it.
 
 use crate::module::{Shape, Shared};
+use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
 use std::sync::Arc;
 use touchstone_executor::abi::Live;
@@ -13,7 +14,9 @@ const FOREIGN: Error = Error::Misuse("the export handle is of another module");
 
 /// A store, the instance in it and its memory.
 pub(crate) struct Running {
-    pub(crate) store: Store<HostState>,
+    tenancy: Tenancy,
+    /// Whether no call has trapped so far.
+    well: bool,
     pub(crate) instance: Instance,
     /// The memory, looked up when it is first needed: many calls do without.
     memory: Option<Option<Memory>>,
@@ -23,21 +26,32 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Makes a new instance.
-    pub(crate) fn instantiate(shared: &Arc<Shared>, host: HostState) -> Result<Self> {
-        let mut store = Store::new(shared.pre.module().engine(), host);
+    /// Makes a new instance in a store that has no other one now.
+    pub(crate) fn instantiate(shared: Arc<Shared>, mut tenancy: Tenancy) -> Result<Self> {
         if let Some(clock) = &shared.clock {
             // Start functions run under the deadline too.
-            store.set_epoch_deadline(clock.ticks());
+            tenancy.store.set_epoch_deadline(clock.ticks());
         }
         if shared.metered {
-            meter::fill(shared.id, &mut store)?;
+            meter::fill(shared.id, &mut tenancy.store)?;
         }
-        let instance = shared
-            .pre
-            .instantiate(&mut store)
+        let instance = tenancy
+            .instantiate(|store| shared.pre.instantiate(store))
             .map_err(Error::runtime(shared.id, "instantiate the module"))?;
-        Ok(Self { store, instance, memory: None, entry: None, shared: Arc::clone(shared) })
+        Ok(Self { tenancy, well: true, instance, memory: None, entry: None, shared })
+    }
+
+    /// The same in a store of its own.
+    pub(crate) fn alone(shared: &Arc<Shared>) -> Result<Self> {
+        let engine = shared.pre.module().engine();
+        let tenancy = Tenancy::new(engine, shared.new_host(), 1);
+        Self::instantiate(Arc::clone(shared), tenancy)
+    }
+
+    /// The store.
+    #[inline]
+    pub(crate) fn store(&mut self) -> &mut Store<HostState> {
+        &mut self.tenancy.store
     }
 
     /// The memory, where the module has one.
@@ -51,7 +65,8 @@ impl Running {
 
     fn find_memory(&mut self) -> Option<Memory> {
         let export = self.shared.memory;
-        let found = export.map(|export| self.instance.get_module_export(&mut self.store, &export));
+        let found =
+            export.map(|export| self.instance.get_module_export(&mut self.tenancy.store, &export));
         let memory = match found {
             Some(Some(Extern::Memory(memory))) => Some(memory),
             _ => None,
@@ -70,7 +85,7 @@ impl Running {
 
     fn find(&mut self, index: u32) -> Result<(Func, Shape)> {
         let (export, shape) = self.shared.functions.get(index as usize).ok_or(FOREIGN)?;
-        match self.instance.get_module_export(&mut self.store, export) {
+        match self.instance.get_module_export(&mut self.tenancy.store, export) {
             Some(Extern::Func(function)) => {
                 self.entry = Some((index, function, *shape));
                 Ok((function, *shape))
@@ -101,7 +116,7 @@ impl Running {
         // be this signature, of at most `MOST` numbers each way; the parameters have
         // its types, and there is room for its results. It is not called from within
         // another call.
-        let ended = unsafe { function.call_unchecked(&mut self.store, &raw mut *used) };
+        let ended = unsafe { function.call_unchecked(&mut self.tenancy.store, &raw mut *used) };
         for ((result, ty), value) in results.iter_mut().zip(&signature.results).zip(&values) {
             *result = from_raw(*ty, *value);
         }
@@ -110,35 +125,38 @@ impl Running {
 
     fn start_clock(&mut self) {
         if let Some(clock) = &self.shared.clock {
-            self.store.set_epoch_deadline(clock.ticks());
+            self.tenancy.store.set_epoch_deadline(clock.ticks());
         }
     }
 
-    fn ended<T>(&self, ended: wasmtime::Result<T>) -> Result<Result<T, Trap>> {
+    fn ended<T>(&mut self, ended: wasmtime::Result<T>) -> Result<Result<T, Trap>> {
         match ended {
             Ok(value) => Ok(Ok(value)),
-            Err(error) => trap::sort(self.shared.id, error).map(Err),
+            Err(error) => {
+                self.well = false;
+                trap::sort(self.shared.id, error).map(Err)
+            }
         }
     }
 }
 
 impl Disposable for Running {
     type Shared = Shared;
-    type Kept = HostState;
+    /// The second one too: each clone of it is a write that other threads wait for.
+    type Kept = (Kept, Arc<Shared>);
 
-    fn new(shared: &Arc<Shared>, kept: Option<HostState>) -> Result<Self> {
-        let host = match kept {
-            Some(mut host) => {
-                host.reset();
-                host
-            }
-            None => shared.new_host(),
+    fn new(shared: &Arc<Shared>, kept: Option<Self::Kept>) -> Result<Self> {
+        let (kept, shared) = match kept {
+            Some((kept, shared)) => (Some(kept), shared),
+            None => (None, Arc::clone(shared)),
         };
-        Self::instantiate(shared, host)
+        let engine = shared.pre.module().engine();
+        let tenancy = Tenancy::next(kept, engine, shared.tenants, || shared.new_host());
+        Self::instantiate(shared, tenancy)
     }
 
-    fn into_kept(self) -> HostState {
-        self.store.into_data()
+    fn into_kept(self) -> Self::Kept {
+        (self.tenancy.end(self.well), self.shared)
     }
 }
 
@@ -149,17 +167,17 @@ impl Live for Running {
 
     fn grow_memory(&mut self, pages: u32) -> bool {
         let memory = Running::memory(self);
-        memory.is_some_and(|memory| memory.grow(&mut self.store, pages.into()).is_ok())
+        memory.is_some_and(|memory| memory.grow(&mut self.tenancy.store, pages.into()).is_ok())
     }
 
     fn host(&mut self) -> &mut HostState {
-        self.store.data_mut()
+        self.tenancy.store.data_mut()
     }
 
     fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
         match Running::memory(self) {
-            Some(memory) => memory.data_and_store_mut(&mut self.store),
-            None => (&mut [], self.store.data_mut()),
+            Some(memory) => memory.data_and_store_mut(&mut self.tenancy.store),
+            None => (&mut [], self.tenancy.store.data_mut()),
         }
     }
 
@@ -180,7 +198,8 @@ impl Live for Running {
         // SAFETY: when the module was loaded, its own type of this export was found
         // to be `(i32, i32) -> (i64)`: the array holds the parameters and has room
         // for the result. It is not called from within another call.
-        let ended = unsafe { function.call_unchecked(&mut self.store, &raw mut values[..]) };
+        let ended =
+            unsafe { function.call_unchecked(&mut self.tenancy.store, &raw mut values[..]) };
         self.ended(ended.map(|()| values[0].get_u64()))
     }
 
@@ -196,7 +215,8 @@ impl Live for Running {
             let mut nothing: [ValRaw; 0] = [];
             // SAFETY: when the module was loaded, its own type of this export was
             // found to be `() -> ()`: there is nothing to be passed.
-            let ended = unsafe { function.call_unchecked(&mut self.store, &raw mut nothing[..]) };
+            let ended =
+                unsafe { function.call_unchecked(&mut self.tenancy.store, &raw mut nothing[..]) };
             return self.ended(ended);
         }
         if shape == Shape::Numbers {
@@ -204,7 +224,7 @@ impl Live for Running {
         }
         let params: Vec<Val> = params.iter().map(|value| to_wasmtime(*value)).collect();
         let mut outputs: Vec<Val> = results.iter().map(|value| to_wasmtime(*value)).collect();
-        let ended = function.call(&mut self.store, &params, &mut outputs);
+        let ended = function.call(&mut self.tenancy.store, &params, &mut outputs);
         for (result, output) in results.iter_mut().zip(outputs) {
             *result = from_wasmtime(output)?;
         }
@@ -212,7 +232,7 @@ impl Live for Running {
     }
 
     fn operators(&mut self) -> Option<u64> {
-        meter::used(&self.store)
+        meter::used(&self.tenancy.store)
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {

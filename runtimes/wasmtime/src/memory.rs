@@ -1,5 +1,6 @@
 //! Memories of our own for Wasmtime, through its host memory interface.
 
+use crate::loan::Lent;
 use crate::settings;
 use crate::shrinking::{Place, Shrinking};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -23,7 +24,7 @@ pub(crate) struct Memories {
 
 enum Use {
     /// By one instance after the other: a memory is given back when the instance that
-    /// has it is dropped.
+    /// has it is done.
     Many,
     /// By one instance, which resets it in place. `known`: whether the clean content is.
     One { known: bool, lent: Mutex<Vec<Weak<Place>>> },
@@ -63,12 +64,12 @@ impl Memories {
         let largest = maximum.unwrap_or(ADDRESSABLE).min(ADDRESSABLE);
         let reserved = guarded.max(largest.max(minimum) + OFFSETS);
         let moves = self.moves && maximum != Some(minimum);
-        let lease = || Lease::new(&self.home, minimum, reserved, moves);
         Ok(match &self.use_by {
-            Use::Many => Box::new(Lent { lease: lease()?, size: minimum, largest, moves }),
+            Use::Many => Box::new(Lent::new(&self.home, minimum, largest, reserved, moves)?),
             Use::One { known, lent } => {
                 let memory = if *known {
-                    Shrinking::leased(lease()?, minimum, largest, moves)
+                    let lease = Lease::new(&self.home, minimum, reserved, moves)?;
+                    Shrinking::leased(lease, minimum, largest, moves)
                 } else {
                     let memory = Memory::new(None, minimum, reserved)?;
                     Shrinking::plain(memory, minimum, largest)
@@ -97,43 +98,5 @@ unsafe impl MemoryCreator for Memories {
     ) -> Result<Box<dyn LinearMemory>, String> {
         let guarded = reserved_size_in_bytes.unwrap_or(0).max(minimum) + guard_size_in_bytes;
         self.make(minimum, maximum, guarded).map_err(|error| error.to_string())
-    }
-}
-
-/// What Wasmtime holds of a recycled memory.
-struct Lent {
-    lease: Lease,
-    /// Size of the memory as the guest sees it, bytes.
-    size: usize,
-    /// Bytes that the memory may grow to.
-    largest: usize,
-    /// Whether it may move when it grows.
-    moves: bool,
-}
-
-// SAFETY: the pointer is that of a mapping owned by this value, of which `size` bytes
-// are accessible. It moves only in `grow_to`, and only if the code was compiled for
-// memories that may.
-unsafe impl LinearMemory for Lent {
-    fn byte_size(&self) -> usize {
-        self.size
-    }
-
-    /// Up to which it will not move.
-    fn byte_capacity(&self) -> usize {
-        if self.moves { self.size } else { self.largest }
-    }
-
-    fn grow_to(&mut self, new_size: usize) -> wasmtime::Result<()> {
-        if new_size > self.largest {
-            wasmtime::bail!("a memory cannot grow beyond its reservation");
-        }
-        self.lease.grow(new_size)?;
-        self.size = new_size;
-        Ok(())
-    }
-
-    fn as_ptr(&self) -> *mut u8 {
-        self.lease.base()
     }
 }

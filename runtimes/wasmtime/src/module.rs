@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) reset: Reset,
     /// Memories of our own, where the strategy uses them.
     pub(crate) memories: Option<Arc<Memories>>,
+    /// Instances that a store serves, one after the other.
+    pub(crate) tenants: u32,
     /// Whether operators are counted.
     pub(crate) metered: bool,
     heap_base: Option<u32>,
@@ -154,11 +156,12 @@ impl Loaded {
             clock,
             memories: own_memory,
             reset: Reset::of(strategy.memory),
+            tenants: settings::tenants(strategy, info),
             metered: config.metered,
             heap_base: info.heap_base,
             config: config.clone(),
         });
-        let effective = settings::describe(compiler, strategy, config);
+        let effective = settings::describe(compiler, strategy, config, info);
         Ok(Self { shared, strategy, effective, data: guest.first_data_byte() })
     }
 

@@ -32,12 +32,12 @@ impl driver::Resident for Resident {
     type Live = Running;
 
     fn new(shared: &Arc<Shared>) -> Result<Self> {
-        let mut running = Running::instantiate(shared, shared.new_host())?;
+        let mut running = Running::alone(shared)?;
         let globals = globals(shared, &mut running)?;
         let tables = tables(shared, &mut running)?;
         let memory = match running.memory() {
             Some(memory) => {
-                let base = memory.data_ptr(&running.store);
+                let base = memory.data_ptr(running.store());
                 let place = shared.memories.as_ref().and_then(|memories| memories.at(base));
                 Some((memory, place.ok_or(Error::Misuse("a memory that is not one of ours"))?))
             }
@@ -46,13 +46,13 @@ impl driver::Resident for Resident {
         let restorer = match &memory {
             Some((memory, place)) if !place.is_leased() => {
                 // A start function has run: only now the content is known.
-                let content = InitialMemory::capture(memory.data(&running.store));
+                let content = InitialMemory::capture(memory.data(running.store()));
                 let plan = Plan::new(content, shared.reset)?;
                 // SAFETY: the memory is one of ours (`Memories` without a plan):
                 // page-aligned, private, of the plan's size, and only this instance
                 // has it, which is dropped after the restorer and then writes to it
                 // no more. All that is not zero in it now is part of the plan's content.
-                Some(unsafe { plan.install(memory.data_ptr(&running.store)) }?)
+                Some(unsafe { plan.install(memory.data_ptr(running.store())) }?)
             }
             _ => None,
         };
@@ -60,7 +60,7 @@ impl driver::Resident for Resident {
             // Instantiation has written the data segments to where they were already.
             place.trim()?;
         }
-        let heap = running.store.data_mut().heap().clone();
+        let heap = running.store().data_mut().heap().clone();
         Ok(Self { restorer, memory, running, id: shared.id, globals, tables, heap })
     }
 
@@ -82,7 +82,7 @@ impl driver::Resident for Resident {
     }
 
     fn reset(&mut self) -> Result<bool> {
-        let store = &mut self.running.store;
+        let store = self.running.store();
         if let Some((memory, place)) = &self.memory {
             if let Some(restorer) = &mut self.restorer {
                 // SAFETY: the instance is not running and no slice of its memory is
@@ -112,12 +112,13 @@ impl driver::Resident for Resident {
 
 /// Mutable globals with their first values.
 fn globals(shared: &Shared, running: &mut Running) -> Result<Vec<(Global, Val)>> {
+    let instance = running.instance;
     shared
         .mutable_globals
         .iter()
-        .map(|export| match running.instance.get_module_export(&mut running.store, export) {
+        .map(|export| match instance.get_module_export(running.store(), export) {
             Some(Extern::Global(global)) => {
-                let value = global.get(&mut running.store);
+                let value = global.get(running.store());
                 Ok((global, value))
             }
             _ => Err(Error::Misuse("a mutable global that is not exported")),
@@ -127,12 +128,13 @@ fn globals(shared: &Shared, running: &mut Running) -> Result<Vec<(Global, Val)>>
 
 /// Tables with copies of their first entries, where the guest can write them.
 fn tables(shared: &Shared, running: &mut Running) -> Result<Vec<(Table, Table)>> {
+    let instance = running.instance;
     shared
         .written_tables
         .iter()
-        .map(|export| match running.instance.get_module_export(&mut running.store, export) {
+        .map(|export| match instance.get_module_export(running.store(), export) {
             Some(Extern::Table(table)) => {
-                let store = &mut running.store;
+                let store = running.store();
                 let failed = || Error::runtime(shared.id, "copy a table");
                 let size = table.size(&*store);
                 // Tables with 64-bit indices are not among the features that

@@ -1,7 +1,7 @@
 //! Wasmtime's settings for each strategy, in one place.
 
 use crate::engine::Compiler;
-use crate::{meter, nearcore};
+use crate::{meter, nearcore, tenancy};
 use std::sync::Arc;
 use touchstone_executor::guest::{ModuleInfo, Needs, Table};
 use touchstone_executor::memory::{KEEP_RESIDENT, Reset};
@@ -102,6 +102,12 @@ pub(crate) fn for_running(
     Ok(settings)
 }
 
+/// How many instances a store serves, one after the other: more than one where their
+/// memories are ours and can be taken back.
+pub(crate) fn tenants(strategy: Strategy, info: &ModuleInfo) -> u32 {
+    if class(strategy) == OWN_IMAGE { tenancy::tenants(info) } else { 1 }
+}
+
 /// An engine with the settings.
 ///
 /// # Errors
@@ -180,7 +186,12 @@ impl SlotSize {
 }
 
 /// The same in words.
-pub(crate) fn describe(compiler: Compiler, strategy: Strategy, config: &Config) -> EffectiveConfig {
+pub(crate) fn describe(
+    compiler: Compiler,
+    strategy: Strategy,
+    config: &Config,
+    info: &ModuleInfo,
+) -> EffectiveConfig {
     let reset = match (strategy.instance, strategy.memory) {
         (InstanceFrom::Recreate, MemoryFrom::Segments | MemoryFrom::CopyOnWrite) => {
             "memory unmapped, a new one mapped".to_owned()
@@ -210,7 +221,10 @@ pub(crate) fn describe(compiler: Compiler, strategy: Strategy, config: &Config) 
             match strategy.instance {
                 InstanceFrom::Pooling => format!("pool of {} slots", config.instances),
                 InstanceFrom::Reuse => "one, reset in place".to_owned(),
-                _ => "allocated on demand".to_owned(),
+                _ => match tenants(strategy, info) {
+                    1 => "allocated on demand".to_owned(),
+                    most => format!("allocated on demand, {most} in turn in one store"),
+                },
             },
         )
         .with("reset", reset)

@@ -4,6 +4,7 @@ use super::codec::{Codec, Decoded};
 use super::json;
 use super::loaded::{Function, Shared};
 use super::shape::Shape;
+use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
@@ -19,8 +20,8 @@ const UNPREPARED: Error = Error::Misuse("invoke without prepare");
 pub(crate) struct ComponentInstance {
     shared: Arc<Shared>,
     live: Option<Live>,
-    /// What the last instance left: buffers, mostly.
-    kept: Option<HostState>,
+    /// What the last instance left.
+    kept: Option<Kept>,
     typed: Option<TypedInput>,
     /// Serves call after call, in a store of its own; `None` after it broke.
     codec: Option<Codec>,
@@ -28,8 +29,10 @@ pub(crate) struct ComponentInstance {
 
 /// A store and the instance in it.
 struct Live {
-    store: Store<HostState>,
+    tenancy: Tenancy,
     instance: component::Instance,
+    /// Whether no call has trapped so far.
+    well: bool,
 }
 
 /// The values of the last call by [`Abi::Typed`], for the next with the same input.
@@ -87,24 +90,17 @@ impl ComponentInstance {
 impl Instance for ComponentInstance {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
-        let host = match self.kept.take() {
-            Some(mut host) => {
-                host.reset();
-                host
-            }
-            None => self.shared.new_host(),
-        };
-        let mut store = Store::new(self.shared.pre.engine(), host);
-        self.shared.start_clock(&mut store);
-        if self.shared.metered {
-            meter::fill(self.shared.id, &mut store)?;
+        let shared = &self.shared;
+        let (kept, engine) = (self.kept.take(), shared.pre.engine());
+        let mut tenancy = Tenancy::next(kept, engine, shared.tenants, || shared.new_host());
+        shared.start_clock(&mut tenancy.store);
+        if shared.metered {
+            meter::fill(shared.id, &mut tenancy.store)?;
         }
-        let instance = self
-            .shared
-            .pre
-            .instantiate(&mut store)
-            .map_err(Error::runtime(self.shared.id, "instantiate the component"))?;
-        self.live = Some(Live { store, instance });
+        let instance = tenancy
+            .instantiate(|store| shared.pre.instantiate(store))
+            .map_err(Error::runtime(shared.id, "instantiate the component"))?;
+        self.live = Some(Live { tenancy, instance, well: true });
         Ok(())
     }
 
@@ -125,7 +121,8 @@ impl Instance for ComponentInstance {
             Ok(decoded) => decoded,
             Err(kind) => return Ok(Outcome::Trapped(kind.into())),
         };
-        let Live { store, instance } = self.live.as_mut().ok_or(UNPREPARED)?;
+        let Live { tenancy, instance, well } = self.live.as_mut().ok_or(UNPREPARED)?;
+        let store = &mut tenancy.store;
         let func = instance.get_func(&mut *store, function.index).ok_or(FOREIGN)?;
         shared.start_clock(store);
         let ended = match (export.abi, function.shape) {
@@ -146,6 +143,7 @@ impl Instance for ComponentInstance {
             (Abi::Codec, Shape::Data) => func.call(&mut *store, decoded.as_slice(), &mut []),
             _ => return Err(FOREIGN),
         };
+        *well &= ended.is_ok();
         Ok(match ended {
             Ok(()) => Outcome::Returned,
             Err(error) => Outcome::Trapped(trap::of_component(error)),
@@ -154,13 +152,13 @@ impl Instance for ComponentInstance {
 
     fn finish(&mut self) -> Result<()> {
         if let Some(live) = self.live.take() {
-            self.kept = Some(live.store.into_data());
+            self.kept = Some(live.tenancy.end(live.well));
         }
         Ok(())
     }
 
     fn operators(&mut self) -> Option<u64> {
-        meter::used(&self.live.as_ref()?.store)
+        meter::used(&self.live.as_ref()?.tenancy.store)
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Shared {
     /// In the order of the guest's exports.
     pub(crate) functions: Vec<Function>,
     clock: Option<Clock>,
+    /// Instances that a store serves, one after the other.
+    pub(super) tenants: u32,
     /// Whether operators are counted.
     pub(super) metered: bool,
     compiler: Compiler,
@@ -129,9 +131,19 @@ impl Loaded {
             })
             .collect::<Result<_>>()?;
         let (metered, config, codec) = (config.metered, config.clone(), OnceLock::new());
-        let shared =
-            Arc::new(Shared { id, pre, functions, clock, metered, compiler, config, codec });
-        let effective = settings::describe(compiler, strategy, &shared.config);
+        let tenants = settings::tenants(strategy, guest.info());
+        let effective = settings::describe(compiler, strategy, &config, guest.info());
+        let shared = Arc::new(Shared {
+            id,
+            pre,
+            functions,
+            clock,
+            tenants,
+            metered,
+            compiler,
+            config,
+            codec,
+        });
         Ok(Self { shared, exports, strategy, own_memories, effective })
     }
 }

@@ -1,0 +1,180 @@
+//! Memories of ours that Wasmtime has for an instance, and that are taken back while the
+//! instance is still there, to be lent to the next one.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use touchstone_executor::Result;
+use touchstone_executor::memory::{Lease, Recycler};
+use wasmtime::LinearMemory;
+
+/// Where a memory lies that was taken back: at no address that a processor can access
+/// (bits 47 to 63 are not alike), so that a fault is never taken for one in it.
+const NOWHERE: usize = 1 << 62;
+
+/// A memory on loan to one instance after the other.
+///
+/// Where it lies and how large it is are what Wasmtime asks for several times in each
+/// instantiation: they are read without a lock. Only who has the instance writes them.
+pub(crate) struct Loan {
+    base: AtomicPtr<u8>,
+    size: AtomicUsize,
+    /// Which loan it is: whoever has an earlier one has nothing any more.
+    turn: AtomicU64,
+    first: usize,
+    /// Bytes that the memory may grow to.
+    largest: usize,
+    /// Whether it may move when it grows.
+    moves: bool,
+    lease: Mutex<Lease>,
+}
+
+impl Loan {
+    fn new(lease: Lease, first: usize, largest: usize, moves: bool) -> Self {
+        let (base, size) = (AtomicPtr::new(lease.base()), AtomicUsize::new(first));
+        let (turn, lease) = (AtomicU64::new(0), Mutex::new(lease));
+        Self { base, size, turn, first, largest, moves, lease }
+    }
+
+    fn lease(&self) -> MutexGuard<'_, Lease> {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the memory back and makes it clean. The instance that has it must never run
+    /// again, and no slice of its memory be alive.
+    pub(crate) fn end(&self) {
+        self.turn.fetch_add(1, Ordering::Relaxed);
+        let mut lease = self.lease();
+        if lease.reset().is_err() {
+            lease.release();
+        }
+    }
+
+    /// Lends a clean memory of the same kind again, after the last loan's end.
+    fn renew(&self) -> Result<()> {
+        let mut lease = self.lease();
+        lease.renew()?;
+        self.base.store(lease.base(), Ordering::Relaxed);
+        self.size.store(self.first, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn grow(&self, size: usize) -> Result<()> {
+        let mut lease = self.lease();
+        lease.grow(size)?;
+        self.base.store(lease.base(), Ordering::Relaxed);
+        self.size.store(size, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// What Wasmtime holds of it.
+pub(crate) struct Lent {
+    loan: Arc<Loan>,
+    turn: u64,
+}
+
+impl Lent {
+    /// A memory from `home`: by a loan that [`noting`] was given, where one is left, or a
+    /// new one. The other parameters are the same for all memories from there.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no memory left.
+    pub(crate) fn new(
+        home: &Arc<Recycler>,
+        first: usize,
+        largest: usize,
+        reserved: usize,
+        moves: bool,
+    ) -> Result<Self> {
+        let new = || {
+            let lease = Lease::new(home, first, reserved, moves)?;
+            Ok(Arc::new(Loan::new(lease, first, largest, moves)))
+        };
+        let loan = NOTED.with_borrow_mut(|noted| {
+            let Some(noted) = noted else { return new() };
+            // A component's memories are made in the same order each time.
+            let loan = match noted.loans.get(noted.given) {
+                Some(loan) if loan.lease().is_from(home) => {
+                    loan.renew()?;
+                    Arc::clone(loan)
+                }
+                _ => {
+                    noted.loans.truncate(noted.given);
+                    let loan = new()?;
+                    noted.loans.push(Arc::clone(&loan));
+                    loan
+                }
+            };
+            noted.given += 1;
+            Ok(loan)
+        })?;
+        let turn = loan.turn.load(Ordering::Relaxed);
+        Ok(Self { loan, turn })
+    }
+
+    fn has_ended(&self) -> bool {
+        self.turn != self.loan.turn.load(Ordering::Relaxed)
+    }
+}
+
+// SAFETY: the pointer is that of a mapping owned by the loan, of which `size` bytes
+// are accessible. It moves only in `grow_to`, and only if the code was compiled for
+// memories that may. After the loan's end no code runs that has this memory
+// (`Tenancy::end`); Wasmtime asks where it lies only to tell whose fault an address is.
+unsafe impl LinearMemory for Lent {
+    fn byte_size(&self) -> usize {
+        if self.has_ended() { 0 } else { self.loan.size.load(Ordering::Relaxed) }
+    }
+
+    /// Up to which it will not move.
+    fn byte_capacity(&self) -> usize {
+        if self.loan.moves { self.byte_size() } else { self.loan.largest }
+    }
+
+    fn grow_to(&mut self, new_size: usize) -> wasmtime::Result<()> {
+        if new_size > self.loan.largest || self.has_ended() {
+            wasmtime::bail!("a memory cannot grow beyond its reservation");
+        }
+        Ok(self.loan.grow(new_size)?)
+    }
+
+    fn as_ptr(&self) -> *mut u8 {
+        if self.has_ended() {
+            return std::ptr::without_provenance_mut(NOWHERE);
+        }
+        self.loan.base.load(Ordering::Relaxed)
+    }
+}
+
+/// Loans of the instance that is being made on this thread.
+#[derive(Default)]
+struct Noted {
+    /// Those of the instance before it, and from `given` on ended.
+    loans: Vec<Arc<Loan>>,
+    given: usize,
+}
+
+thread_local! {
+    static NOTED: RefCell<Option<Noted>> = const { RefCell::new(None) };
+}
+
+/// Does something in which Wasmtime asks for memories. They are lent by `loans`, which
+/// have ended, as far as these go; afterwards `loans` are all that were made.
+pub(crate) fn noting<T>(loans: &mut Vec<Arc<Loan>>, work: impl FnOnce() -> T) -> T {
+    /// Ends the noting, also when `work` panics.
+    struct Noting<'a>(&'a mut Vec<Arc<Loan>>);
+    impl Drop for Noting<'_> {
+        fn drop(&mut self) {
+            let mut noted = NOTED.with_borrow_mut(Option::take).unwrap_or_default();
+            noted.loans.truncate(noted.given);
+            *self.0 = noted.loans;
+        }
+    }
+    NOTED.with_borrow_mut(|noted| {
+        *noted = Some(Noted { loans: std::mem::take(loans), given: 0 });
+    });
+    let _noting = Noting(loans);
+    work()
+}
