@@ -186,16 +186,18 @@ pub(crate) fn in_set_ups(
         ..plan
     };
     let started = Instant::now();
-    let mut rounds = Vec::new();
+    let (mut rounds, mut disturbed) = (Vec::new(), Vec::new());
     for _ in 0..SET_UPS {
         session.unload();
-        rounds.extend(time(session, part)?.rounds);
-        let so_far = PairResult::of(rounds.clone())?;
+        let result = time(session, part)?;
+        disturbed.extend(result.disturbed.iter().map(|round| rounds.len() + round));
+        rounds.extend(result.rounds);
+        let so_far = PairResult::of(rounds.clone(), disturbed.clone())?;
         if started.elapsed() > patience && so_far.ratio.interval.is_some() {
             return Ok(so_far);
         }
     }
-    PairResult::of(rounds)
+    PairResult::of(rounds, disturbed)
 }
 
 /// What a pair came to, as it is stored.
@@ -226,5 +228,6 @@ pub(crate) fn record(
         subject_ns: result.subject_ns,
         reference_ns: result.reference_ns,
         rounds: result.rounds,
+        disturbed: result.disturbed,
     })
 }

@@ -2,17 +2,17 @@
 //! next. Knows no benchmark library: who takes the samples is a [`Sampler`].
 
 use crate::matrix::Cell;
-use crate::measure::{Beside, Side, phases, throughput, warm};
+use crate::measure::{Beside, LONG, Side, phases, throughput, until_quiet, warm, watched};
 use crate::plan::Plan;
 use crate::provenance;
 use crate::record::{
     self, CellKey, CellRecord, Ended, Interval, PEERS, Phases, Provenance, Record, Sink, Status,
 };
 use crate::session::{Opened, Refused, Session, cores, too_many_threads};
-use crate::stats::estimate;
+use crate::stats::{estimate, undisturbed};
 use anyhow::{Context, Result};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use touchstone_executor::Support;
 
 /// Takes the latency samples of one cell.
@@ -55,6 +55,8 @@ pub struct Runner<'a> {
     pub plan: Plan,
     /// What happened so far.
     pub tally: Tally,
+    /// Names of the cells that something else disturbed for too long.
+    pub disturbed: Vec<String>,
 }
 
 impl Runner<'_> {
@@ -97,7 +99,12 @@ impl Runner<'_> {
             Err(refused) => Err(refused),
         };
         let (how, refused) = match measured {
-            Ok(true) => (Ended::Timed, None),
+            Ok(true) => {
+                if record.is_disturbed() {
+                    self.disturbed.push(cell.key.id());
+                }
+                (Ended::Timed, None)
+            }
             Ok(false) => return Ok((Ended::Tried, None)),
             Err(refused) => {
                 let how = match refused.status {
@@ -141,15 +148,29 @@ impl Runner<'_> {
         .map_err(failed)?;
         let mut broken = None;
         let call_ns = opened.estimate_ns * cell.key.threads.min(2) as u64;
-        // What had been done before and after each sample.
+        let settle = Duration::from_nanos(opened.estimate_ns) < LONG;
+        // A sample that was disturbed is taken again, but not for ever.
+        let (began, mut patience) = (Instant::now(), self.plan.measurement);
+        // What had been done before and after each sample, and whether it was quiet.
         let mut done = vec![side.done().clone()];
+        let mut quiet = Vec::new();
         let samples = sampler.sample(&cell.key, self.plan.samples_for(call_ns), &mut |calls| {
             // What is returned after a failure is never published, and nothing
             // is called any more: the number of calls asked for may be absurd.
-            let took = broken.is_none().then(|| side.time(calls));
+            let mut in_warm_up = Duration::ZERO;
+            let patience = match began.elapsed() < self.plan.warm_up {
+                true => &mut in_warm_up,
+                false => &mut patience,
+            };
+            let took = broken.is_none().then(|| {
+                until_quiet(patience, || {
+                    side.time_watched(calls, settle).map(|took| (took.0, took.1))
+                })
+            });
             done.push(side.done().clone());
+            quiet.push(matches!(took, Some(Ok((_, true)))));
             match took {
-                Some(Ok(took)) => took,
+                Some(Ok((took, _))) => took,
                 Some(Err(error)) => {
                     broken = Some(error);
                     Duration::from_nanos(calls.max(1))
@@ -172,28 +193,40 @@ impl Runner<'_> {
         }
         measured.others_kept_up().map_err(failed)?;
         record.other_threads_calls = measured.meanwhile;
+        let quiet = &quiet[quiet.len() - samples.len()..];
+        let disturbed: Vec<usize> = (0..samples.len()).filter(|place| !quiet[*place]).collect();
         let per_call: Vec<f64> =
             samples.iter().map(|(calls, ns)| *ns as f64 / (*calls).max(1) as f64).collect();
-        let latency = estimate(&per_call);
+        let latency = estimate(&undisturbed(&per_call, &disturbed));
+        record.disturbed = Some(disturbed);
         record.median_ns = latency.map(|latency| latency.median);
         (record.low_ns, record.high_ns) = latency.and_then(|latency| latency.interval).unzip();
         record.samples = samples;
 
         let together =
             throughput(opened, cell.key.threads, self.plan.throughput).map_err(failed)?;
-        let rates: Vec<f64> = together.per_second().collect();
+        let rates = together.per_second();
         record.throughput_per_s = estimate(&rates).map(|rate| rate.median);
         record.throughput_low_per_s = rates.iter().copied().min_by(f64::total_cmp);
         record.throughput_high_per_s = rates.iter().copied().max_by(f64::total_cmp);
         record.throughput_rounds = together.rounds;
+        record.throughput_disturbed = together.disturbed;
 
         // With other threads beside it, a phase of one call says little.
         if cell.key.threads > 1 {
             return Ok(true);
         }
-        let parts = phases(opened, self.plan.throughput / 4).map_err(failed)?;
-        let used = cell.case.warm.then(|| warm(opened, self.plan.throughput / 4));
+        let time = self.plan.throughput / 4;
+        let mut patience = self.plan.measurement;
+        let (parts, parts_quiet) =
+            until_quiet(&mut patience, || watched(|| phases(opened, time))).map_err(failed)?;
+        // What these are compared with was sampled for longer.
+        let mut patience = self.plan.measurement * 4;
+        let used =
+            cell.case.warm.then(|| until_quiet(&mut patience, || watched(|| warm(opened, time))));
         let used = used.transpose().map_err(failed)?;
+        let disturbed = !parts_quiet || used.is_some_and(|(_, quiet)| !quiet);
+        let used = used.map(|(used, _)| used);
         record.phases = Some(Phases {
             compile_ns: opened.compile_ns,
             load_ns: opened.load_ns,
@@ -205,6 +238,7 @@ impl Runner<'_> {
             artifact_bytes: opened.artifact_bytes,
             warm: used.map(|used| used.call.into()),
             warm_take: used.and_then(|used| used.take).map(Interval::from),
+            disturbed,
         });
         Ok(true)
     }
@@ -238,11 +272,13 @@ pub fn blank(cell: &Cell, guest_sha256: String, provenance: &Provenance) -> Cell
         low_ns: None,
         high_ns: None,
         samples: Vec::new(),
+        disturbed: None,
         other_threads_calls: Vec::new(),
         throughput_per_s: None,
         throughput_low_per_s: None,
         throughput_high_per_s: None,
         throughput_rounds: Vec::new(),
+        throughput_disturbed: Vec::new(),
         phases: None,
     }
 }

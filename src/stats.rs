@@ -35,6 +35,21 @@ pub fn estimate(samples: &[f64]) -> Option<Estimate> {
     Some(Estimate { median, interval })
 }
 
+/// Samples without those that were disturbed, by their places; all of them where fewer
+/// than [`ENOUGH`] would be left.
+#[must_use]
+pub fn undisturbed<T: Clone>(samples: &[T], disturbed: &[usize]) -> Vec<T> {
+    if samples.len() < disturbed.len() + ENOUGH {
+        return samples.to_vec();
+    }
+    let quiet =
+        |(place, sample): (usize, &T)| (!disturbed.contains(&place)).then(|| sample.clone());
+    samples.iter().enumerate().filter_map(quiet).collect()
+}
+
+/// The fewest samples with an interval.
+pub const ENOUGH: usize = 6;
+
 /// The largest k with P(fewer than k heads in n tosses) ≤ [`TAIL`].
 fn rank(n: usize) -> usize {
     // ln of n choose 0 times 2^-n; logarithms, because 2^-n underflows.

@@ -21,6 +21,8 @@ pub(crate) struct Job<'a> {
     pub(crate) session: Session,
     pub(crate) provenance: Provenance,
     pub(crate) place: Place,
+    /// Whether it is a worker's part of a run, whose cells are those that it was given.
+    pub(crate) is_part: bool,
 }
 
 impl<'a> Job<'a> {
@@ -40,6 +42,7 @@ impl<'a> Job<'a> {
             plan,
             session: session(cells),
             place: Place { total, ..Place::default() },
+            is_part: false,
         })
     }
 
@@ -52,6 +55,7 @@ impl<'a> Job<'a> {
             session: session(cells),
             provenance: worker.provenance(),
             place: worker.place(),
+            is_part: true,
         }
     }
 

@@ -28,6 +28,11 @@ impl Progress {
         }
     }
 
+    /// So many more than were thought of.
+    pub(crate) fn add(&mut self, more: usize) {
+        self.total += more;
+    }
+
     pub(crate) fn next(&mut self, name: &str) {
         let quiet = Duration::from_secs(if self.terminal { 0 } else { 30 });
         if self.last_line.elapsed() >= quiet && self.total > 1 {

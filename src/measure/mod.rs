@@ -7,13 +7,16 @@ mod others;
 mod pair;
 mod phases;
 mod pin;
+mod quiet;
 mod sides;
 mod throughput;
 mod warm;
 
 pub use others::Others;
-pub use pair::{PairPlan, PairResult, ROUND, Side, pair};
+use pair::SETTLED_IN;
+pub use pair::{LONG, PairPlan, PairResult, ROUND, Side, pair};
 pub use phases::{PhaseTimes, phases};
+pub use quiet::{get_to_know, until_quiet, watched};
 pub use sides::{AfterAnother, Beside, Done, Raw};
 pub use throughput::{Throughput, throughput};
 pub use warm::{WarmTimes, warm};
@@ -88,6 +91,19 @@ impl Caller {
     /// When it is another one.
     pub fn check(&self) -> anyhow::Result<()> {
         compare(&self.opened, &self.output)
+    }
+
+    /// Calls that bring the processor back to this work after it did other things.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`call`](Self::call).
+    pub fn settle(&mut self) -> anyhow::Result<()> {
+        let started = Instant::now();
+        while started.elapsed() < SETTLED_IN {
+            self.call()?;
+        }
+        Ok(())
     }
 
     /// Time of so many calls together; the last output is compared afterwards.

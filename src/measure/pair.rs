@@ -1,7 +1,8 @@
 //! Two things that do the same work, timed in turns. What the machine does to
 //! one it does to the other, so that their ratio holds where neither time does.
 
-use crate::stats::{Estimate, estimate};
+use super::quiet::is_quiet;
+use crate::stats::{Estimate, estimate, undisturbed};
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,8 @@ use std::time::{Duration, Instant};
 pub struct PairPlan {
     /// Rounds; each times both sides once.
     pub rounds: usize,
-    /// No further round is begun after this, once there are two.
+    /// No further round is begun after this, once there are two. Rounds that were not
+    /// quiet are made again within it.
     pub at_most: Duration,
     /// Time of one side in one round.
     pub round: Duration,
@@ -25,6 +27,8 @@ pub const ROUND: Duration = Duration::from_micros(2500);
 pub struct PairResult {
     /// ns per call of subject and reference, round by round.
     pub rounds: Vec<(f64, f64)>,
+    /// Which of them were not quiet.
+    pub disturbed: Vec<usize>,
     /// Subject over reference: the median of the rounds' ratios.
     pub ratio: Estimate,
     /// Median of the subject, ns per call.
@@ -42,7 +46,32 @@ pub trait Side {
     ///
     /// When a call fails or gives another output than expected.
     fn time(&mut self, calls: u64) -> Result<Duration>;
+
+    /// The same, and whether nothing else used the core meanwhile. Looking at that
+    /// leaves the processor with other things in mind: with `settle`, untimed calls
+    /// come first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`time`](Self::time).
+    fn time_watched(&mut self, calls: u64, settle: bool) -> Result<(Duration, bool)> {
+        let before = is_quiet();
+        if settle {
+            let started = Instant::now();
+            while started.elapsed() < SETTLED_IN {
+                self.time(1)?;
+            }
+        }
+        let took = self.time(calls)?;
+        Ok((took, is_quiet() && before))
+    }
 }
+
+/// How long calls are made before those that are timed: a predictor of branches has
+/// learned most of them again by then.
+pub(super) const SETTLED_IN: Duration = Duration::from_micros(150);
+/// Calls that take longer need no settling.
+pub const LONG: Duration = Duration::from_millis(1);
 
 /// A call that is timed as it stands.
 impl<F: FnMut() -> Result<()>> Side for F {
@@ -71,36 +100,46 @@ pub fn pair(
     // As many as fill a round on each side: a few calls of the faster side alone
     // would be timed on caches that the slower one has emptied.
     let calls = (calls_for(plan.round, subject)?, calls_for(plan.round, reference)?);
+    let settle = plan.round / (calls.0.min(calls.1).max(1) as u32) < LONG;
     let mut rounds = Vec::with_capacity(plan.rounds);
+    let mut disturbed = Vec::new();
     let started = Instant::now();
-    for index in 0..plan.rounds {
-        if index >= FEWEST && started.elapsed() > plan.at_most {
+    while rounds.len() - disturbed.len() < plan.rounds {
+        if rounds.len() >= FEWEST && started.elapsed() > plan.at_most {
             break;
         }
         let (first, second);
-        if index % 2 == 0 {
-            first = per_call(calls.0, subject)?;
-            second = per_call(calls.1, reference)?;
+        if rounds.len() % 2 == 0 {
+            first = per_call(calls.0, settle, subject)?;
+            second = per_call(calls.1, settle, reference)?;
         } else {
-            second = per_call(calls.1, reference)?;
-            first = per_call(calls.0, subject)?;
+            second = per_call(calls.1, settle, reference)?;
+            first = per_call(calls.0, settle, subject)?;
         }
-        rounds.push((first, second));
+        if !(first.1 && second.1) {
+            disturbed.push(rounds.len());
+        }
+        rounds.push((first.0, second.0));
+        if rounds.len() >= plan.rounds && started.elapsed() > plan.at_most / 2 {
+            break;
+        }
     }
-    PairResult::of(rounds)
+    PairResult::of(rounds, disturbed)
 }
 
 impl PairResult {
-    /// What rounds come to: ns per call of subject and reference in each.
+    /// What rounds come to: ns per call of subject and reference in each. Those that were
+    /// disturbed are left out, if enough are left.
     ///
     /// # Errors
     ///
     /// When there are none.
-    pub fn of(rounds: Vec<(f64, f64)>) -> Result<Self> {
+    pub fn of(rounds: Vec<(f64, f64)>, disturbed: Vec<usize>) -> Result<Self> {
+        let quiet = undisturbed(&rounds, &disturbed);
         let ratios: Vec<f64> =
-            rounds.iter().map(|(subject, reference)| subject / reference).collect();
+            quiet.iter().map(|(subject, reference)| subject / reference).collect();
         let median = |side: fn(&(f64, f64)) -> f64| {
-            let side: Vec<f64> = rounds.iter().map(side).collect();
+            let side: Vec<f64> = quiet.iter().map(side).collect();
             estimate(&side).map(|estimate| estimate.median).context("no rounds")
         };
         Ok(Self {
@@ -108,9 +147,17 @@ impl PairResult {
             subject_ns: median(|round| round.0)?,
             reference_ns: median(|round| round.1)?,
             rounds,
+            disturbed,
         })
     }
 }
+
+/// What is done once in so many calls belongs into each round: `wasmtime_nearcore` drops
+/// the pages of 500 instances together. Rounds with two such turns or three, and the median
+/// of them, said 2.0 to 2.9 for what is 2.4.
+const PERIOD: u64 = 500;
+/// How many times longer a round may become by that.
+const WIDER: u32 = 6;
 
 /// Calls that fill a round; finding out also warms the side up.
 fn calls_for(round: Duration, side: &mut (impl Side + ?Sized)) -> Result<u64> {
@@ -119,12 +166,16 @@ fn calls_for(round: Duration, side: &mut (impl Side + ?Sized)) -> Result<u64> {
         let took = side.time(calls)?;
         if took >= round / 2 {
             let per_call = (took.as_nanos() as f64 / calls as f64).max(1.0);
-            return Ok((round.as_nanos() as f64 / per_call).ceil().max(1.0) as u64);
+            let fill = (round.as_nanos() as f64 / per_call).ceil().max(1.0) as u64;
+            let whole = fill.next_multiple_of(PERIOD);
+            let fits = whole as f64 * per_call <= (round * WIDER).as_nanos() as f64;
+            return Ok(if fits { whole } else { fill });
         }
         calls *= 2;
     }
 }
 
-fn per_call(calls: u64, side: &mut (impl Side + ?Sized)) -> Result<f64> {
-    Ok(side.time(calls)?.as_nanos() as f64 / calls as f64)
+fn per_call(calls: u64, settle: bool, side: &mut (impl Side + ?Sized)) -> Result<(f64, bool)> {
+    let (took, quiet) = side.time_watched(calls, settle)?;
+    Ok((took.as_nanos() as f64 / calls as f64, quiet))
 }

@@ -2,6 +2,7 @@
 //! executor after a call of another kind; the raw interface of a runtime.
 
 use super::pin::{Pinned, for_threads};
+use super::quiet::is_quiet;
 use super::{Caller, Others, Side, compare};
 use crate::session::Opened;
 use anyhow::{Context, Result, bail, ensure};
@@ -117,10 +118,26 @@ impl Done {
 
 impl Side for Beside {
     fn time(&mut self, calls: u64) -> Result<Duration> {
+        self.turn(calls, false)
+    }
+
+    fn time_watched(&mut self, calls: u64, settle: bool) -> Result<(Duration, bool)> {
+        // The looks belong on the processor that is timed, and beside nobody of ours.
+        let _pinned = self.processor.map(Pinned::to).transpose()?;
+        let before = is_quiet();
+        let took = self.turn(calls, settle)?;
+        Ok((took, is_quiet() && before))
+    }
+}
+
+impl Beside {
+    /// A turn beside the others; with `settle`, untimed calls come first.
+    fn turn(&mut self, calls: u64, settle: bool) -> Result<Duration> {
         let _pinned = self.processor.map(Pinned::to).transpose()?;
         self.others.resume()?;
+        let settled = if settle { self.caller.settle() } else { Ok(()) };
         let before = self.others.counts();
-        let took = self.caller.time(calls);
+        let took = settled.and_then(|()| self.caller.time(calls));
         let after = self.others.counts();
         // Also when that failed: the other side's turn is its own.
         self.others.pause()?;

@@ -1,10 +1,12 @@
 //! Calls a second of N threads together, every thread's calls counted.
 
-use super::Caller;
 use super::pin::{Pinned, for_threads};
+use super::quiet::is_quiet;
+use super::{Caller, LONG};
 use crate::session::Opened;
 use anyhow::{Context, Result};
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// What the rounds gave.
@@ -13,20 +15,31 @@ pub struct Throughput {
     /// Each round: ns from the first thread's start to the last one's end, and
     /// the calls of each thread.
     pub rounds: Vec<(u64, Vec<u64>)>,
+    /// Which of them were disturbed: something else used a core.
+    pub disturbed: Vec<usize>,
 }
 
 /// Rounds that are measured, unless a single call takes longer than all of them may.
 const ROUNDS: usize = 5;
+/// Rounds that are made at most, where some are disturbed.
+const AT_MOST: usize = 10;
+/// Undisturbed rounds that do without the others.
+const ENOUGH: usize = 3;
 /// How often a thread looks at the clock: about this much work in between,
 /// so that looking does not count for short calls.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(20);
 
 impl Throughput {
-    /// Calls a second of each round.
-    pub fn per_second(&self) -> impl Iterator<Item = f64> {
-        self.rounds
-            .iter()
-            .map(|(ns, calls)| calls.iter().sum::<u64>() as f64 * 1e9 / (*ns).max(1) as f64)
+    /// Calls a second of each round; those that were disturbed are left out, if enough
+    /// are left.
+    #[must_use]
+    pub fn per_second(&self) -> Vec<f64> {
+        let quiet = self.rounds.len() - self.disturbed.len() >= ENOUGH;
+        let rounds = (0..).zip(&self.rounds);
+        rounds
+            .filter(|(place, _)| !quiet || !self.disturbed.contains(place))
+            .map(|(_, (ns, calls))| calls.iter().sum::<u64>() as f64 * 1e9 / (*ns).max(1) as f64)
+            .collect()
     }
 }
 
@@ -49,18 +62,36 @@ pub fn throughput(opened: &Opened, threads: usize, time: Duration) -> Result<Thr
     let number = if u128::from(opened.estimate_ns) > time.as_nanos() { 1 } else { ROUNDS };
     let round = time / number as u32;
     let between_looks = (BETWEEN_LOOKS.as_nanos() as u64 / opened.estimate_ns.max(1)).max(1);
+    let settle = Duration::from_nanos(opened.estimate_ns) < LONG;
     let barrier = Barrier::new(threads);
+    // Threads that were disturbed in a round; each round has its own place.
+    let not_quiet: Vec<AtomicUsize> = (0..AT_MOST).map(|_| AtomicUsize::new(0)).collect();
     let per_thread: Vec<Result<Vec<Counted>>> = pool.broadcast(|worker| {
         let pinned = processors.as_ref().map(|all| Pinned::to(all[worker.index()])).transpose();
         let mut caller = Caller::new(opened).and_then(|mut caller| caller.call().map(|()| caller));
         let mut rounds = Vec::with_capacity(number);
-        for _ in 0..number {
+        let (mut made, mut disturbed) = (0, 0);
+        while made < AT_MOST && made - disturbed < number {
+            let before = is_quiet();
             // A thread that failed keeps coming to the barrier: the others wait there.
             barrier.wait();
-            let counted = caller.as_mut().map(|caller| one_round(caller, round, between_looks));
+            let counted = caller.as_mut().map(|caller| {
+                if settle {
+                    caller.settle()?;
+                }
+                one_round(caller, round, between_looks)
+            });
             if let Ok(counted) = counted {
                 rounds.push(counted);
             }
+            // Others may still make calls, on cores of their own.
+            if !(before && is_quiet()) {
+                not_quiet[made].fetch_add(1, Ordering::Relaxed);
+            }
+            // After it all threads know the same.
+            barrier.wait();
+            disturbed += usize::from(not_quiet[made].load(Ordering::Relaxed) > 0);
+            made += 1;
         }
         pinned?;
         caller?;
@@ -69,7 +100,10 @@ pub fn throughput(opened: &Opened, threads: usize, time: Duration) -> Result<Thr
     let per_thread = per_thread.into_iter().collect::<Result<Vec<_>>>()?;
     // A thread that the system wakes late must not shift calls out of the round:
     // a round lasts from the first thread's start to the last one's end.
-    let rounds = (0..number)
+    let made = per_thread.first().map_or(0, Vec::len);
+    let disturbed =
+        (0..made).filter(|round| not_quiet[*round].load(Ordering::Relaxed) > 0).collect();
+    let rounds = (0..made)
         .map(|index| {
             let counted: Vec<Counted> = per_thread.iter().map(|rounds| rounds[index]).collect();
             let started = counted.iter().map(|thread| thread.started).min();
@@ -78,7 +112,7 @@ pub fn throughput(opened: &Opened, threads: usize, time: Duration) -> Result<Thr
             (took.as_nanos() as u64, counted.iter().map(|thread| thread.calls).collect())
         })
         .collect();
-    Ok(Throughput { rounds })
+    Ok(Throughput { rounds, disturbed })
 }
 
 /// One thread's part of a round.

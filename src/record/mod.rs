@@ -10,6 +10,7 @@ mod names;
 mod store;
 mod swap;
 
+use crate::stats;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -173,6 +174,10 @@ pub struct CellRecord {
     /// The raw samples: calls in the sample, and ns they took together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<(u64, u64)>,
+    /// Places of the samples in which something else used the core; left out of the
+    /// median, where enough are left. Missing where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbed: Option<Vec<usize>>,
     /// Calls that each of the N−1 other threads made while the samples were taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_threads_calls: Vec<u64>,
@@ -188,10 +193,25 @@ pub struct CellRecord {
     /// Raw throughput rounds: ns of the round, and the calls of each thread.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub throughput_rounds: Vec<(u64, Vec<u64>)>,
+    /// Places of the rounds in which something else used a core; left out as above,
+    /// where three are left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub throughput_disturbed: Vec<usize>,
     /// The parts of a call and of what comes before it, of one thread alone;
     /// only in the records of one thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,
+}
+
+impl CellRecord {
+    /// Whether something else used the core for so much of the time that no undisturbed
+    /// time can be published. `false` where nobody looked.
+    #[must_use]
+    pub fn is_disturbed(&self) -> bool {
+        let few = |disturbed: &Vec<usize>| self.samples.len() < disturbed.len() + stats::ENOUGH;
+        self.disturbed.as_ref().is_some_and(|disturbed| !disturbed.is_empty() && few(disturbed))
+            || self.phases.as_ref().is_some_and(|phases| phases.warm.is_some() && phases.disturbed)
+    }
 }
 
 /// The parts of a call and of what comes before it. Times in ns.
@@ -220,6 +240,10 @@ pub struct Phases {
     /// A call on such an instance that takes the same input and does nothing with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_take: Option<Interval>,
+    /// Whether something else used the core while these were timed, all the times that
+    /// they were tried.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disturbed: bool,
 }
 
 /// Group of the records that `touchstone swap` makes.
@@ -276,4 +300,8 @@ pub struct PairRecord {
     pub reference_ns: f64,
     /// Raw pairs: ns per call of subject and reference in each round.
     pub rounds: Vec<(f64, f64)>,
+    /// Places of the rounds in which something else used the core; left out of the
+    /// ratio, where enough are left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbed: Vec<usize>,
 }

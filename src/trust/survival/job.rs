@@ -201,8 +201,14 @@ fn run(
     plan: Plan,
     sink: &mut dyn Sink,
 ) -> Result<Tally> {
-    let mut runner =
-        Runner { session, records: Some(sink), provenance, plan, tally: Tally::default() };
+    let mut runner = Runner {
+        session,
+        records: Some(sink),
+        provenance,
+        plan,
+        tally: Tally::default(),
+        disturbed: Vec::new(),
+    };
     for cell in cells {
         runner.cell(cell, &mut OneCallEach)?;
     }

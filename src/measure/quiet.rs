@@ -1,0 +1,169 @@
+//! Whether something else uses the same core right now.
+//!
+//! On rented machines a processor is often one of two hardware threads of a core, and
+//! the other one is somebody else's. Computing alone hardly shows it, but the core has one
+//! branch predictor: code with many branches took 1.5 to 2 times as long for seconds at a
+//! time, on one processor and not on the other, and two pieces of code that have nothing
+//! in common became slow in the same millisecond. So a piece of code of which nothing but
+//! branches is known is timed before and after what is measured: what was measured in
+//! between is quiet if it ran at its full speed both times. That is known without a look
+//! at the measured time itself, so that choosing by it favours nobody.
+
+use anyhow::Result;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Branches of a pass: more than a predictor learns in a pass, fewer than one that is not
+/// shared has room for.
+const BRANCHES: usize = 1500;
+/// Which way they go.
+const PATTERN: [u8; BRANCHES] = pattern();
+/// Passes in which the predictor learns them.
+const LEARNED_IN: usize = 40;
+/// Passes that are timed together, and how often: an interruption slows one of them.
+const TOGETHER: usize = 8;
+const TIMES: usize = 3;
+/// From so many hundredths of the shortest time on, the core is shared. Seen here: up to
+/// 115 alone, from 170 on beside somebody.
+const SHARED: u64 = 135;
+
+/// The shortest time of the passes in this process so far, ns.
+static SHORTEST: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Whether nothing else uses this core now, as far as the process can know: it takes the
+/// quietest time that it has seen for a quiet one. Takes about 70 µs.
+#[must_use]
+pub(super) fn is_quiet() -> bool {
+    judge(passes())
+}
+
+/// Looks until it was quiet, or for so long: a process knows a quiet time from then on.
+pub fn get_to_know(patience: Duration) {
+    let started = Instant::now();
+    while started.elapsed() < patience {
+        judge(passes());
+    }
+}
+
+fn judge(took: u64) -> bool {
+    let shortest = SHORTEST.fetch_min(took, Ordering::Relaxed).min(took);
+    took.saturating_mul(100) < shortest.saturating_mul(SHARED)
+}
+
+fn passes() -> u64 {
+    let all = |passes: usize| {
+        for _ in 0..passes {
+            black_box(pass(black_box(&PATTERN)));
+        }
+    };
+    all(LEARNED_IN);
+    let once = || {
+        let started = Instant::now();
+        all(TOGETHER);
+        started.elapsed().as_nanos() as u64
+    };
+    (0..TIMES).map(|_| once()).min().unwrap_or(u64::MAX)
+}
+
+/// Two branches for each byte, around work that no compiler can do without them.
+#[inline(never)]
+fn pass(pattern: &[u8]) -> u64 {
+    let (mut a, mut b) = (1_u64, 7_u64);
+    for byte in pattern {
+        if byte & 1 == 1 {
+            a = black_box(a.wrapping_mul(3));
+        } else {
+            b = black_box(b ^ a);
+        }
+        if byte & 2 == 2 {
+            b = black_box(b.rotate_left(3));
+        }
+    }
+    a ^ b
+}
+
+const fn pattern() -> [u8; BRANCHES] {
+    let mut bytes = [0; BRANCHES];
+    // Xorshift: as good as random for a predictor.
+    let mut state = 12_345_u64;
+    let mut index = 0;
+    while index < BRANCHES {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes[index] = (state >> 20) as u8;
+        index += 1;
+    }
+    bytes
+}
+
+/// Does something again until it was quiet meanwhile, or `patience` is used up; what it
+/// gave last, and whether it was quiet then.
+///
+/// # Errors
+///
+/// Those of `work`.
+pub fn until_quiet<T>(
+    patience: &mut Duration,
+    mut work: impl FnMut() -> Result<(T, bool)>,
+) -> Result<(T, bool)> {
+    loop {
+        let started = Instant::now();
+        let (done, quiet) = work()?;
+        if quiet || patience.is_zero() {
+            return Ok((done, quiet));
+        }
+        *patience = patience.saturating_sub(started.elapsed());
+    }
+}
+
+/// What `work` gives, and whether it was quiet meanwhile.
+///
+/// # Errors
+///
+/// Those of `work`.
+pub fn watched<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, bool)> {
+    let before = is_quiet();
+    let done = work()?;
+    Ok((done, is_quiet() && before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_much_longer_than_the_shortest_is_not_quiet() {
+        // Far below what passes take, so that others' looks change nothing.
+        assert!(judge(10));
+        assert!(judge(13));
+        assert!(!judge(14));
+        assert!(judge(5));
+        assert!(!judge(10));
+    }
+
+    #[test]
+    fn the_branches_go_both_ways_and_differ() {
+        for bit in [1, 2] {
+            let taken = PATTERN.iter().filter(|byte| *byte & bit == bit).count();
+            assert!((BRANCHES / 3..BRANCHES * 2 / 3).contains(&taken), "{taken}");
+        }
+        assert_ne!(PATTERN[..100], PATTERN[100..200]);
+        assert_ne!(pass(&PATTERN), pass(&PATTERN[1..]));
+    }
+
+    #[test]
+    fn work_is_done_again_until_it_was_quiet_or_patience_ends() {
+        let mut turns = 0;
+        let mut third = || {
+            turns += 1;
+            Ok((turns, turns == 3))
+        };
+        let mut patience = Duration::from_secs(60);
+        assert_eq!(until_quiet(&mut patience, &mut third).unwrap(), (3, true));
+        assert!(!patience.is_zero());
+        let mut none = Duration::ZERO;
+        assert_eq!(until_quiet(&mut none, &mut third).unwrap(), (4, false));
+    }
+}
