@@ -1,5 +1,6 @@
 //! What the numbers were made on and with.
 
+use super::quiet;
 use crate::record::{CellRecord, Provenance, Skipped};
 use crate::report::markdown::{Table, code, escape};
 use crate::report::matrix::Matrix;
@@ -22,6 +23,7 @@ pub(in crate::report) fn section(selected: &Selected, skipped: &[Skipped]) -> St
         versions(&provenances, matrix),
         guests(matrix),
         sampling(&provenances),
+        quiet::section(matrix),
         left_out(selected.left_out, skipped),
     ]
     .concat()

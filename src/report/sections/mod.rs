@@ -11,6 +11,7 @@ pub(super) mod pairs;
 pub(super) mod peers;
 pub(super) mod phases;
 pub(super) mod pictures;
+pub(super) mod quiet;
 pub(super) mod rows;
 pub(super) mod settings;
 pub(super) mod shares;
