@@ -426,11 +426,10 @@ fn a_pair_is_checked_and_timed_in_turns() {
     assert_eq!(pairs.len(), 2);
     for pair in &pairs {
         let record = pairs::measure(&mut place.session(), pair, plan, &place.provenance()).unwrap();
-        assert_eq!(
-            (record.id(), record.rounds.len()),
-            (pair.id(), 15),
-            "five set-ups of three rounds"
-        );
+        assert_eq!(record.id(), pair.id());
+        // Five set-ups of three rounds, and again those that were disturbed, for a while.
+        let (all, disturbed) = (record.rounds.len(), record.disturbed.len());
+        assert!(all == 15 || all > 15 && disturbed > 0, "{all} rounds, {disturbed} disturbed");
         assert!(record.ratio_low <= record.ratio && record.ratio <= record.ratio_high);
         match pair.kind {
             // The raw reference of the mock does nothing.
