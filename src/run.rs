@@ -162,11 +162,9 @@ impl Runner<'_> {
                 true => &mut in_warm_up,
                 false => &mut patience,
             };
-            let took = broken.is_none().then(|| {
-                until_quiet(patience, || {
-                    side.time_watched(calls, settle).map(|took| (took.0, took.1))
-                })
-            });
+            let took = broken
+                .is_none()
+                .then(|| until_quiet(patience, || side.time_watched(calls, settle)));
             done.push(side.done().clone());
             quiet.push(matches!(took, Some(Ok((_, true)))));
             match took {

@@ -70,6 +70,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_was_disturbed_is_left_out_where_enough_is_left() {
+        let samples = [0, 1, 2, 3, 4, 5, 6, 7];
+        assert_eq!(undisturbed(&samples, &[]), samples);
+        assert_eq!(undisturbed(&samples, &[0, 7]), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(undisturbed(&samples, &[0, 3, 7]), samples);
+    }
+
+    #[test]
     fn ranks_are_those_of_the_tables() {
         // Published values of the order-statistic interval at 95 %.
         for (n, k) in [(5, 0), (6, 1), (8, 1), (9, 2), (10, 2), (20, 6), (50, 18), (100, 40)] {

@@ -172,6 +172,14 @@ fn repeat_counts_the_calls_of_each_cell() {
     assert!(refused.out.contains("not run: "), "{}", refused.out);
 }
 
+#[test]
+fn quiet_shows_every_processor() {
+    let ran = touchstone(&["quiet", "--seconds", "0.2"]);
+    assert_eq!((ran.code, &*ran.err), (0, ""));
+    let rows = ran.out.lines().filter(|line| line.contains('%')).count();
+    assert_eq!(rows, std::thread::available_parallelism().unwrap().get(), "{}", ran.out);
+}
+
 fn recorded(folder: &Folder) -> (PathBuf, Vec<Record>) {
     let mut newer = cell("alpha", "pooling", EMPTY, 1, 4212.0);
     newer.provenance.recorded_at = "2031-01-01T00:00:00Z".to_owned();

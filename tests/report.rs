@@ -85,6 +85,33 @@ fn a_small_page() {
     insta::assert_snapshot!(Place::with(&small()).page());
 }
 
+#[test]
+fn times_on_shared_cores_are_named() {
+    let page = |disturbed: Option<Vec<usize>>| {
+        let mut all = small();
+        let shared = |record: &mut Record| {
+            let Record::Cell(cell) = record else { return };
+            if cell.key.threads == 2 && cell.status == Status::Ok {
+                cell.samples = vec![(10, 10); 10];
+                cell.disturbed.clone_from(&disturbed);
+            }
+        };
+        all.iter_mut().for_each(shared);
+        Place::with(&all).page()
+    };
+    assert!(!page(None).contains("### Quiet times"));
+    let quiet = page(Some(vec![1, 2, 3, 4]));
+    assert_has(&quiet, "While 2 of 6 cells were timed");
+    assert_has(&quiet, "4 were made before anybody looked");
+    assert_has(&quiet, "No published time was disturbed.");
+    let shared = page(Some(vec![1, 2, 3, 4, 5]));
+    assert_has(&shared, "2 were never quiet for long enough");
+    assert_has(
+        &shared,
+        "- `call_empty_function_from_test_runtime/alpha_recreate_instance/2_threads`",
+    );
+}
+
 const BESIDE: &str = r#"
 [table]
 title = "Beside each other"

@@ -144,7 +144,7 @@ fn calls_and_taking_are_timed_one_after_the_other() {
     assert_eq!(calls[..4], [false, false, true, false]);
     // Both again, where the first time was disturbed.
     let kinds: Vec<&[bool]> = calls[3..].chunk_by(|one, other| one == other).collect();
-    assert!(kinds.len() >= 2 && kinds.len() % 2 == 0, "{}", kinds.len());
+    assert!(kinds.len() >= 2 && kinds.len().is_multiple_of(2), "{}", kinds.len());
     assert!(kinds.iter().all(|calls| calls.len() > 10), "{kinds:?}");
     assert_eq!(engine.journal().iter().filter(|entry| *entry == "instance").count(), 1);
 }

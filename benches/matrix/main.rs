@@ -129,9 +129,6 @@ fn list(cells: &[Cell], pairs: &[Pair]) {
     }
 }
 
-/// How long a process looks what a quiet core is like.
-const KNOWN_IN: Duration = Duration::from_millis(500);
-
 struct Run<'a> {
     arguments: &'a Arguments,
     job: Job<'a>,
@@ -159,7 +156,7 @@ impl<'a> Run<'a> {
             .nresamples(10_000)
             .configure_from_args();
         if self.arguments.mode == Mode::Measure {
-            get_to_know(KNOWN_IN);
+            get_to_know();
         }
         let mut came = Came { cells: Tally::default(), pairs: Tally::default() };
         for backend in &self.job.backends() {

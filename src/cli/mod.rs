@@ -10,6 +10,7 @@ mod list;
 mod output;
 mod peers;
 mod progress;
+mod quiet;
 mod repeat;
 mod report;
 mod run;
@@ -43,6 +44,7 @@ enum Command {
     Swap(swap::Swap),
     Cases(cases::Cases),
     Repeat(repeat::Repeat),
+    Quiet(quiet::Quiet),
     Trust(trust::Trust),
     Costs(costs::Costs),
     Gate(costs::Gate),
@@ -75,6 +77,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Swap(swap) => swap.execute(),
         Command::Cases(cases) => cases.execute(),
         Command::Repeat(repeat) => repeat.execute(),
+        Command::Quiet(quiet) => quiet.execute(),
         Command::Trust(trust) => trust.execute(),
         Command::Costs(costs) => costs.execute(),
         Command::Gate(gate) => gate.execute(),

@@ -5,6 +5,7 @@ use super::output::{complain, print, short};
 use anyhow::Result;
 use std::time::{Duration, Instant};
 use touchstone::guests::Guests;
+use touchstone::measure::get_to_know;
 use touchstone::peers::{self, PeerPlan, Row};
 use touchstone::record::{self, Record, RecordFile, Status};
 use touchstone::session::{Session, config_for, cores};
@@ -65,6 +66,7 @@ impl Peers {
         let mut tally = Tally::default();
         let started = Instant::now();
         print(&peers::head())?;
+        get_to_know();
         for (index, row) in rows.iter().enumerate() {
             tell(index, rows.len(), started, row);
             let measured = peers::measure(&mut session, &engines, row, plan, &provenance);

@@ -6,7 +6,7 @@ use super::progress::Progress;
 use anyhow::{Context, Result};
 use std::time::Duration;
 use touchstone::guests::Guests;
-use touchstone::measure::{Beside, PhaseTimes, Side, phases};
+use touchstone::measure::{Beside, PhaseTimes, Side, phases, until_quiet, watched};
 use touchstone::session::{Opened, Session};
 use touchstone::{case, matrix};
 use touchstone_executor::Config;
@@ -35,6 +35,9 @@ pub(super) struct Repeat {
 /// Time between two looks at the clock; on several threads the others begin and end
 /// with it.
 const TURN: Duration = Duration::from_millis(50);
+
+/// How long to wait for a core that nothing else uses, for the parts of a call.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What one cell came to.
 struct Row {
@@ -72,7 +75,9 @@ impl Repeat {
     }
 
     fn repeat(&self, opened: &Opened, threads: usize, name: &str) -> Result<Row> {
-        let phases = phases(opened, Duration::from_millis(50))?;
+        let mut patience = PATIENCE;
+        let phases = || watched(|| phases(opened, Duration::from_millis(50)));
+        let (phases, _) = until_quiet(&mut patience, phases)?;
         let mut side = match threads {
             1 => Beside::alone(opened)?,
             several => Beside::start(opened, several)?,

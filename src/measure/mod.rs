@@ -16,7 +16,7 @@ pub use others::Others;
 use pair::SETTLED_IN;
 pub use pair::{LONG, PairPlan, PairResult, ROUND, Side, pair};
 pub use phases::{PhaseTimes, phases};
-pub use quiet::{get_to_know, until_quiet, watched};
+pub use quiet::{Look, get_to_know, until_quiet, watch, watched};
 pub use sides::{AfterAnother, Beside, Done, Raw};
 pub use throughput::{Throughput, throughput};
 pub use warm::{WarmTimes, warm};

@@ -9,9 +9,12 @@
 //! between is quiet if it ran at its full speed both times. That is known without a look
 //! at the measured time itself, so that choosing by it favours nobody.
 
-use anyhow::Result;
+use super::pin::{Pinned, for_threads};
+use crate::session::cores;
+use anyhow::{Result, anyhow};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 /// Branches of a pass: more than a predictor learns in a pass, fewer than one that is not
@@ -38,16 +41,24 @@ pub(super) fn is_quiet() -> bool {
     judge(passes())
 }
 
-/// Looks until it was quiet, or for so long: a process knows a quiet time from then on.
-pub fn get_to_know(patience: Duration) {
+/// How long [`get_to_know`] looks.
+const KNOWN_IN: Duration = Duration::from_millis(500);
+
+/// Looks for half a second what a quiet core is like: what is measured first is otherwise
+/// held against nothing.
+pub fn get_to_know() {
     let started = Instant::now();
-    while started.elapsed() < patience {
+    while started.elapsed() < KNOWN_IN {
         judge(passes());
     }
 }
 
 fn judge(took: u64) -> bool {
     let shortest = SHORTEST.fetch_min(took, Ordering::Relaxed).min(took);
+    is_alone(took, shortest)
+}
+
+fn is_alone(took: u64, shortest: u64) -> bool {
     took.saturating_mul(100) < shortest.saturating_mul(SHARED)
 }
 
@@ -127,6 +138,57 @@ pub fn watched<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, bool)> {
     let before = is_quiet();
     let done = work()?;
     Ok((done, is_quiet() && before))
+}
+
+/// A look at one processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// When, from the beginning.
+    pub at: Duration,
+    /// What the probe took, ns: eight passes.
+    pub ns: u64,
+    /// Whether it was quiet then.
+    pub quiet: bool,
+}
+
+/// Looks at each processor for so long, all of them at once.
+///
+/// # Errors
+///
+/// When the kernel does not say which there are, or a thread cannot be started.
+pub fn watch(time: Duration) -> Result<Vec<(usize, Vec<Look>)>> {
+    let processors = for_threads(cores())?;
+    let watch_one = |processor| -> Result<Vec<(Duration, u64)>> {
+        let _pinned = Pinned::to(processor)?;
+        let started = Instant::now();
+        let mut looks = Vec::new();
+        while started.elapsed() < time {
+            let ns = passes();
+            looks.push((started.elapsed(), ns));
+        }
+        Ok(looks)
+    };
+    let looks: Vec<Result<_>> = std::thread::scope(|scope| {
+        let start = |processor: &usize| {
+            let processor = *processor;
+            scope.spawn(move || (processor, watch_one(processor)))
+        };
+        let threads: Vec<_> = processors.iter().map(start).collect();
+        let end = |thread: ScopedJoinHandle<'_, (usize, Result<_>)>| {
+            let (processor, looks) =
+                thread.join().map_err(|_| anyhow!("a thread that looks panicked"))?;
+            Ok((processor, looks?))
+        };
+        threads.into_iter().map(end).collect()
+    });
+    let looks = looks.into_iter().collect::<Result<Vec<(usize, Vec<(Duration, u64)>)>>>()?;
+    // By now the shortest is known.
+    let shortest = looks.iter().flat_map(|(_, looks)| looks).map(|look| look.1).min();
+    let is_quiet = |ns: u64| shortest.is_some_and(|shortest| is_alone(ns, shortest));
+    let judged = |looks: Vec<(Duration, u64)>| {
+        looks.into_iter().map(|(at, ns)| Look { at, ns, quiet: is_quiet(ns) }).collect()
+    };
+    Ok(looks.into_iter().map(|(processor, looks)| (processor, judged(looks))).collect())
 }
 
 #[cfg(test)]

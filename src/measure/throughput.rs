@@ -21,7 +21,7 @@ pub struct Throughput {
 
 /// Rounds that are measured, unless a single call takes longer than all of them may.
 const ROUNDS: usize = 5;
-/// Rounds that are made at most, where some are disturbed.
+/// Rounds that are made at most, where some of several are disturbed.
 const AT_MOST: usize = 10;
 /// Undisturbed rounds that do without the others.
 const ENOUGH: usize = 3;
@@ -62,16 +62,17 @@ pub fn throughput(opened: &Opened, threads: usize, time: Duration) -> Result<Thr
     let number = if u128::from(opened.estimate_ns) > time.as_nanos() { 1 } else { ROUNDS };
     let round = time / number as u32;
     let between_looks = (BETWEEN_LOOKS.as_nanos() as u64 / opened.estimate_ns.max(1)).max(1);
+    let at_most = if number == 1 { 1 } else { AT_MOST };
     let settle = Duration::from_nanos(opened.estimate_ns) < LONG;
     let barrier = Barrier::new(threads);
     // Threads that were disturbed in a round; each round has its own place.
-    let not_quiet: Vec<AtomicUsize> = (0..AT_MOST).map(|_| AtomicUsize::new(0)).collect();
+    let not_quiet: Vec<AtomicUsize> = (0..at_most).map(|_| AtomicUsize::new(0)).collect();
     let per_thread: Vec<Result<Vec<Counted>>> = pool.broadcast(|worker| {
         let pinned = processors.as_ref().map(|all| Pinned::to(all[worker.index()])).transpose();
         let mut caller = Caller::new(opened).and_then(|mut caller| caller.call().map(|()| caller));
         let mut rounds = Vec::with_capacity(number);
         let (mut made, mut disturbed) = (0, 0);
-        while made < AT_MOST && made - disturbed < number {
+        while made < at_most && made - disturbed < number {
             let before = is_quiet();
             // A thread that failed keeps coming to the barrier: the others wait there.
             barrier.wait();
@@ -136,5 +137,19 @@ fn one_round(caller: &mut Caller, round: Duration, between_looks: u64) -> Result
             caller.check()?;
             return Ok(Counted { started, ended, calls });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disturbed_rounds_count_only_where_too_few_others_are_there() {
+        let rounds = [(1000, vec![1, 1]), (1000, vec![9, 9]), (1000, vec![2, 2])];
+        let mut all = Throughput { rounds: rounds.to_vec(), disturbed: vec![1] };
+        assert_eq!(all.per_second(), [2e6, 18e6, 4e6]);
+        all.rounds.push((500, vec![3, 0]));
+        assert_eq!(all.per_second(), [2e6, 4e6, 6e6]);
     }
 }
