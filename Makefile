@@ -60,7 +60,7 @@ fuzz: setup $(NEEDED) ## random files and modules for FUZZ_SECONDS from FUZZ_SEE
 	  --features=$(FEATURES) --test differential fuzz -- --ignored --nocapture
 
 # WORKERS=1: each backend in a process of its own, whose death fails a cell and no more.
-bench: setup $(NEEDED) ## the full matrix, then BENCHMARK.md and image/ (half an hour on two cores)
+bench: setup $(NEEDED) ## the full matrix, then BENCHMARK.md and image/ (three quarters of an hour on two cores)
 	$(if $(WORKERS),TOUCHSTONE_WORKERS=$(WORKERS) )TOUCHSTONE_BUDGET=$(BUDGET_FULL) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling full --noplot
 	@$(MAKE) --no-print-directory report
 

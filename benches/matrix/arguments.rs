@@ -11,6 +11,7 @@ use touchstone::matrix::Filter;
 use touchstone::plan::Plan;
 
 const RESUME: &str = "TOUCHSTONE_RESUME";
+const DISTURBED: &str = "TOUCHSTONE_DISTURBED";
 const SAMPLING: &str = "TOUCHSTONE_SAMPLING";
 const BUDGET: &str = "TOUCHSTONE_BUDGET";
 const WORKERS: &str = "TOUCHSTONE_WORKERS";
@@ -23,6 +24,7 @@ const DEFAULT_LIMIT: Duration = Duration::from_secs(600);
 const HELP: &str = "\
 Touchstone's own options:
       --resume                 go on where the last run was broken off
+      --disturbed              only cells whose records say that something else used the core
       --sampling quick|full    how long to sample [default: full]
 Environment:
   TOUCHSTONE_WORKERS=1         each backend in a process of its own: one that crashes or
@@ -51,6 +53,8 @@ pub(crate) struct Arguments {
     pub(crate) filter_text: Option<String>,
     /// Go on where the last run was broken off.
     pub(crate) resume: bool,
+    /// Only cells whose newest records say that they were disturbed.
+    pub(crate) disturbed: bool,
     /// Each backend in a process of its own.
     pub(crate) workers: bool,
     /// How long a cell may take there.
@@ -155,6 +159,7 @@ impl Arguments {
             },
             filter_text,
             resume: std::env::var_os(RESUME).is_some(),
+            disturbed: std::env::var_os(DISTURBED).is_some(),
             quick: std::env::var(SAMPLING).is_ok_and(|value| value == "quick"),
             budget: seconds(BUDGET)?,
             workers: match std::env::var(WORKERS).as_deref() {
@@ -201,7 +206,7 @@ fn seconds(name: &str) -> anyhow::Result<Option<Duration>> {
     }
 }
 
-/// `--resume` and `--sampling quick|full`.
+/// `--resume`, `--disturbed` and `--sampling quick|full`.
 fn take_own_flags() -> anyhow::Result<()> {
     let mut rest = Vec::new();
     let mut settings = Vec::new();
@@ -209,6 +214,7 @@ fn take_own_flags() -> anyhow::Result<()> {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--resume" => settings.push((RESUME, "1".to_owned())),
+            "--disturbed" => settings.push((DISTURBED, "1".to_owned())),
             "--sampling" => match arguments.next().as_deref() {
                 Some(name @ ("quick" | "full")) => settings.push((SAMPLING, name.to_owned())),
                 _ => anyhow::bail!("--sampling takes quick or full"),

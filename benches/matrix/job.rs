@@ -9,7 +9,7 @@ use touchstone::matrix::Cell;
 use touchstone::pairs::Pair;
 use touchstone::plan::Plan;
 use touchstone::provenance;
-use touchstone::record::Provenance;
+use touchstone::record::{self, Provenance, Record};
 use touchstone::run::go_on;
 use touchstone::session::{Session, config_for, cores, refused_beforehand};
 use touchstone::worker::{Place, Worker};
@@ -70,6 +70,22 @@ impl<'a> Job<'a> {
         self.cells.retain(|cell| !done.contains(&cell.key.id()));
         self.pairs.retain(|pair| !done.contains(&pair.id()));
         self.place.total = self.cells.iter().filter(|cell| is_run(cell)).count() + self.pairs.len();
+        Ok(())
+    }
+
+    /// Leaves out all but the cells that were disturbed when they were last timed.
+    pub(crate) fn only_disturbed(&mut self, records: &Path) -> Result<()> {
+        let disturbed: HashSet<String> = record::newest(record::load(records)?.records)
+            .into_iter()
+            .filter_map(|record| match record {
+                Record::Cell(cell) => cell.is_disturbed().then(|| cell.key.id()),
+                Record::Pair(_) | Record::Swap(_) => None,
+            })
+            .collect();
+        self.cells.retain(|cell| disturbed.contains(&cell.key.id()));
+        self.pairs.clear();
+        self.place.total = self.cells.len();
+        println!("{} cells were disturbed when they were last timed", self.cells.len());
         Ok(())
     }
 

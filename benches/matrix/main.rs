@@ -67,6 +67,9 @@ fn run() -> Result<usize> {
     if arguments.resume {
         job.go_on(&path, &cells)?;
     }
+    if arguments.disturbed {
+        job.only_disturbed(&path)?;
+    }
     let mut records = RecordFile::append_to(&path)?;
     let came = if arguments.workers {
         workers::run(&arguments, job, &mut records)?
@@ -129,6 +132,9 @@ fn list(cells: &[Cell], pairs: &[Pair]) {
     }
 }
 
+/// How often cells are timed again that were disturbed.
+const AGAIN: usize = 2;
+
 struct Run<'a> {
     arguments: &'a Arguments,
     job: Job<'a>,
@@ -172,19 +178,22 @@ impl<'a> Run<'a> {
         Ok(came)
     }
 
-    /// Once more, in the hope of a quieter time; of two records the later one counts.
+    /// Again, in the hope of a quieter time; of two records the later one counts.
     fn again(&mut self, criterion: &mut criterion::Criterion) -> Result<()> {
-        let again = std::mem::take(&mut self.disturbed);
-        if again.is_empty() || self.job.is_part {
-            return Ok(());
+        self.job.pairs.clear();
+        for _ in 0..AGAIN {
+            let again = std::mem::take(&mut self.disturbed);
+            if again.is_empty() || self.job.is_part {
+                return Ok(());
+            }
+            println!("something else used the core while {} cells were timed: again", again.len());
+            self.job.cells.retain(|cell| again.contains(&cell.key.id()));
+            self.progress.add(again.len());
+            for backend in &self.job.backends() {
+                self.cells(backend, criterion, Tally::default())?;
+            }
         }
-        println!("something else used the core while {} cells were timed: once more", again.len());
-        self.job.cells.retain(|cell| again.contains(&cell.key.id()));
-        self.progress.add(again.len());
-        for backend in &self.job.backends() {
-            self.cells(backend, criterion, Tally::default())?;
-        }
-        println!("{} of them were disturbed again", self.disturbed.len());
+        println!("{} cells stay disturbed", self.disturbed.len());
         Ok(())
     }
 

@@ -18,6 +18,7 @@ pub use pair::{LONG, PairPlan, PairResult, ROUND, Side, pair};
 pub use phases::{PhaseTimes, phases};
 pub use quiet::{Look, get_to_know, until_quiet, watch, watched};
 pub use sides::{AfterAnother, Beside, Done, Raw};
+pub(crate) use throughput::ENOUGH as ENOUGH_ROUNDS;
 pub use throughput::{Throughput, throughput};
 pub use warm::{WarmTimes, warm};
 

@@ -21,10 +21,11 @@ pub struct Throughput {
 
 /// Rounds that are measured, unless a single call takes longer than all of them may.
 const ROUNDS: usize = 5;
-/// Rounds that are made at most, where some of several are disturbed.
-const AT_MOST: usize = 10;
+/// Rounds that are made at most, where some are disturbed and calls are short: what
+/// disturbs lasts for tenths of a second or seconds.
+const AT_MOST: usize = 40;
 /// Undisturbed rounds that do without the others.
-const ENOUGH: usize = 3;
+pub(crate) const ENOUGH: usize = 3;
 /// How often a thread looks at the clock: about this much work in between,
 /// so that looking does not count for short calls.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(20);
@@ -62,7 +63,9 @@ pub fn throughput(opened: &Opened, threads: usize, time: Duration) -> Result<Thr
     let number = if u128::from(opened.estimate_ns) > time.as_nanos() { 1 } else { ROUNDS };
     let round = time / number as u32;
     let between_looks = (BETWEEN_LOOKS.as_nanos() as u64 / opened.estimate_ns.max(1)).max(1);
-    let at_most = if number == 1 { 1 } else { AT_MOST };
+    // A round that is one call may last for seconds.
+    let is_short = u128::from(opened.estimate_ns) < round.as_nanos();
+    let at_most = if is_short { AT_MOST } else { number };
     let settle = Duration::from_nanos(opened.estimate_ns) < LONG;
     let barrier = Barrier::new(threads);
     // Threads that were disturbed in a round; each round has its own place.

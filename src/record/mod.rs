@@ -10,6 +10,7 @@ mod names;
 mod store;
 mod swap;
 
+use crate::measure::ENOUGH_ROUNDS;
 use crate::stats;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -211,6 +212,15 @@ impl CellRecord {
         let few = |disturbed: &Vec<usize>| self.samples.len() < disturbed.len() + stats::ENOUGH;
         self.disturbed.as_ref().is_some_and(|disturbed| !disturbed.is_empty() && few(disturbed))
             || self.phases.as_ref().is_some_and(|phases| phases.warm.is_some() && phases.disturbed)
+            || self.is_throughput_disturbed()
+    }
+}
+
+impl CellRecord {
+    /// The same for the throughput. A single round is one call, and is what it is.
+    fn is_throughput_disturbed(&self) -> bool {
+        let (rounds, disturbed) = (self.throughput_rounds.len(), self.throughput_disturbed.len());
+        rounds > 1 && disturbed > 0 && rounds - disturbed < ENOUGH_ROUNDS
     }
 }
 

@@ -29,8 +29,8 @@ pub(in crate::report) fn section(matrix: &Matrix) -> String {
     }
     let _ = write!(
         text,
-        "{} never quiet for long enough: their time, or that of their warm row, may be up to twice \
-         what it is on a core of their own.\n\n<details><summary>Which</summary>\n\n",
+        "{} never quiet for long enough: their time, throughput or warm row may be up to twice as \
+         slow as on a core of their own.\n\n<details><summary>Which</summary>\n\n",
         if disturbed.len() == 1 { "1 was".to_owned() } else { format!("{} were", disturbed.len()) },
     );
     for cell in disturbed {
