@@ -6,6 +6,7 @@
 //! instance moves into the store of the last one, which nobody can reach any more: no
 //! handle to it is left, it shared nothing, and its memories were taken from it. What is
 //! left of it, globals and tables, goes with the store, after a few instances or a trap.
+//! Between calls the store waits with its clean memory, until the instance is trimmed.
 
 use crate::loan::{Loan, noting};
 use std::sync::Arc;
