@@ -17,7 +17,7 @@ mod svg;
 
 use fixtures::{append, cell, large_matrix, pair, provenance, records, untimed};
 use std::path::{Path, PathBuf};
-use touchstone::record::{CellRecord, PEERS, Record, Status};
+use touchstone::record::{CellRecord, Interval, PEERS, Phases, Record, Status};
 use touchstone::report::{self, Options};
 
 const EMPTY: &str = "call_empty_function";
@@ -110,6 +110,29 @@ fn times_on_shared_cores_are_named() {
         &shared,
         "- `call_empty_function_from_test_runtime/alpha_recreate_instance/2_threads`",
     );
+}
+
+#[test]
+fn a_cell_is_disturbed_by_its_time_its_throughput_or_its_warm_row() {
+    let mut one = cell("alpha", "pooling", EMPTY, 1, 1.0);
+    one.samples = vec![(1, 1); 50];
+    assert!(!one.is_disturbed(), "nobody looked");
+    one.disturbed = Some((0..44).collect());
+    assert!(!one.is_disturbed(), "six are left");
+    one.disturbed = Some((0..45).collect());
+    assert!(one.is_disturbed());
+    one.disturbed = Some(Vec::new());
+    one.throughput_rounds = vec![(1, vec![1]); 7];
+    one.throughput_disturbed = vec![0, 1, 2, 3];
+    assert!(!one.is_disturbed(), "three are left");
+    one.throughput_disturbed.push(4);
+    assert!(one.is_disturbed());
+    one.throughput_disturbed.clear();
+    one.phases = Some(Phases { disturbed: true, ..Phases::default() });
+    assert!(!one.is_disturbed(), "parts of a call alone");
+    let warm = Interval { median_ns: 1.0, low_ns: None, high_ns: None };
+    one.phases = Some(Phases { disturbed: true, warm: Some(warm), ..Phases::default() });
+    assert!(one.is_disturbed());
 }
 
 const BESIDE: &str = r#"
