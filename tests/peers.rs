@@ -145,7 +145,9 @@ fn the_ratio_is_how_many_times_faster_the_executor_is() {
     let record = measure(&place, &engines, &faster).unwrap();
     let [ratio, low, high] = record.times_faster();
     assert!(ratio > 1.0 && low <= ratio && ratio <= high, "{ratio} [{low} – {high}]");
-    assert_eq!(record.rounds.len(), 15, "five set-ups of three rounds");
+    // Five set-ups of three rounds, and again those that were disturbed.
+    let (all, disturbed) = (record.rounds.len(), record.disturbed.len());
+    assert!(all == 15 || all > 15 && disturbed > 0, "{all} rounds, {disturbed} disturbed");
     assert_eq!(
         (record.group.as_str(), record.subject.as_str(), record.reference.as_str()),
         (PEERS, "quick_pooling", "slow_instance_reuse_cow")

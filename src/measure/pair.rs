@@ -86,6 +86,8 @@ impl<F: FnMut() -> Result<()>> Side for F {
 
 /// Rounds that are made in any case.
 const FEWEST: usize = 2;
+/// How many times as many as planned are made at most, where some are disturbed.
+const MOST: usize = 4;
 
 /// Times both sides in turns; who goes first changes from round to round.
 ///
@@ -120,7 +122,8 @@ pub fn pair(
             disturbed.push(rounds.len());
         }
         rounds.push((first.0, second.0));
-        if rounds.len() >= plan.rounds && started.elapsed() > plan.at_most / 2 {
+        let enough = rounds.len() >= plan.rounds && started.elapsed() > plan.at_most / 2;
+        if enough || rounds.len() >= plan.rounds.saturating_mul(MOST) {
             break;
         }
     }
