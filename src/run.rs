@@ -57,6 +57,9 @@ pub struct Runner<'a> {
     pub tally: Tally,
     /// Names of the cells that something else disturbed for too long.
     pub disturbed: Vec<String>,
+    /// Whether the cells are timed again because they were disturbed. What is disturbed
+    /// again, or fails, is not recorded: of the earlier record more may have been quiet.
+    pub again: bool,
 }
 
 impl Runner<'_> {
@@ -119,6 +122,9 @@ impl Runner<'_> {
                 (how, Some(refused))
             }
         };
+        if self.again && (how != Ended::Timed || record.is_disturbed()) {
+            return Ok((how, refused));
+        }
         record.provenance.recorded_at = provenance::now();
         if let Some(records) = &mut self.records {
             records.append(&Record::Cell(Box::new(record)))?;

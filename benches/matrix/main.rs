@@ -142,12 +142,15 @@ struct Run<'a> {
     progress: Progress,
     /// Names of the cells that something else disturbed for too long.
     disturbed: Vec<String>,
+    /// Whether the cells are timed again because of that.
+    is_again: bool,
 }
 
 impl<'a> Run<'a> {
     fn new(arguments: &'a Arguments, job: Job<'a>, records: Option<&'a mut dyn Sink>) -> Self {
         let progress = Progress::new(job.place);
-        Self { arguments, job, records, progress, disturbed: Vec::new() }
+        let is_again = arguments.disturbed;
+        Self { arguments, job, records, progress, disturbed: Vec::new(), is_again }
     }
 
     /// Backend by backend, pairs before cells and the smaller guest before the
@@ -181,6 +184,7 @@ impl<'a> Run<'a> {
     /// Again, in the hope of a quieter time; of two records the later one counts.
     fn again(&mut self, criterion: &mut criterion::Criterion) -> Result<()> {
         self.job.pairs.clear();
+        self.is_again = true;
         for _ in 0..AGAIN {
             let again = std::mem::take(&mut self.disturbed);
             if again.is_empty() || self.job.is_part {
@@ -213,6 +217,7 @@ impl<'a> Run<'a> {
             plan: self.job.plan.clone(),
             tally,
             disturbed: std::mem::take(&mut self.disturbed),
+            again: self.is_again,
         };
         let cores = cores();
         for cells in cells.chunk_by(|a, b| a.key.group() == b.key.group()) {

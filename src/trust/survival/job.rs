@@ -208,6 +208,7 @@ fn run(
         plan,
         tally: Tally::default(),
         disturbed: Vec::new(),
+        again: false,
     };
     for cell in cells {
         runner.cell(cell, &mut OneCallEach)?;
