@@ -9,7 +9,7 @@ use crate::record::{
     self, CellKey, CellRecord, Ended, Interval, PEERS, Phases, Provenance, Record, Sink, Status,
 };
 use crate::session::{Opened, Refused, Session, cores, too_many_threads};
-use crate::stats::{estimate, undisturbed};
+use crate::stats::{ENOUGH, estimate, undisturbed};
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -201,7 +201,7 @@ impl Runner<'_> {
         let disturbed: Vec<usize> = (0..samples.len()).filter(|place| !quiet[*place]).collect();
         let per_call: Vec<f64> =
             samples.iter().map(|(calls, ns)| *ns as f64 / (*calls).max(1) as f64).collect();
-        let latency = estimate(&undisturbed(&per_call, &disturbed));
+        let latency = estimate(&undisturbed(&per_call, &disturbed, ENOUGH));
         record.disturbed = Some(disturbed);
         record.median_ns = latency.map(|latency| latency.median);
         (record.low_ns, record.high_ns) = latency.and_then(|latency| latency.interval).unzip();

@@ -36,10 +36,10 @@ pub fn estimate(samples: &[f64]) -> Option<Estimate> {
 }
 
 /// Samples without those that were disturbed, by their places; all of them where fewer
-/// than [`ENOUGH`] would be left.
+/// than `enough` would be left.
 #[must_use]
-pub fn undisturbed<T: Clone>(samples: &[T], disturbed: &[usize]) -> Vec<T> {
-    if samples.len() < disturbed.len() + ENOUGH {
+pub fn undisturbed<T: Clone>(samples: &[T], disturbed: &[usize], enough: usize) -> Vec<T> {
+    if samples.len() < disturbed.len() + enough {
         return samples.to_vec();
     }
     let quiet =
@@ -72,9 +72,9 @@ mod tests {
     #[test]
     fn what_was_disturbed_is_left_out_where_enough_is_left() {
         let samples = [0, 1, 2, 3, 4, 5, 6, 7];
-        assert_eq!(undisturbed(&samples, &[]), samples);
-        assert_eq!(undisturbed(&samples, &[0, 7]), [1, 2, 3, 4, 5, 6]);
-        assert_eq!(undisturbed(&samples, &[0, 3, 7]), samples);
+        assert_eq!(undisturbed(&samples, &[], ENOUGH), samples);
+        assert_eq!(undisturbed(&samples, &[0, 7], ENOUGH), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(undisturbed(&samples, &[0, 3, 7], ENOUGH), samples);
     }
 
     #[test]

@@ -181,7 +181,7 @@ impl<'a> Run<'a> {
         Ok(came)
     }
 
-    /// Again, in the hope of a quieter time; of two records the later one counts.
+    /// Again, in the hope of a quieter time.
     fn again(&mut self, criterion: &mut criterion::Criterion) -> Result<()> {
         self.job.pairs.clear();
         self.is_again = true;

@@ -13,7 +13,7 @@ mod throughput;
 mod warm;
 
 pub use others::Others;
-use pair::SETTLED_IN;
+use pair::settle_by;
 pub use pair::{LONG, PairPlan, PairResult, ROUND, Side, pair};
 pub use phases::{PhaseTimes, phases};
 pub use quiet::{Look, get_to_know, until_quiet, watch, watched};
@@ -100,11 +100,7 @@ impl Caller {
     ///
     /// Those of [`call`](Self::call).
     pub fn settle(&mut self) -> anyhow::Result<()> {
-        let started = Instant::now();
-        while started.elapsed() < SETTLED_IN {
-            self.call()?;
-        }
-        Ok(())
+        settle_by(|| self.call())
     }
 
     /// Time of so many calls together; the last output is compared afterwards.

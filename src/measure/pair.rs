@@ -2,7 +2,7 @@
 //! one it does to the other, so that their ratio holds where neither time does.
 
 use super::quiet::is_quiet;
-use crate::stats::{Estimate, estimate, undisturbed};
+use crate::stats::{ENOUGH, Estimate, estimate, undisturbed};
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
 
@@ -57,10 +57,7 @@ pub trait Side {
     fn time_watched(&mut self, calls: u64, settle: bool) -> Result<(Duration, bool)> {
         let before = is_quiet();
         if settle {
-            let started = Instant::now();
-            while started.elapsed() < SETTLED_IN {
-                self.time(1)?;
-            }
+            settle_by(|| self.time(1).map(drop))?;
         }
         let took = self.time(calls)?;
         Ok((took, is_quiet() && before))
@@ -69,7 +66,17 @@ pub trait Side {
 
 /// How long calls are made before those that are timed: a predictor of branches has
 /// learned most of them again by then.
-pub(super) const SETTLED_IN: Duration = Duration::from_micros(150);
+const SETTLED_IN: Duration = Duration::from_micros(150);
+
+/// Makes calls for so long.
+pub(super) fn settle_by(mut call: impl FnMut() -> Result<()>) -> Result<()> {
+    let started = Instant::now();
+    while started.elapsed() < SETTLED_IN {
+        call()?;
+    }
+    Ok(())
+}
+
 /// Calls that take longer need no settling.
 pub const LONG: Duration = Duration::from_millis(1);
 
@@ -138,7 +145,7 @@ impl PairResult {
     ///
     /// When there are none.
     pub fn of(rounds: Vec<(f64, f64)>, disturbed: Vec<usize>) -> Result<Self> {
-        let quiet = undisturbed(&rounds, &disturbed);
+        let quiet = undisturbed(&rounds, &disturbed, ENOUGH);
         let ratios: Vec<f64> =
             quiet.iter().map(|(subject, reference)| subject / reference).collect();
         let median = |side: fn(&(f64, f64)) -> f64| {

@@ -27,8 +27,7 @@ const LEARNED_IN: usize = 40;
 /// Passes that are timed together, and how often: an interruption slows one of them.
 const TOGETHER: usize = 8;
 const TIMES: usize = 3;
-/// From so many hundredths of the shortest time on, the core is shared. Seen here: up to
-/// 115 alone, from 170 on beside somebody.
+/// From so many hundredths of the shortest time on, the core is shared.
 const SHARED: u64 = 135;
 
 /// The shortest time of the passes in this process so far, ns.

@@ -4,6 +4,7 @@ use super::pin::{Pinned, for_threads};
 use super::quiet::is_quiet;
 use super::{Caller, LONG};
 use crate::session::Opened;
+use crate::stats::undisturbed;
 use anyhow::{Context, Result};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,11 +36,9 @@ impl Throughput {
     /// are left.
     #[must_use]
     pub fn per_second(&self) -> Vec<f64> {
-        let quiet = self.rounds.len() - self.disturbed.len() >= ENOUGH;
-        let rounds = (0..).zip(&self.rounds);
-        rounds
-            .filter(|(place, _)| !quiet || !self.disturbed.contains(place))
-            .map(|(_, (ns, calls))| calls.iter().sum::<u64>() as f64 * 1e9 / (*ns).max(1) as f64)
+        undisturbed(&self.rounds, &self.disturbed, ENOUGH)
+            .iter()
+            .map(|(ns, calls)| calls.iter().sum::<u64>() as f64 * 1e9 / (*ns).max(1) as f64)
             .collect()
     }
 }
