@@ -1,27 +1,33 @@
 //! Reading and appending record files.
 
-use super::{Record, SCHEMA};
+use super::{Header, Line, SCHEMA};
 use anyhow::{Context, Result, bail};
-use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Where records lie unless told otherwise: `records/records.jsonl` in the
-/// project, or the path in `TOUCHSTONE_RECORDS`.
+/// A file of the project's `records` folder.
 #[must_use]
-pub fn default_path() -> PathBuf {
-    std::env::var_os("TOUCHSTONE_RECORDS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("records/records.jsonl"),
-        PathBuf::from,
-    )
+pub fn default_path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("records").join(name)
 }
 
-/// A record file's content.
+/// The records of `make bench`.
+pub const BENCH: &str = "records.jsonl";
+/// The records of `make peers`.
+pub const PEERS: &str = "peers.jsonl";
+/// The records of `make swap`.
+pub const SWAPS: &str = "swap.jsonl";
+/// The counts that `make gate` compares.
+pub const COUNTS: &str = "counts.jsonl";
+/// What `make checks` found.
+pub const CHECKS: &str = "checks.jsonl";
+
+/// A record file's content: its runs, the newest last.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// The records, in the order of the file.
-    pub records: Vec<Record>,
+    /// Each header with the lines below it.
+    pub runs: Vec<(Header, Vec<Line>)>,
     /// The lines that could not be believed.
     pub skipped: Vec<Skipped>,
 }
@@ -46,89 +52,68 @@ pub fn load(path: &Path) -> Result<Loaded> {
         format!("cannot read records from {}; `make bench` makes them", path.display())
     })?;
     let mut loaded = Loaded::default();
+    // Whether lines belong to a header that was believed.
+    let mut is_ours = false;
     for (index, bytes) in BufReader::new(file).split(b'\n').enumerate() {
         let bytes = bytes.with_context(|| format!("reading {}", path.display()))?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
+        let mut skip = |reason: String| loaded.skipped.push(Skipped { line: index + 1, reason });
         match parse(&bytes) {
-            Ok(record) => loaded.records.push(record),
-            Err(reason) => loaded.skipped.push(Skipped { line: index + 1, reason }),
+            Ok(Line::Run(header)) => {
+                is_ours = true;
+                loaded.runs.push((*header, Vec::new()));
+            }
+            Ok(line) => match loaded.runs.last_mut() {
+                Some((_, lines)) if is_ours => lines.push(line),
+                _ => skip("there is no header above it that this build reads".to_owned()),
+            },
+            Err(Unreadable::OtherVersion(version)) => {
+                is_ours = false;
+                skip(format!("layout version {version} where this build reads {SCHEMA}"));
+            }
+            Err(Unreadable::Damaged(reason)) => skip(reason),
         }
     }
     Ok(loaded)
 }
 
-/// The newest record of each name, in the order in which the names first came. The later
-/// line is the newer, whatever its time stamp says: runs append one after the other,
-/// while clocks are set back.
-#[must_use]
-pub fn newest(records: Vec<Record>) -> Vec<Record> {
-    let mut newest: Vec<Record> = Vec::new();
-    let mut places = HashMap::new();
-    for record in records {
-        let place = *places.entry(record.id()).or_insert(newest.len());
-        match newest.get_mut(place) {
-            None => newest.push(record),
-            Some(old) => *old = record,
+enum Unreadable {
+    OtherVersion(u32),
+    Damaged(String),
+}
+
+/// One line. The version of a header is looked at first, so that a header of another
+/// layout is called that and not "missing field".
+fn parse(bytes: &[u8]) -> Result<Line, Unreadable> {
+    let damaged = |error: serde_json::Error| Unreadable::Damaged(error.to_string());
+    match serde_json::from_slice(bytes) {
+        Ok(Line::Run(header)) if header.schema != SCHEMA => {
+            Err(Unreadable::OtherVersion(header.schema))
+        }
+        Ok(line) => Ok(line),
+        Err(error) => {
+            #[derive(serde::Deserialize)]
+            struct Versioned {
+                schema: u32,
+            }
+            match serde_json::from_slice::<Versioned>(bytes) {
+                Ok(other) if other.schema != SCHEMA => Err(Unreadable::OtherVersion(other.schema)),
+                _ => Err(damaged(error)),
+            }
         }
     }
-    newest
 }
 
-/// One line. The version is looked at first, so that a line of another layout
-/// is called that and not "missing field".
-fn parse(bytes: &[u8]) -> Result<Record, String> {
-    #[derive(serde::Deserialize)]
-    struct Versioned {
-        schema: u32,
-    }
-    let versioned: Versioned = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    if versioned.schema != SCHEMA {
-        return Err(format!("layout version {} where this build reads {SCHEMA}", versioned.schema));
-    }
-    serde_json::from_slice(bytes).map_err(|error| error.to_string())
-}
-
-/// How a cell or a pair ended, for who counts them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// Timed and recorded.
-    Timed,
-    /// Run, but not measured: nothing was recorded.
-    Tried,
-    /// It cannot be done here, and was recorded so where that is worth a line.
-    LeftOut,
-    /// Wrong, trapped or failed.
-    Failed,
-}
-
-/// Where records go, and who is told what a run is at.
+/// Where the lines of a run go.
 pub trait Sink {
-    /// The cell or pair of this name begins.
+    /// Keeps a line. When this comes back, the line is kept.
     ///
     /// # Errors
     ///
-    /// When whoever has to know cannot be told.
-    fn begin(&mut self, _id: &str) -> Result<()> {
-        Ok(())
-    }
-
-    /// Keeps a record. When this comes back, the record is kept.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be; the records before stay whole.
-    fn append(&mut self, record: &Record) -> Result<()>;
-
-    /// What began has ended.
-    ///
-    /// # Errors
-    ///
-    /// When whoever has to know cannot be told.
-    fn end(&mut self, _id: &str, _how: Ended) -> Result<()> {
-        Ok(())
-    }
+    /// When it cannot be; the lines before stay whole.
+    fn append(&mut self, line: &Line) -> Result<()>;
 }
 
 /// A record file open for appending, locked against a second writer.
@@ -160,8 +145,7 @@ impl RecordFile {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => bail!(
-                "another run{} is writing {}; wait for it, or name another file in \
-                 TOUCHSTONE_RECORDS",
+                "another run{} is writing {}; wait for it, or name another file with --records",
                 super::holder::of(&file).map_or_else(String::new, |holder| format!(" ({holder})")),
                 path.display()
             ),
@@ -173,51 +157,48 @@ impl RecordFile {
         Ok(Self { file, path: path.to_owned() })
     }
 
-    /// Appends one record as one line in one write and, where it holds times, flushes it
-    /// to the disk: neither a kill nor a crash right after loses what took long to make.
+    /// Drops everything that the file holds: a run that replaces what was published.
     ///
     /// # Errors
     ///
-    /// When the disk is full or gone; the records before stay whole, and what there was
-    /// room for of this one is taken back.
-    pub fn append(&mut self, record: &Record) -> Result<()> {
-        let line = serde_json::to_vec(record).context("a record that JSON cannot hold")?;
-        self.write(line, record)
+    /// When the file cannot be changed.
+    pub fn clear(&mut self) -> Result<()> {
+        self.file.set_len(0).with_context(|| format!("cannot empty {}", self.path.display()))
     }
 
-    /// Appends a record as another process has written it down: the same bytes, so that
-    /// no number is rounded on the way.
-    ///
-    /// # Errors
-    ///
-    /// When it is no record, and as [`append`](Self::append).
-    pub fn append_line(&mut self, line: &str) -> Result<()> {
-        let record = parse(line.as_bytes())
-            .map_err(|reason| anyhow::anyhow!("a record that cannot be believed: {reason}"))?;
-        self.write(line.into(), &record)
+    /// The file's path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
+}
 
-    fn write(&mut self, mut line: Vec<u8>, record: &Record) -> Result<()> {
-        line.push(b'\n');
-        let quick =
-            matches!(record, Record::Cell(cell) if cell.status == super::Status::Unsupported);
+impl Sink for RecordFile {
+    /// Appends one line in one write and, where it holds measurements, flushes it to the
+    /// disk: neither a kill nor a crash right after loses what took long to make. Where the
+    /// disk is full, what there was room for of the line is taken back.
+    fn append(&mut self, line: &Line) -> Result<()> {
+        let mut bytes = serde_json::to_vec(line).context("a record that JSON cannot hold")?;
+        bytes.push(b'\n');
         let end = self.file.metadata().map(|file| file.len());
-        let written = self.file.write_all(&line);
+        let written = self.file.write_all(&bytes);
         if let (Err(_), Ok(end)) = (&written, end) {
             // Nobody else writes here. Where even this fails, the half line is skipped
             // by whoever reads.
             let _ = self.file.set_len(end);
         }
-        let kept = if quick { written } else { written.and_then(|()| self.file.sync_data()) };
+        let is_quick = matches!(line, Line::Refusal(_) | Line::Setup(_));
+        let kept = if is_quick { written } else { written.and_then(|()| self.file.sync_data()) };
         kept.with_context(|| {
             format!("cannot append to {}; the records before are kept", self.path.display())
         })
     }
 }
 
-impl Sink for RecordFile {
-    fn append(&mut self, record: &Record) -> Result<()> {
-        Self::append(self, record)
+impl Sink for Vec<Line> {
+    fn append(&mut self, line: &Line) -> Result<()> {
+        self.push(line.clone());
+        Ok(())
     }
 }
 

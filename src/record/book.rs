@@ -1,0 +1,153 @@
+//! The records of one run, ready to be asked.
+
+use super::{
+    CellKey, Check, Comparison, Count, Estimate, Executor, Finding, Header, Line, Match, Metric,
+    Observations, Refusal, Sample, Samples, Swap, WorkFacts, estimate,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What was in force when an executor ran a guest.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InForce {
+    /// How Touchstone does the strategy where the runtime does not do it itself.
+    pub emulated: Option<String>,
+    /// What was probed, key by key.
+    pub effective: BTreeMap<String, String>,
+}
+
+/// The records of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Book {
+    /// The head of the run.
+    pub header: Header,
+    /// What was in force, by executor and guest.
+    pub setups: BTreeMap<(Executor, String), InForce>,
+    /// What was measured of each cell, process by process.
+    pub cells: BTreeMap<CellKey, Vec<Observations>>,
+    /// What is not measured, and why.
+    pub refusals: BTreeSet<Refusal>,
+    /// What was compared, process by process.
+    pub comparisons: BTreeMap<Match, Vec<Comparison>>,
+    /// What was counted, by case and guest.
+    pub counts: BTreeMap<(String, String), Count>,
+    /// What the checks found, in their order.
+    pub findings: Vec<Finding>,
+    /// What swaps left behind beside their times.
+    pub swaps: Vec<Swap>,
+}
+
+impl Book {
+    /// Takes the lines of a run. Of two lines about the same thing in the same process the
+    /// later one counts.
+    #[must_use]
+    pub fn of(header: Header, lines: Vec<Line>) -> Self {
+        let mut book = Self {
+            header,
+            setups: BTreeMap::new(),
+            cells: BTreeMap::new(),
+            refusals: BTreeSet::new(),
+            comparisons: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            findings: Vec::new(),
+            swaps: Vec::new(),
+        };
+        let mut first: BTreeMap<Executor, BTreeMap<String, String>> = BTreeMap::new();
+        for line in lines {
+            match line {
+                Line::Run(_) => {}
+                Line::Setup(setup) => {
+                    let mut effective = first.get(&setup.executor).cloned().unwrap_or_default();
+                    for (key, value) in setup.effective {
+                        match value {
+                            Some(value) => drop(effective.insert(key, value)),
+                            None => drop(effective.remove(&key)),
+                        }
+                    }
+                    first.entry(setup.executor.clone()).or_insert_with(|| effective.clone());
+                    let in_force = InForce { emulated: setup.emulated, effective };
+                    book.setups.insert((setup.executor, setup.guest), in_force);
+                }
+                Line::Observations(seen) => {
+                    let all = book.cells.entry(seen.cell.clone()).or_default();
+                    all.retain(|other| other.process != seen.process);
+                    all.push(seen);
+                }
+                Line::Refusal(refusal) => drop(book.refusals.insert(refusal)),
+                Line::Comparison(comparison) => {
+                    let all = book.comparisons.entry(comparison.of.clone()).or_default();
+                    all.retain(|other| other.process != comparison.process);
+                    all.push(*comparison);
+                }
+                Line::Count(count) => {
+                    book.counts.insert((count.case.clone(), count.guest.clone()), count);
+                }
+                Line::Finding(finding) => book.findings.push(*finding),
+                Line::Swap(swap) => book.swaps.push(*swap),
+            }
+        }
+        // A cell that failed in one process is not published from the others.
+        let failed: Vec<CellKey> = book
+            .cells
+            .keys()
+            .filter(|cell| book.refusal(cell).is_some_and(|refusal| refusal.status.is_failure()))
+            .cloned()
+            .collect();
+        for cell in failed {
+            book.cells.remove(&cell);
+        }
+        book
+    }
+
+    /// The estimate of a metric of a cell; `None` where it was not measured. A metric that
+    /// is observed once a process has the median of the processes, without an interval.
+    #[must_use]
+    pub fn estimate(&self, cell: &CellKey, metric: Metric) -> Option<Estimate> {
+        let samples = self.samples(cell, metric);
+        if metric.is_sampled() {
+            return estimate::of_processes(&samples);
+        }
+        let values: Vec<f64> =
+            samples.iter().flat_map(|samples| samples.0.iter().map(Sample::per_call)).collect();
+        estimate::of_values(&values).map(|estimate| Estimate { interval: None, ..estimate })
+    }
+
+    /// The samples of a metric of a cell, process by process.
+    #[must_use]
+    pub fn samples(&self, cell: &CellKey, metric: Metric) -> Vec<&Samples> {
+        let all = self.cells.get(cell).into_iter().flatten();
+        all.filter_map(|seen| seen.metrics.get(&metric)).collect()
+    }
+
+    /// Calls a second of all threads of a cell together.
+    #[must_use]
+    pub fn throughput(&self, cell: &CellKey) -> Option<Estimate> {
+        let call = self.estimate(cell, Metric::Call)?;
+        let rate = |ns: f64| cell.threads as f64 * 1e9 / ns;
+        let interval = call.interval.map(|(low, high)| (rate(high), rate(low)));
+        Some(Estimate { median: rate(call.median), interval, marked: call.marked })
+    }
+
+    /// Why a cell has no time; `None` where it has one or nobody knows.
+    #[must_use]
+    pub fn refusal(&self, cell: &CellKey) -> Option<&Refusal> {
+        // The worst reason first: a failure says more than a missing strategy.
+        self.refusals.iter().filter(|refusal| refusal.is_of(cell)).max_by_key(|r| r.status)
+    }
+
+    /// What is known of a case on a guest.
+    #[must_use]
+    pub fn work(&self, case: &str, guest: &str) -> Option<&WorkFacts> {
+        self.header.works.iter().find(|work| work.case == case && work.guest == guest)
+    }
+
+    /// The cell's name as filters take it.
+    #[must_use]
+    pub fn name(&self, cell: &CellKey) -> String {
+        cell.name(self.work(&cell.case, &cell.guest).and_then(|work| work.title.as_deref()))
+    }
+
+    /// What a check found.
+    pub fn findings(&self, check: Check) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(move |finding| finding.check == check)
+    }
+}

@@ -1,0 +1,174 @@
+//! From samples to a published number: a median, an interval, and a mark where
+//! interference left too little. Nothing here draws random numbers: the same samples
+//! give the same estimates on every machine.
+
+use super::{Sample, Samples};
+
+/// A median with its 95 % confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The median.
+    pub median: f64,
+    /// The interval; `None` when there are too few samples for one.
+    pub interval: Option<(f64, f64)>,
+    /// Whether too few clean samples stand behind it: printed with †.
+    pub marked: bool,
+}
+
+/// Fresh processes that a published estimate needs clean samples of.
+pub const PROCESSES: usize = 3;
+/// Clean samples that each of them has to give.
+pub const CLEAN_SAMPLES: usize = 3;
+/// Samples that an interval needs.
+pub const INTERVAL_SAMPLES: usize = 6;
+
+/// Chance that the true median lies outside the interval, on each side.
+const TAIL: f64 = 0.025;
+
+/// Median and interval of some values; `None` without any.
+///
+/// The interval is the distribution-free one: the true median lies between the
+/// k-th smallest and the k-th largest value unless fewer than k of n fair coin
+/// tosses show heads. It makes no assumption about the noise. Six values are the
+/// fewest it works with.
+#[must_use]
+pub fn of_values(values: &[f64]) -> Option<Estimate> {
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    if sorted.is_empty() {
+        return None;
+    }
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    let median = f64::midpoint(sorted[(n - 1) / 2], sorted[n / 2]);
+    let interval = match rank(n) {
+        0 => None,
+        k => Some((sorted[k - 1], sorted[n - k])),
+    };
+    Some(Estimate { median, interval, marked: false })
+}
+
+/// The estimate of a metric that is sampled, from its samples in each process.
+///
+/// A process stands for one layout of the address space. The median is that of the
+/// processes' own medians; the interval reaches from the lowest to the highest end of the
+/// processes' intervals and medians, so that it covers what differs between processes.
+/// Samples with interference are left out; a process with fewer than
+/// [`CLEAN_SAMPLES`] clean ones is left out where [`PROCESSES`] others have enough. Where
+/// they do not, everything is used and the estimate is marked.
+#[must_use]
+pub fn of_processes(processes: &[&Samples]) -> Option<Estimate> {
+    let clean: Vec<Vec<f64>> = processes
+        .iter()
+        .map(|samples| values(&samples.0, true))
+        .filter(|values| values.len() >= CLEAN_SAMPLES.min(needed(processes)))
+        .collect();
+    let marked = clean.len() < PROCESSES;
+    let mut groups = clean;
+    if groups.is_empty() {
+        groups = processes.iter().map(|samples| values(&samples.0, false)).collect();
+    }
+    let estimates: Vec<Estimate> = groups.iter().filter_map(|group| of_values(group)).collect();
+    let medians: Vec<f64> = estimates.iter().map(|estimate| estimate.median).collect();
+    let median = of_values(&medians)?.median;
+    let all: usize = groups.iter().map(Vec::len).sum();
+    let ends = estimates.iter().map(|estimate| {
+        estimate.interval.unwrap_or((estimate.median, estimate.median))
+    });
+    // Groups too small for intervals of their own have one together.
+    let pooled: Vec<f64> = groups.concat();
+    let pooled = of_values(&pooled).and_then(|estimate| estimate.interval);
+    let hull = ends.chain(pooled).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let interval = hull.filter(|_| all >= INTERVAL_SAMPLES);
+    Some(Estimate { median, interval, marked })
+}
+
+/// Samples that a process needs: fewer than [`CLEAN_SAMPLES`] where calls are so long that
+/// no process has as many.
+fn needed(processes: &[&Samples]) -> usize {
+    processes.iter().map(|samples| samples.0.len()).max().unwrap_or(0).max(1)
+}
+
+/// Values per call, the clean ones alone or all.
+fn values(samples: &[Sample], only_clean: bool) -> Vec<f64> {
+    let wanted = samples.iter().filter(|sample| sample.clean || !only_clean);
+    wanted.map(Sample::per_call).collect()
+}
+
+/// The largest k with P(fewer than k heads in n tosses) ≤ [`TAIL`].
+fn rank(n: usize) -> usize {
+    // ln of n choose 0 times 2^-n; logarithms, because 2^-n underflows.
+    let mut term = -(n as f64) * std::f64::consts::LN_2;
+    let mut below = 0.0;
+    for k in 0..n {
+        below += term.exp();
+        if below > TAIL {
+            return k;
+        }
+        term += ((n - k) as f64 / (k + 1) as f64).ln();
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(values: &[f64], clean: bool) -> Samples {
+        let sample = |value: &f64| Sample { clean, ..Sample::single(*value) };
+        Samples(values.iter().map(sample).collect())
+    }
+
+    #[test]
+    fn ranks_are_those_of_the_tables() {
+        // Published values of the order-statistic interval at 95 %.
+        for (n, k) in [(5, 0), (6, 1), (8, 1), (9, 2), (10, 2), (20, 6), (50, 18), (100, 40)] {
+            assert_eq!(rank(n), k, "n = {n}");
+        }
+        assert!(rank(5000) > 2000);
+    }
+
+    #[test]
+    fn few_values_have_no_interval_and_none_no_estimate() {
+        assert_eq!(of_values(&[]), None);
+        assert_eq!(of_values(&[f64::NAN]), None);
+        assert_eq!(of_values(&[3.0, 1.0]).unwrap().interval, None);
+        let ten: Vec<f64> = (1..=10).map(f64::from).collect();
+        let estimate = of_values(&ten).unwrap();
+        assert_eq!((estimate.median, estimate.interval), (5.5, Some((2.0, 9.0))));
+    }
+
+    #[test]
+    fn the_interval_covers_what_differs_between_processes() {
+        let [a, b, c] = [10.0, 12.0, 30.0].map(|at| {
+            samples(&(0..10).map(|n| at + f64::from(n) / 100.0).collect::<Vec<_>>(), true)
+        });
+        let estimate = of_processes(&[&a, &b, &c]).unwrap();
+        let (low, high) = estimate.interval.unwrap();
+        assert!((estimate.median - 12.045).abs() < 1e-9 && !estimate.marked);
+        assert!(low < 10.05 && high > 30.04, "{low} {high}");
+    }
+
+    #[test]
+    fn interference_leaves_a_mark_where_too_few_processes_are_clean() {
+        let clean = samples(&[10.0; 10], true);
+        let noisy = samples(&[20.0; 10], false);
+        let three = of_processes(&[&clean, &noisy, &clean, &clean]).unwrap();
+        assert!(!three.marked && three.median == 10.0);
+        let two = of_processes(&[&clean, &noisy, &clean]).unwrap();
+        assert!(two.marked && two.median == 10.0);
+        let none = of_processes(&[&noisy, &noisy, &noisy]).unwrap();
+        assert!(none.marked && none.median == 20.0);
+        let one_process = of_processes(&[&clean]).unwrap();
+        assert!(one_process.marked);
+    }
+
+    #[test]
+    fn long_calls_have_few_samples_in_each_process() {
+        let two = samples(&[10.0, 11.0], true);
+        let estimate = of_processes(&[&two, &two, &two]).unwrap();
+        assert!(!estimate.marked);
+        assert_eq!(estimate.interval, Some((10.0, 11.0)));
+        let one = samples(&[10.0], true);
+        assert_eq!(of_processes(&[&one, &one, &one]).unwrap().interval, None);
+    }
+}

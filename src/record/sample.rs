@@ -1,0 +1,160 @@
+//! Samples, and how they are written down: short, because there are many.
+
+use serde::{Deserialize, Serialize};
+
+/// Calls that were timed or counted together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Calls, of all threads together.
+    pub calls: u64,
+    /// What they came to in the metric's unit, summed over the threads.
+    pub total: f64,
+    /// Calls of the slowest thread; the same as `calls` on one thread.
+    pub slowest: u64,
+    /// Whether the interference probe was clean before and after, on every thread's
+    /// processor.
+    pub clean: bool,
+}
+
+impl Sample {
+    /// One observation of a single thing, such as the size of an artifact.
+    #[must_use]
+    pub fn single(total: f64) -> Self {
+        Self { calls: 1, total, slowest: 1, clean: true }
+    }
+
+    /// The value of one call.
+    #[must_use]
+    pub fn per_call(&self) -> f64 {
+        self.total / self.calls.max(1) as f64
+    }
+}
+
+/// The samples of one metric in one process.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Packed", into = "Packed")]
+pub struct Samples(pub Vec<Sample>);
+
+/// Column by column; a column of equal numbers is one number.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Packed {
+    #[serde(default = "Column::one", skip_serializing_if = "Column::is_one")]
+    calls: Column,
+    total: Vec<Number>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    slowest: Option<Column>,
+    /// Places of the samples with interference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    noisy: Vec<usize>,
+}
+
+#[derive(PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Column {
+    Same(u64),
+    Each(Vec<u64>),
+}
+
+/// A whole number without ".0".
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Whole(u64),
+    Fraction(f64),
+}
+
+impl Column {
+    fn one() -> Self {
+        Self::Same(1)
+    }
+
+    fn is_one(&self) -> bool {
+        *self == Self::Same(1)
+    }
+
+    fn of(values: Vec<u64>) -> Self {
+        match values.first() {
+            Some(first) if values.iter().all(|value| value == first) => Self::Same(*first),
+            _ => Self::Each(values),
+        }
+    }
+
+    fn get(&self, place: usize) -> u64 {
+        match self {
+            Self::Same(value) => *value,
+            Self::Each(values) => values.get(place).copied().unwrap_or(0),
+        }
+    }
+}
+
+impl From<f64> for Number {
+    fn from(value: f64) -> Self {
+        // Exact: a double below 2^53 without a fraction is that whole number.
+        let whole = value.fract() == 0.0 && (0.0..9e15).contains(&value);
+        if whole { Self::Whole(value as u64) } else { Self::Fraction(value) }
+    }
+}
+
+impl From<Number> for f64 {
+    fn from(number: Number) -> Self {
+        match number {
+            Number::Whole(value) => value as Self,
+            Number::Fraction(value) => value,
+        }
+    }
+}
+
+impl From<Samples> for Packed {
+    fn from(samples: Samples) -> Self {
+        let samples = samples.0;
+        let slowest = samples.iter().any(|sample| sample.slowest != sample.calls);
+        let noisy = |(place, sample): (usize, &Sample)| (!sample.clean).then_some(place);
+        Self {
+            calls: Column::of(samples.iter().map(|sample| sample.calls).collect()),
+            total: samples.iter().map(|sample| sample.total.into()).collect(),
+            slowest: slowest
+                .then(|| Column::of(samples.iter().map(|sample| sample.slowest).collect())),
+            noisy: samples.iter().enumerate().filter_map(noisy).collect(),
+        }
+    }
+}
+
+impl From<Packed> for Samples {
+    fn from(packed: Packed) -> Self {
+        let Packed { calls, total, slowest, noisy } = packed;
+        let sample = |(place, total): (usize, Number)| Sample {
+            calls: calls.get(place),
+            total: total.into(),
+            slowest: slowest.as_ref().unwrap_or(&calls).get(place),
+            clean: !noisy.contains(&place),
+        };
+        Self(total.into_iter().enumerate().map(sample).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_written_short_and_read_back() {
+        let sample = |calls, total, slowest, clean| Sample { calls, total, slowest, clean };
+        for (samples, text) in [
+            (vec![Sample::single(66_202.0)], r#"{"total":[66202]}"#),
+            (vec![Sample::single(0.25)], r#"{"total":[0.25]}"#),
+            (
+                vec![sample(500, 1000.0, 500, true), sample(500, 1010.0, 500, false)],
+                r#"{"calls":500,"total":[1000,1010],"noisy":[1]}"#,
+            ),
+            (
+                vec![sample(9, 90.0, 4, true), sample(8, 80.0, 4, true)],
+                r#"{"calls":[9,8],"total":[90,80],"slowest":4}"#,
+            ),
+        ] {
+            let samples = Samples(samples);
+            assert_eq!(serde_json::to_string(&samples).unwrap(), text);
+            assert_eq!(serde_json::from_str::<Samples>(text).unwrap(), samples);
+        }
+    }
+}
