@@ -23,7 +23,7 @@ pub struct GuestFile {
 pub struct Guests {
     folder: PathBuf,
     files: HashMap<String, GuestFile>,
-    modules: HashMap<(String, u32, String), GuestModule>,
+    modules: HashMap<(String, HeapPages), GuestModule>,
     counting: bool,
 }
 
@@ -97,7 +97,7 @@ impl Guests {
     ///
     /// Those of [`file`](Self::file), and when the module cannot be hosted.
     pub fn module(&mut self, name: &str, heap: HeapPages) -> Result<GuestModule> {
-        let key = (name.to_owned(), heap.extra, format!("{:?}", heap.growth));
+        let key = (name.to_owned(), heap);
         if let Some(module) = self.modules.get(&key) {
             return Ok(module.clone());
         }
