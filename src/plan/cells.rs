@@ -5,7 +5,7 @@ use crate::lab::{Guests, cores};
 use crate::record::{CellKey, Refusal, Status, Sweep, WorkFacts};
 use anyhow::Result;
 use std::sync::Arc;
-use touchstone_executor::{Engine, InstanceFrom, MemoryFrom, Strategy, Support};
+use touchstone_executor::{Engine, Strategy, Support};
 
 /// One cell: what is to be measured.
 #[derive(Clone)]
@@ -191,9 +191,5 @@ fn supported(engine: &dyn Engine, wanted: impl Fn(Strategy) -> bool) -> Vec<Stra
 
 /// Whether calls under the strategy differ from those under every other one.
 fn is_distinct(strategy: Strategy) -> bool {
-    let is_touchstones_pool = matches!(
-        (strategy.instance, strategy.memory),
-        (InstanceFrom::Pooling, MemoryFrom::Tracked) | (InstanceFrom::PoolingLate, _)
-    );
-    !strategy.is_precompiled() && !is_touchstones_pool
+    !strategy.is_precompiled() && !strategy.is_touchstone_pool()
 }

@@ -1,21 +1,33 @@
 //! Where numbers come from: the machine, the tools, the run.
 
-use crate::record::{Machine, Provenance, SCHEMA, Sampling, Tools};
-use crate::session::cores;
+use crate::lab::{cores, digest};
+use crate::plan::Plan;
+use crate::record::{EngineFacts, Header, Machine, SCHEMA, Sampling, Tools};
 use std::process::Command;
+use std::sync::Arc;
+use touchstone_executor::Engine;
 
-/// The provenance of a run that begins now; `recorded_at` is to be set anew for
-/// each record.
+/// The head of a run that begins now.
 #[must_use]
-pub fn of_this_run(sampling: Sampling) -> Provenance {
-    let now = now();
-    Provenance {
+pub fn header(sampling: Sampling, engines: &[Arc<dyn Engine>], plan: &Plan) -> Header {
+    let started_at = now();
+    let facts = |engine: &Arc<dyn Engine>| {
+        let facts = EngineFacts {
+            version: engine.version().to_owned(),
+            execution: engine.execution().into(),
+            executes_like: engine.executes_like().map(str::to_owned),
+        };
+        (engine.id().to_owned(), facts)
+    };
+    Header {
         schema: SCHEMA,
-        run: format!("{now}-{}", std::process::id()),
-        recorded_at: now,
+        run: format!("{started_at}-{}", std::process::id()),
+        started_at,
         machine: machine(),
         tools: tools(),
         sampling,
+        engines: engines.iter().map(facts).collect(),
+        works: plan.works.clone(),
     }
 }
 
@@ -36,6 +48,7 @@ pub fn machine() -> Machine {
     Machine {
         cpu: field(&read("/proc/cpuinfo"), "model name", ':'),
         cores: cores(),
+        siblings: siblings(),
         memory_kib: field(&read("/proc/meminfo"), "MemTotal", ':')
             .trim_end_matches(" kB")
             .parse()
@@ -45,6 +58,15 @@ pub fn machine() -> Machine {
         pagemap_scan: touchstone_executor::memory::pagemap_scan_available(),
         huge_pages: in_force.map_or("unknown", |(mode, _)| mode).to_owned(),
     }
+}
+
+/// The hardware threads of each processor's core, as the kernel lists them.
+fn siblings() -> Vec<String> {
+    let of = |cpu: usize| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+        std::fs::read_to_string(path).ok().map(|list| list.trim().to_owned())
+    };
+    (0..).map_while(of).collect()
 }
 
 /// What built this binary.
@@ -66,7 +88,7 @@ pub fn tools() -> Tools {
 /// First digits of this program's SHA-256; empty where it cannot read itself.
 fn binary() -> String {
     let bytes = std::env::current_exe().and_then(std::fs::read);
-    bytes.map(|bytes| crate::guests::digest(&bytes)[..16].to_owned()).unwrap_or_default()
+    bytes.map(|bytes| digest(&bytes)[..16].to_owned()).unwrap_or_default()
 }
 
 /// The commit of the working tree. What a run itself writes (records, page,
