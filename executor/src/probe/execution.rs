@@ -8,7 +8,8 @@
 //! Where the stack lies within its page can slow compiled code down as much as an
 //! interpreter would, for the whole life of a process. So a first look that differs from
 //! the claim decides nothing: more follow on modules that are compiled and loaded again,
-//! with the stack pointer elsewhere, and on another thread.
+//! with the stack pointer elsewhere, and on another thread. Memory that becomes executable
+//! with a module speaks against an interpreter.
 
 use super::executable::ExecutableMap;
 use super::kernel::{EXPORT, PACKED, ROUNDS, guest, native};
@@ -86,7 +87,7 @@ fn frame<const BYTES: usize>(run: &mut dyn FnMut()) {
 /// [claims](Engine::execution). `None` where the engine cannot run a guest that it
 /// does not know, as native code, or not under this strategy.
 ///
-/// The first look that agrees with the claim ends the search.
+/// The first look that confirms the claim ends the search.
 ///
 /// # Errors
 ///

@@ -86,9 +86,8 @@ impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a compute kernel runs as {} code does", self.execution())?;
         if let Some(first) = self.earlier.first() {
-            let looks = self.earlier.len();
-            let speed = first.execution();
-            write!(f, "; {looks} looks before had the speed of {speed} code, the first {first}")?;
+            write!(f, "; looks before that contradicted it: {}", self.earlier.len())?;
+            write!(f, ", the first {first}")?;
         }
         Ok(())
     }
@@ -105,9 +104,14 @@ impl Search {
         Self { claimed, looks: Vec::new() }
     }
 
-    /// Ends the search with a look that agrees with the claim, keeps any other.
+    /// Ends the search with a look that confirms the claim, keeps any other.
+    ///
+    /// Slow code confirms an interpreter, unless the module brought executable memory:
+    /// compiled code can be slow, and an interpreter needs no such memory for a guest.
     pub(super) fn add(&mut self, look: Look) -> Option<Kernel> {
-        if look.execution() == self.claimed {
+        let interpreted = self.claimed == Execution::Interpreted;
+        let contradicted = interpreted && look.executable.is_some_and(|bytes| bytes > 0);
+        if look.execution() == self.claimed && !contradicted {
             return Some(Kernel { last: look, earlier: std::mem::take(&mut self.looks) });
         }
         self.looks.push(look);
@@ -137,6 +141,7 @@ impl Search {
             Execution::Interpreted => Execution::Compiled,
             _ => Execution::Interpreted,
         };
+        let against = self.looks.iter().filter(|look| look.execution() == seen).count();
         let reloads = self.looks.last().map_or(0, |look| look.reloads);
         let stack = self.looks.iter().map(|look| look.stack).max().unwrap_or(0);
         let executable = match self.executable() {
@@ -146,7 +151,7 @@ impl Search {
         };
         format!(
             "it is said to be {}, but a compute kernel took {least:.1} to {most:.1} times the time \
-             of native code, as {seen} code does, in each of {} looks: the module was compiled and \
+             of native code, as {seen} code does in {against} of {} looks: the module was compiled and \
              loaded again {reloads} times, and called with the stack pointer moved by up to {stack} \
              bytes and on another thread{executable}",
             self.claimed,
@@ -189,7 +194,20 @@ mod tests {
         assert_eq!(kernel.execution(), Execution::Compiled);
         assert_eq!(kernel.earlier().len(), 2);
         let text = kernel.to_string();
-        assert!(text.contains("as compiled code does; 2 looks before"), "{text}");
+        assert!(
+            text.contains("as compiled code does; looks before that contradicted it: 2"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn slow_looks_at_code_that_became_executable_confirm_no_interpreter() {
+        let mut search = Search::new(Execution::Interpreted);
+        assert_eq!(search.add(look(0, None, 1.7)), None);
+        assert_eq!(search.add(look(1, Some(4096), 8.0)), None);
+        assert!(search.reason().contains("as compiled code does in 1 of 2 looks"));
+        assert!(search.add(look(2, Some(0), 9.4)).is_some());
+        assert!(Search::new(Execution::Interpreted).add(look(0, None, 9.4)).is_some());
     }
 
     #[test]
@@ -199,7 +217,7 @@ mod tests {
             assert_eq!(search.add(look), None);
         }
         let reason = search.reason();
-        for part in ["7.9 to 9.6 times", "each of 3 looks", "2 times", "160 bytes", "8192 bytes"] {
+        for part in ["7.9 to 9.6 times", "3 of 3 looks", "2 times", "160 bytes", "8192 bytes"] {
             assert!(reason.contains(part), "{part}: {reason}");
         }
     }
