@@ -245,10 +245,9 @@ impl Session {
         };
         Ok(Opened {
             effective: match self.executions.get(&(cell.engine.id(), cell.strategy)) {
-                Some(Some(seen)) => loaded.module.effective().with(
-                    "execution seen",
-                    format!("a compute kernel runs as {} code does", seen.execution()),
-                ),
+                Some(Some(seen)) => {
+                    loaded.module.effective().with("execution seen", seen.to_string())
+                }
                 _ => loaded.module.effective(),
             },
             instances: loaded.instances,
