@@ -24,6 +24,7 @@ pub mod report;
 pub mod run;
 pub mod session;
 pub mod stats;
+pub mod supervise;
 pub mod swap;
 pub mod tables;
 pub mod trust;

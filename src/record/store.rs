@@ -91,7 +91,7 @@ fn parse(bytes: &[u8]) -> Result<Record, String> {
 }
 
 /// How a cell or a pair ended, for who counts them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Ended {
     /// Timed and recorded.
     Timed,

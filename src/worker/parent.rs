@@ -1,25 +1,16 @@
 //! The parent's side: starting workers, keeping their records, and what becomes of the
 //! cell in which one dies.
 
-use super::message::{KEPT, Place, Said, Start};
-use super::{IS_WORKER, Stop};
+use super::message::{FromWorker, Place, Start, ToWorker};
 use crate::plan::Plan;
 use crate::provenance;
 use crate::record::{CellRecord, Ended, Provenance, Record, RecordFile, Status};
 use crate::run::Tally;
-use anyhow::{Context, Result, bail};
-use nix::sys::signal::Signal;
+use crate::supervise::{Death, Heard, Limits, Stop};
+use anyhow::{Result, bail};
 use std::collections::HashSet;
-use std::io::{BufRead, BufReader, ErrorKind, Write};
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
-
-/// How long a worker that has closed its end may take to end: one that panics closes it
-/// first, and how it ended is to be told.
-const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// One cell or pair.
 #[derive(Debug, Clone)]
@@ -82,8 +73,8 @@ struct Life {
     ended: HashSet<String>,
     /// What was in progress when it died.
     during: Option<String>,
-    /// How it died, in words; `None` when it said that all is done and left in order.
-    death: Option<String>,
+    /// How it died; `None` when it said that all is done and left in order.
+    death: Option<Death>,
 }
 
 impl Workers<'_> {
@@ -139,7 +130,7 @@ impl Workers<'_> {
         before: usize,
         life: &Life,
         unit: &str,
-        death: &str,
+        death: &Death,
     ) -> (Vec<&'t Task>, Vec<&'t Task>) {
         let (lost, rest): (Vec<_>, Vec<_>) = match &life.during {
             Some(id) => left.into_iter().partition(|task| task.id == *id),
@@ -161,7 +152,7 @@ impl Workers<'_> {
     }
 
     /// What a worker died in is recorded as failed; of a pair there is no such record.
-    fn fail(&mut self, task: &Task, death: &str, begun: bool, came: &mut Came) -> Result<()> {
+    fn fail(&mut self, task: &Task, death: &Death, begun: bool, came: &mut Came) -> Result<()> {
         let Some(blank) = &task.blank else {
             came.pairs.count(Ended::Failed);
             return Ok(());
@@ -180,161 +171,62 @@ impl Workers<'_> {
 
     /// Starts a worker and follows it until it ends.
     fn one_life(&mut self, todo: &[&Task], place: Place, came: &mut Came) -> Result<Life> {
-        let (ours, theirs) = UnixStream::pair().context("cannot make a socket for a worker")?;
-        let mut command = (self.command)()?;
-        command
-            .env(IS_WORKER, std::process::id().to_string())
-            // Ctrl-C is for the parent, which ends the worker.
-            .process_group(0)
-            .stdin(Stdio::from(OwnedFd::from(theirs)));
         let mut life = Life { ended: HashSet::new(), during: None, death: None };
-        let Some(child) = self.stop.spawn(&mut command)? else { return Ok(life) };
-        // It holds the worker's end of the socket, whose closing is to be seen.
-        drop(command);
-        let mut child = Waiting { child, stop: &self.stop };
+        let child = self.stop.spawn::<ToWorker, FromWorker>((self.command)()?, Limits::default());
+        let Some(mut child) = child? else { return Ok(life) };
         let start = Start {
             provenance: self.provenance.clone(),
             plan: self.plan.clone(),
             todo: todo.iter().map(|task| task.id.clone()).collect(),
             place,
         };
-        let mut start = serde_json::to_vec(&start).context("a start that JSON cannot hold")?;
-        start.push(b'\n');
-        ours.set_write_timeout(Some(self.limit)).context("a socket without a timeout")?;
         let pairs: HashSet<&str> =
             todo.iter().filter(|task| task.blank.is_none()).map(|task| task.id.as_str()).collect();
-        let mut ours = Link { stream: BufReader::new(ours), limit: self.limit };
-        // Who cannot be told is dead or hangs, and is found to be so below.
-        let _ = ours.stream.get_mut().write_all(&start);
+        let mut count = |id: &str, how| {
+            if pairs.contains(id) { came.pairs.count(how) } else { came.cells.count(how) }
+        };
+        // One that cannot be told is dead or hangs, and is found to be so below.
+        let _ = child.send(&ToWorker::Start(Box::new(start)));
         let mut deadline = Instant::now() + self.limit;
         let (mut done, mut kept) = (false, false);
-        let late = loop {
-            let line = match ours.line(deadline)? {
-                Heard::Line(line) => line,
-                Heard::End => break false,
-                Heard::Nothing => break true,
+        let death = loop {
+            let message = match child.receive(deadline)? {
+                Heard::Message(message) => message,
+                Heard::Ended(death) => break death,
+                Heard::Silent => {
+                    child.kill()?;
+                    break Death::Time(self.limit);
+                }
             };
-            match Said::parse(&line) {
-                Some(Said::Begin(id)) => {
-                    life.during = Some(id.to_owned());
+            match message {
+                FromWorker::Begin(id) => {
+                    life.during = Some(id);
                     kept = false;
                     deadline = Instant::now() + self.limit;
                 }
-                Some(Said::Record(json)) => {
-                    self.records.append_line(json)?;
+                FromWorker::Record(json) => {
+                    self.records.append_line(&json)?;
                     kept = true;
                     // A worker that has died since has its record all the same.
-                    let _ = writeln!(ours.stream.get_mut(), "{KEPT}");
+                    let _ = child.send(&ToWorker::Kept);
                 }
-                Some(Said::End(how, id)) => {
-                    let tally = if pairs.contains(id) { &mut came.pairs } else { &mut came.cells };
-                    tally.count(how);
-                    (self.ended)(id);
-                    life.ended.insert(id.to_owned());
+                FromWorker::End(how, id) => {
+                    count(&id, how);
+                    (self.ended)(&id);
+                    life.ended.insert(id);
                     life.during = None;
                     deadline = Instant::now() + self.limit;
                 }
-                Some(Said::Broken(reason)) => bail!("{reason}"),
-                Some(Said::Done) => done = true,
-                None => bail!("a worker said '{}', which means nothing", line.trim_end()),
+                FromWorker::Broken(reason) => bail!("{reason}"),
+                FromWorker::Done => done = true,
             }
         };
-        let status = child.end(late)?;
         if let Some(id) = life.during.take_if(|_| kept) {
             // Only the word of its end is missing.
-            let tally = if pairs.contains(&*id) { &mut came.pairs } else { &mut came.cells };
-            tally.count(Ended::Timed);
+            count(&id, Ended::Timed);
             life.ended.insert(id);
         }
-        life.death = match (late, done && status.success()) {
-            (true, _) => {
-                Some(format!("took longer than {} s and was killed", self.limit.as_secs_f64()))
-            }
-            (false, true) => None,
-            (false, false) => Some(death(status)),
-        };
+        life.death = (!(done && death.is_success())).then_some(death);
         Ok(life)
-    }
-}
-
-/// A death in words.
-fn death(status: ExitStatus) -> String {
-    match signal_of(status) {
-        Some(signal) => format!("was killed by {signal}"),
-        None => format!("ended with exit code {}", status.code().unwrap_or_default()),
-    }
-}
-
-/// The name of the signal that ended a process, if one did.
-pub(crate) fn signal_of(status: ExitStatus) -> Option<String> {
-    let number = status.signal()?;
-    let name = Signal::try_from(number).map(|signal| signal.to_string());
-    Some(name.unwrap_or_else(|_| format!("signal {number}")))
-}
-
-/// A worker that is not to outlive its parent's interest in it.
-struct Waiting<'a> {
-    child: Child,
-    stop: &'a Stop,
-}
-
-impl Waiting<'_> {
-    /// Waits for the worker. One that hangs is killed at once, and one that has closed its
-    /// end and lives on when [`LAST_WORDS`] are over.
-    fn end(&mut self, hangs: bool) -> Result<ExitStatus> {
-        self.stop.forget();
-        let closed = Instant::now();
-        while !hangs && closed.elapsed() < LAST_WORDS {
-            if let Some(status) = self.child.try_wait().context("cannot wait for a worker")? {
-                return Ok(status);
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        // To one that is ending already this changes nothing.
-        let _ = self.child.kill();
-        self.child.wait().context("cannot wait for a worker")
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        // Where a worker cannot be waited for, it ends with this process.
-        let _ = self.end(true);
-    }
-}
-
-/// What comes over the socket.
-enum Heard {
-    Line(String),
-    /// The worker has closed it, or died.
-    End,
-    /// Nothing until the deadline.
-    Nothing,
-}
-
-struct Link {
-    stream: BufReader<UnixStream>,
-    limit: Duration,
-}
-
-impl Link {
-    fn line(&mut self, deadline: Instant) -> Result<Heard> {
-        let left = deadline.saturating_duration_since(Instant::now()).min(self.limit);
-        if left.is_zero() {
-            return Ok(Heard::Nothing);
-        }
-        self.stream.get_ref().set_read_timeout(Some(left)).context("a socket without a timeout")?;
-        let mut line = Vec::new();
-        match self.stream.read_until(b'\n', &mut line) {
-            // A line that a death has cut off was never said.
-            Ok(_) if line.last() != Some(&b'\n') => Ok(Heard::End),
-            Ok(_) => Ok(String::from_utf8(line).map_or(Heard::End, Heard::Line)),
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::TimedOut => Ok(Heard::Nothing),
-                // The worker's end was closed with something unread in it.
-                ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Ok(Heard::End),
-                _ => Err(error).context("cannot hear a worker"),
-            },
-        }
     }
 }

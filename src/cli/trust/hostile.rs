@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use touchstone::matrix::Filter;
 use touchstone::trust::hostile::{
-    Hostile as Findings, Job, Limits, Started, Verdict, Watch, attack_in_this_process, jobs,
+    Hostile as Findings, Job, Limits, Verdict, Watch, attack_in_this_process, jobs,
 };
 use touchstone_executor::{Engine, Execution};
 
@@ -31,20 +31,11 @@ pub(crate) struct Hostile {
 
 /// Makes the attacks on one engine that another process of this command watches.
 #[derive(Debug, clap::Args)]
-pub(crate) struct HostileGuests {
-    engine: String,
-    from: usize,
-    filter: Option<String>,
-}
+pub(crate) struct HostileGuests;
 
 impl HostileGuests {
     pub(crate) fn execute(self) -> Result<Ended> {
-        let engines = touchstone_runtimes::engines();
-        let engine = engines.iter().find(|engine| engine.id() == self.engine);
-        let engine = engine.with_context(|| format!("there is no engine {}", self.engine))?;
-        let filter = Filter::new(self.filter.as_deref());
-        let mut lines = std::io::stdout();
-        attack_in_this_process(engine, &engines, &filter, self.from, &mut lines)?;
+        attack_in_this_process(&touchstone_runtimes::engines())?;
         Ok(Ended::Well)
     }
 }
@@ -61,13 +52,12 @@ impl Hostile {
             bail!("the filter means no attack on an engine of this build");
         }
         let progress = Progress::new(all, true);
-        let mut watch = Watch::new(&filter, Limits::default());
+        let mut watch = Watch::new(self.filter.as_deref(), Limits::default());
         for engine in &engines {
-            let command = |started: Started<'_>| {
+            let command = || {
                 let program = std::env::current_exe().context("cannot find this program")?;
                 let mut command = Command::new(program);
-                command.args(["hostile-guests", started.engine, &started.from.to_string()]);
-                command.args(&self.filter);
+                command.arg("hostile-guests");
                 Ok(command)
             };
             let tell = |job: &Job| {

@@ -2,10 +2,10 @@
 //! hostile one, and what was seen.
 
 use super::attack::Class;
-use super::{Line, Phase, guests};
+use super::{Line, Order, Phase, guests};
+use crate::supervise::Parent;
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
@@ -36,7 +36,7 @@ pub(super) struct Bench<'a> {
     pub(super) class: Class,
     /// Whether calls can be stopped.
     pub(super) has_deadline: bool,
-    lines: &'a mut dyn Write,
+    parent: &'a mut Parent<Order, Line>,
     artifacts: &'a mut Artifacts,
     seen: BTreeSet<String>,
 }
@@ -51,10 +51,10 @@ impl<'a> Bench<'a> {
         others: &'a [Arc<dyn Engine>],
         class: Class,
         has_deadline: bool,
-        lines: &'a mut dyn Write,
+        parent: &'a mut Parent<Order, Line>,
         artifacts: &'a mut Artifacts,
     ) -> Self {
-        Self { engine, others, class, has_deadline, lines, artifacts, seen: BTreeSet::new() }
+        Self { engine, others, class, has_deadline, parent, artifacts, seen: BTreeSet::new() }
     }
 
     /// What guests are loaded with.
@@ -161,7 +161,7 @@ impl<'a> Bench<'a> {
 
     /// Tells the parent. A parent that went away ends this process with the next line.
     fn tell(&mut self, line: &Line) {
-        let _ = super::child::say(&mut self.lines, line);
+        let _ = self.parent.say(line);
     }
 }
 

@@ -2,18 +2,18 @@
 
 use super::attack::{Class, Job, Work, jobs};
 use super::bench::{Artifacts, Bench, Load, Neighbour, well_behaved};
-use super::{Ended, EngineSaid, Line, Verdict, artifacts, blob, calls, guests, large, malformed};
+use super::{
+    Ended, EngineSaid, Line, Order, Verdict, artifacts, blob, calls, guests, large, malformed,
+};
 use crate::matrix::Filter;
+use crate::supervise::Parent;
 use crate::swap::resident_kib;
 use anyhow::{Context, Result, bail};
-use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
-use std::io::Write;
+use rustix::process::{Resource, Rlimit, setrlimit};
 use std::sync::Arc;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{CodeFrom, Engine, Error, Outcome};
 
-/// Before each line that is meant for the parent: runtimes may print as well.
-pub(super) const MARK: &str = "touchstone-hostile ";
 /// How often each attack is made at least.
 const ROUNDS: usize = 3;
 /// … and at most, where memory still grows: allocators keep what was freed, and not
@@ -26,20 +26,19 @@ const RESERVED_KIB: u64 = 512 * 1024;
 /// Writable memory of this process at most, bytes: behind the parent's watch.
 const DATA: u64 = 16 << 30;
 
-/// Makes the attacks on an engine that `filter` means, from number `from` on, and tells
-/// on `lines` how each ended. Meant for a process of its own: an attack may end it.
+/// Makes the attacks that the parent asks for, on one of these engines, and says how each
+/// ended. Meant for a process of its own, started by [`Watch`](super::Watch): an attack may
+/// end it.
 ///
 /// # Errors
 ///
-/// When the parent is gone, or the engine cannot run the guest that means no harm.
-pub fn attack_in_this_process(
-    engine: &Arc<dyn Engine>,
-    engines: &[Arc<dyn Engine>],
-    filter: &Filter,
-    from: usize,
-    lines: &mut dyn Write,
-) -> Result<()> {
+/// When there is no parent, or the engine cannot run the guest that means no harm.
+pub fn attack_in_this_process(engines: &[Arc<dyn Engine>]) -> Result<()> {
+    let mut parent = Parent::join()?.context("this process makes attacks for another one")?;
     guard();
+    let order: Order = parent.hear()?.context("the parent asks for no attacks")?;
+    let engine = engines.iter().find(|engine| engine.id() == order.engine);
+    let engine = engine.with_context(|| format!("there is no engine {}", order.engine))?;
     let no_deadline = no_deadline(&**engine)?;
     let has_deadline = no_deadline.is_none();
     let said = EngineSaid {
@@ -47,45 +46,36 @@ pub fn attack_in_this_process(
         version: engine.version().to_owned(),
         no_deadline,
     };
-    say(lines, &Line::Engine(said))?;
+    parent.say(&Line::Engine(said))?;
     let mut kept = Artifacts::default();
-    for (number, job) in jobs(engine.id(), filter).iter().enumerate().skip(from) {
+    let jobs = jobs(engine.id(), &Filter::new(order.filter.as_deref()));
+    for (number, job) in jobs.iter().enumerate().skip(order.from) {
         let Some(strategy) = strategy(&**engine, job)? else {
-            say(lines, &Line::Without { job: number })?;
+            parent.say(&Line::Without { job: number })?;
             continue;
         };
         let endless = matches!(job.attack.work, Work::Endless(_) | Work::EndlessStart);
-        let begin = Line::Begin {
+        parent.say(&Line::Begin {
             job: number,
             strategy: strategy.clone(),
             unstoppable: endless && !has_deadline,
-        };
-        say(lines, &begin)?;
-        let bench = Bench::new(engine, engines, job.class, has_deadline, lines, &mut kept);
+        })?;
+        let bench = Bench::new(engine, engines, job.class, has_deadline, &mut parent, &mut kept);
         let (verdict, how) = match attack(bench, job) {
             Ok(how) => (Verdict::Held, how),
             Err(error) => (Verdict::Failed, vec![format!("{error:#}")]),
         };
-        say(lines, &Line::End { job: number, ended: Ended { strategy, verdict, how } })?;
+        parent.say(&Line::End { job: number, ended: Ended { strategy, verdict, how } })?;
     }
     Ok(())
 }
 
-/// A line for the parent.
-pub(super) fn say(lines: &mut dyn Write, line: &Line) -> Result<()> {
-    let mut text = format!("\n{MARK}");
-    text += &serde_json::to_string(line)?;
-    text.push('\n');
-    lines.write_all(text.as_bytes()).and_then(|()| lines.flush()).context("the parent is gone")
-}
-
-/// Limits of this process: no core files, an end to its memory, and no life after its
-/// parent. Where the system does not have them, the parent still watches.
+/// Limits of this process: no core files, and an end to its memory. Where the system does
+/// not have them, the parent still watches.
 fn guard() {
     let limit = |bytes| Rlimit { current: Some(bytes), maximum: Some(bytes) };
     let _ = setrlimit(Resource::Core, limit(0));
     let _ = setrlimit(Resource::Data, limit(DATA));
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
 }
 
 /// Why no call can be stopped; `None` where one can.

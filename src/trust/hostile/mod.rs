@@ -21,7 +21,7 @@ mod watch;
 
 pub use attack::{Attack, Class, Job, attacks, jobs};
 pub use child::attack_in_this_process;
-pub use watch::{Limits, Started, Watch};
+pub use watch::{Limits, Watch};
 
 use super::Findings;
 use serde::{Deserialize, Serialize};
@@ -165,9 +165,19 @@ pub struct Ended {
     how: Vec<String>,
 }
 
-/// A line of the process that makes the attacks.
+/// What a process that makes attacks is told.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+struct Order {
+    /// The engine.
+    engine: String,
+    /// Which attacks.
+    filter: Option<String>,
+    /// The number of the attack to begin with.
+    from: usize,
+}
+
+/// What a process that makes attacks says.
+#[derive(Debug, Serialize, Deserialize)]
 enum Line {
     /// The first one.
     Engine(EngineSaid),
@@ -184,7 +194,6 @@ enum Line {
 
 /// What is done with a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 enum Phase {
     /// It is compiled, which no runtime can be stopped in.
     Compile,

@@ -2,24 +2,22 @@
 //! where it has to.
 
 use super::attack::{Job, attacks, jobs};
-use super::child::MARK;
-use super::{AttackSaid, Ended, EngineSaid, Hostile, Line, Phase, Verdict};
+use super::{AttackSaid, Ended, Hostile, Line, Order, Phase, Verdict};
 use crate::matrix::Filter;
-use crate::worker::signal_of;
+use crate::supervise::{self, Child, Heard};
 use anyhow::{Context, Result, bail};
-use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often the memory of the process is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+/// How long a process may do something else than an attack: start, compile a guest without
+/// harm, look for a strategy.
+const BETWEEN: Duration = Duration::from_secs(120);
 
 /// What a process that makes attacks may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Resident memory, KiB.
-    pub resident_kib: u64,
+    /// Memory, bytes.
+    pub memory: u64,
     /// How long a call may run that nothing but the end of its process stops.
     pub unstoppable: Duration,
     /// How long a module may be compiled, which nothing else stops.
@@ -32,7 +30,7 @@ impl Default for Limits {
     /// 3 GiB, two seconds, twenty seconds, and each attack's own limit.
     fn default() -> Self {
         Self {
-            resident_kib: 3 << 20,
+            memory: 3 << 30,
             unstoppable: Duration::from_secs(2),
             compile: Duration::from_secs(20),
             attack: None,
@@ -40,18 +38,9 @@ impl Default for Limits {
     }
 }
 
-/// What is to be started: the engine, and the number of the attack to begin with.
-#[derive(Debug, Clone, Copy)]
-pub struct Started<'a> {
-    /// The engine.
-    pub engine: &'a str,
-    /// The attack to begin with.
-    pub from: usize,
-}
-
 /// Watches the attacks on some engines.
 pub struct Watch<'a> {
-    filter: &'a Filter,
+    filter: Option<&'a str>,
     limits: Limits,
     found: Hostile,
 }
@@ -65,15 +54,15 @@ enum End {
 }
 
 impl<'a> Watch<'a> {
-    /// Nothing was found yet.
+    /// Nothing was found yet. The filter is one over `<attack>/<engine>`.
     #[must_use]
-    pub fn new(filter: &'a Filter, limits: Limits) -> Self {
+    pub fn new(filter: Option<&'a str>, limits: Limits) -> Self {
         Self { filter, limits, found: Hostile::default() }
     }
 
     /// Attacks an engine. `command` makes the command that ends up in
-    /// [`attack_in_this_process`](super::attack_in_this_process) with the same engine and
-    /// filter; `progress` is told of each attack.
+    /// [`attack_in_this_process`](super::attack_in_this_process); `progress` is told of each
+    /// attack.
     ///
     /// # Errors
     ///
@@ -81,19 +70,20 @@ impl<'a> Watch<'a> {
     pub fn attack(
         &mut self,
         engine: &str,
-        command: impl Fn(Started<'_>) -> Result<Command>,
+        command: impl Fn() -> Result<Command>,
         mut progress: impl FnMut(&Job),
     ) -> Result<()> {
-        let jobs = jobs(engine, self.filter);
+        let jobs = jobs(engine, &Filter::new(self.filter));
         let mut from = 0;
         while from < jobs.len() {
-            let mut process = Process::start(command(Started { engine, from })?)?;
-            let mut tell = |number: usize| {
-                if let Some(job) = jobs.get(number) {
-                    progress(job);
-                }
-            };
-            match self.follow(engine, &jobs, &mut process, &mut tell)? {
+            let mut command = command()?;
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            let limits = supervise::Limits { memory: Some(self.limits.memory) };
+            let mut child = Child::spawn(command, limits)?;
+            let filter = self.filter.map(str::to_owned);
+            // One that does not listen ends, which is noticed below.
+            let _ = child.send(&Order { engine: engine.to_owned(), filter, from });
+            match self.follow(engine, &jobs, &mut child, &mut progress)? {
                 End::Done => break,
                 End::In(job) if job < from => bail!("the attacks on {engine} go backwards"),
                 End::In(job) => from = self.after(engine, &jobs, job),
@@ -139,89 +129,63 @@ impl<'a> Watch<'a> {
         &mut self,
         engine: &str,
         jobs: &[Job],
-        process: &mut Process,
-        progress: &mut dyn FnMut(usize),
+        child: &mut Child<Order, Line>,
+        progress: &mut dyn FnMut(&Job),
     ) -> Result<End> {
+        let job = |number: usize| jobs.get(number).context("an attack that is not known");
         let mut current: Option<Current> = None;
         let mut began = false;
         loop {
-            match process.lines.recv_timeout(LOOK) {
-                Ok(Line::Engine(said)) => {
+            let deadline = match &current {
+                Some(current) => current.deadline(self.limits.compile),
+                None => Instant::now() + BETWEEN,
+            };
+            match child.receive(deadline)? {
+                Heard::Message(Line::Engine(said)) => {
                     began = true;
-                    self.know(said);
+                    if !self.found.engines.contains(&said) {
+                        self.found.engines.push(said);
+                    }
                 }
-                Ok(Line::Begin { job, strategy, unstoppable }) => {
-                    let limit = jobs.get(job).context("an attack that is not known")?.attack.limit;
+                Heard::Message(Line::Begin { job: number, strategy, unstoppable }) => {
                     let limit = if unstoppable {
                         self.limits.unstoppable
                     } else {
-                        self.limits.attack.unwrap_or(limit)
+                        self.limits.attack.unwrap_or(job(number)?.attack.limit)
                     };
-                    current = Some(Current::new(job, strategy, unstoppable, limit));
-                    progress(job);
+                    current = Some(Current::new(number, strategy, unstoppable, limit));
+                    progress(job(number)?);
                 }
-                Ok(Line::Phase(phase)) => {
+                Heard::Message(Line::Phase(phase)) => {
                     if let Some(current) = &mut current {
                         current.compiling = (phase == Phase::Compile).then(Instant::now);
                     }
                 }
-                Ok(Line::End { job, ended }) => {
-                    self.found.add(&jobs[job], engine, ended);
+                Heard::Message(Line::End { job: number, ended }) => {
+                    self.found.add(job(number)?, engine, ended);
                     current = None;
                 }
-                Ok(Line::Without { job }) => progress(job),
-                Err(RecvTimeoutError::Timeout) => {
-                    let Some(current) = &current else { continue };
-                    if let Some((verdict, how)) = self.over(current, process) {
-                        process.kill();
-                        return Ok(self.ended(engine, jobs, current, verdict, how));
-                    }
-                }
-                Err(RecvTimeoutError::Disconnected) => {
-                    let status = process.wait()?;
+                Heard::Message(Line::Without { job: number }) => progress(job(number)?),
+                Heard::Silent => {
+                    child.kill()?;
                     let Some(current) = &current else {
-                        if status.success() && began {
+                        bail!("the process that attacks {engine} hangs between attacks");
+                    };
+                    let (verdict, how) = current.over(self.limits.compile);
+                    return Ok(self.ended(engine, jobs, current, verdict, how));
+                }
+                Heard::Ended(death) => {
+                    let Some(current) = &current else {
+                        if death.is_success() && began {
                             return Ok(End::Done);
                         }
-                        bail!("the process that attacks {engine} ended between attacks: {status}");
+                        bail!("the process that attacks {engine} {death} between attacks");
                     };
-                    let how = death(status);
+                    let how = format!("the process of the host {death}");
                     return Ok(self.ended(engine, jobs, current, Verdict::Failed, how));
                 }
             }
         }
-    }
-
-    fn know(&mut self, said: EngineSaid) {
-        if !self.found.engines.contains(&said) {
-            self.found.engines.push(said);
-        }
-    }
-
-    /// Why the process has to be ended now, if it has to.
-    fn over(&self, current: &Current, process: &Process) -> Option<(Verdict, String)> {
-        if process.resident_kib() > self.limits.resident_kib {
-            let most = self.limits.resident_kib >> 10;
-            return Some((Verdict::Failed, format!("takes more than {most} MiB")));
-        }
-        if let Some(since) = current.compiling {
-            let limit = self.limits.compile;
-            let words = format!(
-                "compiling takes more than {} s, and nothing but the end of its process stops it",
-                limit.as_secs()
-            );
-            return (since.elapsed() > limit).then_some((Verdict::HeldInChild, words));
-        }
-        if current.since.elapsed() <= current.limit {
-            return None;
-        }
-        Some(if current.unstoppable {
-            let words =
-                format!("no deadline: its process is ended after {} s", current.limit.as_secs());
-            (Verdict::HeldInChild, words)
-        } else {
-            (Verdict::Failed, format!("does not end within {} s", current.limit.as_secs()))
-        })
     }
 
     fn ended(
@@ -252,68 +216,26 @@ impl Current {
     fn new(job: usize, strategy: String, unstoppable: bool, limit: Duration) -> Self {
         Self { job, strategy, unstoppable, since: Instant::now(), limit, compiling: None }
     }
-}
 
-/// How a process ended that should not have.
-fn death(status: ExitStatus) -> String {
-    let how = signal_of(status)
-        .unwrap_or_else(|| format!("exit code {}", status.code().unwrap_or_default()));
-    format!("ends the process of the host: {how}")
-}
-
-/// A process that makes attacks.
-struct Process {
-    child: Child,
-    lines: Receiver<Line>,
-}
-
-impl Process {
-    fn start(mut command: Command) -> Result<Self> {
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .context("cannot start the process that makes the attacks")?;
-        let out = child.stdout.take().context("a child without an output")?;
-        let (sender, lines) = channel();
-        std::thread::spawn(move || read(out, |line| sender.send(line).is_ok()));
-        Ok(Self { child, lines })
+    /// When its process has to be ended.
+    fn deadline(&self, compile: Duration) -> Instant {
+        self.compiling.map_or(self.since + self.limit, |since| since + compile)
     }
 
-    fn wait(&mut self) -> Result<ExitStatus> {
-        self.child.wait().context("waiting for the process that makes the attacks")
-    }
-
-    /// Resident memory, KiB; 0 where the kernel does not say.
-    fn resident_kib(&self) -> u64 {
-        let path = format!("/proc/{}/statm", self.child.id());
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let pages = text.split_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok());
-        pages.unwrap_or(0) * (rustix::param::page_size() as u64 / 1024)
-    }
-
-    fn kill(&mut self) {
-        // It may have ended by itself meanwhile.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-/// The lines that are meant for this process.
-fn read(out: ChildStdout, mut take: impl FnMut(Line) -> bool) {
-    for line in BufReader::new(out).split(b'\n').map_while(std::io::Result::ok) {
-        let text = line.strip_prefix(MARK.as_bytes());
-        if let Some(line) = text.and_then(|text| serde_json::from_slice(text).ok())
-            && !take(line)
-        {
-            break;
+    /// Why its process was ended at the deadline.
+    fn over(&self, compile: Duration) -> (Verdict, String) {
+        let limit = self.limit.as_secs();
+        if self.compiling.is_some() {
+            let limit = compile.as_secs();
+            let how = format!(
+                "compiling takes more than {limit} s, and nothing but the end of its process \
+                 stops it"
+            );
+            (Verdict::HeldInChild, how)
+        } else if self.unstoppable {
+            (Verdict::HeldInChild, format!("no deadline: its process is ended after {limit} s"))
+        } else {
+            (Verdict::Failed, format!("does not end within {limit} s"))
         }
     }
 }

@@ -166,7 +166,7 @@ pub(super) fn crash(place: &mut Place<'_>) -> Result<Scenario> {
 /// A backend that hangs is killed when its cell's time is over.
 pub(super) fn hang(place: &mut Place<'_>) -> Result<Scenario> {
     let mut scenario = Scenario::new("");
-    let words = "took longer than 1 s and was killed";
+    let words = "took longer than 1 s";
     takes_its_cell_down(place, &mut scenario, Mishap::Hang, words, 7)?;
     scenario.said = format!("the process that ran it {words}");
     Ok(scenario)
