@@ -3,19 +3,25 @@
 
 use super::drive::{Verdict, drive};
 use super::script;
-use super::suite::Source;
+use super::suite::{Source, sources};
 use super::{Failure, OnEngine};
+use crate::matrix::Filter;
+use crate::supervise::{self, Child, Heard, Parent};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Read, Seek, Write};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::Engine;
 
 /// Processes that one script may end before the rest of it is left out.
 const DEATHS: usize = 8;
+/// Memory of a process that takes steps, bytes.
+const MEMORY: u64 = 4 << 30;
 
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
@@ -33,165 +39,196 @@ impl Default for Limits {
     }
 }
 
-/// A line of the process that takes the steps.
+/// What a process that takes steps says.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 enum Line {
     /// A script begins: its index, and how many assertions it has.
     Script(usize, u64),
-    /// A step begins: its index, its line, whether it is an assertion.
-    Step(usize, usize, bool),
+    /// A step begins.
+    Step(Step),
     /// It came out so.
     Ended(Verdict),
     /// The script ended, with so many steps taken.
     Done(u64),
 }
 
-/// What a process that takes steps is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Order {
-    /// The script to begin with.
-    pub first: usize,
-    /// Steps of that one not to take.
-    pub skip: BTreeSet<usize>,
+/// A step of a script.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Step {
+    index: usize,
+    /// Line in the script.
+    line: usize,
+    assertion: bool,
 }
 
-/// Takes all steps of the scripts from the first one on, in this process; lines on `out`.
+/// What a process that takes steps is told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Order {
+    engine: String,
+    /// Which scripts, over `<engine>/<group>/<script>`.
+    filter: Option<String>,
+    /// The script to begin with.
+    first: usize,
+    /// Steps of that one not to take.
+    skip: BTreeSet<usize>,
+}
+
+/// Takes all steps that the parent asks for, on one of these engines. Meant for a process of
+/// its own, started by [`run`]: a step may end it.
 ///
 /// # Errors
 ///
-/// When a script cannot be read, or nobody reads the lines.
-pub fn take_steps(
-    engine: &dyn Engine,
-    sources: &[Source],
-    order: &Order,
-    out: &mut impl Write,
-) -> Result<()> {
+/// When there is no parent, or a script cannot be read.
+pub fn take_steps(engines: &[Arc<dyn Engine>]) -> Result<()> {
+    let mut parent =
+        Parent::<Order, Line>::join()?.context("this process takes steps for another one")?;
+    let order = parent.hear()?.context("the parent asks for no steps")?;
+    let engine = engines.iter().find(|engine| engine.id() == order.engine);
+    let engine = engine.with_context(|| format!("there is no engine '{}'", order.engine))?;
+    let sources = meant(&**engine, order.filter.as_deref());
+    // Two closures say something, one after the other.
+    let parent = RefCell::new(parent);
+    let broken = Cell::new(None);
+    let tell = |line: Line| {
+        if let Err(error) = parent.borrow_mut().say(&line) {
+            broken.set(Some(error));
+        }
+    };
     let nothing = BTreeSet::new();
     for (index, source) in sources.iter().enumerate().skip(order.first) {
         let script = script::read(source)?;
         let assertions = script.steps.iter().filter(|step| step.assertion).count() as u64;
-        say(out, &Line::Script(index, assertions))?;
+        tell(Line::Script(index, assertions));
         let skip = if index == order.first { &order.skip } else { &nothing };
         let mut taken = 0;
-        let out = std::cell::RefCell::new(&mut *out);
-        let broken = std::cell::Cell::new(None);
-        let tell = |line: &Line| {
-            if let Err(error) = say(&mut **out.borrow_mut(), line) {
-                broken.set(Some(error));
-            }
-        };
         drive(
-            engine,
+            &**engine,
             &script,
             skip,
-            |step| {
-                let what = &script.steps[step];
-                tell(&Line::Step(step, what.line, what.assertion));
+            |index| {
+                let what = &script.steps[index];
+                tell(Line::Step(Step { index, line: what.line, assertion: what.assertion }));
             },
             |_, verdict| {
                 taken += 1;
-                tell(&Line::Ended(verdict));
+                tell(Line::Ended(verdict));
             },
         );
-        tell(&Line::Done(taken));
+        tell(Line::Done(taken));
         if let Some(error) = broken.take() {
-            return Err(error);
+            return Err(error.into());
         }
     }
     Ok(())
 }
 
-fn say(out: &mut impl Write, line: &Line) -> Result<()> {
-    let mut text = serde_json::to_vec(line)?;
-    text.push(b'\n');
-    out.write_all(&text).and_then(|()| out.flush()).context("cannot write what came out")
+/// The scripts that a filter over `<engine>/<group>/<script>` means.
+#[must_use]
+pub fn meant(engine: &dyn Engine, filter: Option<&str>) -> Vec<Source> {
+    let filter = Filter::new(filter);
+    let mut sources = sources();
+    sources.retain(|source| filter.matches(&format!("{}/{}", engine.id(), source.id())));
+    sources
 }
 
-/// Drives all scripts on one engine. `caller` makes the command that ends up in
-/// [`take_steps`] with the same engine and scripts.
+/// Drives the scripts that the filter means on one engine. `command` makes the command that
+/// ends up in [`take_steps`].
 ///
 /// # Errors
 ///
 /// When the process cannot be started or does not do what it was told.
 pub fn run(
     engine: &dyn Engine,
-    sources: &[Source],
+    filter: Option<&str>,
     limits: Limits,
-    caller: impl Fn(&Order) -> Result<Command>,
+    command: impl Fn() -> Result<Command>,
     mut progress: impl FnMut(&Source),
 ) -> Result<OnEngine> {
+    let sources = meant(engine, filter);
     let mut found = OnEngine {
         engine: engine.id().to_owned(),
         version: engine.version().to_owned(),
         ..OnEngine::default()
     };
     let until = Instant::now() + limits.engine;
-    let mut order = Order { first: 0, skip: BTreeSet::new() };
+    let mut order = Order {
+        engine: engine.id().to_owned(),
+        filter: filter.map(str::to_owned),
+        first: 0,
+        skip: BTreeSet::new(),
+    };
     // What ended a process on the way through the script that `order` begins with.
     let mut deaths = Vec::new();
     while order.first < sources.len() {
-        let mut process = Process::start(&mut caller(&order)?)?;
+        let mut words = tempfile::tempfile().context("cannot make a temporary file")?;
+        let mut command = command()?;
+        command.stdout(Stdio::null());
+        command.stderr(words.try_clone().context("cannot make a temporary file")?);
+        let mut child =
+            Child::<Order, Line>::spawn(command, supervise::Limits { memory: Some(MEMORY) })?;
+        // One that does not listen ends, which is noticed below.
+        let _ = child.send(&order);
         let mut pending: Option<Pending> = None;
         let death = loop {
-            match process.next(limits.step)? {
-                Next::Line(Line::Script(index, assertions)) => {
-                    progress(&sources[index]);
+            let line = match child.receive(Instant::now() + limits.step)? {
+                Heard::Message(line) => line,
+                Heard::Silent => {
+                    child.kill()?;
+                    break format!("did not end within {} s", limits.step.as_secs());
+                }
+                Heard::Ended(death) => break format!("{death}{}", last_words(&mut words)),
+            };
+            match line {
+                Line::Script(index, assertions) => {
+                    progress(sources.get(index).context("a script that is not known")?);
                     pending = Some(Pending { index, assertions, steps: Vec::new(), at: None });
                 }
-                Next::Line(Line::Step(step, line, assertion)) => {
-                    let pending = pending.as_mut().context("a step outside of any script")?;
-                    pending.at = Some((step, line, assertion));
+                Line::Step(step) => {
+                    pending.as_mut().context("a step outside of any script")?.at = Some(step);
                 }
-                Next::Line(Line::Ended(verdict)) => {
+                Line::Ended(verdict) => {
                     let pending = pending.as_mut().context("the end of no step")?;
-                    let (_, line, assertion) = pending.at.take().context("the end of no step")?;
-                    pending.steps.push((line, assertion, verdict));
+                    pending.steps.push((pending.at.take().context("the end of no step")?, verdict));
                 }
-                Next::Line(Line::Done(steps)) => {
+                Line::Done(steps) => {
                     let script = pending.take().context("the end of no script")?;
                     if script.steps.len() as u64 != steps {
                         bail!("{} steps came back of {steps}", script.steps.len());
                     }
-                    order = Order { first: script.index + 1, skip: BTreeSet::new() };
-                    script.count(&mut found, &sources[order.first - 1], &mut deaths);
+                    let source = &sources[script.index];
+                    order = Order { first: script.index + 1, skip: BTreeSet::new(), ..order };
+                    script.count(&mut found, source, &mut deaths);
                     if Instant::now() >= until && order.first < sources.len() {
-                        process.end();
                         found.limit = Some(format!(
                             "{} of {} scripts, up to {}: {} seconds were used up",
                             order.first,
                             sources.len(),
-                            sources[order.first - 1].id(),
+                            source.id(),
                             limits.engine.as_secs(),
                         ));
                         return Ok(found);
                     }
                 }
-                Next::Late => break format!("did not end within {} s", limits.step.as_secs()),
-                Next::Ended(None) if order.first == sources.len() => break String::new(),
-                Next::Ended(why) => {
-                    break why.unwrap_or_else(|| "ended the process without a word".to_owned());
-                }
             }
         };
-        process.end();
         let Some(script) = pending else {
             if order.first < sources.len() {
                 bail!("the process that takes the steps {death}, outside of any script");
             }
             break;
         };
-        let Some((step, line, assertion)) = script.at else {
+        let Some(step) = script.at else {
             bail!("the process that takes the steps {death}, between two steps");
         };
         if order.first != script.index {
-            order = Order { first: script.index, skip: BTreeSet::new() };
+            order = Order { first: script.index, skip: BTreeSet::new(), ..order };
         }
-        order.skip.insert(step);
-        deaths.push((line, assertion, death));
+        order.skip.insert(step.index);
+        deaths.push((step, Verdict::Failed(format!("the process {death}"))));
         if deaths.len() >= DEATHS {
-            order = Order { first: script.index + 1, skip: BTreeSet::new() };
-            script.count(&mut found, &sources[order.first - 1], &mut deaths);
+            let source = &sources[script.index];
+            order = Order { first: script.index + 1, skip: BTreeSet::new(), ..order };
+            script.count(&mut found, source, &mut deaths);
         }
     }
     Ok(found)
@@ -201,28 +238,20 @@ pub fn run(
 struct Pending {
     index: usize,
     assertions: u64,
-    /// Line, whether it is an assertion, and what came of it.
-    steps: Vec<(usize, bool, Verdict)>,
-    at: Option<(usize, usize, bool)>,
+    /// What came of its steps.
+    steps: Vec<(Step, Verdict)>,
+    at: Option<Step>,
 }
 
 impl Pending {
-    fn count(self, found: &mut OnEngine, source: &Source, deaths: &mut Vec<(usize, bool, String)>) {
+    fn count(self, found: &mut OnEngine, source: &Source, deaths: &mut Vec<(Step, Verdict)>) {
         let group = source.group.name;
         let mut seen = 0;
-        for (line, assertion, verdict) in self.steps {
-            seen += u64::from(assertion);
-            found.modules += u64::from(!assertion && verdict == Verdict::Passed);
-            found.count(group, || format!("{}:{line}", source.id()), assertion, verdict);
-        }
-        for (line, assertion, what) in deaths.drain(..) {
-            seen += u64::from(assertion);
-            found.count(
-                group,
-                || format!("{}:{line}", source.id()),
-                assertion,
-                Verdict::Failed(format!("the process {what}")),
-            );
+        for (step, verdict) in self.steps.into_iter().chain(deaths.drain(..)) {
+            seen += u64::from(step.assertion);
+            found.modules += u64::from(!step.assertion && verdict == Verdict::Passed);
+            let at = || format!("{}:{}", source.id(), step.line);
+            found.count(group, at, step.assertion, verdict);
         }
         // Of a script that was given up, or a module that ended the process.
         for _ in seen..self.assertions {
@@ -233,89 +262,16 @@ impl Pending {
     }
 }
 
-struct Process {
-    child: Child,
-    lines: Receiver<Vec<u8>>,
-    words: std::fs::File,
-}
-
-enum Next {
-    Line(Line),
-    /// Nothing came in time.
-    Late,
-    /// The process ended: how, unless it ended well.
-    Ended(Option<String>),
-}
-
-impl Process {
-    fn start(command: &mut Command) -> Result<Self> {
-        let words = tempfile::tempfile().context("cannot make a temporary file")?;
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(words.try_clone().context("cannot make a temporary file")?)
-            .spawn()
-            .context("cannot start the process that takes the steps")?;
-        let out = child.stdout.take().context("a process without an output")?;
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            let mut out = BufReader::new(out);
-            let mut line = Vec::new();
-            while let Ok(1..) = out.read_until(b'\n', &mut line) {
-                if sender.send(std::mem::take(&mut line)).is_err() {
-                    break;
-                }
-            }
-        });
-        Ok(Self { child, lines, words })
+/// The last line that a process wrote for people, in parentheses.
+fn last_words(words: &mut File) -> String {
+    let mut text = Vec::new();
+    if words.rewind().and_then(|()| words.read_to_end(&mut text)).is_err() {
+        return String::new();
     }
-
-    fn next(&mut self, patience: Duration) -> Result<Next> {
-        loop {
-            match self.lines.recv_timeout(patience) {
-                // A runtime may write lines of its own.
-                Ok(line) => {
-                    if let Ok(line) = serde_json::from_slice(&line) {
-                        return Ok(Next::Line(line));
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => return Ok(Next::Late),
-                Err(RecvTimeoutError::Disconnected) => {
-                    let status = self
-                        .child
-                        .wait()
-                        .context("waiting for the process that takes the steps")?;
-                    let died =
-                        (!status.success()).then(|| format!("ended: {status}{}", self.said()));
-                    return Ok(Next::Ended(died));
-                }
-            }
-        }
-    }
-
-    /// The last line that it wrote for people.
-    fn said(&mut self) -> String {
-        let mut text = Vec::new();
-        if self.words.rewind().and_then(|()| self.words.read_to_end(&mut text)).is_err() {
-            return String::new();
-        }
-        let text = String::from_utf8_lossy(&text);
-        text.lines().rfind(|line| !line.trim().is_empty()).map_or_else(String::new, |line| {
-            format!(" ({})", line.trim().chars().take(120).collect::<String>())
-        })
-    }
-
-    fn end(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.end();
-    }
+    let text = String::from_utf8_lossy(&text);
+    text.lines().rfind(|line| !line.trim().is_empty()).map_or_else(String::new, |line| {
+        format!(" ({})", line.trim().chars().take(120).collect::<String>())
+    })
 }
 
 /// Failures of all engines by name, for tables: what is the same on several engines stands
