@@ -6,8 +6,7 @@
 //! with engines, strategies and threads; a [`session`] opens a cell and checks
 //! its output; [`measure`] times it; [`run`] drives all that and appends
 //! [`record`]s; `report` makes the page out of them. A [`swap`] replaces modules while
-//! messages arrive. [`trust`] asks what a speed is worth. `ARCHITECTURE.md` has the
-//! picture.
+//! messages arrive. `ARCHITECTURE.md` has the picture.
 
 pub mod case;
 pub mod cost;
@@ -27,5 +26,5 @@ pub mod stats;
 pub mod supervise;
 pub mod swap;
 pub mod tables;
-pub mod trust;
+pub mod terminal;
 pub mod worker;

@@ -7,19 +7,18 @@
 mod cases;
 mod costs;
 mod list;
-mod output;
 mod peers;
-mod progress;
 mod quiet;
 mod repeat;
 mod report;
 mod run;
 mod show;
 mod swap;
-mod trust;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use touchstone::terminal as output;
+use touchstone::terminal::progress;
 
 /// Compares WebAssembly executors side by side: runtimes, instantiation
 /// strategies, threads and payloads, on the same guests.
@@ -45,17 +44,10 @@ enum Command {
     Cases(cases::Cases),
     Repeat(repeat::Repeat),
     Quiet(quiet::Quiet),
-    Trust(trust::Trust),
     Costs(costs::Costs),
     Gate(costs::Gate),
     #[command(hide = true)]
     CountedCalls(costs::CountedCalls),
-    #[command(hide = true)]
-    HostileGuests(trust::HostileGuests),
-    #[command(hide = true)]
-    Survivor(trust::Survivor),
-    #[command(hide = true)]
-    Scripts(trust::Scripts),
 }
 
 /// How a command ended that could do its work.
@@ -78,13 +70,9 @@ pub(crate) fn main() -> ExitCode {
         Command::Cases(cases) => cases.execute(),
         Command::Repeat(repeat) => repeat.execute(),
         Command::Quiet(quiet) => quiet.execute(),
-        Command::Trust(trust) => trust.execute(),
         Command::Costs(costs) => costs.execute(),
         Command::Gate(gate) => gate.execute(),
         Command::CountedCalls(calls) => calls.execute(),
-        Command::HostileGuests(guests) => guests.execute(),
-        Command::Survivor(survivor) => survivor.execute(),
-        Command::Scripts(scripts) => scripts.execute(),
     };
     match ended {
         Ok(Ended::Well) => ExitCode::SUCCESS,

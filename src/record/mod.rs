@@ -5,6 +5,7 @@
 //! in force, which runtime and which guest bytes, on which machine. The report
 //! is made from records alone.
 
+pub mod findings;
 mod holder;
 mod names;
 mod store;

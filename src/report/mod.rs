@@ -40,7 +40,7 @@ pub struct Options {
     pub tables: PathBuf,
     /// The stored counts; the file may be missing.
     pub costs: PathBuf,
-    /// The folder of the stored findings of `make trust`; it may be missing.
+    /// The folder of the stored findings of `make checks`; it may be missing.
     pub trust: PathBuf,
 }
 

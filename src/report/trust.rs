@@ -1,11 +1,11 @@
 //! Stored findings about correctness and isolation.
 
 use super::matrix::Executor;
-use crate::trust::Found;
-use crate::trust::conformance::Conformance;
-use crate::trust::hostile::Hostile;
-use crate::trust::isolation::Isolation;
-use crate::trust::survival::Survival;
+use crate::record::findings::Found;
+use crate::record::findings::conformance::Conformance;
+use crate::record::findings::hostile::Hostile;
+use crate::record::findings::isolation::Isolation;
+use crate::record::findings::survival::Survival;
 use anyhow::Result;
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! Whether executors run WebAssembly as its specification says.
 
+use crate::record::findings::conformance::failures;
+use crate::record::findings::conformance::{Conformance, OnEngine, Tally};
 use crate::report::markdown::{Table, code, details, escape};
 use crate::report::trust::Trust;
 use crate::report::units;
-use crate::trust::conformance::run::failures;
-use crate::trust::conformance::{Conformance, OnEngine, Tally};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

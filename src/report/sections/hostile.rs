@@ -1,8 +1,8 @@
 //! Hostile guests: what stops each of them.
 
+use crate::record::findings::hostile::{AttackSaid, Finding, Hostile, Verdict};
 use crate::report::markdown::{Table, code, details, escape};
 use crate::report::trust::Trust;
-use crate::trust::hostile::{AttackSaid, Finding, Hostile, Verdict};
 use std::fmt::Write;
 
 /// Nothing where nobody was attacked.
@@ -98,8 +98,8 @@ fn stops(found: &Hostile, attack: &AttackSaid) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trust::Found;
-    use crate::trust::hostile::EngineSaid;
+    use crate::record::findings::Found;
+    use crate::record::findings::hostile::EngineSaid;
 
     fn finding(engine: &str, verdict: Verdict, how: &str) -> Finding {
         Finding {

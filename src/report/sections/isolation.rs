@@ -1,9 +1,9 @@
 //! Which calls see what of the ones before.
 
+use crate::record::findings::isolation::{EngineFound, Group, Isolation, Reason, Row, Verdict};
 use crate::report::markdown::{Footnotes, Table, code, details, escape};
 use crate::report::trust::Trust;
 use crate::report::units::{count, grouped};
-use crate::trust::isolation::{EngineFound, Group, Isolation, Reason, Row, Verdict};
 use std::fmt::Write;
 
 /// Nothing where nothing was stored.
