@@ -14,5 +14,8 @@ pub mod lab;
 pub mod measure;
 pub mod plan;
 pub mod record;
+pub mod report;
 pub mod run;
 pub mod supervise;
+pub mod tables;
+pub mod terminal;

@@ -1,7 +1,7 @@
 //! `touchstone bench`.
 
 use super::Ended;
-use super::output::complain;
+use touchstone::terminal::complain;
 use anyhow::{Context, Result};
 use std::process::Command;
 use touchstone::record::Purpose;

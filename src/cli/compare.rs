@@ -1,8 +1,8 @@
 //! `touchstone compare`.
 
 use super::Ended;
-use super::output::{Style, Table, complain, print};
-use super::progress::Progress;
+use touchstone::terminal::{Style, Table, complain, print};
+use touchstone::terminal::Progress;
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;

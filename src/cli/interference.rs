@@ -1,8 +1,8 @@
 //! `touchstone interference`.
 
 use super::Ended;
-use super::output::{Style, Table, print};
-use super::progress::Progress;
+use touchstone::terminal::{Style, Table, print};
+use touchstone::terminal::Progress;
 use anyhow::Result;
 use std::time::Duration;
 use touchstone::measure::probe::{Look, watch};

@@ -1,7 +1,7 @@
 //! `touchstone list`.
 
 use super::Ended;
-use super::output::{Style, Table, complain, print};
+use touchstone::terminal::{Style, Table, complain, print};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use touchstone::case::{self, Case};

@@ -10,9 +10,7 @@ mod compare;
 mod costs;
 mod interference;
 mod list;
-mod output;
 mod peers;
-mod progress;
 mod repeat;
 mod report;
 mod run;
@@ -21,6 +19,8 @@ mod swap;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use touchstone::terminal as output;
+use touchstone::terminal::progress;
 
 /// Compares WebAssembly executors side by side: runtimes, instantiation
 /// strategies, threads and payloads, on the same guests.

@@ -2,7 +2,7 @@
 
 use super::Ended;
 use super::bench::worker;
-use super::output::{complain, print};
+use touchstone::terminal::{complain, print};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! `touchstone repeat`.
 
 use super::Ended;
-use super::output::{Style, Table, print};
-use super::progress::Progress;
+use touchstone::terminal::{Style, Table, print};
+use touchstone::terminal::Progress;
 use anyhow::{Context, Result, bail};
 use std::time::{Duration, Instant};
 use touchstone::case;

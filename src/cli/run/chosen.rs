@@ -2,7 +2,7 @@
 
 use super::target::Target;
 use super::timing::Times;
-use crate::cli::output::complain;
+use touchstone::terminal::complain;
 use anyhow::{Result, bail};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -8,8 +8,8 @@ mod timing;
 mod verdict;
 
 use super::Ended;
-use super::output::{Style, print};
-use super::progress::Progress;
+use touchstone::terminal::{Style, print};
+use touchstone::terminal::Progress;
 use anyhow::{Result, bail};
 use chosen::{Chosen, Loader, Row};
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 use super::chosen::{Answer, Row, harmless};
 use super::target::Target;
 use super::verdict::Verdict;
-use crate::cli::output::{Style, Table};
+use touchstone::terminal::{Style, Table};
 use std::time::Duration;
 use touchstone::report::units::{ratio_with_interval, time_with_interval};
 use touchstone_executor::abi::Abi;
