@@ -2,7 +2,7 @@
 
 use super::Ended;
 use touchstone::terminal::{Style, Table, complain, print};
-use touchstone::terminal::Progress;
+use touchstone::terminal::progress::Progress;
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -2,7 +2,7 @@
 
 use super::Ended;
 use touchstone::terminal::{Style, Table, complain, print, short};
-use touchstone::terminal::Progress;
+use touchstone::terminal::progress::Progress;
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::Command;

@@ -2,7 +2,7 @@
 
 use super::Ended;
 use touchstone::terminal::{Style, Table, print};
-use touchstone::terminal::Progress;
+use touchstone::terminal::progress::Progress;
 use anyhow::Result;
 use std::time::Duration;
 use touchstone::measure::probe::{Look, watch};

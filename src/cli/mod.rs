@@ -19,8 +19,6 @@ mod swap;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use touchstone::terminal as output;
-use touchstone::terminal::progress;
 
 /// Compares WebAssembly executors side by side: runtimes, instantiation
 /// strategies, threads and payloads, on the same guests.
@@ -83,7 +81,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(Ended::Badly) => ExitCode::from(1),
         Ok(Ended::Stopped) => ExitCode::from(130),
         Err(error) => {
-            output::complain(&format!("error: {error:#}"));
+            touchstone::terminal::complain(&format!("error: {error:#}"));
             ExitCode::from(2)
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Ended;
 use touchstone::terminal::{Style, Table, print};
-use touchstone::terminal::Progress;
+use touchstone::terminal::progress::Progress;
 use anyhow::{Context, Result, bail};
 use std::time::{Duration, Instant};
 use touchstone::case;

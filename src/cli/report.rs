@@ -2,7 +2,7 @@
 
 use super::Ended;
 use touchstone::terminal::{complain, print, short, warn_of_skipped};
-use touchstone::terminal::Progress;
+use touchstone::terminal::progress::Progress;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use touchstone::record::findings;

@@ -2,7 +2,7 @@
 
 use super::Ended;
 use touchstone::terminal::{Style, complain, near, print, short};
-use touchstone::terminal::Progress;
+use touchstone::terminal::progress::Progress;
 use super::show::swap_table;
 use anyhow::{Result, bail};
 use std::sync::Arc;

@@ -9,7 +9,7 @@ mod verdict;
 
 use super::Ended;
 use touchstone::terminal::{Style, print};
-use touchstone::terminal::Progress;
+use touchstone::terminal::progress::Progress;
 use anyhow::{Result, bail};
 use chosen::{Chosen, Loader, Row};
 use std::path::PathBuf;

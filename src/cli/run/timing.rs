@@ -2,7 +2,7 @@
 
 use super::chosen::{Answer, Chosen, Loader, Row};
 use super::target::Target;
-use touchstone::terminal::Progress;
+use touchstone::terminal::progress::Progress;
 use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::time::Duration;
