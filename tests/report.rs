@@ -461,7 +461,7 @@ fn peers_and_swaps_come_from_files_of_their_own() {
         page.find("| `alpha` | `recompile` | `recreate_instance` | 30.00 µs |").unwrap();
     let load = page.find("| `alpha` | `load_artifact` | `recreate_instance` | 3.000 µs |").unwrap();
     assert!(recompile < load, "the slowest method first");
-    assert_has(&page, "| 0.100 × [0.0900 – 0.110], faster |");
+    assert_has(&page, "| 0.100 × [0.090 – 0.110], faster |");
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn the_worst_outcome_over_the_strategies_stands_in_the_table() {
     assert_has(&page, "| `memory_high` | ✗ |   |");
     assert_has(&page, "| `segment` | – |   |");
     assert_has(&page, "✗ failed; ✓ held; – refused by the executor (the worst");
-    assert_has(&page, "`segment` on `alpha` (`instance_reuse`): it drops | segments");
+    assert_has(&page, "`segment` on `alpha` (`instance_reuse`): it drops \\| segments");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn hostile_guests_and_survival_have_their_exceptions_on_top() {
         finding(Check::Survival, "SIGTERM", ("", None), &counts, told),
     ]);
     for part in [
-        "1 attacks on an engine's strategy were held, 1 only by ending the process that they ran \
+        "1 attack on an engine's strategy held, 1 only by ending the process that they ran \
          in, 1 failed",
         "| `endless_loop` | ✓ | ◐ | ✗ |",
         "- **failed**: `endless_loop` on `gamma` (`pooling`): does not end",
