@@ -8,10 +8,14 @@
 //! `ARCHITECTURE.md` describes the code layout.
 
 pub mod case;
+pub mod compare;
 mod files;
 pub mod lab;
 pub mod measure;
 pub mod plan;
 pub mod record;
+pub mod report;
 pub mod run;
 pub mod supervise;
+pub mod tables;
+pub mod terminal;

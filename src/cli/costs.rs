@@ -1,8 +1,8 @@
 //! `touchstone costs` and `touchstone gate`.
 
 use super::Ended;
-use super::output::{Style, Table, complain, print, short};
-use super::progress::Progress;
+use touchstone::terminal::{Style, Table, complain, print, short};
+use touchstone::terminal::progress::Progress;
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::Command;
@@ -61,8 +61,7 @@ impl CountedCalls {
     pub(super) fn execute(self) -> Result<Ended> {
         let job = job(self.filter.as_deref())?;
         let mut session = Session::new(Guests::built(), Config::default()).without_times();
-        let mut lines = std::io::stdout().lock();
-        usage::make_calls(&mut session, job.cells(), self.traced, &mut lines)?;
+        usage::make_calls(&mut session, job.cells(), self.traced)?;
         Ok(Ended::Well)
     }
 }

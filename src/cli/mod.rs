@@ -2,31 +2,26 @@
 //!
 //! Exit codes: 0 when all is well; 1 when a comparison or a check found a
 //! difference, or a guest did not return; 2 when the input or the command
-//! cannot be used.
+//! cannot be used; 130 when it was stopped.
 
+mod bench;
 mod cases;
+mod compare;
 mod costs;
+mod interference;
 mod list;
-mod output;
 mod peers;
-mod progress;
-mod quiet;
 mod repeat;
 mod report;
 mod run;
 mod show;
 mod swap;
-mod trust;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Compares WebAssembly executors side by side: runtimes, instantiation
 /// strategies, threads and payloads, on the same guests.
-///
-/// The benchmarks themselves are started with `make bench`, `make quick`, or
-/// `cargo bench`; this command shows what there is, what came out, and runs
-/// modules of your own.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true, max_term_width = 100)]
 struct Arguments {
@@ -36,6 +31,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Bench(bench::Bench),
+    Compare(compare::Compare),
     List(list::List),
     Show(show::Show),
     Report(report::Report),
@@ -44,18 +41,11 @@ enum Command {
     Swap(swap::Swap),
     Cases(cases::Cases),
     Repeat(repeat::Repeat),
-    Quiet(quiet::Quiet),
-    Trust(trust::Trust),
+    Interference(interference::Interference),
     Costs(costs::Costs),
     Gate(costs::Gate),
     #[command(hide = true)]
     CountedCalls(costs::CountedCalls),
-    #[command(hide = true)]
-    HostileGuests(trust::HostileGuests),
-    #[command(hide = true)]
-    Survivor(trust::Survivor),
-    #[command(hide = true)]
-    Scripts(trust::Scripts),
 }
 
 /// How a command ended that could do its work.
@@ -65,10 +55,14 @@ enum Ended {
     Well,
     /// Something differs, or a guest did not return.
     Badly,
+    /// It was stopped from outside.
+    Stopped,
 }
 
 pub(crate) fn main() -> ExitCode {
     let ended = match Arguments::parse().command {
+        Command::Bench(bench) => bench.execute(),
+        Command::Compare(compare) => compare.execute(),
         Command::List(list) => list.execute(),
         Command::Show(show) => show.execute(),
         Command::Report(report) => report.execute(),
@@ -77,20 +71,17 @@ pub(crate) fn main() -> ExitCode {
         Command::Swap(swap) => swap.execute(),
         Command::Cases(cases) => cases.execute(),
         Command::Repeat(repeat) => repeat.execute(),
-        Command::Quiet(quiet) => quiet.execute(),
-        Command::Trust(trust) => trust.execute(),
+        Command::Interference(interference) => interference.execute(),
         Command::Costs(costs) => costs.execute(),
         Command::Gate(gate) => gate.execute(),
         Command::CountedCalls(calls) => calls.execute(),
-        Command::HostileGuests(guests) => guests.execute(),
-        Command::Survivor(survivor) => survivor.execute(),
-        Command::Scripts(scripts) => scripts.execute(),
     };
     match ended {
         Ok(Ended::Well) => ExitCode::SUCCESS,
         Ok(Ended::Badly) => ExitCode::from(1),
+        Ok(Ended::Stopped) => ExitCode::from(130),
         Err(error) => {
-            output::complain(&format!("error: {error:#}"));
+            touchstone::terminal::complain(&format!("error: {error:#}"));
             ExitCode::from(2)
         }
     }

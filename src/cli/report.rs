@@ -1,13 +1,13 @@
 //! `touchstone report`.
 
 use super::Ended;
-use super::output::{complain, print, short, warn_of_skipped};
-use super::progress::Progress;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use touchstone::record::{self, BENCH};
 use touchstone::report::{self, Content, Options};
 use touchstone::tables;
+use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{complain, print, short, warn_of_skipped};
 
 /// Generates BENCHMARK.md and the charts from the records alone.
 ///

@@ -1,7 +1,6 @@
 //! `touchstone show`.
 
 use super::Ended;
-use super::output::{Style, Table, print, short, warn_of_skipped};
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -11,6 +10,7 @@ use touchstone::record::{
     self, BENCH, Book, CellKey, Estimate, Match, Metric, Refusal, SoakPoint, Swap, SwapFound, Tail,
 };
 use touchstone::report::units::{median, rate, ratio_with_interval, time, time_with_interval};
+use touchstone::terminal::{Style, Table, print, short, warn_of_skipped};
 
 /// Shows the newest run of a record file.
 #[derive(Debug, clap::Args)]

@@ -127,14 +127,13 @@ impl Job {
         drop(counter);
         if !self.cells.is_empty() {
             let mut told = |number| progress(format!("calls that are counted, cell {number}"));
-            let lines: Vec<(String, Usage)> =
-                match usage::count(&mut caller(true)?, true, &mut told) {
-                    Ok(lines) => lines,
-                    Err(error) => {
-                        untraced = Some(format!("{error:#}"));
-                        usage::count(&mut caller(false)?, false, told)?
-                    }
-                };
+            let lines: Vec<(String, Usage)> = match usage::count(caller(true)?, true, &mut told) {
+                Ok(lines) => lines,
+                Err(error) => {
+                    untraced = Some(format!("{error:#}"));
+                    usage::count(caller(false)?, false, told)?
+                }
+            };
             costs.usage = lines.into_iter().collect();
         }
         Ok(Counted { costs, problems, untraced })

@@ -8,9 +8,14 @@
 use anyhow::{Context, Result, bail};
 use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::{Signal, raise};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
-use std::process::Child;
+
+/// Waits for a stop or the end of a process, and leaves both to be waited for.
+const LOOK: WaitPidFlag = WaitPidFlag::WEXITED
+    .union(WaitPidFlag::WSTOPPED)
+    .union(WaitPidFlag::WNOWAIT)
+    .union(WaitPidFlag::__WALL);
 
 /// What happened in one section.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -53,23 +58,27 @@ impl Traced {
 
 /// The side that traces: follows a process that calls [`Traced::begin`] until it ends,
 /// and gives its sections, without the empty one. Has to be called by the thread that
-/// started the process. `progress` is told each section's number.
+/// started the process, and leaves it to that to wait for its end. `progress` is told each
+/// section's number.
 ///
 /// # Errors
 ///
-/// When the process ends badly, or not as it should.
-pub fn follow(child: &Child, mut progress: impl FnMut(usize)) -> Result<Vec<Section>> {
-    let pid = Pid::from_raw(i32::try_from(child.id()).context("a process number")?);
+/// When the process ends badly, or not as it should, and those of `progress`.
+pub fn follow(process: u32, mut progress: impl FnMut(usize) -> Result<()>) -> Result<Vec<Section>> {
+    let pid = Pid::from_raw(i32::try_from(process).context("a process number")?);
     let mut sections: Vec<Section> = Vec::new();
     // The section that is being counted, and system calls begun and ended.
     let mut current: Option<(Section, u64)> = None;
     let mut known = false;
     loop {
         let mut deliver = None;
-        match waitpid(pid, Some(WaitPidFlag::__WALL)).context("waiting for the traced process")? {
-            WaitStatus::Exited(_, 0) => break,
-            WaitStatus::Exited(_, code) => bail!("the traced process ended with {code}"),
-            WaitStatus::Signaled(_, signal, _) => bail!("the traced process died of {signal}"),
+        // Its end is only looked at.
+        let waiting = "waiting for the traced process";
+        match waitid(Id::Pid(pid), LOOK).context(waiting)? {
+            WaitStatus::Exited(..) | WaitStatus::Signaled(..) => break,
+            _ => {}
+        }
+        match waitpid(pid, Some(WaitPidFlag::__WALL)).context(waiting)? {
             WaitStatus::PtraceSyscall(_) => {
                 if let Some((_, stops)) = &mut current {
                     *stops += 1;
@@ -86,7 +95,7 @@ pub fn follow(child: &Child, mut progress: impl FnMut(usize)) -> Result<Vec<Sect
                     Some((section, stops)) => {
                         // One stop as a call begins, one as it ends.
                         sections.push(Section { system_calls: stops / 2, ..section });
-                        progress(sections.len());
+                        progress(sections.len())?;
                         None
                     }
                 };
@@ -106,7 +115,7 @@ pub fn follow(child: &Child, mut progress: impl FnMut(usize)) -> Result<Vec<Sect
         .context("the traced process cannot go on")?;
     }
     if current.is_some() || sections.is_empty() {
-        bail!("the traced process ended in the middle of a section");
+        bail!("the traced process ended before or within a section");
     }
     let empty = sections.remove(0);
     for section in &mut sections {

@@ -6,10 +6,10 @@ use super::trace::{Section, Traced, follow};
 use crate::matrix::Cell;
 use crate::record::Status;
 use crate::session::{Opened, Session};
+use crate::supervise::{Child, Death, Heard, Limits, Parent};
 use anyhow::{Context, Result, bail};
-use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, Seek, Write};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::{Duration, Instant};
 use touchstone_executor::Outcome;
 use touchstone_executor::probe::thread_usage;
 
@@ -18,27 +18,23 @@ const WARM_UP: u32 = 32;
 /// Calls that are counted.
 const CALLS: u32 = 32;
 
-/// A line of the process that makes the calls.
-#[derive(Debug, Serialize, Deserialize)]
-struct Line {
-    /// The cell's name.
-    name: String,
-    /// All but what the tracer knows.
-    usage: Usage,
-}
+/// How long to wait for the next cell at a time.
+const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Makes the calls, in this process, one cell after the other; a line on `lines` for
-/// each. With `traced`, the parent counts what happens in them.
+/// What the process that makes the calls says of a cell: its name, and all but what the
+/// tracer knows.
+type Counted = (String, Usage);
+
+/// Makes the calls, in this process, one cell after the other, and tells the parent, which
+/// is in [`count`]. With `traced`, the parent counts what happens in them.
 ///
 /// # Errors
 ///
-/// When a cell fails that is not merely unsupported, or the process cannot be traced.
-pub fn make_calls(
-    session: &mut Session,
-    cells: &[Cell],
-    traced: bool,
-    lines: &mut impl Write,
-) -> Result<()> {
+/// When a cell fails that is not merely unsupported, the process cannot be traced, or has no
+/// such parent.
+pub fn make_calls(session: &mut Session, cells: &[Cell], traced: bool) -> Result<()> {
+    let parent = Parent::<(), Counted>::join()?;
+    let mut parent = parent.context("this process makes calls for another one")?;
     let traced = traced.then(Traced::begin).transpose()?;
     for cell in cells {
         let name = cell.key.id();
@@ -56,10 +52,9 @@ pub fn make_calls(
             system_calls: None,
             signals: None,
         };
-        serde_json::to_writer(&mut *lines, &Line { name, usage })?;
-        writeln!(lines)?;
+        parent.say(&(name, usage))?;
     }
-    lines.flush().context("cannot write the counts")
+    Ok(())
 }
 
 /// Page faults per call, while the tracer counts the rest.
@@ -94,50 +89,52 @@ fn each(count: u64) -> f64 {
 ///
 /// # Errors
 ///
-/// When the process fails, or its lines and its sections do not match.
+/// When the process fails, or its words and its sections do not match.
 pub fn count(
-    command: &mut Command,
+    command: Command,
     traced: bool,
-    progress: impl FnMut(usize),
+    mut progress: impl FnMut(usize),
 ) -> Result<Vec<(String, Usage)>> {
-    // A file and no pipe: nobody empties a pipe while the process is traced.
-    let mut lines = tempfile::tempfile().context("cannot make a temporary file")?;
-    let out = lines.try_clone().context("cannot make a temporary file")?;
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(out)
-        .spawn()
-        .context("cannot start the process that makes the calls")?;
-    let sections = if traced {
-        let sections = follow(&child, progress);
-        if sections.is_err() {
-            // It may be stopped for good.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-        Some(sections?)
-    } else {
-        let ended = child.wait().context("waiting for the process that makes the calls")?;
-        if !ended.success() {
-            bail!("the process that makes the calls failed: {ended}");
-        }
-        None
-    };
-    lines.rewind().context("reading the counts back")?;
+    let mut child = Child::spawn(command, Limits::default())?;
     let mut usage = Vec::new();
-    for line in BufReader::new(lines).lines() {
-        let Line { name, usage: one } =
-            serde_json::from_str(&line?).context("a line that is no count")?;
-        usage.push((name, one));
+    let mut sections = Vec::new();
+    if traced {
+        let pid = child.pid();
+        // What it says is heard after each section: nobody else empties the socket.
+        sections = follow(pid, |number| {
+            progress(number);
+            listen(&mut child, Instant::now(), &mut usage).map(drop)
+        })?;
     }
-    if let Some(sections) = sections {
-        if sections.len() != usage.len() {
-            bail!("{} cells came back, {} were traced", usage.len(), sections.len());
+    let death = loop {
+        if let Some(death) = listen(&mut child, Instant::now() + PATIENCE, &mut usage)? {
+            break death;
         }
-        for ((_, usage), Section { system_calls, signals }) in usage.iter_mut().zip(sections) {
-            usage.system_calls = Some(each(system_calls));
-            usage.signals = Some(each(signals));
-        }
+    };
+    if !death.is_success() {
+        bail!("the process that makes the calls {death}");
+    }
+    if traced && sections.len() != usage.len() {
+        bail!("{} cells came back, {} were traced", usage.len(), sections.len());
+    }
+    for ((_, usage), Section { system_calls, signals }) in usage.iter_mut().zip(sections) {
+        usage.system_calls = Some(each(system_calls));
+        usage.signals = Some(each(signals));
     }
     Ok(usage)
+}
+
+/// Hears what the process says until a deadline, and how it ended if it did.
+fn listen(
+    child: &mut Child<(), Counted>,
+    deadline: Instant,
+    usage: &mut Vec<Counted>,
+) -> Result<Option<Death>> {
+    loop {
+        match child.receive(deadline)? {
+            Heard::Message(counted) => usage.push(counted),
+            Heard::Silent => return Ok(None),
+            Heard::Ended(death) => return Ok(Some(death)),
+        }
+    }
 }
