@@ -142,6 +142,10 @@ impl Engine for WithoutDeadline {
         self.0.execution()
     }
 
+    fn executes_like(&self) -> Option<&'static str> {
+        self.0.executes_like()
+    }
+
     fn support(&self, strategy: Strategy) -> Support {
         self.0.support(strategy)
     }

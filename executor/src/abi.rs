@@ -21,8 +21,9 @@ use std::str::FromStr;
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
 
 /// A calling convention.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Abi {
     /// Substrate's: `(pointer, length) -> packed pointer and length`.
     Substrate,

@@ -1,6 +1,5 @@
 //! What is asked of a backend, and what is really in force.
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,8 +63,9 @@ impl std::fmt::Debug for Config {
 }
 
 /// What is really in force, in words, key by key: part of every record.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(transparent))]
 pub struct EffectiveConfig(BTreeMap<String, String>);
 
 impl EffectiveConfig {

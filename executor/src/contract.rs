@@ -25,6 +25,13 @@ pub trait Engine: Send + Sync {
     /// the speed of a kernel.
     fn execution(&self) -> Execution;
 
+    /// The id of the engine of this build that executes guest code in the same way, for
+    /// an engine that differs from it only in compiling, loading or set-up. A case about
+    /// the guest's own work need not run on both. The default is none.
+    fn executes_like(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether the strategy can be had here at all, on this machine.
     fn support(&self, strategy: Strategy) -> Support;
 

@@ -40,5 +40,5 @@ pub use error::{Error, Result};
 pub use outcome::{Claim, Outcome, Trap, TrapKind};
 pub use pool::WithPool;
 pub use signature::{Signature, Value, ValueType};
-pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, ParseStrategyError, Strategy};
+pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, Owner, ParseStrategyError, Strategy};
 pub use support::Support;

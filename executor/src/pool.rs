@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::guest::GuestModule;
 use crate::outcome::Outcome;
 use crate::shelf::Shelf;
-use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
+use crate::strategy::{InstanceFrom, Strategy};
 use crate::support::Support;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,11 +21,7 @@ pub struct WithPool(pub Box<dyn Engine>);
 /// The strategy of the instances in a pool of ours; `None` when the strategy is
 /// not that of such a pool.
 fn pooled(strategy: Strategy) -> Option<Strategy> {
-    let ours = matches!(
-        (strategy.instance, strategy.memory),
-        (InstanceFrom::Pooling, MemoryFrom::Tracked) | (InstanceFrom::PoolingLate, _)
-    );
-    ours.then_some(Strategy { instance: InstanceFrom::Reuse, ..strategy })
+    strategy.is_touchstone_pool().then_some(Strategy { instance: InstanceFrom::Reuse, ..strategy })
 }
 
 /// What an engine says of the instances, said of the pool.
@@ -53,6 +49,10 @@ impl Engine for WithPool {
 
     fn execution(&self) -> Execution {
         self.0.execution()
+    }
+
+    fn executes_like(&self) -> Option<&'static str> {
+        self.0.executes_like()
     }
 
     fn support(&self, strategy: Strategy) -> Support {

@@ -46,7 +46,27 @@ pub enum CodeFrom {
     Precompiled,
 }
 
+/// Who brings about the clean instance, by the nature of a strategy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Owner {
+    /// The runtime, by what it offers itself.
+    Runtime,
+    /// Touchstone, on top of what the runtime offers.
+    Touchstone,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Runtime => "the runtime",
+            Self::Touchstone => "Touchstone",
+        })
+    }
+}
+
 /// One instantiation strategy: three choices.
+///
+/// Strategies are ordered as in tables: see [`rank`](Self::rank).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Strategy {
     /// How a clean instance comes about.
@@ -100,7 +120,144 @@ impl Strategy {
         all.push(Self::new(InstanceFrom::PoolingLate, MemoryFrom::Tracked));
         all
     }
+
+    /// Whether the code comes from an ahead-of-time artifact in a file.
+    #[must_use]
+    pub const fn is_precompiled(self) -> bool {
+        matches!(self.code, CodeFrom::Precompiled)
+    }
+
+    /// The same strategy with in-process code.
+    #[must_use]
+    pub const fn base(self) -> Self {
+        Self { code: CodeFrom::InProcess, ..self }
+    }
+
+    /// Whether instances come from Touchstone's pool, and not from the runtime's: a
+    /// pool of instances that are reset in place.
+    #[must_use]
+    pub const fn is_touchstone_pool(self) -> bool {
+        matches!(
+            (self.instance, self.memory),
+            (InstanceFrom::Pooling, MemoryFrom::Tracked) | (InstanceFrom::PoolingLate, _)
+        )
+    }
+
+    /// Whether every call runs in an instance that never ran a call before.
+    ///
+    /// A slot of the runtime's own pool counts as such an instance: the runtime
+    /// instantiates into it for each call. Instances that are reset in place do not
+    /// count, nor does Touchstone's pool of them.
+    #[must_use]
+    pub const fn is_new_instance(self) -> bool {
+        match self.instance {
+            InstanceFrom::Interpreted | InstanceFrom::Recreate => true,
+            InstanceFrom::Reuse => false,
+            InstanceFrom::Pooling | InstanceFrom::PoolingLate => !self.is_touchstone_pool(),
+        }
+    }
+
+    /// Who brings about the clean instance by the nature of the strategy.
+    ///
+    /// An engine can deviate: its [`Support`](crate::Support) says whether the runtime
+    /// itself does the strategy there.
+    #[must_use]
+    pub const fn owner(self) -> Owner {
+        match (self.instance, self.memory) {
+            (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
+            | (InstanceFrom::Recreate, MemoryFrom::Resident | MemoryFrom::Tracked)
+            | (InstanceFrom::Pooling, MemoryFrom::Tracked) => Owner::Touchstone,
+            (InstanceFrom::Interpreted | InstanceFrom::Recreate | InstanceFrom::Pooling, _) => {
+                Owner::Runtime
+            }
+        }
+    }
+
+    /// Place in tables, lowest first: ascending along [`all`](Self::all), and the same
+    /// order as that of [`Ord`].
+    #[must_use]
+    pub const fn rank(self) -> u16 {
+        let (instance, memory) = (self.instance as u16, self.memory as u16);
+        (instance * 4 + memory) * 2 + self.code as u16
+    }
+
+    /// Place in the order in which somebody tries strategies who only wants the fastest
+    /// clean call, lowest first.
+    ///
+    /// No two strategies of [`all`](Self::all) have the same place. In-process code
+    /// comes directly before the precompiled variant, whose calls are as fast.
+    #[must_use]
+    pub fn preference(self) -> u16 {
+        let found = BY_PREFERENCE.iter().position(|way| *way == (self.instance, self.memory));
+        let place = found.unwrap_or(BY_PREFERENCE.len()) as u16;
+        place * 2 + self.code as u16
+    }
+
+    /// What the strategy does, as advice: an imperative clause that starts with a
+    /// capital letter and has no full stop.
+    #[must_use]
+    pub fn advice(self) -> String {
+        let instance = match self.instance {
+            InstanceFrom::Interpreted => "Create a new instance for each call and interpret it",
+            InstanceFrom::Reuse => "Reset one instance in place between calls",
+            InstanceFrom::Recreate => "Create a new instance for each call",
+            InstanceFrom::Pooling if self.is_touchstone_pool() => {
+                "Take an instance from Touchstone's pool for each call, reset in place when it is \
+                 returned"
+            }
+            InstanceFrom::Pooling => "Take a slot from the runtime's pool for each call",
+            InstanceFrom::PoolingLate => {
+                "Take an instance from Touchstone's pool for each call, reset in place when it is \
+                 taken"
+            }
+        };
+        let memory = match (self.memory, self.is_new_instance()) {
+            (MemoryFrom::Segments, true) => "",
+            (MemoryFrom::Segments, false) => {
+                ", dropping all memory pages and copying the data segments again"
+            }
+            (MemoryFrom::CopyOnWrite, true) => ", with memory mapped copy-on-write from an image",
+            (MemoryFrom::CopyOnWrite, false) => {
+                ", dropping all written pages of a memory mapped copy-on-write"
+            }
+            (MemoryFrom::Resident, _) => {
+                ", restoring only the written memory pages, which the kernel lists (PAGEMAP_SCAN)"
+            }
+            (MemoryFrom::Tracked, _) => {
+                ", restoring only the written memory pages, which write faults reveal"
+            }
+        };
+        let code = match self.code {
+            CodeFrom::InProcess => "",
+            CodeFrom::Precompiled => "; load the code from an ahead-of-time artifact",
+        };
+        format!("{instance}{memory}{code}")
+    }
 }
+
+/// Ways to a clean instance, from the one whose calls are expected to be the fastest.
+///
+/// First what restores only written pages in place, then the runtime's pools, each after
+/// the reuse with the same kind of memory, then plain new instances.
+const BY_PREFERENCE: [(InstanceFrom, MemoryFrom); 14] = {
+    use {InstanceFrom::*, MemoryFrom::*};
+    [
+        (Reuse, Tracked),
+        (Pooling, Tracked),
+        (PoolingLate, Tracked),
+        (Reuse, Resident),
+        (Recreate, Tracked),
+        (Recreate, Resident),
+        (Pooling, Resident),
+        (Reuse, CopyOnWrite),
+        (Pooling, CopyOnWrite),
+        (Reuse, Segments),
+        (Pooling, Segments),
+        (Recreate, CopyOnWrite),
+        (Recreate, Segments),
+        (Interpreted, Segments),
+    ]
+};
 
 /// The name in tables, filters and records.
 ///
@@ -155,9 +312,30 @@ impl FromStr for Strategy {
     }
 }
 
+/// As its name.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Strategy {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// From the names that [`FromStr`] takes.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Strategy {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        name.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn named(name: &str) -> Strategy {
+        name.parse().unwrap()
+    }
 
     #[test]
     fn names_are_unique_and_read_back() {
@@ -181,5 +359,106 @@ mod tests {
             Ok(Strategy::new(InstanceFrom::Recreate, MemoryFrom::Resident).precompiled())
         );
         assert!("pooling_warm".parse::<Strategy>().is_err());
+    }
+
+    #[test]
+    fn the_order_of_tables_is_that_of_the_list() {
+        let all = Strategy::all();
+        assert!(all.is_sorted_by(|a, b| a < b && a.rank() < b.rank()));
+    }
+
+    #[test]
+    fn new_instances_and_owners_are_told_by_the_strategy() {
+        use Owner::{Runtime, Touchstone};
+        for (name, is_new, owner) in [
+            ("interpreted", true, Runtime),
+            ("instance_reuse", false, Touchstone),
+            ("instance_reuse_cow", false, Touchstone),
+            ("instance_reuse_resident", false, Touchstone),
+            ("instance_reuse_tracked", false, Touchstone),
+            ("recreate_instance", true, Runtime),
+            ("recreate_instance_cow", true, Runtime),
+            ("recreate_instance_resident", true, Touchstone),
+            ("recreate_instance_tracked", true, Touchstone),
+            ("pooling", true, Runtime),
+            ("pooling_cow", true, Runtime),
+            ("pooling_cow_resident", true, Runtime),
+            ("pooling_tracked", false, Touchstone),
+            ("pooling_late_tracked", false, Touchstone),
+        ] {
+            for strategy in [named(name), named(name).precompiled()] {
+                assert_eq!(strategy.is_new_instance(), is_new, "{strategy}");
+                assert_eq!(strategy.owner(), owner, "{strategy}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_precompiled_variant_has_its_base() {
+        for strategy in Strategy::all() {
+            let name = strategy.to_string();
+            assert_eq!(strategy.is_precompiled(), name.ends_with("_precompiled"));
+            assert_eq!(strategy.base().to_string(), name.trim_end_matches("_precompiled"));
+        }
+    }
+
+    #[test]
+    fn what_restores_written_pages_in_place_is_preferred() {
+        let mut all = Strategy::all();
+        all.sort_by_key(|strategy| strategy.preference());
+        assert!(all.is_sorted_by(|a, b| a.preference() < b.preference()));
+        let bases: Vec<_> = all.iter().filter(|one| !one.is_precompiled()).collect();
+        let names: Vec<_> = bases.iter().map(ToString::to_string).collect();
+        let wanted = [
+            "instance_reuse_tracked",
+            "pooling_tracked",
+            "pooling_late_tracked",
+            "instance_reuse_resident",
+            "recreate_instance_tracked",
+            "recreate_instance_resident",
+            "pooling_cow_resident",
+            "instance_reuse_cow",
+            "pooling_cow",
+            "instance_reuse",
+            "pooling",
+            "recreate_instance_cow",
+            "recreate_instance",
+            "interpreted",
+        ];
+        assert_eq!(names, wanted);
+    }
+
+    #[test]
+    fn advice_says_what_each_strategy_does() {
+        assert_eq!(
+            named("instance_reuse_tracked").advice(),
+            "Reset one instance in place between calls, restoring only the written memory pages, \
+             which write faults reveal"
+        );
+        assert_eq!(
+            named("recreate_instance_cow_precompiled").advice(),
+            "Create a new instance for each call, with memory mapped copy-on-write from an image; \
+             load the code from an ahead-of-time artifact"
+        );
+        assert_eq!(named("pooling").advice(), "Take a slot from the runtime's pool for each call");
+        let mut advice: Vec<_> = Strategy::all().into_iter().map(Strategy::advice).collect();
+        let strategies = advice.len();
+        advice.sort();
+        advice.dedup();
+        assert_eq!(advice.len(), strategies);
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn a_strategy_is_stored_as_its_name() {
+        for strategy in Strategy::all() {
+            let json = serde_json::to_string(&strategy).unwrap();
+            assert_eq!(json, format!("\"{strategy}\""));
+            assert_eq!(serde_json::from_str::<Strategy>(&json).unwrap(), strategy);
+            assert_eq!(serde_json::from_reader::<_, Strategy>(json.as_bytes()).unwrap(), strategy);
+        }
+        let refused = serde_json::from_str::<Strategy>("\"pooling_warm\"").unwrap_err();
+        assert!(refused.to_string().contains("there is no strategy 'pooling_warm'"), "{refused}");
+        assert!(serde_json::from_str::<Strategy>("3").is_err());
     }
 }

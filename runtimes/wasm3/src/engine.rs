@@ -50,6 +50,10 @@ impl Engine for Wasm3 {
         Execution::Interpreted
     }
 
+    fn executes_like(&self) -> Option<&'static str> {
+        self.eager.then_some("wasm3")
+    }
+
     fn support(&self, strategy: Strategy) -> Support {
         if strategy.code == CodeFrom::Precompiled {
             return Support::unsupported("Wasm3 cannot store its code");

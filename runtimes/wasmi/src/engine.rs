@@ -80,6 +80,10 @@ impl Engine for Wasmi {
         Execution::Interpreted
     }
 
+    fn executes_like(&self) -> Option<&'static str> {
+        (self.translation == Translation::Lazy).then_some("wasmi")
+    }
+
     fn support(&self, strategy: Strategy) -> Support {
         if strategy.code == CodeFrom::Precompiled {
             return Support::unsupported("wasmi cannot store translated code");

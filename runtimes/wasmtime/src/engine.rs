@@ -62,6 +62,10 @@ impl Engine for Wasmtime {
         }
     }
 
+    fn executes_like(&self) -> Option<&'static str> {
+        (self.compiler == Compiler::Nearcore).then_some("wasmtime")
+    }
+
     fn support(&self, strategy: Strategy) -> Support {
         if self.compiler == Compiler::Nearcore {
             return nearcore::support(strategy);
