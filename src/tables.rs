@@ -138,9 +138,9 @@ fn parse(name: &str) -> Result<Executor, String> {
         let strategy = name[at + 1..].parse().ok()?;
         (!engine.is_empty()).then_some(Executor { engine, strategy })
     };
-    name.match_indices('_').find_map(executor).ok_or_else(|| {
-        format!("'{name}' is no executor: an engine, '_' and a strategy are wanted")
-    })
+    name.match_indices('_')
+        .find_map(executor)
+        .ok_or_else(|| format!("'{name}' is no executor: an engine, '_' and a strategy are wanted"))
 }
 
 fn executor<'de, D: Deserializer<'de>>(from: D) -> Result<Executor, D::Error> {
@@ -227,8 +227,14 @@ mod tests {
     fn executors_are_parsed_when_a_file_is_loaded() {
         let [lazy, pool] = ["wasmi_lazy_interpreted", "wasmtime_pooling_late_tracked"]
             .map(|name| parse(name).unwrap());
-        assert_eq!((lazy.engine.as_str(), lazy.strategy.to_string()), ("wasmi_lazy", "interpreted".to_owned()));
-        assert_eq!((pool.engine.as_str(), pool.strategy.to_string()), ("wasmtime", "pooling_late_tracked".to_owned()));
+        assert_eq!(
+            (lazy.engine.as_str(), lazy.strategy.to_string()),
+            ("wasmi_lazy", "interpreted".to_owned())
+        );
+        assert_eq!(
+            (pool.engine.as_str(), pool.strategy.to_string()),
+            ("wasmtime", "pooling_late_tracked".to_owned())
+        );
         for wrong in ["", "wasmtime", "interpreted", "_interpreted", "wasmtime_pooling_warm"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }

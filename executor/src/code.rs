@@ -1,4 +1,4 @@
-//! Compiled code between `compile` and `load`: in memory, and in a file.
+//! Compiled code between `compile` (or `restore`) and `load`: in memory, and in a file.
 
 use crate::error::{Error, Result};
 use std::fs::File;
@@ -23,7 +23,8 @@ pub struct CompiledCode {
 }
 
 impl CompiledCode {
-    /// What a compiler gave.
+    /// What a compiler gave, or an [`ArtifactFolder`](crate::ArtifactFolder) from another
+    /// process of the run.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, file: OnceLock::new() }

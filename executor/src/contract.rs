@@ -4,6 +4,7 @@ use crate::abi::{ALLOCATOR, Abi};
 use crate::code::CompiledCode;
 use crate::config::{Config, EffectiveConfig};
 use crate::error::{Error, Result};
+use crate::folder::{ArtifactFolder, ArtifactKey};
 use crate::guest::GuestModule;
 use crate::outcome::Outcome;
 use crate::signature::Signature;
@@ -56,6 +57,24 @@ pub trait Engine: Send + Sync {
     /// When the runtime cannot compile the module.
     fn compile(&self, guest: &GuestModule, strategy: Strategy, config: &Config)
     -> Result<Artifact>;
+
+    /// What [`compile`](Self::compile) would make, taken over from another process of the
+    /// run, which [saved](Artifact::save) it into the folder. `None` where there is
+    /// nothing that was made of exactly this by exactly this engine; the default is that
+    /// an engine takes nothing over.
+    ///
+    /// # Errors
+    ///
+    /// When there is something that cannot be read, or the strategy is unsupported.
+    fn restore(
+        &self,
+        _guest: &GuestModule,
+        _strategy: Strategy,
+        _config: &Config,
+        _folder: &ArtifactFolder,
+    ) -> Result<Option<Artifact>> {
+        Ok(None)
+    }
 
     /// Puts the artifact where [`load`](Self::load) will take it from under the
     /// strategy, for instance into a file: what happens ahead of time and is no
@@ -153,6 +172,8 @@ pub struct Artifact {
     engine: &'static str,
     size: usize,
     code: Option<Arc<CompiledCode>>,
+    /// Under which the code can be kept; `None` where it cannot.
+    key: Option<ArtifactKey>,
     content: Arc<dyn Any + Send + Sync>,
 }
 
@@ -160,7 +181,7 @@ impl Artifact {
     /// Wraps what an engine made. `size` is in bytes, 0 where the runtime does
     /// not say.
     pub fn new<T: Any + Send + Sync>(engine: &'static str, size: usize, content: T) -> Self {
-        Self { engine, size, code: None, content: Arc::new(content) }
+        Self { engine, size, code: None, key: None, content: Arc::new(content) }
     }
 
     /// The same for code that is loaded from a file where a strategy says so. `content`
@@ -171,7 +192,26 @@ impl Artifact {
         content: T,
     ) -> Self {
         let code = code.into();
-        Self { engine, size: code.bytes().len(), code: Some(code), content: Arc::new(content) }
+        let (size, code) = (code.bytes().len(), Some(code));
+        Self { engine, size, code, key: None, content: Arc::new(content) }
+    }
+
+    /// The same with the key of its code, by which other processes of the run may take it
+    /// over.
+    #[must_use]
+    pub fn keyed(self, key: Option<ArtifactKey>) -> Self {
+        Self { key, ..self }
+    }
+
+    /// Saves the code for [`Engine::restore`] in other processes of the run. `false` where
+    /// the engine offers no such thing; nothing was written then.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn save(&self, folder: &ArtifactFolder) -> Result<bool> {
+        let (Some(key), Some(code)) = (&self.key, &self.code) else { return Ok(false) };
+        folder.write(key, code).map(|()| true)
     }
 
     /// Size in bytes, 0 where the runtime does not say.

@@ -18,6 +18,7 @@ mod config;
 mod contract;
 pub mod driver;
 mod error;
+mod folder;
 pub mod guest;
 pub mod heap;
 pub mod host;
@@ -37,6 +38,7 @@ pub use contract::{
     Artifact, CallState, Engine, Execution, ExportId, Exports, Instance, Module, RawCall, RawCaller,
 };
 pub use error::{Error, Result};
+pub use folder::{ArtifactFolder, ArtifactKey};
 pub use outcome::{Claim, Outcome, Trap, TrapKind};
 pub use pool::WithPool;
 pub use signature::{Signature, Value, ValueType};

@@ -7,6 +7,7 @@ use crate::contract::{
     Artifact, Engine, Execution, ExportId, Instance, Module, RawCall, RawCaller,
 };
 use crate::error::{Error, Result};
+use crate::folder::ArtifactFolder;
 use crate::guest::GuestModule;
 use crate::outcome::Outcome;
 use crate::shelf::Shelf;
@@ -80,6 +81,16 @@ impl Engine for WithPool {
         config: &Config,
     ) -> Result<Artifact> {
         self.0.compile(guest, pooled(strategy).unwrap_or(strategy), config)
+    }
+
+    fn restore(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+        folder: &ArtifactFolder,
+    ) -> Result<Option<Artifact>> {
+        self.0.restore(guest, pooled(strategy).unwrap_or(strategy), config, folder)
     }
 
     fn stage(&self, artifact: &Artifact, strategy: Strategy) -> Result<()> {

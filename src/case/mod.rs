@@ -9,8 +9,10 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use touchstone_executor::abi::Abi;
+use std::time::Duration;
 use touchstone_executor::guest::{Growth, HeapPages, similar};
-use touchstone_executor::{Engine, Strategy, Support};
+
+use crate::record::{Role, Sweep};
 
 pub use input::{Codec, Field, GuestNumber, Input, Number, parse_hex};
 
@@ -38,25 +40,16 @@ pub struct Case {
     /// How the memory is set up.
     #[serde(default)]
     pub heap: Heap,
-    /// The executor, backend and strategy with `_` between, that all others are
-    /// timed against in turns.
+    /// Which strategies it is run under.
     #[serde(default)]
-    pub against: Option<String>,
-    /// Strategies to run it under; all when left out.
+    pub sweep: Sweep,
+    /// Longest time of a call, seconds: an executor that takes longer is left out with that
+    /// reason. No limit when left out.
     #[serde(default)]
-    pub strategies: Vec<String>,
-    /// Whether each engine runs it under one strategy only: the first of them that it
-    /// has.
+    pub budget_s: Option<f64>,
+    /// The part it plays in overviews, charts and advice.
     #[serde(default)]
-    pub once: bool,
-    /// Engines that do not run it: they execute as another one does, or would take too
-    /// long.
-    #[serde(default)]
-    pub without: Vec<String>,
-    /// Engines that need seconds to minutes for a call: [`load_all`] makes them a part
-    /// of `without` unless `TOUCHSTONE_SLOW` is set.
-    #[serde(default)]
-    pub slow: Vec<String>,
+    pub role: Option<Role>,
     /// The guest that makes values of the input, for the convention that needs one.
     #[serde(default)]
     pub codec: Option<String>,
@@ -92,33 +85,10 @@ impl Case {
         self.titles.get(index).map(String::as_str)
     }
 
-    /// Whether an engine is left out.
+    /// Longest time of a call.
     #[must_use]
-    pub fn is_without(&self, engine: &dyn Engine) -> bool {
-        self.without.iter().any(|name| name == engine.id())
-    }
-
-    /// The strategies that an engine runs it under, in the order of all.
-    #[must_use]
-    pub fn strategies_of(&self, engine: &dyn Engine) -> Vec<Strategy> {
-        if self.is_without(engine) {
-            return Vec::new();
-        }
-        let place = |strategy: &Strategy| {
-            let name = strategy.to_string();
-            self.strategies.iter().position(|wanted| *wanted == name)
-        };
-        let all = Strategy::all().into_iter();
-        if self.strategies.is_empty() {
-            return all.collect();
-        }
-        let wanted = all.filter(|strategy| place(strategy).is_some());
-        if !self.once {
-            return wanted.collect();
-        }
-        let has =
-            |strategy: &Strategy| !matches!(engine.support(*strategy), Support::Unsupported { .. });
-        wanted.filter(has).min_by_key(place).into_iter().collect()
+    pub fn budget(&self) -> Option<Duration> {
+        self.budget_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
 }
 
@@ -173,12 +143,10 @@ impl From<Heap> for HeapPages {
     }
 }
 
-/// The folder of the cases: `benches/cases` in the project, or the path in
-/// `TOUCHSTONE_CASES`.
+/// The folder of the cases: `benches/cases` in the project.
 #[must_use]
 pub fn default_folder() -> PathBuf {
-    std::env::var_os("TOUCHSTONE_CASES")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/cases"), PathBuf::from)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/cases")
 }
 
 /// That there is no case of a name, and which ones resemble it.
@@ -189,8 +157,7 @@ pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     format!("there is no case '{name}'{near}")
 }
 
-/// All cases of a folder, sorted by file name. Engines that are slow at a case do without
-/// it unless `TOUCHSTONE_SLOW` is set.
+/// All cases of a folder, sorted by file name.
 ///
 /// # Errors
 ///
@@ -206,11 +173,6 @@ pub fn load_all(folder: &Path) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for path in &files {
         cases.extend(load(path)?);
-    }
-    if std::env::var_os("TOUCHSTONE_SLOW").is_none() {
-        for case in &mut cases {
-            case.without.append(&mut case.slow);
-        }
     }
     if cases.is_empty() {
         bail!("there is no case (*.toml) in {}", folder.display());
@@ -252,7 +214,6 @@ pub fn load(path: &Path) -> Result<Vec<Case>> {
 
 /// What is wrong with a case that reads well.
 fn problem(case: &Case) -> Option<String> {
-    let strategy = case.strategies.iter().find_map(|name| name.parse::<Strategy>().err());
     Some(if case.guests.is_empty() {
         "names no guest".to_owned()
     } else if case.threads.is_empty() || case.threads.contains(&0) {
@@ -263,12 +224,12 @@ fn problem(case: &Case) -> Option<String> {
         "needs a title for each guest, or none".to_owned()
     } else if case.take.is_some() && !case.warm {
         "times what taking the input costs on warm instances: it needs warm = true".to_owned()
-    } else if case.once && case.strategies.is_empty() {
-        "is run under one strategy an engine: it needs strategies to choose from".to_owned()
+    } else if case.budget_s.is_some_and(|seconds| !(seconds > 0.0 && seconds.is_finite())) {
+        "has a budget that is no time above 0 s".to_owned()
     } else if (case.abi == Abi::Codec) != case.codec.is_some() {
         "names a codec where the convention is codec, and only there".to_owned()
     } else {
-        strategy?.to_string()
+        return None;
     })
 }
 

@@ -1,6 +1,7 @@
 //! A suite: scenarios on the same guests, in one file.
 
 use super::{Case, Expect, Heap, Input, Take};
+use crate::record::{Role, Sweep};
 use serde::Deserialize;
 use touchstone_executor::abi::Abi;
 
@@ -15,16 +16,12 @@ pub(super) struct Suite {
     /// How the memory is set up.
     #[serde(default)]
     heap: Heap,
-    /// Strategies of the scenarios that name none; all when left out.
+    /// Which strategies the scenarios are run under.
     #[serde(default)]
-    strategies: Vec<String>,
-    /// Whether each engine runs a scenario under the first of its strategies only that
-    /// the engine has.
+    sweep: Sweep,
+    /// Longest time of a call, seconds, of the scenarios that have no budget of their own.
     #[serde(default)]
-    once: bool,
-    /// Engines that do not run the scenarios.
-    #[serde(default)]
-    without: Vec<String>,
+    budget_s: Option<f64>,
     /// The guest that makes values of inputs.
     #[serde(default)]
     codec: Option<String>,
@@ -62,18 +59,15 @@ struct Scenario {
     /// What has to come out; nothing when left out.
     #[serde(default)]
     output: Input,
-    /// Strategies to run it under; the suite's when left out.
+    /// Which strategies it is run under; the suite's when left out.
     #[serde(default)]
-    strategies: Vec<String>,
-    /// Engines that do not run it, beside those of the suite.
+    sweep: Option<Sweep>,
+    /// Longest time of a call, seconds.
     #[serde(default)]
-    without: Vec<String>,
-    /// Engines that run it only where slow ones are asked for.
+    budget_s: Option<f64>,
+    /// The part it plays in overviews, charts and advice.
     #[serde(default)]
-    slow: Vec<String>,
-    /// The executor that all others are timed against in turns.
-    #[serde(default)]
-    against: Option<String>,
+    role: Option<Role>,
     /// Whether it is also timed on used instances.
     #[serde(default)]
     warm: bool,
@@ -84,8 +78,7 @@ struct Scenario {
 
 impl Suite {
     pub(super) fn cases(self) -> Vec<Case> {
-        let Self { guests, threads, heap, strategies, once, without, codec, analysis, scenarios } =
-            self;
+        let Self { guests, threads, heap, sweep, budget_s, codec, analysis, scenarios } = self;
         scenarios
             .into_iter()
             .map(|scenario| Case {
@@ -101,14 +94,9 @@ impl Suite {
                 input: scenario.input,
                 threads: threads.clone(),
                 heap,
-                against: scenario.against,
-                strategies: match scenario.strategies.is_empty() {
-                    true => strategies.clone(),
-                    false => scenario.strategies,
-                },
-                once,
-                without: without.iter().cloned().chain(scenario.without).collect(),
-                slow: scenario.slow,
+                sweep: scenario.sweep.unwrap_or(sweep),
+                budget_s: scenario.budget_s.or(budget_s),
+                role: scenario.role,
                 warm: scenario.warm,
                 take: scenario.take,
                 expect: Expect { output: scenario.output },

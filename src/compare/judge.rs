@@ -126,11 +126,10 @@ pub fn judge(processes: &[&Comparison], margin: f64) -> Option<Judged> {
     let interval = if ratios.len() >= INTERVAL_SAMPLES {
         between.interval
     } else {
-        let ends = ratios.iter().map(|estimate| {
-            estimate.interval.unwrap_or((estimate.median, estimate.median))
-        });
-        ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-            .filter(|_| rounds >= INTERVAL_SAMPLES)
+        let ends = ratios
+            .iter()
+            .map(|estimate| estimate.interval.unwrap_or((estimate.median, estimate.median)));
+        ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).filter(|_| rounds >= INTERVAL_SAMPLES)
     };
     Some(Judged {
         ratio: between.median,

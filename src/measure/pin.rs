@@ -15,7 +15,7 @@ const SELF: Pid = Pid::from_raw(0);
 /// # Errors
 ///
 /// When there are fewer, or the kernel does not say.
-pub(super) fn for_threads(threads: usize) -> Result<Vec<usize>> {
+pub(super) fn processors(threads: usize) -> Result<Vec<usize>> {
     let set = sched_getaffinity(SELF).context("cannot ask for the processors")?;
     let allowed = (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false));
     let allowed: Vec<usize> = allowed.take(threads).collect();
@@ -25,7 +25,7 @@ pub(super) fn for_threads(threads: usize) -> Result<Vec<usize>> {
 
 /// Keeps the calling thread on one processor until it is dropped, by the same
 /// thread.
-pub(super) struct Pinned {
+pub(crate) struct Pinned {
     before: CpuSet,
 }
 
@@ -33,7 +33,7 @@ impl Pinned {
     /// # Errors
     ///
     /// When the kernel refuses.
-    pub(super) fn to(cpu: usize) -> Result<Self> {
+    pub(crate) fn to(cpu: usize) -> Result<Self> {
         let pin = || {
             let before = sched_getaffinity(SELF)?;
             let mut one = CpuSet::new();

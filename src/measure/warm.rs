@@ -1,47 +1,41 @@
-//! Calls on an instance that was used before and not made clean: what is left of a
-//! call when the instance costs nothing.
+//! Calls on an instance that was used before and not reset: what is left of a call when the
+//! instance costs nothing.
 
-use super::{compare, phases::CALLS};
-use crate::session::{Opened, elapsed};
-use crate::stats::{Estimate, estimate};
-use anyhow::{Context, Result};
+use super::probe;
+use super::work::compare;
+use crate::lab::{Opened, elapsed};
+use crate::plan::FEWEST_CALLS_US;
+use crate::record::{Metric, Sample, Samples, estimate};
+use anyhow::Result;
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use touchstone_executor::{ExportId, Instance, Outcome};
 
-/// Times of calls on a used instance, ns.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct WarmTimes {
-    /// The call itself.
-    pub call: Estimate,
-    /// A call that takes the same input and does nothing with it.
-    pub take: Option<Estimate>,
-}
+/// Samples, as many as an estimate needs from each process and two more.
+const SAMPLES: u64 = estimate::CLEAN_SAMPLES as u64 + 2;
 
-/// Samples that an interval needs.
-const FEWEST: u64 = 6;
-/// Calls of a sample take about so long together, ns: reading the clock between
-/// them would take longer than the shortest calls do.
-const SAMPLE: u64 = 20_000;
-
-/// Times calls that follow each other on one instance, for about `time` each kind.
+/// Times calls that follow each other on one instance, for about `time` each kind: the
+/// case's export, and the one that only takes the input where the case names one.
 ///
 /// # Errors
 ///
 /// When a call fails, traps, or gives another output than expected.
-pub fn warm(opened: &Opened, time: Duration) -> Result<WarmTimes> {
+pub fn warm(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples>> {
     let mut instance = opened.instances.take()?;
     instance.prepare()?;
     let mut output = Vec::new();
+    let mut metrics = BTreeMap::new();
     let call = used(&mut *instance, opened.export, opened, &mut output, time)?;
     compare(opened, &output)?;
-    let take = opened
-        .take
-        .map(|export| used(&mut *instance, export, opened, &mut output, time))
-        .transpose()?;
+    metrics.insert(Metric::WarmCall, call);
+    if let Some(export) = opened.take {
+        let take = used(&mut *instance, export, opened, &mut output, time)?;
+        metrics.insert(Metric::WarmTake, take);
+    }
     instance.finish()?;
     opened.instances.give_back(instance);
-    Ok(WarmTimes { call, take })
+    Ok(metrics)
 }
 
 fn used(
@@ -50,7 +44,7 @@ fn used(
     opened: &Opened,
     output: &mut Vec<u8>,
     time: Duration,
-) -> Result<Estimate> {
+) -> Result<Samples> {
     let mut calls = |count: u64| -> Result<u64> {
         let started = Instant::now();
         for _ in 0..count {
@@ -64,10 +58,22 @@ fn used(
     // The first calls bring memory in and let the guest's allocator grow.
     calls(2)?;
     let once = calls(1)?.max(1);
-    let count = (SAMPLE / once).max(1);
-    calls(count)?;
-    let samples = (time.as_nanos() as u64 / (once * count)).clamp(FEWEST, CALLS);
-    let samples: Vec<f64> =
-        (0..samples).map(|_| Ok(calls(count)? as f64 / count as f64)).collect::<Result<_>>()?;
-    estimate(&samples).context("no samples")
+    let least = FEWEST_CALLS_US * 1000 * 5 / 4;
+    let each = (time.as_nanos() as u64 / SAMPLES).max(least);
+    // Calls that follow each other are faster than the one that was just timed.
+    let mut count = (each / once).max(1);
+    let took = calls(count)?;
+    if took < least {
+        count = count * (least / took.max(1) + 1) * 2;
+    }
+    let samples = (time.as_nanos() as u64 / once.max(1)).clamp(2, SAMPLES);
+    let sample = |_| {
+        let (total, clean) = probe::watched(|| {
+            // The probe takes from the processor what it has learned of the calls.
+            calls((count / 4).max(1))?;
+            calls(count)
+        })?;
+        Ok(Sample { calls: count, total: total as f64, slowest: count, clean })
+    };
+    Ok(Samples((0..samples).map(sample).collect::<Result<_>>()?))
 }

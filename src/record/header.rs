@@ -158,9 +158,9 @@ pub enum Sweep {
     /// All of them.
     #[default]
     All,
-    /// All with code compiled in the process: precompiled variants change the load, not
-    /// the call.
-    InProcess,
+    /// Every strategy whose calls differ from another's: precompiled variants change the
+    /// load, and Touchstone's pools hand out the instances of `instance_reuse_tracked`.
+    Distinct,
     /// The one that an engine offers and a user would prefer: the case is about the
     /// guest's work, which is the same under every strategy.
     Preferred,

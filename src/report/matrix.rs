@@ -1,9 +1,7 @@
 //! The cells of one run as a table that can be asked: what every section and chart is
 //! made of. No case, guest or engine is named here; the run's header says which is which.
 
-use crate::record::{
-    Book, CellKey, Estimate, Execution, Metric, Refusal, Role, Sweep, WorkFacts,
-};
+use crate::record::{Book, CellKey, Estimate, Execution, Metric, Refusal, Role, Sweep, WorkFacts};
 use std::collections::{BTreeSet, HashMap};
 use touchstone_executor::Owner;
 
@@ -76,11 +74,17 @@ pub(super) fn quotient(above: Estimate, below: Estimate) -> Estimate {
 impl<'a> Matrix<'a> {
     /// The timed cells of a run.
     pub(super) fn of(book: &'a Book) -> Self {
-        let call = |cell| {
-            let call = book.estimate(cell, Metric::Call)?;
-            (call.median.is_finite() && call.median > 0.0).then_some((cell, call))
+        Self::by(book, Metric::Call)
+    }
+
+    /// The cells of a run that have a metric.
+    pub(super) fn by(book: &'a Book, metric: Metric) -> Self {
+        let value = |cell| {
+            let value = book.estimate(cell, metric)?;
+            // Nothing that is called takes no time.
+            (metric != Metric::Call || value.median > 0.0).then_some((cell, value))
         };
-        Self::with(book, book.cells.keys().filter_map(call).collect())
+        Self::with(book, book.cells.keys().filter_map(value).collect())
     }
 
     /// The same with some cells alone.
@@ -98,17 +102,6 @@ impl<'a> Matrix<'a> {
         let mut works: Vec<Work> = threads.keys().cloned().collect();
         works.sort_by_cached_key(|work| place(&book.header.works, work));
         Self { book, calls, threads, executors: executors.into_iter().collect(), works }
-    }
-
-    /// The timed cells, in the order of the tables.
-    pub(super) fn cells(&self) -> impl Iterator<Item = (&Executor, &Work, usize, Estimate)> {
-        self.executors.iter().flat_map(move |executor| {
-            self.works.iter().flat_map(move |work| {
-                let timed = move |threads| Some((threads, self.time(executor, work, threads)?));
-                let all = self.threads(work).into_iter().filter_map(timed);
-                all.map(move |(threads, time)| (executor, work, threads, time))
-            })
-        })
     }
 
     /// How many cells have a time, and how many of these times are marked.

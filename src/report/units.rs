@@ -80,8 +80,7 @@ pub fn median(time_ns: &Estimate) -> String {
 /// A ratio with its interval: `1.024 × [1.010 – 1.031]`.
 #[must_use]
 pub fn ratio_with_interval(ratio: &Estimate) -> String {
-    // As many digits as a ratio of this size needs, in the median and in the interval.
-    let places = decimals(ratio.median, 4).min(3);
+    let places = decimals(ratio.median, if ratio.median < 1.0 { 3 } else { 4 });
     let text = match ratio.interval {
         Some((low, high)) => {
             format!("{:.places$} × [{low:.places$} – {high:.places$}]", ratio.median)
@@ -91,13 +90,13 @@ pub fn ratio_with_interval(ratio: &Estimate) -> String {
     marked(text, ratio.marked)
 }
 
-/// How many times: `350 ×`, `11.2 ×`, `1.02 ×`.
+/// The median of a ratio, marked where it is: `350 ×`, `11.2 ×`, `1.02 ×`.
 #[must_use]
-pub fn times(ratio: f64) -> String {
-    format!("{} ×", factor(ratio))
+pub fn times(ratio: &Estimate) -> String {
+    marked(format!("{} ×", factor(ratio.median)), ratio.marked)
 }
 
-/// How many times, within a sentence: `350`, `11.2`, `1.02`.
+/// How many times: `350`, `11.2`, `1.02`.
 pub(super) fn factor(ratio: f64) -> String {
     // Digits after the third of a large factor would only pretend.
     let step = if ratio >= 1e3 { 10_f64.powf(ratio.log10().floor() - 2.0) } else { 0.0 };
@@ -110,15 +109,16 @@ pub(super) fn percent(share: f64) -> String {
     format!("{} %", significant(share * 100.0, 2))
 }
 
-/// Calls a second: `16.13 /s`, `235.4 k/s`, `7.692 M/s`.
+/// The median of a rate a second, marked where it is: `16.13 /s`, `235.4 k/s`,
+/// `7.692 M/s`.
 #[must_use]
-pub fn rate(per_second: f64) -> String {
-    let (value, unit) = match per_second {
+pub fn rate(rate: &Estimate) -> String {
+    let (value, unit) = match rate.median {
         v if v >= 1e6 => (v / 1e6, "M/s"),
         v if v >= 1e3 => (v / 1e3, "k/s"),
         v => (v, "/s"),
     };
-    format!("{} {unit}", significant(value, 4))
+    marked(format!("{} {unit}", significant(value, 4)), rate.marked)
 }
 
 /// A size given in bytes: `96 B`, `57.4 KiB`, `1.25 MiB`.
@@ -173,7 +173,7 @@ mod tests {
             ratio_with_interval(&estimate(ratio, Some((ratio * 0.9, ratio * 1.1)), marked))
         };
         assert_eq!(ratio(1.0, false), "1.000 × [0.900 – 1.100]");
-        assert_eq!(ratio(0.0123, true), "0.012 × [0.011 – 0.014]†");
+        assert_eq!(ratio(0.0123, true), "0.0123 × [0.0111 – 0.0135]†");
         assert_eq!(ratio(250.04, false), "250.0 × [225.0 – 275.0]");
     }
 
@@ -181,12 +181,12 @@ mod tests {
     fn short_forms() {
         assert_eq!([129.6, 4212.0, 62_130_000.0].map(time_short), ["130 ns", "4.2 µs", "62 ms"]);
         assert_eq!(
-            [14_540.0, 350.2, 11.23, 1.0].map(times),
+            [14_540.0, 350.2, 11.23, 1.0].map(|ratio| times(&estimate(ratio, None, false))),
             ["14500 ×", "350 ×", "11.2 ×", "1.00 ×"]
         );
         assert_eq!(
-            [12.0, 235_412.0, 9_999_999.0].map(rate),
-            ["12.00 /s", "235.4 k/s", "10.00 M/s"]
+            [12.0, 235_412.0, 9_999_999.0].map(|value| rate(&estimate(value, None, true))),
+            ["12.00 /s†", "235.4 k/s†", "10.00 M/s†"]
         );
         assert_eq!(
             [0, 999, 1000, 12_345, 1_553_012].map(grouped),

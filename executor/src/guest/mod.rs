@@ -38,7 +38,7 @@ pub const MEMORY: &str = "memory";
 pub const ADDED: &str = "__touchstone_";
 
 /// How a guest's memory is set up, as part of its preparation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct HeapPages {
     /// Pages of 64 KiB on top of the module's own minimum.
     pub extra: u32,
@@ -48,7 +48,7 @@ pub struct HeapPages {
 }
 
 /// Whether a memory can grow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Growth {
     /// As far as the module itself allows.
     #[default]

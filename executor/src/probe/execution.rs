@@ -4,67 +4,82 @@
 //! host's own compiler and as a guest, in turns. Compilers of WebAssembly, the
 //! single-pass ones too, come near the host's code; an interpreter spends some
 //! instructions on each one of the guest's, however good it is.
+//!
+//! Where the stack lies within its page can slow compiled code down as much as an
+//! interpreter would, for the whole life of a process. So a first look that differs from
+//! the claim decides nothing: more follow on modules that are compiled and loaded again,
+//! with the stack pointer elsewhere, and on another thread. Memory that becomes executable
+//! with a module speaks against an interpreter.
 
+use super::executable::ExecutableMap;
+use super::kernel::{EXPORT, PACKED, ROUNDS, guest, native};
+use super::look::{Kernel, Look, Search};
 use crate::abi::Abi;
 use crate::config::Config;
-use crate::contract::{Engine, Execution, Instance};
+use crate::contract::{Engine, Execution, ExportId, Instance, Module};
 use crate::error::{Error, Result};
-use crate::guest::{GuestModule, HeapPages};
+use crate::guest::GuestModule;
 use crate::outcome::Outcome;
 use crate::strategy::Strategy;
 use crate::support::Support;
 use std::hint::black_box;
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use wasm_encoder::{
-    BlockType, CodeSection, ConstExpr, ExportKind, ExportSection, Function, FunctionSection,
-    GlobalSection, GlobalType, Instruction, MemArg, MemorySection, MemoryType, Module as Encoded,
-    TypeSection, ValType,
-};
 
-/// From so many times the host's own time on, a kernel counts as interpreted.
-/// Wasmtime's code was seen at 1.2 (Cranelift) and 1.7 times (Winch), WasmEdge's at
-/// 3.1, the fastest interpreter at 9.4 (`cargo test --release --features=all --test
-/// modes -- --nocapture` prints all of them); this lies between those two.
-pub const INTERPRETED_FROM: f64 = 5.4;
-
-/// Independent sums, so that a processor which does several things at once shows
-/// what compiled code can do.
-const LANES: usize = 6;
-const FACTOR: i64 = 0x5851_f42d_4c95_7f2d;
-const TURN: i64 = 13;
-/// Rounds of the loop in one call: a tenth of a millisecond or less of
-/// compiled code.
-const ROUNDS: i32 = 50_000;
 /// Calls of each side in one look. The fastest count: whatever else the machine
 /// does only makes a call slower.
 const CALLS: usize = 5;
-/// Looks before a mismatch is believed.
-const LOOKS: usize = 3;
-const EXPORT: &str = "kernel";
-/// The same by Substrate's convention, for engines that have no other.
-const PACKED: &str = "kernel_packed";
-/// Where the host places inputs.
-const HEAP_BASE: i32 = 1024;
 
-/// What the kernel showed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Kernel {
-    /// Its time as a guest over its time as the host's own code, both at their
-    /// fastest.
-    pub times_native: f64,
+/// Calls what it is given.
+type Frame = fn(&mut dyn FnMut());
+
+/// A reload of the kernel's module, and the looks at it.
+struct Reload {
+    /// Stores in front of the kernel: its code lies elsewhere in its page.
+    stores: usize,
+    /// Bytes that the stack pointer is moved by, and the function that does. No two are
+    /// within 64 bytes of each other in a page, nor of the first look's.
+    frames: [(usize, Frame); 4],
 }
 
-impl Kernel {
-    /// How such a speed comes about.
-    #[must_use]
-    pub fn execution(self) -> Execution {
-        if self.times_native >= INTERPRETED_FROM {
-            Execution::Interpreted
-        } else {
-            Execution::Compiled
-        }
-    }
+const RELOADS: [Reload; 3] = [
+    Reload {
+        stores: 5,
+        frames: [
+            (80, frame::<80>),
+            (1360, frame::<1360>),
+            (3104, frame::<3104>),
+            (4400, frame::<4400>),
+        ],
+    },
+    Reload {
+        stores: 12,
+        frames: [
+            (208, frame::<208>),
+            (2064, frame::<2064>),
+            (2576, frame::<2576>),
+            (5792, frame::<5792>),
+        ],
+    },
+    Reload {
+        stores: 23,
+        frames: [
+            (528, frame::<528>),
+            (880, frame::<880>),
+            (3888, frame::<3888>),
+            (7664, frame::<7664>),
+        ],
+    },
+];
+
+/// Goes on with the stack pointer at least `BYTES` further.
+#[inline(never)]
+fn frame<const BYTES: usize>(run: &mut dyn FnMut()) {
+    let room = MaybeUninit::<[u8; BYTES]>::uninit();
+    black_box(&room);
+    run();
+    black_box(&room);
 }
 
 /// Runs the kernel as the engine's guest under the strategy and as the host's own
@@ -72,54 +87,135 @@ impl Kernel {
 /// [claims](Engine::execution). `None` where the engine cannot run a guest that it
 /// does not know, as native code, or not under this strategy.
 ///
+/// The first look that confirms the claim ends the search.
+///
 /// # Errors
 ///
-/// [`Error::WrongMode`] when the speed is not that of what is claimed; whatever
+/// [`Error::WrongMode`] when no look has the speed of what is claimed; whatever
 /// loading and calling give, and a wrong result.
 pub fn check_execution(
     engine: &dyn Engine,
     strategy: Strategy,
     config: &Config,
 ) -> Result<Option<Kernel>> {
-    let guest = kernel()?;
+    let guest = first_guest()?;
     let unknown = matches!(engine.support_for(strategy, guest), Support::Unsupported { .. });
     if unknown || engine.execution() == Execution::Native {
         return Ok(None);
     }
-    let artifact = engine.compile(guest, strategy, config)?;
-    engine.stage(&artifact, strategy)?;
-    let mut module = engine.load(guest, &artifact, strategy, config)?;
-    module.probe()?;
-    let export = match module.export(EXPORT, Abi::Plain) {
-        Err(Error::ExportUnsupported { .. }) => module.export(PACKED, Abi::Substrate)?,
-        export => export?,
-    };
-    let mut instance = module.new_instance()?;
-    let mut seen = Kernel { times_native: 0.0 };
-    for _ in 0..LOOKS {
-        seen = look(engine.id(), &mut *instance, export)?;
-        if seen.execution() == engine.execution() {
-            return Ok(Some(seen));
+    let subject = Subject { engine, strategy, config };
+    let mut search = Search::new(engine.execution());
+    let times_native = subject.load(guest)?.look()?;
+    let first = Look { reloads: 0, stack: 0, other_thread: false, executable: None, times_native };
+    if let Some(kernel) = search.add(first) {
+        return Ok(Some(kernel));
+    }
+    for (before, reload) in RELOADS.iter().enumerate() {
+        if let Some(kernel) = subject.look_again(before + 1, reload, &mut search)? {
+            return Ok(Some(kernel));
+        }
+        if search.has_no_code() {
+            break;
         }
     }
-    Err(Error::WrongMode {
-        engine: engine.id(),
-        strategy,
-        reason: format!(
-            "it is said to be {}, but a compute kernel took {:.1} times the time of native code, as \
-             {} code does",
-            engine.execution(),
-            seen.times_native,
-            seen.execution()
-        ),
+    Err(Error::WrongMode { engine: engine.id(), strategy, reason: search.reason() })
+}
+
+/// The guest of the first look, made once.
+fn first_guest() -> Result<&'static GuestModule> {
+    static GUEST: OnceLock<Result<GuestModule>> = OnceLock::new();
+    let made = GUEST.get_or_init(|| guest(0));
+    made.as_ref().map_err(|error| Error::runtime("probe", "make the kernel")(error.to_string()))
+}
+
+/// What is looked at.
+struct Subject<'a> {
+    engine: &'a dyn Engine,
+    strategy: Strategy,
+    config: &'a Config,
+}
+
+impl Subject<'_> {
+    fn load(&self, guest: &GuestModule) -> Result<Loaded> {
+        let Self { engine, strategy, config } = *self;
+        let artifact = engine.compile(guest, strategy, config)?;
+        engine.stage(&artifact, strategy)?;
+        let mut module = engine.load(guest, &artifact, strategy, config)?;
+        module.probe()?;
+        let export = match module.export(EXPORT, Abi::Plain) {
+            Err(Error::ExportUnsupported { .. }) => module.export(PACKED, Abi::Substrate)?,
+            export => export?,
+        };
+        Ok(Loaded { engine: engine.id(), module, export })
+    }
+
+    /// Compiles and loads the kernel again and looks at it from each of the reload's
+    /// frames, on this thread and then on another, until one look agrees.
+    fn look_again(
+        &self,
+        number: usize,
+        reload: &Reload,
+        search: &mut Search,
+    ) -> Result<Option<Kernel>> {
+        let guest = guest(reload.stores)?;
+        let before = ExecutableMap::read();
+        let loaded = self.load(&guest)?;
+        let executable =
+            before.and_then(|before| ExecutableMap::read().map(|after| after.added_since(&before)));
+        let mut look_from_all = |other_thread| {
+            for (stack, frame) in reload.frames {
+                let times_native = loaded.look_from(frame)?;
+                let look = Look { reloads: number, stack, other_thread, executable, times_native };
+                if let Some(kernel) = search.add(look) {
+                    return Ok(Some(kernel));
+                }
+            }
+            Ok(None)
+        };
+        match look_from_all(false)? {
+            Some(kernel) => Ok(Some(kernel)),
+            None => on_another_thread(|| look_from_all(true)),
+        }
+    }
+}
+
+/// Runs on a thread of its own. A panic there goes on here.
+fn on_another_thread<T: Send>(run: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("touchstone-probe".to_owned())
+            .spawn_scoped(scope, run)
+            .map_err(Error::system("cannot start the thread of the mode probe"))?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-fn look(
+/// The loaded kernel.
+struct Loaded {
+    engine: &'static str,
+    module: Box<dyn Module>,
+    export: ExportId,
+}
+
+impl Loaded {
+    /// The guest's time over the host's, on a new instance.
+    fn look(&self) -> Result<f64> {
+        times_native(self.engine, &mut *self.module.new_instance()?, self.export)
+    }
+
+    /// The same with the stack pointer moved.
+    fn look_from(&self, frame: Frame) -> Result<f64> {
+        let mut seen = Err(Error::Misuse("a frame does not call what it is given"));
+        frame(&mut || seen = self.look());
+        seen
+    }
+}
+
+fn times_native(
     engine: &'static str,
     instance: &mut dyn Instance,
-    export: crate::ExportId,
-) -> Result<Kernel> {
+    export: ExportId,
+) -> Result<f64> {
     let mut fastest = [Duration::MAX; 2];
     let mut output = Vec::new();
     for _ in 0..CALLS {
@@ -137,167 +233,126 @@ fn look(
         }
     }
     let native = fastest[0].max(Duration::from_nanos(1));
-    Ok(Kernel { times_native: fastest[1].as_secs_f64() / native.as_secs_f64() })
-}
-
-/// The kernel as the host's own code.
-#[inline(never)]
-fn native(rounds: i32) -> i64 {
-    let mut lanes: [i64; LANES] = std::array::from_fn(|lane| lane as i64);
-    let mut left = rounds;
-    loop {
-        let round = i64::from(left);
-        for lane in &mut lanes {
-            *lane = (lane.rotate_left(TURN as u32) ^ round).wrapping_mul(FACTOR);
-        }
-        left = left.wrapping_sub(1);
-        if left == 0 {
-            break;
-        }
-    }
-    lanes.iter().fold(0, |sum, lane| sum ^ lane)
-}
-
-/// The same loop as a guest, made once.
-fn kernel() -> Result<&'static GuestModule> {
-    static GUEST: OnceLock<Result<GuestModule>> = OnceLock::new();
-    let made =
-        GUEST.get_or_init(|| GuestModule::new("kernel", &encode().finish(), HeapPages::default()));
-    made.as_ref().map_err(|error| Error::runtime("probe", "make the kernel")(error.to_string()))
-}
-
-fn encode() -> Encoded {
-    // Locals: 0 what is left, 1 the round as a wide number, then the lanes.
-    let (left, round, first) = (0_u32, 1_u32, 2_u32);
-    let lanes = first..first + LANES as u32;
-    let mut code = Function::new([(1 + LANES as u32, ValType::I64)]);
-    let mut put = |instruction: Instruction<'_>| {
-        code.instruction(&instruction);
-    };
-    for (number, lane) in lanes.clone().enumerate() {
-        put(Instruction::I64Const(number as i64));
-        put(Instruction::LocalSet(lane));
-    }
-    put(Instruction::Loop(BlockType::Empty));
-    put(Instruction::LocalGet(left));
-    put(Instruction::I64ExtendI32S);
-    put(Instruction::LocalSet(round));
-    for lane in lanes.clone() {
-        put(Instruction::LocalGet(lane));
-        put(Instruction::I64Const(TURN));
-        put(Instruction::I64Rotl);
-        put(Instruction::LocalGet(round));
-        put(Instruction::I64Xor);
-        put(Instruction::I64Const(FACTOR));
-        put(Instruction::I64Mul);
-        put(Instruction::LocalSet(lane));
-    }
-    put(Instruction::LocalGet(left));
-    put(Instruction::I32Const(1));
-    put(Instruction::I32Sub);
-    put(Instruction::LocalTee(left));
-    put(Instruction::BrIf(0));
-    put(Instruction::End);
-    put(Instruction::I64Const(0));
-    for lane in lanes {
-        put(Instruction::LocalGet(lane));
-        put(Instruction::I64Xor);
-    }
-    put(Instruction::End);
-
-    let mut types = TypeSection::new();
-    types.ty().function([ValType::I32], [ValType::I64]);
-    types.ty().function([ValType::I32, ValType::I32], [ValType::I64]);
-    let mut functions = FunctionSection::new();
-    functions.function(0).function(1);
-    let mut memories = MemorySection::new();
-    memories.memory(MemoryType {
-        minimum: 1,
-        maximum: None,
-        memory64: false,
-        shared: false,
-        page_size_log2: None,
-    });
-    let mut globals = GlobalSection::new();
-    let heap_base = GlobalType { val_type: ValType::I32, mutable: false, shared: false };
-    globals.global(heap_base, &ConstExpr::i32_const(HEAP_BASE));
-    let mut exports = ExportSection::new();
-    exports.export(EXPORT, ExportKind::Func, 0);
-    exports.export(PACKED, ExportKind::Func, 1);
-    exports.export("__heap_base", ExportKind::Global, 0);
-    let mut body = CodeSection::new();
-    body.function(&code).function(&packed());
-    let mut module = Encoded::new();
-    module.section(&types).section(&functions).section(&memories).section(&globals);
-    module.section(&exports).section(&body);
-    module
-}
-
-/// Takes the rounds from the input, and puts the result in its place: the
-/// smallest allocation has room for both.
-fn packed() -> Function {
-    let mut code = Function::new([]);
-    let pointer = Instruction::LocalGet(0);
-    let place = |align| MemArg { offset: 0, align, memory_index: 0 };
-    for instruction in [
-        pointer.clone(),
-        pointer.clone(),
-        Instruction::I32Load(place(2)),
-        Instruction::Call(0),
-        Instruction::I64Store(place(3)),
-        pointer,
-        Instruction::I64ExtendI32U,
-        Instruction::I64Const(8 << 32),
-        Instruction::I64Or,
-        Instruction::End,
-    ] {
-        code.instruction(&instruction);
-    }
-    code
+    Ok(fastest[1].as_secs_f64() / native.as_secs_f64())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mock::{Answer, MockEngine};
+    use crate::mock::{Answer, MockCall, MockEngine};
+    use std::collections::HashSet;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
 
-    fn interpreter() -> MockEngine {
-        MockEngine::new("mock").executing(Execution::Interpreted)
+    const SLOW: u32 = 30;
+
+    fn mock(execution: Execution) -> MockEngine {
+        MockEngine::new("mock").executing(execution)
     }
 
-    /// A mock that answers the kernel, slowly or not.
-    fn mock(slowness: u32) -> MockEngine {
-        interpreter().answering(move |call| {
-            let rounds = i32::from_le_bytes(call.input.try_into().unwrap());
-            let mut result = 0;
-            for _ in 0..slowness {
-                result = native(black_box(rounds));
-            }
-            Answer::Output(result.to_le_bytes().to_vec())
-        })
+    /// Answers the kernel, as slowly as asked.
+    fn answer(call: &MockCall<'_>, slowness: u32) -> Answer {
+        let rounds = i32::from_le_bytes(call.input.try_into().unwrap());
+        let mut result = 0;
+        for _ in 0..slowness {
+            result = native(black_box(rounds));
+        }
+        Answer::Output(result.to_le_bytes().to_vec())
+    }
+
+    fn check(mock: &MockEngine) -> Result<Kernel> {
+        check_execution(mock, Strategy::INTERPRETED, &Config::default()).map(Option::unwrap)
+    }
+
+    fn loads(mock: &MockEngine) -> usize {
+        mock.journal().iter().filter(|entry| entry.starts_with("load")).count()
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "compares speeds")]
-    fn an_interpreter_is_recognised() {
-        let seen = check_execution(&mock(30), Strategy::INTERPRETED, &Config::default()).unwrap();
-        assert_eq!(seen.unwrap().execution(), Execution::Interpreted);
+    fn an_interpreter_is_recognised_at_the_first_look() {
+        let mock = mock(Execution::Interpreted).answering(|call| answer(call, SLOW));
+        let seen = check(&mock).unwrap();
+        assert_eq!((seen.execution(), seen.earlier().len()), (Execution::Interpreted, 0));
+        assert_eq!(loads(&mock), 1);
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "compares speeds")]
-    fn a_false_claim_is_an_error() {
-        let error =
-            check_execution(&mock(1), Strategy::INTERPRETED, &Config::default()).unwrap_err();
+    fn fast_code_that_claims_to_be_interpreted_is_refused() {
+        let mock = mock(Execution::Interpreted).answering(|call| answer(call, 1));
+        let error = check(&mock).unwrap_err();
         assert!(matches!(error, Error::WrongMode { .. }), "{error}");
         assert!(error.to_string().contains("said to be interpreted"), "{error}");
+        assert_eq!(loads(&mock), 1 + RELOADS.len());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "compares speeds")]
+    fn slow_code_that_claims_to_be_compiled_is_refused() {
+        let mock = mock(Execution::Compiled).answering(|call| answer(call, SLOW));
+        let error = check(&mock).unwrap_err();
+        assert!(matches!(error, Error::WrongMode { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("said to be compiled"), "{text}");
+        assert!(text.contains("as interpreted code does"), "{text}");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "compares speeds")]
+    fn code_that_is_slow_at_the_first_look_only_is_compiled() {
+        let calls = AtomicUsize::new(0);
+        let mock = mock(Execution::Compiled).answering(move |call| {
+            let first_look = calls.fetch_add(1, Ordering::Relaxed) < CALLS;
+            answer(call, if first_look { SLOW } else { 1 })
+        });
+        let seen = check(&mock).unwrap();
+        assert_eq!(seen.execution(), Execution::Compiled);
+        assert_eq!(seen.earlier().len(), 1);
+        assert_eq!(seen.earlier()[0].execution(), Execution::Interpreted);
+        assert_eq!((seen.last().reloads, loads(&mock)), (1, 2));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "compares speeds")]
+    fn code_that_is_fast_on_another_thread_only_is_compiled() {
+        let here = std::thread::current().id();
+        let mock = mock(Execution::Compiled).answering(move |call| {
+            answer(call, if std::thread::current().id() == here { SLOW } else { 1 })
+        });
+        assert!(check(&mock).unwrap().last().other_thread);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "runs a compute kernel: too slow")]
+    fn each_look_of_a_reload_is_made_with_the_stack_elsewhere() {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&seen);
+        let mock = mock(Execution::Compiled).answering(move |call| {
+            let local = 0_u8;
+            kept.lock().unwrap().push(&raw const local as usize);
+            answer(call, SLOW)
+        });
+        check(&mock).unwrap_err();
+        let seen = seen.lock().unwrap();
+        let frames = RELOADS[0].frames.len();
+        let looks: HashSet<usize> = seen[CALLS..][..CALLS * frames].iter().copied().collect();
+        assert_eq!(looks.len(), frames);
+    }
+
+    #[test]
+    fn frames_lie_apart_within_a_page() {
+        let moved = RELOADS.iter().flat_map(|reload| reload.frames.map(|(bytes, _)| bytes));
+        let mut places: Vec<usize> = moved.map(|bytes| bytes % 4096).chain([0, 4096]).collect();
+        places.sort_unstable();
+        assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= 64), "{places:?}");
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "runs a compute kernel: too slow")]
     fn a_wrong_result_is_an_error() {
-        let mock = interpreter().answering(|_| Answer::Output(vec![0; 8]));
-        let error = check_execution(&mock, Strategy::INTERPRETED, &Config::default()).unwrap_err();
+        let mock = mock(Execution::Interpreted).answering(|_| Answer::Output(vec![0; 8]));
+        let error = check(&mock).unwrap_err();
         assert!(error.to_string().contains("compute kernel"), "{error}");
     }
 }

@@ -1,9 +1,14 @@
 //! Looking at what is really in force, from outside the runtimes.
 
+mod executable;
 mod execution;
+mod kernel;
+mod look;
 mod usage;
 
-pub use execution::{INTERPRETED_FROM, Kernel, check_execution};
+pub use executable::ExecutableMap;
+pub use execution::check_execution;
+pub use look::{INTERPRETED_FROM, Kernel, Look};
 pub use usage::{ThreadUsage, thread_usage};
 
 /// What lies under an address of this process.

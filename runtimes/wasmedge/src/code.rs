@@ -2,12 +2,12 @@
 //! looking whether machine code came of it.
 
 use crate::api::{self, Ast, Settings, Source};
-use crate::rewrite::{Changes, Rewritten, rewrite};
+use crate::rewrite::{Changes, Rewritten};
 use std::ffi::CString;
-use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use touchstone_executor::guest::GuestModule;
+use touchstone_executor::probe::ExecutableMap;
 use touchstone_executor::{
     CodeFrom, CompiledCode, Config, Error, InstanceFrom, MemoryFrom, Result, Strategy,
 };
@@ -42,15 +42,24 @@ impl Code {
         engine: &'static str,
         guest: &GuestModule,
         changes: Changes,
+        rewritten: Rewritten,
         native: bool,
     ) -> Result<Self> {
-        let rewritten = rewrite(guest, changes)?;
         let bytes = match native {
             true => compile(engine, &rewritten.wasm)?,
             false => rewritten.wasm.clone(),
         };
-        let compiled = Arc::new(CompiledCode::new(bytes));
-        Ok(Self { guest: guest.clone(), changes, rewritten, compiled })
+        Ok(Self::of(guest, changes, rewritten, CompiledCode::new(bytes)))
+    }
+
+    /// What was compiled before, of the same rewritten guest.
+    pub(crate) fn of(
+        guest: &GuestModule,
+        changes: Changes,
+        rewritten: Rewritten,
+        compiled: CompiledCode,
+    ) -> Self {
+        Self { guest: guest.clone(), changes, rewritten, compiled: Arc::new(compiled) }
     }
 
     /// Whether this can be loaded for a guest in the way that is asked for.
@@ -123,9 +132,12 @@ static COMING_AND_GOING: Mutex<()> = Mutex::new(());
 impl LoadedCode {
     fn new(load: impl FnOnce() -> Result<Ast, String>) -> Result<Self, String> {
         let _alone = COMING_AND_GOING.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = executable();
+        let before = ExecutableMap::read();
         let module = load()?;
-        Ok(Self { module: Some(module), executable: added(&before, &executable()) })
+        let executable = before
+            .and_then(|before| ExecutableMap::read().map(|after| after.added_since(&before)))
+            .unwrap_or(0);
+        Ok(Self { module: Some(module), executable })
     }
 
     pub(crate) fn module(&self) -> Option<&Ast> {
@@ -145,46 +157,4 @@ fn compile(engine: &'static str, wasm: &[u8]) -> Result<Vec<u8>> {
     let file = folder.path().join("module.wasm");
     api::compile(wasm, LEVEL, &file).map_err(Error::runtime(engine, "compile the module"))?;
     std::fs::read(&file).map_err(Error::system("cannot read the compiled module"))
-}
-
-/// The executable addresses of this process.
-fn executable() -> Vec<Range<usize>> {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    maps.lines().filter_map(executable_range).collect()
-}
-
-/// The range of a line of `/proc/self/maps`, if it is executable.
-fn executable_range(line: &str) -> Option<Range<usize>> {
-    let mut fields = line.split_ascii_whitespace();
-    let (start, end) = fields.next()?.split_once('-')?;
-    let is_executable = fields.next()?.as_bytes().get(2) == Some(&b'x');
-    let number = |text| usize::from_str_radix(text, 16).ok();
-    is_executable.then_some(number(start)?..number(end)?)
-}
-
-/// Bytes of `after` that are not in `before`; both are sorted and without overlaps.
-fn added(before: &[Range<usize>], after: &[Range<usize>]) -> usize {
-    let known = |range: &Range<usize>| -> usize {
-        before
-            .iter()
-            .map(|old| range.end.min(old.end).saturating_sub(range.start.max(old.start)))
-            .sum()
-    };
-    after.iter().map(|range| range.len() - known(range)).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn executable_bytes_are_told_apart() {
-        assert_eq!(executable_range("1000-3000 r-xp 00000000 00:00 0"), Some(0x1000..0x3000));
-        assert_eq!(executable_range("1000-3000 rw-p 00000000 00:00 0"), None);
-        // Grown at both ends, gone, and new.
-        let before = [0x2000..0x3000, 0x5000..0x6000];
-        let after = [0x1000..0x4000, 0x8000..0x8800];
-        assert_eq!(added(&before, &after), 0x2800);
-        assert!(executable().iter().map(Range::len).sum::<usize>() > 0);
-    }
 }

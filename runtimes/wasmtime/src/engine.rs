@@ -6,8 +6,8 @@ use std::os::fd::AsRawFd;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::memory::Reset;
 use touchstone_executor::{
-    Artifact, CodeFrom, CompiledCode, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom,
-    Module, RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, ArtifactFolder, ArtifactKey, CodeFrom, CompiledCode, Config, Engine, Error,
+    Execution, InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
 };
 use wasmtime::component::Component;
 
@@ -43,6 +43,16 @@ struct Compiled {
 impl Wasmtime {
     pub(crate) fn new(id: &'static str, compiler: Compiler) -> Self {
         Self { id, version: format!("wasmtime {}", wasmtime_environ::VERSION), compiler }
+    }
+
+    /// What `settings::for_compiling` takes from a configuration is part of every key.
+    fn key(&self, guest: &GuestModule, strategy: Strategy, config: &Config) -> Option<ArtifactKey> {
+        ArtifactKey::new(self, guest, strategy, config, "")
+    }
+
+    fn artifact(&self, guest: &GuestModule, strategy: Strategy, code: CompiledCode) -> Artifact {
+        let compiled = Compiled { guest: guest.clone(), class: settings::class(strategy) };
+        Artifact::of_code(self.id, code, compiled)
     }
 }
 
@@ -116,9 +126,8 @@ impl Engine for Wasmtime {
             .map_err(Error::runtime(self.id, "configure its compiler"))?;
         let engine = wasmtime::Engine::new(&settings)
             .map_err(Error::runtime(self.id, "start its compiler"))?;
-        let class = settings::class(strategy);
         let stripped;
-        let wasm = if class == settings::OWN_IMAGE {
+        let wasm = if settings::class(strategy) == settings::OWN_IMAGE {
             stripped = guest.without_data()?;
             &stripped
         } else {
@@ -129,8 +138,20 @@ impl Engine for Wasmtime {
             None => engine.precompile_module(wasm),
         }
         .map_err(Error::runtime(self.id, "compile the module"))?;
-        let compiled = Compiled { guest: guest.clone(), class };
-        Ok(Artifact::of_code(self.id, CompiledCode::new(bytes), compiled))
+        let artifact = self.artifact(guest, strategy, CompiledCode::new(bytes));
+        Ok(artifact.keyed(self.key(guest, strategy, config)))
+    }
+
+    fn restore(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+        folder: &ArtifactFolder,
+    ) -> Result<Option<Artifact>> {
+        let Some(key) = self.key(guest, strategy, config) else { return Ok(None) };
+        let code = folder.read(&key)?;
+        Ok(code.map(|code| self.artifact(guest, strategy, code).keyed(Some(key))))
     }
 
     fn load(
@@ -198,8 +219,9 @@ fn load_module(
     from: CodeFrom,
 ) -> Result<wasmtime::Module> {
     match from {
-        // SAFETY: the bytes come from `precompile_module` in this process and were not
-        // in anybody's hands since.
+        // SAFETY: the bytes come from `precompile_module` in this process, or in another one
+        // of the run by the run's private folder (see `ArtifactFolder`), and were not in
+        // anybody's hands since.
         CodeFrom::InProcess => unsafe { wasmtime::Module::deserialize(engine, code.bytes()) },
         CodeFrom::Precompiled => {
             let file = code
@@ -222,8 +244,9 @@ fn load_component(
     from: CodeFrom,
 ) -> Result<Component> {
     match from {
-        // SAFETY: the bytes come from `precompile_component` in this process and were
-        // not in anybody's hands since.
+        // SAFETY: the bytes come from `precompile_component` in this process, or in another one
+        // of the run by the run's private folder (see `ArtifactFolder`), and were not in
+        // anybody's hands since.
         CodeFrom::InProcess => unsafe { Component::deserialize(engine, code.bytes()) },
         CodeFrom::Precompiled => {
             // Wasmtime takes a component only by a file's name.

@@ -1,0 +1,54 @@
+//! Idle instances of a module.
+
+use parking_lot::Mutex;
+use std::sync::Arc;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::{ExportId, Instance, Module};
+
+/// Idle instances of a module. Making one can cost as much as a thousand calls (a memory
+/// of 128 MiB that is cleared once), so they are made once and handed from one measurement
+/// to the next.
+#[derive(Clone)]
+pub struct Instances {
+    module: Arc<dyn Module>,
+    idle: Arc<Mutex<Vec<Box<dyn Instance>>>>,
+}
+
+impl Instances {
+    /// No instance yet.
+    #[must_use]
+    pub fn new(module: Arc<dyn Module>) -> Self {
+        Self { module, idle: Arc::default() }
+    }
+
+    /// Whether an instance of the one is an instance of the other.
+    #[must_use]
+    pub fn are_of_one_module(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.module, &other.module)
+    }
+
+    /// An idle instance, or a new one.
+    ///
+    /// # Errors
+    ///
+    /// When the runtime cannot make one.
+    pub fn take(&self) -> touchstone_executor::Result<Box<dyn Instance>> {
+        let idle = self.idle.lock().pop();
+        idle.map_or_else(|| self.module.new_instance(), Ok)
+    }
+
+    /// The handle of another export of the module.
+    ///
+    /// # Errors
+    ///
+    /// When there is none of that name and convention.
+    pub fn export(&self, name: &str, abi: Abi) -> touchstone_executor::Result<ExportId> {
+        self.module.export(name, abi)
+    }
+
+    /// For the next one who needs it. Its next `prepare` cleans up whatever a
+    /// call broken off has left.
+    pub fn give_back(&self, instance: Box<dyn Instance>) {
+        self.idle.lock().push(instance);
+    }
+}

@@ -1,0 +1,133 @@
+//! Everything that is measured of one cell in one process.
+
+use super::{Caller, Crew, Work, probe, steps, warm};
+use crate::lab::Opened;
+use crate::plan::{Budget, Cell};
+use crate::record::{Metric, Sample, Samples};
+use anyhow::{Result, bail};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What was measured, and whether interference left enough clean samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The samples of each metric.
+    pub metrics: BTreeMap<Metric, Samples>,
+    /// Whether enough of them are clean for the process to count.
+    pub is_clean: bool,
+}
+
+/// Rounds in which the others did not keep up, for each one in which they did.
+const LOST_ROUNDS: usize = 4;
+/// Calls from this long on are sampled once in each process: three of them take long enough.
+const VERY_LONG: Duration = Duration::from_secs(1);
+
+/// Measures a cell that was opened: its calls on all its threads, and on one thread the
+/// steps of a call, what it took to get there, and calls on a used instance where the case
+/// asks for that.
+///
+/// # Errors
+///
+/// When a call fails, or the other threads did not keep up.
+pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Measured> {
+    let mut metrics = BTreeMap::new();
+    let call = calls(cell.key.threads, opened, budget)?;
+    let mut is_clean = has_enough(&call);
+    metrics.insert(Metric::Call, call);
+    if cell.key.threads == 1 {
+        let single = |value: u64| Samples(vec![Sample::single(value as f64)]);
+        if let Some(compile) = opened.compile_ns {
+            metrics.insert(Metric::Compile, single(compile));
+        }
+        metrics.insert(Metric::Load, single(opened.load_ns));
+        metrics.insert(Metric::FirstCall, single(opened.first_call_ns));
+        metrics.insert(Metric::ArtifactBytes, single(opened.artifact_bytes));
+        if Duration::from_nanos(opened.estimate_ns) < VERY_LONG {
+            let time = budget.cell / 8;
+            metrics.extend(again(budget.patience, || steps(opened, time))?);
+            if cell.case.warm {
+                let warm = again(budget.patience, || warm(opened, time))?;
+                is_clean &= warm.values().all(has_enough);
+                metrics.extend(warm);
+            }
+        }
+    }
+    Ok(Measured { metrics, is_clean })
+}
+
+/// The latency of calls on some threads at once.
+fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
+    let estimate = Duration::from_nanos(opened.estimate_ns);
+    if threads == 1 && estimate >= VERY_LONG {
+        // The call that was checked last was timed on a clean instance as well.
+        let clean = probe::is_clean();
+        return Ok(Samples(vec![Sample { clean, ..Sample::single(opened.estimate_ns as f64) }]));
+    }
+    let work = opened.clone();
+    let mut crew = Crew::start(threads, move || {
+        Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>)
+    })?;
+    let plan = crew.plan(budget.sample, opened.estimate_ns)?;
+    let (mut clean, mut noisy) = (Vec::new(), Vec::new());
+    let (mut lost, mut patience) = (0, budget.patience);
+    let began = Instant::now();
+    while clean.len() + noisy.len() < budget.samples {
+        let started = Instant::now();
+        let round = crew.round(plan)?;
+        let is_long = began.elapsed() > budget.cell && clean.len() + noisy.len() > 1;
+        if !round.others_kept_up() {
+            lost += 1;
+            if is_long {
+                break;
+            }
+            if lost > LOST_ROUNDS * budget.samples {
+                bail!(
+                    "the other threads completed fewer than half as many calls as the fastest \
+                     one in {lost} rounds: the machine has more to do"
+                );
+            }
+            continue;
+        }
+        if round.clean {
+            clean.push(round.sample());
+        } else if patience.is_zero() {
+            noisy.push(round.sample());
+        } else {
+            // Again, as long as there is patience.
+            patience = patience.saturating_sub(started.elapsed());
+            if patience.is_zero() {
+                noisy.push(round.sample());
+            }
+        }
+        if is_long {
+            break;
+        }
+    }
+    // Few noisy samples beside enough clean ones would only widen the record.
+    if clean.len() >= crate::record::estimate::INTERVAL_SAMPLES {
+        noisy.clear();
+    }
+    clean.extend(noisy);
+    Ok(Samples(clean))
+}
+
+/// Whether a process counts: see [`crate::record::estimate::of_processes`].
+fn has_enough(samples: &Samples) -> bool {
+    let clean = samples.0.iter().filter(|sample| sample.clean).count();
+    clean >= crate::record::estimate::CLEAN_SAMPLES.min(samples.0.len())
+}
+
+/// Measures again until all of it has enough clean samples, or the patience is used up.
+fn again(
+    mut patience: Duration,
+    mut work: impl FnMut() -> Result<BTreeMap<Metric, Samples>>,
+) -> Result<BTreeMap<Metric, Samples>> {
+    loop {
+        let started = Instant::now();
+        let metrics = work()?;
+        if patience.is_zero() || metrics.values().all(has_enough) {
+            return Ok(metrics);
+        }
+        patience = patience.saturating_sub(started.elapsed());
+    }
+}

@@ -1,0 +1,253 @@
+//! Threads that make rounds together.
+
+use super::line::StartingLine;
+use super::pin::{Pinned, processors};
+use super::probe;
+use super::{Round, RoundPlan, Work};
+use anyhow::{Context, Result, bail, ensure};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long a round may take beyond its plan before its thread is given up.
+const STUCK: Duration = Duration::from_secs(300);
+/// How long calls are made before those that are timed: a predictor of branches has
+/// learned most of them again by then.
+const SETTLED_IN: Duration = Duration::from_micros(150);
+
+/// A number of threads with work, each pinned to a processor of its own. Between rounds
+/// they sleep. A single thread moves to another processor where its own has interference.
+pub struct Crew {
+    members: Vec<Member>,
+    ended: Receiver<(usize, Result<Turn>)>,
+}
+
+struct Member {
+    orders: Sender<Order>,
+    handle: Option<JoinHandle<()>>,
+}
+
+/// What a thread is told.
+struct Order {
+    plan: RoundPlan,
+    start: Arc<StartingLine>,
+}
+
+/// What a thread did in a round.
+struct Turn {
+    calls: u64,
+    ns: u64,
+    clean: bool,
+}
+
+impl Crew {
+    /// Starts `threads` threads; `make` gives the work of each, on that thread.
+    ///
+    /// # Errors
+    ///
+    /// When there are fewer processors, or a thread or its work cannot be made.
+    pub fn start(
+        threads: usize,
+        make: impl Fn() -> Result<Box<dyn Work>> + Clone + Send + 'static,
+    ) -> Result<Self> {
+        ensure!(threads > 0, "a crew needs a thread");
+        let all = processors(threads)?;
+        let allowed = if threads == 1 { processors(crate::lab::cores())? } else { all.clone() };
+        let (done, ended) = channel();
+        let mut crew = Self { members: Vec::new(), ended };
+        for (index, processor) in all.into_iter().enumerate() {
+            let (orders, inbox) = channel();
+            let (done, make, spare) = (done.clone(), make.clone(), allowed.clone());
+            let spare = if threads == 1 { spare } else { Vec::new() };
+            let handle = std::thread::Builder::new()
+                .name(format!("crew-{index}"))
+                .spawn(move || {
+                    let place = Place { processor, spare, pinned: None };
+                    serve(index, place, &make, &inbox, &done);
+                })
+                .context("cannot start a thread")?;
+            crew.members.push(Member { orders, handle: Some(handle) });
+        }
+        drop(done);
+        // Each says once that its work is there.
+        crew.gather()?;
+        Ok(crew)
+    }
+
+    /// The number of threads.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Makes a round.
+    ///
+    /// # Errors
+    ///
+    /// When a call fails, or a thread does not come back. The crew must not be used
+    /// afterwards.
+    pub fn round(&mut self, plan: RoundPlan) -> Result<Round> {
+        let start = Arc::new(StartingLine::new(self.members.len()));
+        for member in &self.members {
+            let order = Order { plan, start: Arc::clone(&start) };
+            if member.orders.send(order).is_err() {
+                bail!("a thread ended before its time");
+            }
+        }
+        let turns = self.gather()?;
+        Ok(Round {
+            threads: turns.iter().map(|turn| (turn.calls, turn.ns)).collect(),
+            clean: turns.iter().all(|turn| turn.clean),
+        })
+    }
+
+    /// The plan of rounds that take about `sample`, from a first estimate of a call.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`round`](Self::round).
+    pub fn plan(&mut self, sample: Duration, estimate_ns: u64) -> Result<RoundPlan> {
+        let mut call_ns = estimate_ns.max(1);
+        // The first calls of an instance are slower than those that follow.
+        for _ in 0..8 {
+            let plan = RoundPlan { settles: false, ..self.plan_for(sample, call_ns) };
+            let seen = (self.round(plan)?.per_call() as u64).max(1);
+            let is_close = seen * 4 >= call_ns * 3;
+            call_ns = seen;
+            if is_close {
+                break;
+            }
+        }
+        Ok(self.plan_for(sample, call_ns))
+    }
+
+    fn plan_for(&self, sample: Duration, call_ns: u64) -> RoundPlan {
+        RoundPlan::new(sample, call_ns, self.members.len())
+    }
+
+    /// One answer of each thread, in their order.
+    fn gather(&mut self) -> Result<Vec<Turn>> {
+        let mut turns: Vec<(usize, Turn)> = Vec::with_capacity(self.members.len());
+        let mut failed = None;
+        for _ in 0..self.members.len() {
+            match self.ended.recv_timeout(STUCK) {
+                Ok((index, Ok(turn))) => turns.push((index, turn)),
+                Ok((_, Err(error))) => drop(failed.get_or_insert(error)),
+                Err(_) => bail!("a thread of {} did not end its round", self.members.len()),
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        turns.sort_by_key(|(index, _)| *index);
+        Ok(turns.into_iter().map(|(_, turn)| turn).collect())
+    }
+}
+
+impl Drop for Crew {
+    /// Ends the threads, so that instances are given back before the next cell.
+    fn drop(&mut self) {
+        for Member { orders, .. } in &mut self.members {
+            // The other end ends when nobody can send any more.
+            let (closed, _) = channel();
+            *orders = closed;
+        }
+        for member in &mut self.members {
+            if let Some(handle) = member.handle.take() {
+                // The round in which a thread panicked has failed already.
+                let _ = handle.join();
+            }
+        }
+    }
+}
+
+/// Where a thread runs.
+struct Place {
+    processor: usize,
+    /// Processors that it may move to.
+    spare: Vec<usize>,
+    pinned: Option<Pinned>,
+}
+
+impl Place {
+    /// Pins the thread, on a processor without interference where it may choose.
+    fn settle(&mut self) -> Result<bool> {
+        if self.pinned.is_none() {
+            self.pinned = Some(Pinned::to(self.processor)?);
+        }
+        if probe::is_clean() {
+            return Ok(true);
+        }
+        for processor in self.spare.clone() {
+            if processor == self.processor {
+                continue;
+            }
+            // The old pin goes first: it restores what it found.
+            self.pinned = None;
+            self.pinned = Some(Pinned::to(processor)?);
+            self.processor = processor;
+            if probe::is_clean() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// What a thread of a crew does: makes its work, and rounds until nobody orders any more.
+fn serve(
+    index: usize,
+    mut place: Place,
+    make: &impl Fn() -> Result<Box<dyn Work>>,
+    orders: &Receiver<Order>,
+    done: &Sender<(usize, Result<Turn>)>,
+) {
+    let made = place.settle().and_then(|_| make());
+    let mut work = match made {
+        Ok(work) => {
+            let ready = Turn { calls: 0, ns: 0, clean: true };
+            if done.send((index, Ok(ready))).is_err() {
+                return;
+            }
+            work
+        }
+        Err(error) => {
+            // Who started the crew is gone if this cannot be sent.
+            let _ = done.send((index, Err(error)));
+            return;
+        }
+    };
+    while let Ok(Order { plan, start }) = orders.recv() {
+        let turn = turn(&mut place, &mut *work, plan, &start);
+        let is_over = turn.is_err();
+        if done.send((index, turn)).is_err() || is_over {
+            return;
+        }
+    }
+}
+
+fn turn(
+    place: &mut Place,
+    work: &mut dyn Work,
+    plan: RoundPlan,
+    start: &StartingLine,
+) -> Result<Turn> {
+    // A thread that fails must not leave the others at the line.
+    let before = place.settle().and_then(|clean| {
+        let began = Instant::now();
+        while plan.settles && began.elapsed() < SETTLED_IN {
+            work.time(1)?;
+        }
+        Ok(clean)
+    });
+    start.wait();
+    let before = before?;
+    let (mut calls, mut took) = (0, Duration::ZERO);
+    while calls < plan.calls || took < plan.time {
+        took += work.time(plan.batch)?;
+        calls += plan.batch;
+    }
+    let clean = probe::is_clean() && before;
+    Ok(Turn { calls, ns: took.as_nanos() as u64, clean })
+}

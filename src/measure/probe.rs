@@ -1,0 +1,201 @@
+//! The interference probe: whether something else uses the same core right now.
+//!
+//! On rented machines a processor is often one of two hardware threads of a core, and
+//! the other one belongs to another tenant. Pure computation hardly shows that, but the core
+//! has one branch predictor: code with many branches takes 1.5 to 2 times as long for seconds
+//! at a time, on one processor and not on the other. So a piece of code that consists of
+//! branches is timed before and after what is measured. What was measured in between is
+//! clean if the probe ran at its full speed both times. The measured time itself is never
+//! part of that decision, so that leaving samples out favours nobody.
+
+use super::pin::{Pinned, processors};
+use crate::lab::cores;
+use anyhow::{Result, anyhow};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
+
+/// Branches of a pass: more than a predictor learns in a pass, fewer than one that is not
+/// shared has room for.
+const BRANCHES: usize = 1500;
+/// Which way they go.
+const PATTERN: [u8; BRANCHES] = pattern();
+/// Passes in which the predictor learns them.
+const LEARNED_IN: usize = 40;
+/// Passes that are timed together, and how often: an interruption slows one of them.
+const TOGETHER: usize = 8;
+const TIMES: usize = 3;
+/// From so many hundredths of the shortest time on, there is interference.
+const SHARED: u64 = 135;
+
+/// The shortest time of the passes in this process so far, ns.
+static SHORTEST: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Whether nothing else uses this core now. The shortest time that is known counts as
+/// clean. Takes about 70 µs.
+#[must_use]
+pub fn is_clean() -> bool {
+    judge(passes())
+}
+
+/// How long [`calibrate`] takes.
+const CALIBRATION: Duration = Duration::from_millis(500);
+
+/// Finds out how long the probe takes on a clean core, ns, by running it for half a second.
+/// Without that, the first samples of a process would be judged against nothing.
+pub fn calibrate() -> u64 {
+    let started = Instant::now();
+    while started.elapsed() < CALIBRATION {
+        judge(passes());
+    }
+    SHORTEST.load(Ordering::Relaxed)
+}
+
+/// Takes over what another process of the same program found out.
+pub fn calibrated(shortest: u64) {
+    SHORTEST.fetch_min(shortest, Ordering::Relaxed);
+}
+
+fn judge(took: u64) -> bool {
+    let shortest = SHORTEST.fetch_min(took, Ordering::Relaxed).min(took);
+    is_alone(took, shortest)
+}
+
+fn is_alone(took: u64, shortest: u64) -> bool {
+    took.saturating_mul(100) < shortest.saturating_mul(SHARED)
+}
+
+fn passes() -> u64 {
+    let all = |passes: usize| {
+        for _ in 0..passes {
+            black_box(pass(black_box(&PATTERN)));
+        }
+    };
+    all(LEARNED_IN);
+    let once = || {
+        let started = Instant::now();
+        all(TOGETHER);
+        started.elapsed().as_nanos() as u64
+    };
+    (0..TIMES).map(|_| once()).min().unwrap_or(u64::MAX)
+}
+
+/// Two branches for each byte, around work that no compiler can do without them.
+#[inline(never)]
+fn pass(pattern: &[u8]) -> u64 {
+    let (mut a, mut b) = (1_u64, 7_u64);
+    for byte in pattern {
+        if byte & 1 == 1 {
+            a = black_box(a.wrapping_mul(3));
+        } else {
+            b = black_box(b ^ a);
+        }
+        if byte & 2 == 2 {
+            b = black_box(b.rotate_left(3));
+        }
+    }
+    a ^ b
+}
+
+const fn pattern() -> [u8; BRANCHES] {
+    let mut bytes = [0; BRANCHES];
+    // Xorshift: as good as random for a predictor.
+    let mut state = 12_345_u64;
+    let mut index = 0;
+    while index < BRANCHES {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes[index] = (state >> 20) as u8;
+        index += 1;
+    }
+    bytes
+}
+
+/// What `work` gives, and whether the probe was clean before and after.
+///
+/// # Errors
+///
+/// Those of `work`.
+pub fn watched<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, bool)> {
+    let before = is_clean();
+    let done = work()?;
+    Ok((done, is_clean() && before))
+}
+
+/// A look at one processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// When, from the beginning.
+    pub at: Duration,
+    /// What the probe took, ns: eight passes.
+    pub ns: u64,
+    /// Whether it was clean then.
+    pub clean: bool,
+}
+
+/// Looks at each processor for so long, all of them at once.
+///
+/// # Errors
+///
+/// When the kernel does not say which there are, or a thread cannot be started.
+pub fn watch(time: Duration) -> Result<Vec<(usize, Vec<Look>)>> {
+    let processors = processors(cores())?;
+    let watch_one = |processor| -> Result<Vec<(Duration, u64)>> {
+        let _pinned = Pinned::to(processor)?;
+        let started = Instant::now();
+        let mut looks = Vec::new();
+        while started.elapsed() < time {
+            let ns = passes();
+            looks.push((started.elapsed(), ns));
+        }
+        Ok(looks)
+    };
+    let looks: Vec<Result<_>> = std::thread::scope(|scope| {
+        let start = |processor: &usize| {
+            let processor = *processor;
+            scope.spawn(move || (processor, watch_one(processor)))
+        };
+        let threads: Vec<_> = processors.iter().map(start).collect();
+        let end = |thread: ScopedJoinHandle<'_, (usize, Result<_>)>| {
+            let (processor, looks) =
+                thread.join().map_err(|_| anyhow!("a thread that looks panicked"))?;
+            Ok((processor, looks?))
+        };
+        threads.into_iter().map(end).collect()
+    });
+    let looks = looks.into_iter().collect::<Result<Vec<(usize, Vec<(Duration, u64)>)>>>()?;
+    // By now the shortest is known.
+    let shortest = looks.iter().flat_map(|(_, looks)| looks).map(|look| look.1).min();
+    let is_clean = |ns: u64| shortest.is_some_and(|shortest| is_alone(ns, shortest));
+    let judged = |looks: Vec<(Duration, u64)>| {
+        looks.into_iter().map(|(at, ns)| Look { at, ns, clean: is_clean(ns) }).collect()
+    };
+    Ok(looks.into_iter().map(|(processor, looks)| (processor, judged(looks))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_much_longer_than_the_shortest_is_not_clean() {
+        // Far below what passes take, so that others' looks change nothing.
+        assert!(judge(10));
+        assert!(judge(13));
+        assert!(!judge(14));
+        assert!(judge(5));
+        assert!(!judge(10));
+    }
+
+    #[test]
+    fn the_branches_go_both_ways_and_differ() {
+        for bit in [1, 2] {
+            let taken = PATTERN.iter().filter(|byte| *byte & bit == bit).count();
+            assert!((BRANCHES / 3..BRANCHES * 2 / 3).contains(&taken), "{taken}");
+        }
+        assert_ne!(PATTERN[..100], PATTERN[100..200]);
+        assert_ne!(pass(&PATTERN), pass(&PATTERN[1..]));
+    }
+}

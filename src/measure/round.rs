@@ -1,0 +1,147 @@
+//! One round of a crew, and how long it is.
+
+use crate::plan::FEWEST_CALLS_US;
+use crate::record::Sample;
+use std::time::Duration;
+
+/// What the threads of a crew do in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoundPlan {
+    /// Calls that a thread makes at least.
+    pub calls: u64,
+    /// Calls between two looks at the clock.
+    pub batch: u64,
+    /// Time that a thread goes on for at least.
+    pub time: Duration,
+    /// Whether untimed calls come first: short calls depend on what the processor has
+    /// learned, and the probe takes that from them.
+    pub settles: bool,
+}
+
+/// Calls that take longer need no untimed calls before them.
+const LONG: Duration = Duration::from_millis(1);
+
+/// What is done once in so many calls belongs into each round: an engine that drops the
+/// pages of 500 instances together would otherwise have rounds with two such turns and
+/// rounds with three.
+const PERIOD: u64 = 500;
+/// How many times longer a round may become by that.
+const WIDER: u64 = 5;
+
+impl RoundPlan {
+    /// A round of about `sample` for calls of about `call_ns`. A single thread makes an exact
+    /// number of calls; several go on until the time is over, so that each has the others
+    /// beside it to the end.
+    #[must_use]
+    pub fn new(sample: Duration, call_ns: u64, threads: usize) -> Self {
+        let call_ns = call_ns.max(1);
+        let sample_ns = (sample.as_nanos() as u64).max(FEWEST_CALLS_US * 1000 * 5 / 4);
+        let fill = sample_ns.div_ceil(call_ns).max(1);
+        let whole = fill.next_multiple_of(PERIOD);
+        let calls = if whole <= fill.saturating_mul(WIDER) && whole * call_ns <= sample_ns * WIDER {
+            whole
+        } else {
+            fill
+        };
+        let settles = Duration::from_nanos(call_ns) < LONG;
+        match threads {
+            0 | 1 => Self { calls, batch: calls, time: Duration::ZERO, settles },
+            _ => Self {
+                // A call that was in progress as the round began is no call of the round.
+                calls: calls.max(2),
+                batch: (FEWEST_CALLS_US * 1000 / call_ns).clamp(1, calls.max(2)),
+                time: Duration::from_nanos(calls * call_ns),
+                settles,
+            },
+        }
+    }
+}
+
+/// What came of a round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Round {
+    /// Calls and ns of each thread.
+    pub threads: Vec<(u64, u64)>,
+    /// Whether the probe was clean before and after on every thread's processor.
+    pub clean: bool,
+}
+
+impl Round {
+    /// Whether every thread completed at least half as many calls as every other one: then
+    /// each was timed beside the others.
+    #[must_use]
+    pub fn others_kept_up(&self) -> bool {
+        let calls = || self.threads.iter().map(|(calls, _)| *calls);
+        let (least, most) = (calls().min().unwrap_or(0), calls().max().unwrap_or(0));
+        least * 2 >= most && least > 0
+    }
+
+    /// The round as a sample.
+    #[must_use]
+    pub fn sample(&self) -> Sample {
+        Sample {
+            calls: self.threads.iter().map(|(calls, _)| calls).sum(),
+            total: self.threads.iter().map(|(_, ns)| *ns as f64).sum(),
+            slowest: self.threads.iter().map(|(calls, _)| *calls).min().unwrap_or(0)
+                * self.threads.len() as u64,
+            clean: self.clean,
+        }
+    }
+
+    /// ns per call.
+    #[must_use]
+    pub fn per_call(&self) -> f64 {
+        self.sample().per_call()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLE: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_sample_is_at_least_twenty_microseconds_of_calls() {
+        for (sample, call_ns) in [
+            (Duration::from_nanos(1), 60),
+            (Duration::from_micros(20), 911),
+            (SAMPLE, 1),
+            (SAMPLE, 19_999),
+            (SAMPLE, 62_000_000),
+        ] {
+            for threads in [1, 2] {
+                let plan = RoundPlan::new(sample, call_ns, threads);
+                let ns = plan.calls * call_ns;
+                assert!(ns >= FEWEST_CALLS_US * 1000, "{call_ns} ns: {plan:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_happens_once_in_many_calls_is_in_every_round() {
+        assert_eq!(RoundPlan::new(SAMPLE, 2_400, 1).calls, 500);
+        assert_eq!(RoundPlan::new(SAMPLE, 100, 1).calls, 10_000);
+        assert_eq!(RoundPlan::new(SAMPLE, 60_000, 1).calls, 17);
+        assert_eq!(RoundPlan::new(SAMPLE, 60_000_000, 1).calls, 1);
+    }
+
+    #[test]
+    fn several_threads_make_two_calls_at_least_and_look_at_the_clock() {
+        let long = RoundPlan::new(SAMPLE, 60_000_000, 2);
+        assert_eq!((long.calls, long.batch), (2, 1));
+        let short = RoundPlan::new(SAMPLE, 100, 2);
+        assert_eq!((short.batch, short.time), (200, SAMPLE));
+    }
+
+    #[test]
+    fn a_round_counts_only_if_the_others_made_progress() {
+        let round = |threads: &[(u64, u64)]| Round { threads: threads.into(), clean: true };
+        assert!(round(&[(10, 1000)]).others_kept_up());
+        assert!(round(&[(10, 1000), (5, 1000)]).others_kept_up());
+        assert!(!round(&[(10, 1000), (4, 1000)]).others_kept_up());
+        assert!(!round(&[(10, 1000), (0, 1000)]).others_kept_up());
+        let sample = round(&[(10, 1000), (6, 900)]).sample();
+        assert_eq!((sample.calls, sample.total, sample.slowest), (16, 1900.0, 12));
+    }
+}

@@ -1,0 +1,83 @@
+//! The steps of a call, timed one by one, and the page faults it takes.
+
+use crate::lab::{Opened, elapsed};
+use crate::record::{Metric, Sample, Samples, estimate};
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use std::time::Instant;
+use touchstone_executor::probe::thread_usage;
+
+use super::probe;
+
+/// Samples, as many as an estimate needs from each process and two more.
+const SAMPLES: usize = estimate::CLEAN_SAMPLES + 2;
+/// Calls of a sample at most.
+const CALLS: u64 = 40;
+
+/// Times `prepare`, `invoke` and `finish` of calls, for about `time`. A sample is the median
+/// over its calls: a step cannot be repeated without the others, and reading the clock
+/// between the steps costs a little, which is left in.
+///
+/// # Errors
+///
+/// When a call fails.
+pub fn steps(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples>> {
+    let fit = time.as_nanos() as u64 / opened.estimate_ns.max(1) / SAMPLES as u64;
+    let calls = fit.clamp(1, CALLS);
+    let mut instance = opened.instances.take()?;
+    let mut output = Vec::new();
+    let mut call = |steps: Option<&mut [Vec<f64>; 3]>| -> Result<()> {
+        let started = Instant::now();
+        instance.prepare()?;
+        let prepared = elapsed(started);
+        let outcome = instance.invoke(opened.export, &opened.input, &mut output)?;
+        let invoked = elapsed(started);
+        instance.finish()?;
+        let finished = elapsed(started);
+        if let Some(trap) = outcome.trap() {
+            return Err(trap.clone().into());
+        }
+        if let Some(steps) = steps {
+            let ends = [0, prepared, invoked, finished];
+            for (step, bounds) in steps.iter_mut().zip(ends.windows(2)) {
+                step.push((bounds[1] - bounds[0]) as f64);
+            }
+        }
+        Ok(())
+    };
+    // The first calls set things up, and bring the processor back to this work.
+    for _ in 0..calls.min(10) {
+        call(None)?;
+    }
+    let names = [Metric::Prepare, Metric::Invoke, Metric::Finish];
+    let mut metrics: BTreeMap<Metric, Samples> = BTreeMap::new();
+    let (mut faults, mut counted) = (0, 0);
+    for _ in 0..SAMPLES {
+        let mut times: [Vec<f64>; 3] = Default::default();
+        let before = thread_usage();
+        let ((), clean) = probe::watched(|| {
+            for _ in 0..calls {
+                call(Some(&mut times))?;
+            }
+            Ok(())
+        })?;
+        if let Some((after, before)) = thread_usage().zip(before) {
+            faults += after.page_faults - before.page_faults;
+            counted += calls;
+        }
+        for (name, times) in names.into_iter().zip(times) {
+            let median = estimate::of_values(&times).map_or(0.0, |estimate| estimate.median);
+            let total = median * calls as f64;
+            let sample = Sample { calls, total, slowest: calls, clean };
+            metrics.entry(name).or_default().0.push(sample);
+        }
+    }
+    opened.instances.give_back(instance);
+    if counted > 0 {
+        let sample =
+            Sample { calls: counted, total: faults as f64, slowest: counted, clean: true };
+        metrics.insert(Metric::PageFaults, Samples(vec![sample]));
+    }
+    Ok(metrics)
+}

@@ -1,0 +1,91 @@
+//! Two things that do the same work, timed in turns. What the machine does to
+//! one it does to the other, so that their ratio holds where neither time does.
+
+use super::{Crew, Round, RoundPlan};
+use crate::plan::Random;
+use anyhow::Result;
+use std::time::{Duration, Instant};
+
+/// One of two things that are timed in turns.
+pub trait Side {
+    /// How long its rounds are to be.
+    ///
+    /// # Errors
+    ///
+    /// When a call fails.
+    fn plan(&mut self, sample: Duration) -> Result<RoundPlan>;
+
+    /// Makes a round.
+    ///
+    /// # Errors
+    ///
+    /// When a call fails.
+    fn round(&mut self, plan: RoundPlan) -> Result<Round>;
+}
+
+impl Side for Crew {
+    fn plan(&mut self, sample: Duration) -> Result<RoundPlan> {
+        Self::plan(self, sample, 1000)
+    }
+
+    fn round(&mut self, plan: RoundPlan) -> Result<Round> {
+        Self::round(self, plan)
+    }
+}
+
+/// ns per call of subject and baseline in each round, and the places of the rounds with
+/// interference.
+pub type Turns = (Vec<(f64, f64)>, Vec<usize>);
+
+/// Times both sides in turns, in a random order within each round, until there are so many
+/// clean rounds. Rounds with interference are made again for as long as there is patience.
+///
+/// # Errors
+///
+/// When one side fails, or its threads do not keep up with each other.
+pub fn turns(
+    subject: &mut dyn Side,
+    baseline: &mut dyn Side,
+    sample: Duration,
+    rounds: usize,
+    mut patience: Duration,
+    random: &mut Random,
+) -> Result<Turns> {
+    let plans = (subject.plan(sample)?, baseline.plan(sample)?);
+    let (mut all, mut noisy) = (Vec::with_capacity(rounds), Vec::new());
+    let mut lost = 0;
+    while all.len() - noisy.len() < rounds {
+        let started = Instant::now();
+        let (first, second);
+        if random.coin() {
+            first = subject.round(plans.0)?;
+            second = baseline.round(plans.1)?;
+        } else {
+            second = baseline.round(plans.1)?;
+            first = subject.round(plans.0)?;
+        }
+        if !(first.others_kept_up() && second.others_kept_up()) {
+            lost += 1;
+            anyhow::ensure!(
+                lost <= rounds * 4,
+                "the threads of a side did not keep up with each other: the machine has more to do"
+            );
+            continue;
+        }
+        if !(first.clean && second.clean) {
+            if !patience.is_zero() {
+                patience = patience.saturating_sub(started.elapsed());
+                continue;
+            }
+            if all.len() >= rounds {
+                break;
+            }
+            noisy.push(all.len());
+        }
+        all.push((first.per_call(), second.per_call()));
+        if all.len() >= rounds && patience.is_zero() {
+            break;
+        }
+    }
+    Ok((all, noisy))
+}

@@ -1,0 +1,177 @@
+//! What a thread of a crew does: calls through the contract, through the raw interface of a
+//! runtime, or in bursts after calls of another kind.
+
+use crate::lab::{Opened, abbreviate};
+use anyhow::{Context, Result, ensure};
+use std::time::{Duration, Instant};
+use touchstone_executor::{Instance, Outcome, RawCaller};
+
+/// Work that is made of equal calls.
+pub trait Work: Send {
+    /// Makes so many calls, compares the last output, and gives the time of the calls alone.
+    ///
+    /// # Errors
+    ///
+    /// When a call fails, traps or gives another output: after the check that comes before
+    /// all timing, nothing of that may happen any more.
+    fn time(&mut self, calls: u64) -> Result<Duration>;
+}
+
+/// Makes the same call again and again on one instance, each on a clean state.
+pub struct Caller {
+    opened: Opened,
+    /// `None` only while it is given back.
+    instance: Option<Box<dyn Instance>>,
+    output: Vec<u8>,
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        if let Some(instance) = self.instance.take() {
+            self.opened.instances.give_back(instance);
+        }
+    }
+}
+
+impl Caller {
+    /// A caller with an instance of its own.
+    ///
+    /// # Errors
+    ///
+    /// When the runtime cannot make the instance.
+    pub fn new(opened: &Opened) -> Result<Self> {
+        Ok(Self {
+            opened: opened.clone(),
+            instance: Some(opened.instances.take()?),
+            output: Vec::new(),
+        })
+    }
+
+    /// One call of something else on the same instance; its output is compared. `other` has
+    /// to be opened on the same module.
+    fn call_other(&mut self, other: &Opened) -> Result<()> {
+        call(other, &mut self.instance, &mut self.output)?;
+        compare(other, &self.output)
+    }
+}
+
+impl Work for Caller {
+    fn time(&mut self, calls: u64) -> Result<Duration> {
+        let Self { opened, instance, output } = self;
+        let started = Instant::now();
+        for _ in 0..calls {
+            call(opened, instance, output)?;
+        }
+        let took = started.elapsed();
+        if calls > 0 {
+            compare(opened, output)?;
+        }
+        Ok(took)
+    }
+}
+
+#[inline]
+fn call(
+    opened: &Opened,
+    instance: &mut Option<Box<dyn Instance>>,
+    output: &mut Vec<u8>,
+) -> Result<()> {
+    let Some(instance) = instance else { return Ok(()) };
+    match instance.call(opened.export, std::hint::black_box(&opened.input), output)? {
+        Outcome::Returned => Ok(()),
+        Outcome::Trapped(trap) => Err(trap.into()),
+    }
+}
+
+/// Whether an output is the expected one.
+///
+/// # Errors
+///
+/// When it is another one.
+pub(super) fn compare(opened: &Opened, output: &[u8]) -> Result<()> {
+    ensure!(
+        output == &*opened.expected,
+        "the output is another one: expected {}, got {}",
+        abbreviate(&opened.expected),
+        abbreviate(output)
+    );
+    Ok(())
+}
+
+/// Calls in short bursts. Before each burst come a call of another kind on the same
+/// instance, where there is one, and some untimed calls.
+pub struct InBursts {
+    caller: Caller,
+    another: Option<Opened>,
+    skip: u64,
+    burst: u64,
+}
+
+impl InBursts {
+    /// Leaves out `skip` calls and times `burst` calls after each of `another`.
+    ///
+    /// # Errors
+    ///
+    /// When the instance cannot be made, a burst has no call, or `another` was not opened
+    /// on the same module.
+    pub fn new(opened: &Opened, another: Option<Opened>, skip: u64, burst: u64) -> Result<Self> {
+        ensure!(burst > 0, "a burst without a call cannot be timed");
+        let shares = another.as_ref().is_none_or(|another| {
+            another.instances.are_of_one_module(&opened.instances)
+        });
+        ensure!(shares, "the two calls are of two modules and have no instance in common");
+        Ok(Self { caller: Caller::new(opened)?, another, skip, burst })
+    }
+}
+
+impl Work for InBursts {
+    fn time(&mut self, calls: u64) -> Result<Duration> {
+        let (mut left, mut took) = (calls, Duration::ZERO);
+        while left > 0 {
+            if let Some(another) = &self.another {
+                self.caller.call_other(another)?;
+            }
+            self.caller.time(self.skip)?;
+            let now = self.burst.min(left);
+            took += self.caller.time(now)?;
+            left -= now;
+        }
+        Ok(took)
+    }
+}
+
+/// The raw interface of a runtime.
+pub struct Raw {
+    call: RawCaller,
+    output: Vec<u8>,
+    opened: Opened,
+}
+
+impl Raw {
+    /// Calls it twice and compares the output both times, as a cell is opened.
+    ///
+    /// # Errors
+    ///
+    /// When a call fails or gives another output.
+    pub fn new(call: RawCaller, opened: &Opened) -> Result<Self> {
+        let mut raw = Self { call, output: Vec::new(), opened: opened.clone() };
+        for _ in 0..2 {
+            raw.time(1)?;
+        }
+        Ok(raw)
+    }
+}
+
+impl Work for Raw {
+    fn time(&mut self, calls: u64) -> Result<Duration> {
+        let started = Instant::now();
+        for _ in 0..calls {
+            (self.call)(&mut self.output)?;
+        }
+        let took = started.elapsed();
+        if calls > 0 {
+            compare(&self.opened, &self.output).context("the raw reference")?;
+        }
+        Ok(took)
+    }
+}

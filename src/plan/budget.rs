@@ -1,0 +1,107 @@
+//! How long to sample.
+
+use crate::record::{Sampling, estimate};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Shortest time of the calls of a sample, µs: below it, reading the clock would show.
+pub const FEWEST_CALLS_US: u64 = 20;
+
+/// How a cell and a comparison are sampled in each process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// `full`, `quick` or `custom`.
+    pub name: String,
+    /// Fresh processes in which every cell is measured.
+    pub processes: u32,
+    /// Further processes at most, for the cells that interference left too few samples of.
+    pub extra: u32,
+    /// Samples of a cell in each process, where calls are short enough.
+    pub samples: usize,
+    /// Time of one sample.
+    pub sample: Duration,
+    /// Time that the samples of a cell take in a process at most, where calls are long.
+    pub cell: Duration,
+    /// Time that a cell may spend in each process on samples with interference.
+    pub patience: Duration,
+    /// Rounds of a comparison in each process.
+    pub rounds: usize,
+    /// Seed of every order.
+    pub seed: u64,
+}
+
+impl Budget {
+    /// For results that are published.
+    #[must_use]
+    pub fn full(seed: u64) -> Self {
+        Self {
+            name: "full".to_owned(),
+            processes: estimate::PROCESSES as u32,
+            extra: 3,
+            samples: 8,
+            sample: Duration::from_millis(1),
+            cell: Duration::from_millis(120),
+            patience: Duration::from_millis(100),
+            rounds: 8,
+            seed,
+        }
+    }
+
+    /// For a first look: true, with wider intervals.
+    #[must_use]
+    pub fn quick(seed: u64) -> Self {
+        Self {
+            name: "quick".to_owned(),
+            extra: 1,
+            samples: 5,
+            sample: Duration::from_micros(500),
+            cell: Duration::from_millis(60),
+            patience: Duration::from_millis(50),
+            rounds: 6,
+            ..Self::full(seed)
+        }
+    }
+
+    /// The same, with about so much time for all samples of so many cells together.
+    #[must_use]
+    pub fn within(mut self, time: Duration, cells: usize) -> Self {
+        let shares = cells.max(1) as u32 * self.processes.max(1);
+        let share = (time / shares).clamp(Duration::from_millis(4), Duration::from_secs(2));
+        "custom".clone_into(&mut self.name);
+        self.cell = share;
+        self.patience = share;
+        let fit = share.as_micros() / self.sample.as_micros().max(1);
+        self.samples = usize::try_from(fit).unwrap_or(usize::MAX).clamp(5, 50);
+        self.rounds = (self.samples / 2).clamp(6, 25);
+        self
+    }
+
+    /// As it stands in the header of a run.
+    #[must_use]
+    pub fn sampling(&self, in_process: bool) -> Sampling {
+        Sampling {
+            name: self.name.clone(),
+            seed: self.seed,
+            processes: self.processes,
+            samples: self.samples,
+            sample_us: self.sample.as_micros() as u64,
+            in_process,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_shared_out_within_reason() {
+        let budget = |cells| Budget::full(1).within(Duration::from_secs(120), cells);
+        assert_eq!(budget(1).cell, Duration::from_secs(2));
+        assert_eq!(budget(1).samples, 50);
+        assert_eq!(budget(1000).cell, Duration::from_millis(40));
+        assert_eq!(budget(1000).samples, 40);
+        assert_eq!(budget(1_000_000).cell, Duration::from_millis(4));
+        assert_eq!(budget(1_000_000).samples, 5);
+    }
+}

@@ -1,0 +1,195 @@
+//! Cells, and why some are not asked for.
+
+use crate::case::Case;
+use crate::lab::{Guests, cores};
+use crate::record::{CellKey, Refusal, Status, Sweep, WorkFacts};
+use anyhow::Result;
+use std::sync::Arc;
+use touchstone_executor::{Engine, Strategy, Support};
+
+/// One cell: what is to be measured.
+#[derive(Clone)]
+pub struct Cell {
+    /// Its name.
+    pub key: CellKey,
+    /// Its case.
+    pub case: Arc<Case>,
+    /// The guest's name as the case gives it.
+    pub guest: String,
+    /// Its engine.
+    pub engine: Arc<dyn Engine>,
+}
+
+impl Cell {
+    /// A cell; `guest` as the case names it.
+    #[must_use]
+    pub fn new(
+        case: &Arc<Case>,
+        guest: &str,
+        engine: &Arc<dyn Engine>,
+        strategy: Strategy,
+        threads: usize,
+    ) -> Self {
+        Self {
+            key: CellKey {
+                case: case.name.clone(),
+                guest: guest.replace('-', "_"),
+                engine: engine.id().to_owned(),
+                strategy,
+                threads,
+            },
+            case: Arc::clone(case),
+            guest: guest.to_owned(),
+            engine: Arc::clone(engine),
+        }
+    }
+
+    /// First part of the name: the case's title on the guest, or case and guest.
+    #[must_use]
+    pub fn group(&self) -> String {
+        self.case.title(&self.guest).map_or_else(|| self.key.work(), str::to_owned)
+    }
+
+    /// The name, as filters and criterion take it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.key.name(self.case.title(&self.guest))
+    }
+}
+
+/// Everything that the cases ask of some engines on this machine.
+#[derive(Clone, Default)]
+pub struct Plan {
+    /// The cells to be measured.
+    pub cells: Vec<Cell>,
+    /// What is not measured, as far as that is known without running anything.
+    pub refusals: Vec<Refusal>,
+    /// The cases on their guests.
+    pub works: Vec<WorkFacts>,
+}
+
+impl Plan {
+    /// Crosses cases with engines.
+    ///
+    /// # Errors
+    ///
+    /// When a guest is missing or is not the one that is listed.
+    pub fn new(cases: &[Case], engines: &[Arc<dyn Engine>], guests: &mut Guests) -> Result<Self> {
+        let mut plan = Self::default();
+        for engine in engines {
+            for strategy in Strategy::all() {
+                if let Support::Unsupported { reason } = engine.support(strategy) {
+                    plan.refuse(&**engine, Some(strategy), None, Status::Unsupported, reason);
+                }
+            }
+        }
+        for case in cases {
+            let case = Arc::new(case.clone());
+            for guest in &case.guests {
+                plan.work(&case, guest, guests)?;
+                for engine in engines {
+                    plan.cross(&case, guest, engine, engines, guests)?;
+                }
+            }
+        }
+        plan.refusals.sort();
+        plan.refusals.dedup();
+        Ok(plan)
+    }
+
+    fn work(&mut self, case: &Case, guest: &str, guests: &mut Guests) -> Result<()> {
+        self.works.push(WorkFacts {
+            case: case.name.clone(),
+            guest: guest.replace('-', "_"),
+            guest_sha256: guests.file(guest)?.sha256.clone(),
+            title: case.title(guest).map(str::to_owned),
+            role: case.role,
+            sweep: case.sweep,
+            place: self.works.len(),
+        });
+        Ok(())
+    }
+
+    /// The cells of a case on a guest and an engine.
+    fn cross(
+        &mut self,
+        case: &Arc<Case>,
+        guest: &str,
+        engine: &Arc<dyn Engine>,
+        engines: &[Arc<dyn Engine>],
+        guests: &mut Guests,
+    ) -> Result<()> {
+        let strategies = match case.sweep {
+            Sweep::All => supported(&**engine, |_| true),
+            Sweep::Distinct => supported(&**engine, is_distinct),
+            Sweep::Preferred => {
+                let like = engine.executes_like();
+                if let Some(like) = like.filter(|like| engines.iter().any(|e| e.id() == *like)) {
+                    let reason = format!(
+                        "it executes guest code as {like} does, and the case is about that code"
+                    );
+                    self.refuse(&**engine, None, Some(case), Status::NotAsked, reason);
+                    return Ok(());
+                }
+                let module = guests.module(guest, case.heap.into())?;
+                supported(&**engine, |strategy| {
+                    is_distinct(strategy) && engine.support_for(strategy, &module).is_supported()
+                })
+                .into_iter()
+                .min_by_key(|strategy| strategy.preference())
+                .into_iter()
+                .collect()
+            }
+        };
+        for threads in &case.threads {
+            if *threads > cores() {
+                self.refusals.push(Refusal {
+                    engine: engine.id().to_owned(),
+                    strategy: None,
+                    guest: None,
+                    case: None,
+                    threads: Some(*threads),
+                    status: Status::Skipped,
+                    reason: format!(
+                        "{threads} threads on {} processors would time the scheduler",
+                        cores()
+                    ),
+                });
+                continue;
+            }
+            let cell = |strategy: &Strategy| Cell::new(case, guest, engine, *strategy, *threads);
+            self.cells.extend(strategies.iter().map(cell));
+        }
+        Ok(())
+    }
+
+    fn refuse(
+        &mut self,
+        engine: &dyn Engine,
+        strategy: Option<Strategy>,
+        case: Option<&Case>,
+        status: Status,
+        reason: String,
+    ) {
+        self.refusals.push(Refusal {
+            engine: engine.id().to_owned(),
+            strategy,
+            guest: None,
+            case: case.map(|case| case.name.clone()),
+            threads: None,
+            status,
+            reason,
+        });
+    }
+}
+
+/// The strategies that an engine has and that are wanted, in the order of all.
+fn supported(engine: &dyn Engine, wanted: impl Fn(Strategy) -> bool) -> Vec<Strategy> {
+    let all = Strategy::all().into_iter();
+    all.filter(|strategy| wanted(*strategy) && engine.support(*strategy).is_supported()).collect()
+}
+
+/// Whether calls under the strategy differ from those under every other one.
+fn is_distinct(strategy: Strategy) -> bool {
+    !strategy.is_precompiled() && !strategy.is_touchstone_pool()
+}

@@ -1,0 +1,14 @@
+//! What there is to measure: cases × guests × engines × strategies × threads become cells,
+//! and comparisons between them.
+
+mod budget;
+mod cells;
+mod comparisons;
+mod filter;
+mod shuffle;
+
+pub use budget::{Budget, FEWEST_CALLS_US};
+pub use cells::{Cell, Plan};
+pub use comparisons::{Compare, Rows, Wanted, default_rows};
+pub use filter::{Filter, near};
+pub use shuffle::{Random, shuffled};

@@ -1,0 +1,226 @@
+//! The options of a run, as `touchstone bench` and `cargo bench` take them.
+
+use super::job::Selection;
+use super::resume::go_on;
+use super::{Came, FromWorker, Host, Job, Observer, ToWorker, run, serve};
+use crate::case::{self, Case};
+use crate::lab::Guests;
+use crate::plan::{Budget, Filter, default_rows};
+use crate::record::{self, Purpose, RecordFile};
+use crate::supervise::{Parent, Stop};
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use touchstone_executor::{Engine, Strategy};
+
+/// What to measure, for how long, and where the records go.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Arguments {
+    /// Measure only cells and comparisons whose name this regular expression matches
+    pub filter: Option<String>,
+    /// Measure only these engines
+    #[arg(long, value_name = "ENGINE,…", value_delimiter = ',')]
+    pub engines: Vec<String>,
+    /// Measure only these strategies
+    #[arg(long, value_name = "STRATEGY,…", value_delimiter = ',')]
+    pub strategies: Vec<Strategy>,
+    /// Measure only these numbers of threads
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    pub threads: Vec<usize>,
+    /// Measure only the cases of the overview (an empty call, a call that dirties memory, a
+    /// JSON text) on one guest each, without precompiled variants
+    #[arg(long)]
+    pub overview: bool,
+    /// Take many samples, or few with wider intervals
+    #[arg(long, value_enum, value_name = "HOW", default_value = "full")]
+    pub sampling: SamplingName,
+    /// Share this many seconds among the samples of all cells
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub budget: Option<Duration>,
+    /// Use this seed for the order of cells and rounds [default: from the clock]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Continue the last run of the record file, if this build made it on this machine
+    #[arg(long)]
+    pub resume: bool,
+    /// Run all engines in this process instead of one fresh process per engine and pass;
+    /// estimates are marked with †, because one process is one layout of memory
+    #[arg(long)]
+    pub in_process: bool,
+    /// Fail a cell that takes longer than this many seconds, compilation included
+    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
+    pub cell_limit: Duration,
+    /// Append the records to this file [default: records/records.jsonl of the project]
+    #[arg(long, value_name = "FILE")]
+    pub records: Option<PathBuf>,
+    /// Empty the record file first
+    #[arg(long, conflicts_with = "resume")]
+    pub replace: bool,
+}
+
+/// How much is sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum SamplingName {
+    /// For results that are published.
+    Full,
+    /// For a first look.
+    Quick,
+}
+
+/// For clap: a time above 0 s.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("'{text}' is no number of seconds above 0");
+    let seconds: f64 = text.parse().map_err(|_| wrong())?;
+    let time = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
+    if time.is_zero() { Err(wrong()) } else { Ok(time) }
+}
+
+/// What a run is asked for: everything but where it shows its progress.
+pub struct Asked<'a> {
+    /// The options.
+    pub arguments: &'a Arguments,
+    /// The engines of the build.
+    pub engines: &'a [Arc<dyn Engine>],
+    /// Which comparisons are made beside the cells.
+    pub purposes: Vec<Purpose>,
+    /// Whether the filter means one name exactly.
+    pub exact: bool,
+    /// Gives the command that starts a worker; see [`serve_if_worker`].
+    pub worker: &'a dyn Fn() -> Result<Command>,
+}
+
+/// Serves and gives back `true` if this process was started as a worker.
+///
+/// # Errors
+///
+/// When the cases cannot be read or the parent is gone.
+pub fn serve_if_worker(engines: &[Arc<dyn Engine>]) -> Result<bool> {
+    let Some(parent) = Parent::<ToWorker, FromWorker>::join()? else { return Ok(false) };
+    serve(parent, &case::load_all(&case::default_folder())?, engines, Guests::built())?;
+    Ok(true)
+}
+
+impl Asked<'_> {
+    /// The job that is asked for.
+    ///
+    /// # Errors
+    ///
+    /// When a name is unknown, a data file is wrong, or nothing is meant.
+    pub fn job(&self) -> Result<(Vec<Case>, Job)> {
+        let arguments = self.arguments;
+        let cases = case::load_all(&case::default_folder())?;
+        let filter = match (&arguments.filter, self.exact) {
+            (Some(text), true) => Filter::Exact(text.clone()),
+            (text, _) => Filter::new(text.as_deref())?,
+        };
+        let selection = Selection {
+            filter,
+            engines: arguments.engines.clone(),
+            strategies: arguments.strategies.clone(),
+            threads: arguments.threads.clone(),
+            overview: arguments.overview,
+            purposes: self.purposes.clone(),
+        };
+        let seed = arguments.seed.unwrap_or_else(|| {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            now.map_or(1, |now| now.as_secs())
+        });
+        let budget = |cells| {
+            let budget = match arguments.sampling {
+                SamplingName::Full => Budget::full(seed),
+                SamplingName::Quick => Budget::quick(seed),
+            };
+            match arguments.budget {
+                Some(time) => budget.within(time, cells),
+                None => budget,
+            }
+        };
+        let mut guests = Guests::built();
+        let rows = default_rows();
+        let job = Job::new(
+            &cases,
+            self.engines,
+            &mut guests,
+            &rows,
+            &selection,
+            budget,
+            arguments.in_process,
+        )?;
+        Ok((cases, job))
+    }
+
+    /// Runs the job: records go to the file, which is locked for as long.
+    ///
+    /// # Errors
+    ///
+    /// When the records cannot be read or kept, or no worker can be started.
+    pub fn run(
+        &self,
+        cases: &[Case],
+        mut job: Job,
+        stop: &Stop,
+        observer: &mut dyn Observer,
+    ) -> Result<Came> {
+        let path = self.records();
+        let mut records = RecordFile::append_to(&path)?;
+        if self.arguments.resume {
+            let runs = record::load(&path)?.runs;
+            match go_on(&mut job, runs) {
+                Some(done) => observer.says(&format!(
+                    "going on with the run {}: {done} cells and comparisons were begun",
+                    job.header.run
+                )),
+                None => observer.says("no run of this build on this machine can be continued"),
+            }
+        }
+        if self.arguments.replace {
+            records.clear()?;
+        }
+        // Dropped, and with it the artifacts, when the run is over.
+        let artifacts = tempfile::Builder::new().prefix("touchstone-").tempdir();
+        let artifacts = artifacts.context("cannot make a folder for artifacts")?;
+        let host = Host {
+            cases,
+            engines: self.engines,
+            guests: &Guests::built,
+            worker: self.worker,
+            limit: self.arguments.cell_limit,
+            artifacts: Some(artifacts.path().to_owned()),
+            stop: stop.clone(),
+        };
+        run(job, &host, &mut records, observer)
+    }
+
+    /// The record file.
+    #[must_use]
+    pub fn records(&self) -> PathBuf {
+        self.arguments.records.clone().unwrap_or_else(|| record::default_path(record::BENCH))
+    }
+}
+
+/// Lets Ctrl-C, SIGTERM and SIGHUP end a run in order: running workers end, and
+/// everything that is finished is on the disk. A second signal ends the process at once.
+///
+/// # Errors
+///
+/// When the process watches for Ctrl-C already.
+pub fn watch_for_ctrl_c(stop: &Stop, in_process: bool) -> Result<()> {
+    let stop = stop.clone();
+    ctrlc::set_handler(move || {
+        if stop.asked() || in_process {
+            std::process::exit(130);
+        }
+        stop.now();
+    })
+    .context("cannot watch for Ctrl-C")
+}
+
+/// The file of a path as people see it.
+#[must_use]
+pub fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    let below = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
+    below.unwrap_or_else(|| path.to_owned()).display().to_string()
+}

@@ -1,0 +1,179 @@
+//! What a run is to do, and what came of it.
+
+use super::Task;
+use crate::case::Case;
+use crate::lab::Guests;
+use crate::plan::{Budget, Cell, Compare, Filter, Plan, Rows, near};
+use crate::record::{Header, Purpose, Refusal};
+use anyhow::{Result, bail};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use touchstone_executor::Engine;
+
+/// A run that is about to begin, or to go on.
+pub struct Job {
+    /// The head of the run.
+    pub header: Header,
+    /// The cells.
+    pub cells: Vec<Cell>,
+    /// The comparisons.
+    pub compares: Vec<Compare>,
+    /// What is not measured, as far as that is known beforehand.
+    pub refusals: Vec<Refusal>,
+    /// How to sample.
+    pub budget: Budget,
+    /// Whether all engines share this process.
+    pub in_process: bool,
+    /// What an earlier part of the run has done.
+    pub done: super::resume::Done,
+}
+
+/// What happened to cells or comparisons.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Measured and recorded.
+    pub measured: usize,
+    /// Left out for a reason that is recorded.
+    pub left_out: usize,
+    /// Wrong, trapped or failed, and recorded so.
+    pub failed: usize,
+    /// Among the measured, those that interference left too few clean samples of.
+    pub marked: usize,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Came {
+    /// The cells.
+    pub cells: Tally,
+    /// The comparisons.
+    pub comparisons: Tally,
+    /// Workers that died.
+    pub deaths: usize,
+    /// Whether the run was ended from outside.
+    pub stopped: bool,
+}
+
+impl Came {
+    /// Cells and comparisons that failed.
+    #[must_use]
+    pub fn failed(&self) -> usize {
+        self.cells.failed + self.comparisons.failed
+    }
+}
+
+/// Which of everything is meant.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Over the names of cells and comparisons.
+    pub filter: Filter,
+    /// Engines by name; all when empty.
+    pub engines: Vec<String>,
+    /// Strategies by name; all when empty.
+    pub strategies: Vec<touchstone_executor::Strategy>,
+    /// Numbers of threads; all when empty.
+    pub threads: Vec<usize>,
+    /// Only the cases with a role, on their first guest, without precompiled variants.
+    pub overview: bool,
+    /// Comparisons of these purposes are made too.
+    pub purposes: Vec<Purpose>,
+}
+
+impl Selection {
+    fn has(&self, cell: &Cell) -> bool {
+        let key = &cell.key;
+        let engines = self.engines.is_empty() || self.engines.contains(&key.engine);
+        let strategies = self.strategies.is_empty() || self.strategies.contains(&key.strategy);
+        let threads = self.threads.is_empty() || self.threads.contains(&key.threads);
+        let overview = !self.overview
+            || (cell.case.role.is_some()
+                && cell.case.guests.first() == Some(&cell.guest)
+                && !key.strategy.is_precompiled());
+        engines && strategies && threads && overview
+    }
+}
+
+impl Job {
+    /// Everything that is meant.
+    ///
+    /// # Errors
+    ///
+    /// When a guest is missing, the file of comparisons is wrong, or nothing is meant.
+    pub fn new(
+        cases: &[Case],
+        engines: &[Arc<dyn Engine>],
+        guests: &mut Guests,
+        rows: &Path,
+        selection: &Selection,
+        budget: impl FnOnce(usize) -> Budget,
+        in_process: bool,
+    ) -> Result<Self> {
+        for name in &selection.engines {
+            if engines.iter().all(|engine| engine.id() != name) {
+                let known: Vec<String> = engines.iter().map(|e| e.id().to_owned()).collect();
+                bail!("there is no engine '{name}' in this build{}", near(name, &known));
+            }
+        }
+        let plan = Plan::new(cases, engines, guests)?;
+        let mut compares = Vec::new();
+        if !selection.purposes.is_empty() {
+            let rows = Rows::load(rows, cases)?;
+            (compares, _) = rows.select(
+                &selection.purposes,
+                cases,
+                engines,
+                &plan,
+                &selection.filter,
+            )?;
+            compares.retain(|compare| selection.has(&compare.subject));
+        }
+        let is_meant = |cell: &Cell| selection.filter.matches(&cell.name()) && selection.has(cell);
+        let cells: Vec<Cell> = plan.cells.iter().filter(|cell| is_meant(cell)).cloned().collect();
+        if let (Filter::Pattern(text), true, true) =
+            (&selection.filter, cells.is_empty(), compares.is_empty())
+        {
+            let names: Vec<String> = plan.cells.iter().map(Cell::name).collect();
+            bail!("nothing matches '{}'{}", text.as_str(), near(text.as_str(), &names));
+        }
+        if cells.is_empty() && compares.is_empty() {
+            bail!("nothing is left to measure: the options leave everything out");
+        }
+        // Only what is asked for has a reason for not being there.
+        let wanted: BTreeSet<&str> = cells.iter().map(|cell| cell.key.engine.as_str()).collect();
+        let refusals = plan.refusals.iter().filter(|r| wanted.contains(&*r.engine));
+        let budget = budget(cells.len() + compares.len());
+        Ok(Self {
+            header: super::header(budget.sampling(in_process), engines, &plan),
+            refusals: refusals.cloned().collect(),
+            cells,
+            compares,
+            budget,
+            in_process,
+            done: super::resume::Done::default(),
+        })
+    }
+
+    /// All tasks, the comparisons first.
+    #[must_use]
+    pub fn tasks(&self) -> Vec<Task> {
+        let compares = self.compares.iter().map(|compare| Task::Compare(compare.of.clone()));
+        let cells = self.cells.iter().map(|cell| Task::Cell(cell.key.clone()));
+        compares.chain(cells).collect()
+    }
+
+    /// The name of a task, for people.
+    #[must_use]
+    pub fn name(&self, task: &Task) -> String {
+        match task {
+            Task::Cell(key) => {
+                let cell = self.cells.iter().find(|cell| cell.key == *key);
+                cell.map_or_else(|| key.name(None), Cell::name)
+            }
+            Task::Compare(of) => {
+                let compare = self.compares.iter().find(|compare| compare.of == *of);
+                compare.map_or_else(String::new, Compare::name)
+            }
+        }
+    }
+}

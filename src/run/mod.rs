@@ -1,0 +1,27 @@
+//! The one run loop: cells and comparisons in fresh processes, each opened, measured and
+//! recorded before the next.
+//!
+//! Every cell is measured in several passes. In each pass every engine has a process of its
+//! own, which opens its cells in a random order; what interference spoiled is measured
+//! again in further passes. The parent holds the record file. A worker that dies or hangs
+//! fails the cell it was at, and the run goes on.
+
+mod arguments;
+mod job;
+mod passes;
+mod perform;
+mod progress;
+mod provenance;
+mod resume;
+mod task;
+mod worker;
+
+pub use arguments::{Arguments, Asked, SamplingName, serve_if_worker, shown, watch_for_ctrl_c};
+pub use job::{Came, Job, Selection, Tally};
+pub use passes::{Host, Observer, run};
+pub use perform::Performer;
+pub use progress::Progress;
+pub use provenance::{header, machine, now, tools};
+pub use resume::{Done as Finished, go_on};
+pub use task::{Done, Task};
+pub use worker::{FromWorker, ToWorker, serve};

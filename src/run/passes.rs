@@ -1,0 +1,397 @@
+//! The passes of a run: every cell in several fresh processes, and again where interference
+//! left too few clean samples.
+
+use super::resume::Done as Finished;
+use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker};
+use crate::case::Case;
+use crate::lab::Guests;
+use crate::measure::probe;
+use crate::plan::{Random, shuffled};
+use crate::record::{Comparison, Executor, Line, Observations, Setup, Sink, Status};
+use crate::supervise::{Child, Death, Heard, Limits, Stop};
+use anyhow::{Context, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use touchstone_executor::Engine;
+
+/// What a run runs on.
+pub struct Host<'a> {
+    /// The cases.
+    pub cases: &'a [Case],
+    /// The engines.
+    pub engines: &'a [Arc<dyn Engine>],
+    /// Makes the guests, for this process.
+    pub guests: &'a dyn Fn() -> Guests,
+    /// Gives the command that starts a worker, which has to call [`super::serve`].
+    pub worker: &'a dyn Fn() -> Result<Command>,
+    /// How long a task may take, compilation included.
+    pub limit: Duration,
+    /// Where artifacts are shared between processes: a private folder.
+    pub artifacts: Option<PathBuf>,
+    /// Ends the run.
+    pub stop: Stop,
+}
+
+/// Whoever is told how a run is going.
+pub trait Observer {
+    /// A task begins.
+    fn begins(&mut self, name: &str);
+    /// There are so many more tasks than were known of.
+    fn more(&mut self, tasks: usize);
+    /// Something happened that people should know.
+    fn says(&mut self, sentence: &str);
+}
+
+/// Runs a job: writes its header and refusals, unless it goes on with an earlier part, and
+/// everything that is measured.
+///
+/// # Errors
+///
+/// When a record cannot be kept, or no worker can be started.
+pub fn run(
+    mut job: Job,
+    host: &Host<'_>,
+    sink: &mut dyn Sink,
+    observer: &mut dyn Observer,
+) -> Result<Came> {
+    let done = std::mem::take(&mut job.done);
+    if done.tasks.is_empty() && done.refusals.is_empty() {
+        sink.append(&Line::Run(Box::new(job.header.clone())))?;
+    }
+    let mut run = Run {
+        job: &job,
+        host,
+        sink,
+        observer,
+        done,
+        setups: BTreeMap::new(),
+        written: BTreeSet::new(),
+        broken: BTreeSet::new(),
+        deaths: 0,
+        probe_ns: probe::calibrate(),
+    };
+    for refusal in &job.refusals {
+        run.refuse(refusal.clone())?;
+    }
+    for process in 0..job.budget.processes {
+        run.pass(process, job.tasks())?;
+    }
+    for extra in 0..job.budget.extra {
+        let again: Vec<Task> =
+            job.tasks().into_iter().filter(|task| !run.has_enough(task)).collect();
+        if again.is_empty() || host.stop.asked() {
+            break;
+        }
+        run.observer.says(&format!(
+            "{} of {} have too few clean samples: again, in further processes",
+            again.len(),
+            job.cells.len() + job.compares.len()
+        ));
+        run.observer.more(again.len());
+        run.pass(job.budget.processes + extra, again)?;
+    }
+    Ok(run.came())
+}
+
+struct Run<'a> {
+    job: &'a Job,
+    host: &'a Host<'a>,
+    sink: &'a mut dyn Sink,
+    observer: &'a mut dyn Observer,
+    done: Finished,
+    /// What is in force on each executor's first guest.
+    setups: BTreeMap<Executor, Setup>,
+    /// Executors and guests whose setup is written.
+    written: BTreeSet<(Executor, String)>,
+    /// Comparisons that failed or cannot be had, and whether they failed.
+    broken: BTreeSet<(Task, bool)>,
+    deaths: usize,
+    probe_ns: u64,
+}
+
+impl Run<'_> {
+    fn has_enough(&self, task: &Task) -> bool {
+        self.is_over(task)
+            || self.done.clean_processes(task) >= self.job.budget.processes as usize
+    }
+
+    /// Whether there is no use in doing a task again.
+    fn is_over(&self, task: &Task) -> bool {
+        match task {
+            Task::Cell(cell) => self.done.is_refused(cell),
+            Task::Compare(_) => self.broken.iter().any(|(broken, _)| broken == task),
+        }
+    }
+
+    /// One process for each engine, in a random order, for what is not done yet.
+    fn pass(&mut self, process: u32, tasks: Vec<Task>) -> Result<()> {
+        let mut random = Random::new(self.job.budget.seed.wrapping_add(u64::from(process) << 32));
+        let mut units: BTreeMap<String, BTreeMap<_, Vec<Task>>> = BTreeMap::new();
+        for task in tasks {
+            let is_done = self.done.tasks.get(&task).is_some_and(|seen| seen.contains_key(&process));
+            if !is_done && !self.is_over(&task) {
+                let (engine, strategy, guest) = task.module();
+                let module = (strategy, guest.to_owned());
+                let unit = units.entry(engine.to_owned()).or_default();
+                unit.entry(module).or_default().push(task);
+            }
+        }
+        let units: Vec<Vec<Vec<Task>>> =
+            units.into_values().map(|unit| unit.into_values().collect()).collect();
+        let units = shuffled(units, &mut random);
+        if self.job.in_process {
+            let tasks: Vec<Task> = units
+                .into_iter()
+                .flat_map(|unit| order(unit, &mut random))
+                .collect();
+            return self.here(process, &tasks);
+        }
+        for unit in units {
+            let mut left = order(unit, &mut random);
+            while !left.is_empty() && !self.host.stop.asked() {
+                let done = self.life(process, &left)?;
+                left.drain(..done);
+                left.retain(|task| !self.is_over(task));
+            }
+        }
+        Ok(())
+    }
+
+    /// Does tasks in this process.
+    fn here(&mut self, process: u32, tasks: &[Task]) -> Result<()> {
+        let guests = (self.host.guests)();
+        let budget = self.job.budget.clone();
+        let artifacts = self.host.artifacts.clone();
+        let Host { cases, engines, .. } = self.host;
+        let mut performer = Performer::new(cases, engines, guests, budget, process, artifacts);
+        for task in tasks {
+            if self.host.stop.asked() {
+                break;
+            }
+            if self.is_over(task) {
+                continue;
+            }
+            self.observer.begins(&self.job.name(task));
+            let done = performer.perform(task, &mut || {});
+            self.keep(process, task, done)?;
+        }
+        Ok(())
+    }
+
+    /// Starts a worker and follows it until it ends; gives back how many of the tasks are
+    /// over, in their order.
+    fn life(&mut self, process: u32, tasks: &[Task]) -> Result<usize> {
+        let command = (self.host.worker)()?;
+        let spawned = self.host.stop.spawn::<ToWorker, FromWorker>(command, Limits::default())?;
+        let Some(mut child) = spawned else { return Ok(0) };
+        let told = ToWorker {
+            budget: self.job.budget.clone(),
+            process,
+            probe_ns: self.probe_ns,
+            artifacts: self.host.artifacts.clone(),
+            tasks: tasks.to_vec(),
+        };
+        // Who cannot be told has died, which is found out below.
+        let _ = child.send(&told);
+        let mut over = 0;
+        let mut budget = None;
+        let mut deadline = Instant::now() + self.host.limit;
+        let death = loop {
+            match child.receive(deadline) {
+                Ok(Heard::Message(FromWorker::Begins(place))) => {
+                    if let Some(task) = tasks.get(place) {
+                        self.observer.begins(&self.job.name(task));
+                    }
+                    budget = None;
+                    deadline = Instant::now() + self.host.limit;
+                }
+                Ok(Heard::Message(FromWorker::Calls(place))) => {
+                    budget = tasks.get(place).and_then(|task| self.budget(task));
+                    let limit = budget.map_or(self.host.limit, |budget| first_calls(budget));
+                    deadline = Instant::now() + limit;
+                }
+                Ok(Heard::Message(FromWorker::Ended(place, done))) => {
+                    let task = tasks.get(place).context("a worker did what nobody asked for")?;
+                    self.keep(process, task, *done)?;
+                    over = place + 1;
+                    budget = None;
+                    deadline = Instant::now() + self.host.limit;
+                }
+                Ok(Heard::Ended(death)) => break death,
+                Ok(Heard::Silent) => {
+                    child.kill()?;
+                    break Death::Time(budget.map_or(self.host.limit, first_calls));
+                }
+                Err(error) => {
+                    self.observer.says(&format!("a worker cannot be understood: {error}"));
+                    child.kill()?;
+                    break Death::Hung;
+                }
+            }
+        };
+        drop(child);
+        if self.host.stop.asked() || (over == tasks.len() && death.is_success()) {
+            return Ok(over);
+        }
+        let Some(task) = tasks.get(over) else { return Ok(over) };
+        self.lost(task, &death, budget)?;
+        Ok(over + 1)
+    }
+
+    /// Longest time of a call of a task.
+    fn budget(&self, task: &Task) -> Option<Duration> {
+        let Task::Cell(key) = task else { return None };
+        let cell = self.job.cells.iter().find(|cell| cell.key == *key)?;
+        cell.case.budget()
+    }
+
+    /// A worker died at a task, or had to be killed.
+    fn lost(&mut self, task: &Task, death: &Death, budget: Option<Duration>) -> Result<()> {
+        let name = self.job.name(task);
+        if let (Death::Time(took), Some(budget), Task::Cell(cell)) = (death, budget, task) {
+            let reason = format!(
+                "the first call took longer than {:.1} s, and the case's budget for a call is \
+                 {:.3} s",
+                took.as_secs_f64(),
+                budget.as_secs_f64()
+            );
+            let refusal = task.refusal(Status::OverBudget, reason);
+            let refusal = refusal.map(|refusal| crate::record::Refusal {
+                threads: None,
+                case: Some(cell.case.clone()),
+                ..refusal
+            });
+            return refusal.map_or(Ok(()), |refusal| self.refuse(refusal));
+        }
+        self.deaths += 1;
+        self.observer.says(&format!("{name}: the process that ran it {death}"));
+        let reason = format!("the process that ran it {death}");
+        match task.refusal(Status::Failed, reason) {
+            Some(refusal) => self.refuse(refusal),
+            None => {
+                self.broken.insert((task.clone(), true));
+                Ok(())
+            }
+        }
+    }
+
+    /// Records what came of a task.
+    fn keep(&mut self, process: u32, task: &Task, done: Done) -> Result<()> {
+        match (task, done) {
+            (Task::Cell(cell), Done::Measured { setup, metrics, is_clean }) => {
+                self.setup(*setup)?;
+                let seen = Observations { cell: cell.clone(), process, metrics };
+                self.sink.append(&Line::Observations(seen))?;
+                let seen = self.done.tasks.entry(task.clone()).or_default();
+                seen.insert(process, is_clean);
+            }
+            (Task::Compare(of), Done::Compared { rounds, noisy }) => {
+                let is_clean = noisy.is_empty();
+                let comparison = Comparison { of: of.clone(), process, rounds, noisy };
+                self.sink.append(&Line::Comparison(Box::new(comparison)))?;
+                let seen = self.done.tasks.entry(task.clone()).or_default();
+                seen.insert(process, is_clean);
+            }
+            (_, Done::Refused { refusal }) => {
+                if refusal.status.is_failure() {
+                    let (name, reason) = (self.job.name(task), &refusal.reason);
+                    self.observer.says(&format!("{name} {}: {reason}", refusal.status));
+                }
+                match task {
+                    Task::Cell(_) => self.refuse(*refusal)?,
+                    // Its cells say the same where it cannot be had.
+                    Task::Compare(_) => {
+                        self.broken.insert((task.clone(), refusal.status.is_failure()));
+                    }
+                }
+            }
+            (task, _) => {
+                self.observer.says(&format!("{}: an answer to something else", self.job.name(task)));
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, refusal: crate::record::Refusal) -> Result<()> {
+        if self.done.refusals.insert(refusal.clone()) {
+            self.sink.append(&Line::Refusal(refusal))?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is in force once for each executor and guest, and of further guests what
+    /// differs from the first.
+    fn setup(&mut self, setup: Setup) -> Result<()> {
+        if !self.written.insert((setup.executor.clone(), setup.guest.clone())) {
+            return Ok(());
+        }
+        let Some(first) = self.setups.get(&setup.executor) else {
+            self.setups.insert(setup.executor.clone(), setup.clone());
+            return self.sink.append(&Line::Setup(setup));
+        };
+        let mut effective = BTreeMap::new();
+        for key in first.effective.keys().filter(|key| !setup.effective.contains_key(*key)) {
+            effective.insert(key.clone(), None);
+        }
+        for (key, value) in &setup.effective {
+            if first.effective.get(key) != Some(value) {
+                effective.insert(key.clone(), value.clone());
+            }
+        }
+        self.sink.append(&Line::Setup(Setup { effective, ..setup }))
+    }
+
+    fn came(&self) -> Came {
+        let mut came = Came {
+            deaths: self.deaths,
+            stopped: self.host.stop.asked(),
+            ..Came::default()
+        };
+        for task in self.job.tasks() {
+            let tally = match task {
+                Task::Cell(_) => &mut came.cells,
+                Task::Compare(_) => &mut came.comparisons,
+            };
+            self.count(&task, tally);
+        }
+        came
+    }
+
+    fn count(&self, task: &Task, tally: &mut Tally) {
+        let failed = match task {
+            Task::Cell(cell) => {
+                let mut of = self.done.refusals.iter().filter(|refusal| refusal.is_of(cell));
+                of.next().map(|first| {
+                    first.status.is_failure() || of.any(|refusal| refusal.status.is_failure())
+                })
+            }
+            Task::Compare(_) => {
+                let broken = self.broken.iter().find(|(broken, _)| broken == task);
+                broken.map(|(_, failed)| *failed)
+            }
+        };
+        match failed {
+            Some(true) => tally.failed += 1,
+            Some(false) => tally.left_out += 1,
+            None if self.done.tasks.contains_key(task) => {
+                tally.measured += 1;
+                tally.marked += usize::from(!self.has_enough(task));
+            }
+            None => {}
+        }
+    }
+}
+
+/// How long the calls that open a cell and measure it may take, from the budget of one.
+fn first_calls(budget: Duration) -> Duration {
+    Duration::from_secs(5) + budget * 4
+}
+
+/// Modules in a random order, and the tasks of each in one.
+fn order(unit: Vec<Vec<Task>>, random: &mut Random) -> Vec<Task> {
+    let unit = shuffled(unit, random);
+    unit.into_iter().flat_map(|tasks| shuffled(tasks, random)).collect()
+}

@@ -1,0 +1,217 @@
+//! Doing one task in this process.
+
+use super::task::{Done, Names, Task};
+use crate::case::Case;
+use crate::lab::{Guests, Lab, Opened, Refused, config_for, cores};
+use crate::measure::{Caller, Crew, InBursts, Raw, Work, measure, turns};
+use crate::plan::{Budget, Cell, Compare, Random};
+use crate::record::{Contender, Means, Refusal, Setup, Status};
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+use std::sync::Arc;
+use touchstone_executor::{Engine, RawCall, Support};
+
+/// Does tasks in this process, one after the other.
+pub struct Performer {
+    cases: Vec<Arc<Case>>,
+    engines: Vec<Arc<dyn Engine>>,
+    lab: Lab,
+    budget: Budget,
+    random: Random,
+}
+
+impl Performer {
+    /// Over some cases and engines. Artifacts are shared with other processes of the run
+    /// through a private folder, where one is given.
+    #[must_use]
+    pub fn new(
+        cases: &[Case],
+        engines: &[Arc<dyn Engine>],
+        guests: Guests,
+        budget: Budget,
+        process: u32,
+        artifacts: Option<PathBuf>,
+    ) -> Self {
+        let most = cases.iter().flat_map(|case| case.threads.iter().copied()).max().unwrap_or(1);
+        let lab = Lab::new(guests, config_for(most.min(cores())));
+        let lab = match artifacts {
+            Some(folder) => lab.sharing_artifacts(folder),
+            None => lab,
+        };
+        Self {
+            cases: cases.iter().cloned().map(Arc::new).collect(),
+            engines: engines.to_vec(),
+            lab,
+            random: Random::new(budget.seed ^ u64::from(process).wrapping_mul(0x9e37_79b9)),
+            budget,
+        }
+    }
+
+    /// Does a task. `before_calls` is told when everything is loaded and the guest is about
+    /// to be called for the first time.
+    pub fn perform(&mut self, task: &Task, before_calls: &mut dyn FnMut()) -> Done {
+        let names = Names { cases: &self.cases, engines: &self.engines };
+        match task {
+            Task::Cell(key) => {
+                let cell = match names.cell(key) {
+                    Ok(cell) => cell,
+                    Err(error) => return failed(task, &error),
+                };
+                self.cell(task, &cell, before_calls)
+            }
+            Task::Compare(of) => {
+                let done = names.compare(of).and_then(|compare| {
+                    before_calls();
+                    self.compare(&compare)
+                });
+                done.unwrap_or_else(|error| failed(task, &error))
+            }
+        }
+    }
+
+    fn cell(&mut self, task: &Task, cell: &Cell, before_calls: &mut dyn FnMut()) -> Done {
+        if let Err(refused) = self.lab.load(cell) {
+            return refuse(task, refused, Scope::Module);
+        }
+        before_calls();
+        let opened = match self.lab.open(cell) {
+            Ok(opened) => opened,
+            Err(refused) => return refuse(task, refused, Scope::Case),
+        };
+        match measure(cell, &opened, &self.budget) {
+            Ok(measured) => Done::Measured {
+                setup: Box::new(setup(cell, &opened)),
+                metrics: measured.metrics,
+                is_clean: measured.is_clean,
+            },
+            Err(error) => failed(task, &error),
+        }
+    }
+
+    fn compare(&mut self, compare: &Compare) -> Result<Done> {
+        self.lab.unload();
+        let mut subject = self.side(compare, &compare.of.subject, &compare.subject)?;
+        // Loaded apart, also where both are the same.
+        self.lab.unload();
+        let mut baseline = self.side(compare, &compare.of.baseline, &compare.baseline)?;
+        let (rounds, noisy) = turns(
+            &mut subject,
+            &mut baseline,
+            self.budget.sample,
+            self.budget.rounds,
+            self.budget.patience,
+            &mut self.random,
+        )?;
+        Ok(Done::Compared { rounds: rounds.into_iter().map(rounded).collect(), noisy })
+    }
+
+    /// One side of a comparison, its output checked.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be had, gives another output, or a thread cannot be started.
+    pub fn side(&mut self, compare: &Compare, side: &Contender, cell: &Cell) -> Result<Crew> {
+        let opened = self.lab.open(cell)?;
+        let another = match (&side.means, &compare.another) {
+            (Means::After { .. }, Some(case)) => {
+                let key = &cell.key;
+                let cell = Cell::new(case, &cell.guest, &cell.engine, key.strategy, key.threads);
+                Some(self.lab.open(&cell)?)
+            }
+            _ => None,
+        };
+        let raw = match side.means {
+            Means::Raw => {
+                let guest = self.lab.guest(cell)?;
+                let call = RawCall {
+                    strategy: cell.key.strategy,
+                    config: self.lab.config(),
+                    export: &cell.case.export,
+                    input: &opened.input,
+                };
+                let raw = cell.engine.raw(&guest, &call)?.context("there is no raw reference")?;
+                Some(Arc::new(parking_lot::Mutex::new(Some(raw))))
+            }
+            _ => None,
+        };
+        let means = side.means.clone();
+        Crew::start(side.threads, move || -> Result<Box<dyn Work>> {
+            Ok(match &means {
+                Means::Raw => {
+                    let call = raw.as_ref().and_then(|raw| raw.lock().take());
+                    Box::new(Raw::new(call.context("one thread has the raw interface")?, &opened)?)
+                }
+                Means::After { skip, burst, .. } | Means::Bursts { skip, burst } => {
+                    Box::new(InBursts::new(&opened, another.clone(), *skip, *burst)?)
+                }
+                _ => Box::new(Caller::new(&opened)?),
+            })
+        })
+    }
+}
+
+/// How widely a reason holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// For every case on the guest.
+    Module,
+    /// For the case on any number of threads.
+    Case,
+    /// For the cell alone.
+    Cell,
+}
+
+fn failed(task: &Task, error: &anyhow::Error) -> Done {
+    match error.downcast_ref::<Refused>() {
+        Some(refused) => refuse(task, refused.clone(), Scope::Case),
+        None => refuse(task, Refused::new(Status::Failed, format!("{error:#}")), Scope::Cell),
+    }
+}
+
+/// A failure is the cell's own; what is unsupported or over budget holds more widely.
+fn refuse(task: &Task, refused: Refused, scope: Scope) -> Done {
+    let scope = if refused.status.is_failure() { Scope::Cell } else { scope };
+    let (engine, strategy, guest) = task.module();
+    let (case, threads) = match task {
+        Task::Cell(cell) => (cell.case.clone(), cell.threads),
+        Task::Compare(of) => (of.case.clone(), of.subject.threads),
+    };
+    Done::Refused {
+        refusal: Box::new(Refusal {
+            engine: engine.to_owned(),
+            strategy: Some(strategy),
+            guest: Some(guest.to_owned()),
+            case: (scope != Scope::Module).then_some(case),
+            threads: (scope == Scope::Cell).then_some(threads),
+            status: refused.status,
+            reason: refused.reason,
+        }),
+    }
+}
+
+/// What was in force, whole.
+fn setup(cell: &Cell, opened: &Opened) -> Setup {
+    Setup {
+        executor: cell.key.executor(),
+        guest: cell.key.guest.clone(),
+        emulated: match &opened.support {
+            Support::Emulated { how } => Some((*how).to_owned()),
+            _ => None,
+        },
+        effective: opened
+            .effective
+            .iter()
+            .map(|(key, value)| (key.to_owned(), Some(value.to_owned())))
+            .collect(),
+    }
+}
+
+/// Five significant digits are more than any of these times has.
+fn rounded((subject, baseline): (f64, f64)) -> (f64, f64) {
+    let round = |ns: f64| {
+        let digits = 4 - ns.abs().max(1.0).log10().floor() as i32;
+        let scale = 10_f64.powi(digits.clamp(0, 3));
+        (ns * scale).round() / scale
+    };
+    (round(subject), round(baseline))
+}

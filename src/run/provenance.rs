@@ -1,0 +1,128 @@
+//! Where numbers come from: the machine, the tools, the run.
+
+use crate::lab::{cores, digest};
+use crate::plan::Plan;
+use crate::record::{EngineFacts, Header, Machine, SCHEMA, Sampling, Tools};
+use std::process::Command;
+use std::sync::Arc;
+use touchstone_executor::Engine;
+
+/// The head of a run that begins now.
+#[must_use]
+pub fn header(sampling: Sampling, engines: &[Arc<dyn Engine>], plan: &Plan) -> Header {
+    let started_at = now();
+    let facts = |engine: &Arc<dyn Engine>| {
+        let facts = EngineFacts {
+            version: engine.version().to_owned(),
+            execution: engine.execution().into(),
+            executes_like: engine.executes_like().map(str::to_owned),
+        };
+        (engine.id().to_owned(), facts)
+    };
+    Header {
+        schema: SCHEMA,
+        run: format!("{started_at}-{}", std::process::id()),
+        started_at,
+        machine: machine(),
+        tools: tools(),
+        sampling,
+        engines: engines.iter().map(facts).collect(),
+        works: plan.works.clone(),
+    }
+}
+
+/// The machine this runs on, as far as `/proc` and `/sys` tell.
+#[must_use]
+pub fn machine() -> Machine {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let field = |text: &str, name: &str, separator: char| {
+        text.lines()
+            .find_map(|line| {
+                let (key, value) = line.split_once(separator)?;
+                (key.trim() == name).then(|| value.trim().trim_matches('"').to_owned())
+            })
+            .unwrap_or_else(|| "unknown".to_owned())
+    };
+    let huge_pages = read("/sys/kernel/mm/transparent_hugepage/enabled");
+    let in_force = huge_pages.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    Machine {
+        cpu: field(&read("/proc/cpuinfo"), "model name", ':'),
+        cores: cores(),
+        siblings: siblings(),
+        memory_kib: field(&read("/proc/meminfo"), "MemTotal", ':')
+            .trim_end_matches(" kB")
+            .parse()
+            .unwrap_or(0),
+        kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+        os: field(&read("/etc/os-release"), "PRETTY_NAME", '='),
+        pagemap_scan: touchstone_executor::memory::pagemap_scan_available(),
+        huge_pages: in_force.map_or("unknown", |(mode, _)| mode).to_owned(),
+    }
+}
+
+/// The hardware threads of each processor's core, as the kernel lists them.
+fn siblings() -> Vec<String> {
+    let of = |cpu: usize| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+        std::fs::read_to_string(path).ok().map(|list| list.trim().to_owned())
+    };
+    (0..).map_while(of).collect()
+}
+
+/// What built this binary.
+#[must_use]
+pub fn tools() -> Tools {
+    Tools {
+        touchstone: env!("CARGO_PKG_VERSION").to_owned(),
+        rustc: env!("TOUCHSTONE_RUSTC").to_owned(),
+        profile: format!(
+            "opt-level {}, no LTO, {}",
+            env!("TOUCHSTONE_OPT_LEVEL"),
+            if cfg!(debug_assertions) { "debug assertions on" } else { "debug assertions off" }
+        ),
+        commit: commit(),
+        binary: binary(),
+    }
+}
+
+/// First digits of this program's SHA-256; empty where it cannot read itself.
+fn binary() -> String {
+    let bytes = std::env::current_exe().and_then(std::fs::read);
+    bytes.map(|bytes| digest(&bytes)[..16].to_owned()).unwrap_or_default()
+}
+
+/// The commit of the working tree. What a run itself writes (records, page,
+/// charts) does not make the tree a changed one.
+fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(env!("CARGO_MANIFEST_DIR"))
+            .args(arguments)
+            .output()
+            .ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let Some(head) = git(&["rev-parse", "--short=12", "HEAD"]) else {
+        return "unknown".to_owned();
+    };
+    let changed = git(&[
+        "status",
+        "--porcelain",
+        "--",
+        ":/",
+        ":(exclude,top)records",
+        ":(exclude,top)image",
+        ":(exclude,top)BENCHMARK.md",
+    ]);
+    match changed.as_deref() {
+        Some("") => head,
+        _ => format!("{head}-dirty"),
+    }
+}
+
+/// Now, as RFC 3339 in UTC, to the second.
+#[must_use]
+pub fn now() -> String {
+    jiff::Timestamp::from_second(jiff::Timestamp::now().as_second()).unwrap_or_default().to_string()
+}

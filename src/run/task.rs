@@ -1,0 +1,130 @@
+//! What a process is told to do, and what comes of it.
+
+use crate::case::Case;
+use crate::plan::{Cell, Compare};
+use crate::record::{
+    CellKey, Contender, Match, Means, Metric, Refusal, Samples, Setup,
+};
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use touchstone_executor::Engine;
+
+/// A cell to measure or a comparison to make.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Task {
+    /// Measure a cell.
+    Cell(CellKey),
+    /// Make a comparison.
+    Compare(Match),
+}
+
+impl Task {
+    /// The engine in whose process it is done.
+    #[must_use]
+    pub fn engine(&self) -> &str {
+        match self {
+            Self::Cell(cell) => &cell.engine,
+            Self::Compare(of) => &of.subject.executor.engine,
+        }
+    }
+
+    /// What it has to load: tasks that load the same are done one after the other.
+    #[must_use]
+    pub fn module(&self) -> (&str, touchstone_executor::Strategy, &str) {
+        match self {
+            Self::Cell(cell) => (&cell.engine, cell.strategy, &cell.guest),
+            Self::Compare(of) => {
+                (&of.subject.executor.engine, of.subject.executor.strategy, &of.guest)
+            }
+        }
+    }
+
+    /// The refusal of the whole task for a reason.
+    #[must_use]
+    pub fn refusal(&self, status: crate::record::Status, reason: String) -> Option<Refusal> {
+        let Self::Cell(cell) = self else { return None };
+        Some(Refusal {
+            engine: cell.engine.clone(),
+            strategy: Some(cell.strategy),
+            guest: Some(cell.guest.clone()),
+            case: Some(cell.case.clone()),
+            threads: Some(cell.threads),
+            status,
+            reason,
+        })
+    }
+}
+
+/// What came of a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Done {
+    /// A cell was measured.
+    Measured {
+        /// What was in force.
+        setup: Box<Setup>,
+        /// The samples.
+        metrics: BTreeMap<Metric, Samples>,
+        /// Whether enough of them are clean.
+        is_clean: bool,
+    },
+    /// A comparison was made.
+    Compared {
+        /// ns per call of subject and baseline, round by round.
+        rounds: Vec<(f64, f64)>,
+        /// Places of the rounds with interference.
+        noisy: Vec<usize>,
+    },
+    /// It cannot be had, or failed.
+    Refused {
+        /// What is refused, as widely as the reason holds.
+        refusal: Box<Refusal>,
+    },
+}
+
+/// Brings names back to cells.
+pub(super) struct Names<'a> {
+    pub(super) cases: &'a [Arc<Case>],
+    pub(super) engines: &'a [Arc<dyn Engine>],
+}
+
+impl Names<'_> {
+    pub(super) fn cell(&self, key: &CellKey) -> Result<Cell> {
+        let case = self.case(&key.case)?;
+        let engine = self.engines.iter().find(|engine| engine.id() == key.engine);
+        let engine = engine.with_context(|| format!("there is no engine {} here", key.engine))?;
+        let guest = case.guests.iter().find(|guest| guest.replace('-', "_") == key.guest);
+        let guest = guest.with_context(|| {
+            format!("the case {} has no guest {} here", key.case, key.guest)
+        })?;
+        Ok(Cell::new(case, guest, engine, key.strategy, key.threads))
+    }
+
+    fn case(&self, name: &str) -> Result<&Arc<Case>> {
+        let case = self.cases.iter().find(|case| case.name == name);
+        case.with_context(|| format!("there is no case {name} here"))
+    }
+
+    pub(super) fn compare(&self, of: &Match) -> Result<Compare> {
+        let side = |side: &Contender| {
+            self.cell(&CellKey {
+                case: of.case.clone(),
+                guest: of.guest.clone(),
+                engine: side.executor.engine.clone(),
+                strategy: side.executor.strategy,
+                threads: side.threads,
+            })
+        };
+        let another = match &of.subject.means {
+            Means::After { case, .. } => Some(Arc::clone(self.case(case)?)),
+            _ => None,
+        };
+        Ok(Compare {
+            of: of.clone(),
+            subject: side(&of.subject)?,
+            baseline: side(&of.baseline)?,
+            another,
+        })
+    }
+}

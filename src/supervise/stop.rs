@@ -1,0 +1,100 @@
+//! Ending children from another thread.
+
+use super::{Child, Error, Limits};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
+use std::io;
+use std::process::{Command, ExitStatus};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a child may take to end after SIGTERM.
+const GRACE: Duration = Duration::from_secs(3);
+/// How often to check whether it has ended.
+const POLL: Duration = Duration::from_millis(5);
+
+/// Ends the children that were started through it, and tells loops to end. Clones share
+/// one state.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    asked: bool,
+    /// Children that nobody has waited for: their numbers cannot belong to others.
+    running: BTreeSet<u32>,
+}
+
+impl Stop {
+    /// Starts a child as [`Child::spawn`] does; `None` if [`Self::now`] was called before.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Child::spawn`].
+    pub fn spawn<T: Serialize, F: DeserializeOwned>(
+        &self,
+        command: Command,
+        limits: Limits,
+    ) -> Result<Option<Child<T, F>>, Error> {
+        // Locked until the child is listed, so that it cannot be overlooked.
+        let mut state = self.state();
+        if state.asked {
+            return Ok(None);
+        }
+        let child = Child::start(command, limits, self.clone())?;
+        state.running.insert(child.pid());
+        Ok(Some(child))
+    }
+
+    /// Ends everything: asks the children to end (SIGTERM) and kills those that still run
+    /// after three seconds. Returns when none of them runs. May be called from the thread of a
+    /// handler of Ctrl-C, but not from a signal handler itself.
+    pub fn now(&self) {
+        self.state().asked = true;
+        self.signal(Signal::SIGTERM);
+        let until = Instant::now() + GRACE;
+        while Instant::now() < until {
+            if self.state().running.is_empty() {
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
+        self.signal(Signal::SIGKILL);
+    }
+
+    /// Whether [`Self::now`] was called: loops should end.
+    #[must_use]
+    pub fn asked(&self) -> bool {
+        self.state().asked
+    }
+
+    /// Waits for a child. Meanwhile no signal is sent, because the child's number may belong
+    /// to another process afterwards.
+    pub(super) fn reaping(
+        &self,
+        pid: u32,
+        wait: impl FnOnce() -> io::Result<Option<ExitStatus>>,
+    ) -> io::Result<Option<ExitStatus>> {
+        let mut state = self.state();
+        let status = wait()?;
+        if status.is_some() {
+            state.running.remove(&pid);
+        }
+        Ok(status)
+    }
+
+    fn signal(&self, signal: Signal) {
+        let state = self.state();
+        for pid in state.running.iter().filter_map(|pid| i32::try_from(*pid).ok()) {
+            // It may have ended by itself.
+            let _ = kill(Pid::from_raw(pid), signal);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
