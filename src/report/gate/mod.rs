@@ -20,6 +20,7 @@ use std::fmt;
 pub use explanations::{Explanation, Explanations};
 pub(super) use page::{anomalies, draft};
 
+
 /// A rule about single cells; these can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -215,6 +216,14 @@ impl fmt::Display for Violation {
     }
 }
 
+/// Rules of publication are broken, and no draft is wanted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}; nothing was written", page::broken(reasons.len()))]
+pub struct Closed {
+    /// One line for each.
+    pub reasons: Vec<String>,
+}
+
 /// What the gate found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Gate {
@@ -227,10 +236,14 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Whether the page may be published.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        self.violations.is_empty() && self.stale.is_empty()
+    /// Lets the page be published, or says why not.
+    ///
+    /// # Errors
+    ///
+    /// When a rule is broken without an explanation, or an explanation is stale.
+    pub fn publish(&self) -> Result<(), Closed> {
+        let reasons = self.reasons();
+        if reasons.is_empty() { Ok(()) } else { Err(Closed { reasons }) }
     }
 
     /// One line for each reason not to publish.
@@ -261,17 +274,14 @@ pub fn check(book: &Book, peers: Option<&Book>, explanations: &Explanations) -> 
     gate
 }
 
-/// What a reader has to know when the runs of one page are not of one build: a line for
-/// each file whose commit or binary is another than that of the records.
+/// The files whose run is of another commit than the benchmarks', a line each: nothing of
+/// them stands in one table with times of the benchmarks, but a reader has to know.
 #[must_use]
 pub fn warnings(book: &Book, others: &[(&str, &Book)]) -> Vec<String> {
-    let own = &book.header.tools;
-    let differs = |other: &Book| {
-        let tools = &other.header.tools;
-        (tools.commit != own.commit).then(|| {
-            format!("commit {} where the records are of commit {}", tools.commit, own.commit)
-        })
+    let own = &book.header.tools.commit;
+    let differs = |(_, other): &&(&str, &Book)| other.header.tools.commit != *own;
+    let line = |(name, other): &(&str, &Book)| {
+        format!("`{name}` is of commit {}, the benchmarks of {own}", other.header.tools.commit)
     };
-    let line = |(name, other): &(&str, &Book)| Some(format!("{name}: {}", differs(other)?));
-    others.iter().filter_map(line).collect()
+    others.iter().filter(differs).map(line).collect()
 }

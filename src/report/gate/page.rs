@@ -8,11 +8,14 @@ use std::fmt::Write;
 /// Lines of a list that stand on the page; the command prints them all.
 const MOST: usize = 50;
 
-/// The section of what breaks a rule and is explained.
-pub(in crate::report) fn anomalies(gate: &Gate) -> String {
+/// The section of what breaks a rule and is explained, and of runs of other builds.
+pub(in crate::report) fn anomalies(gate: &Gate, other_builds: &[String]) -> String {
     let mut text = String::from("## Known anomalies\n\n");
+    if !other_builds.is_empty() {
+        let _ = writeln!(text, "Measured with other builds: {}.\n", other_builds.join("; "));
+    }
     if gate.explained.is_empty() {
-        text.push_str("No published number breaks a rule of publication.\n\n");
+        text.push_str("No explained anomaly: no rule of publication needed an exception.\n\n");
         return text;
     }
     text.push_str(
@@ -30,17 +33,19 @@ pub(in crate::report) fn anomalies(gate: &Gate) -> String {
     text + &table.finish()
 }
 
+/// So many rules are broken.
+pub(super) fn broken(number: usize) -> String {
+    let verb = if number == 1 { "is" } else { "are" };
+    format!("{} of publication {verb} broken", units::count(number, "rule"))
+}
+
 /// What stands on top of a draft; nothing where the page may be published.
 pub(in crate::report) fn draft(gate: &Gate) -> String {
     let reasons = gate.reasons();
     if reasons.is_empty() {
         return String::new();
     }
-    let broken = match reasons.len() {
-        1 => "1 rule of publication is broken".to_owned(),
-        many => format!("{many} rules of publication are broken"),
-    };
-    let mut text = format!("**Draft: {broken}.**\n\n");
+    let mut text = format!("**Draft: {}.**\n\n", broken(reasons.len()));
     for reason in reasons.iter().take(MOST) {
         let _ = writeln!(text, "- {}", escape(reason));
     }

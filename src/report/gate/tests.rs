@@ -210,9 +210,9 @@ fn explanations_fit_or_are_stale() {
     let book = book([timed("a", 1, 300.0), timed("a", 2, 100.0)]);
     let explained = |explanation: Explanation| check(&book, None, &Explanations(vec![explanation]));
     let gate = explained(explanation(Rule::Scaling, "a"));
-    assert!(gate.is_open() && gate.explained.len() == 1);
+    assert!(gate.publish().is_ok() && gate.explained.len() == 1);
     assert!(page::draft(&gate).is_empty());
-    let section = page::anomalies(&gate);
+    let section = page::anomalies(&gate, &[]);
     let name = "`case_from_guest/a_interpreted/2_threads`";
     assert!(section.contains(name) && section.contains("| known |"), "{section}");
     assert!(section.contains("scaling 6.00 on 2 threads (limit 2.10)"), "{section}");
@@ -221,6 +221,8 @@ fn explanations_fit_or_are_stale() {
     for stale in [other, explanation(Rule::FewCalls, "a"), explanation(Rule::Scaling, "b")] {
         let gate = explained(stale);
         assert_eq!((gate.violations.len(), gate.stale.len()), (1, 1));
+        let closed = gate.publish().unwrap_err().to_string();
+        assert_eq!(closed, "2 rules of publication are broken; nothing was written");
         assert!(gate.reasons()[1].starts_with("an explanation has nothing to explain"));
         assert!(page::draft(&gate).starts_with("**Draft: 2 rules of publication are broken"));
     }
@@ -231,6 +233,6 @@ fn files_of_another_commit_are_named() {
     let [own, other] = ["abc", "def"].map(|commit| Book::of(header(commit), Vec::new()));
     assert_eq!(
         warnings(&own, &[("swap.jsonl", &own), ("counts.jsonl", &other)]),
-        ["counts.jsonl: commit def where the records are of commit abc"]
+        ["`counts.jsonl` is of commit def, the benchmarks of abc"]
     );
 }

@@ -6,7 +6,6 @@ use crate::report::markdown::code;
 use crate::report::matrix::{Executor, Matrix, quotient};
 use crate::report::units::{median, times};
 use std::fmt::Write;
-use touchstone_executor::InstanceFrom;
 
 /// `folder` is where the images are, as seen from the page.
 pub(in crate::report) fn section(charts: &[Chart], matrix: &Matrix<'_>, folder: &str) -> String {
@@ -36,21 +35,17 @@ fn sentence(name: &str, matrix: &Matrix<'_>) -> String {
              Logarithmic axis."
         }
         "recreate" => {
-            return spread(matrix, "make a new instance for each call", |executor| {
-                executor.strategy.is_new_instance()
-            });
+            return spread(matrix, "make a new instance for each call", charts::makes_new);
         }
         "reuse" => {
-            return spread(matrix, "reset one instance", |executor| {
-                executor.strategy.instance == InstanceFrom::Reuse
-            });
+            return spread(matrix, "reset one instance", charts::reuses);
         }
         "pooling" => {
             "Pools beside `instance_reuse`, engine by engine: a pool that lies to the left of it is \
              faster."
         }
         "threads" => {
-            "Throughput against threads: the dashed line is perfect scaling; on a flat line the \
+            "Throughput over that of one thread: on the dashed line, scaling is perfect; at 1 × the \
              threads wait for each other."
         }
         "shares" => "Without the first two parts, a call runs on an instance that was used before.",
