@@ -84,9 +84,9 @@ struct Plan {
 ///
 /// # Errors
 ///
-/// When there are no usable records, when the page has only one of its two
-/// markers, or when a file cannot be written. [`Closed`] when rules of publication are
-/// broken and no draft is wanted.
+/// When there is no run that can be read, when the page has only one of its two
+/// markers, or when a file cannot be written. [`gate::Closed`] when rules of publication
+/// are broken and no draft is wanted.
 pub fn write(options: &Options) -> Result<Written> {
     let plan = plan(options)?;
     let staged: Vec<files::Staged> = plan
@@ -105,12 +105,12 @@ pub fn write(options: &Options) -> Result<Written> {
 }
 
 /// Makes the report in memory and returns the files on disk that differ from
-/// it: changed by hand, missing, or left over.
+/// it: changed by hand, missing, or left over; and what it is made of.
 ///
 /// # Errors
 ///
 /// As [`write()`], except that nothing is written.
-pub fn check(options: &Options) -> Result<Vec<PathBuf>> {
+pub fn check(options: &Options) -> Result<(Vec<PathBuf>, Content)> {
     let plan = plan(options)?;
     let mut differ = Vec::new();
     for (path, content) in plan.files {
@@ -119,7 +119,7 @@ pub fn check(options: &Options) -> Result<Vec<PathBuf>> {
         }
     }
     differ.extend(plan.absent.into_iter().filter(|path| path.exists()));
-    Ok(differ)
+    Ok((differ, plan.content))
 }
 
 /// The record files of a report, read.
@@ -153,8 +153,7 @@ impl Records {
             path if path == records || !path.exists() => Ok(Loaded::default()),
             path => read(&path, &mut skipped),
         };
-        let [peers, swaps, counts] =
-            [beside(PEERS)?, beside(SWAPS)?, beside(COUNTS)?].map(newest);
+        let [peers, swaps, counts] = [beside(PEERS)?, beside(SWAPS)?, beside(COUNTS)?].map(newest);
         let checks = checks::Checks::of(beside(CHECKS)?);
         Ok(Self { bench, peers, swaps, counts, checks, older_runs, skipped })
     }
