@@ -225,7 +225,8 @@ fn an_untimed_cell_has_a_word_and_a_reason() {
     let page = Place::with(&small()).page();
     assert_has(&page, "| wrong<sup>1</sup> |");
     assert_has(&page, "</sup> output differs<br>");
-    let failures = page.find("| wrong | `alpha` | output differs | `recreate_instance` in").unwrap();
+    let failures =
+        page.find("| wrong | `alpha` | output differs | `recreate_instance` in").unwrap();
     assert_has(&page, "in dirty_1mb_of_memory on test_runtime |");
     // What cannot be done comes after what went wrong, and has no column.
     let refusals = page
@@ -455,10 +456,14 @@ fn peers_and_swaps_come_from_files_of_their_own() {
     let page = place.page();
     let start = "| `call_empty_function` | `test_runtime` |";
     for threads in ["1", "2 against 1", "2"] {
-        assert_has(&page, &format!("{start} {threads} | `alpha_instance_reuse` | omega_pooling_cow"));
+        assert_has(
+            &page,
+            &format!("{start} {threads} | `alpha_instance_reuse` | omega_pooling_cow"),
+        );
     }
     assert_has(&page, "| 0.00500 × [0.00400 – 0.00800] |");
-    let recompile = page.find("| `alpha` | `recompile` | `recreate_instance` | 30.00 µs |").unwrap();
+    let recompile =
+        page.find("| `alpha` | `recompile` | `recreate_instance` | 30.00 µs |").unwrap();
     let load = page.find("| `alpha` | `load_artifact` | `recreate_instance` | 3.000 µs |").unwrap();
     assert!(recompile < load, "the slowest method first");
     assert_has(&page, "| 0.100 × [0.0900 – 0.110], faster |");
