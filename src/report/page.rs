@@ -63,7 +63,7 @@ pub(super) fn generated(sources: &Sources<'_>) -> String {
         gate::draft(sources.gate),
         introduction(matrix),
         choose::section(matrix, noise, checks),
-        pictures::section(sources.charts, matrix, sources.folder),
+        pictures::section(sources.charts, sources.folder),
         environment::section(matrix, sources.older_runs, sources.skipped),
         tables::section(matrix, counts, &layouts.tables),
         shares::section(matrix, &layouts.shares),

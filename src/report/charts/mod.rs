@@ -37,12 +37,12 @@ pub(super) fn file_names(name: &str) -> [String; 3] {
 }
 
 /// Whether an executor makes a new instance for each call, without a pool.
-pub(super) fn makes_new(executor: &Executor) -> bool {
+fn makes_new(executor: &Executor) -> bool {
     executor.strategy.is_new_instance() && !pools(executor)
 }
 
 /// Whether an executor resets one instance for each call, without a pool.
-pub(super) fn reuses(executor: &Executor) -> bool {
+fn reuses(executor: &Executor) -> bool {
     !executor.strategy.is_new_instance() && !pools(executor)
 }
 

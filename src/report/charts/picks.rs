@@ -45,7 +45,7 @@ pub(super) fn latency(matrix: &Matrix<'_>) -> Dots {
     let blocks: Vec<Block> = block(matrix, &works, wanted, pair, true).into_iter().collect();
     let mut subtitle = "Median and 95 % interval; logarithmic axis; fastest on top.".to_owned();
     if matrix.executors.iter().any(|executor| executor.strategy.is_precompiled()) {
-        subtitle.push_str(" Precompiled variants left out.");
+        subtitle.push_str(" Precompiled variants are left out.");
     }
     Dots {
         title: "Time of one call on a clean instance, 1 thread".to_owned(),

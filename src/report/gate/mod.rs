@@ -20,7 +20,6 @@ use std::fmt;
 pub use explanations::{Explanation, Explanations};
 pub(super) use page::{anomalies, draft};
 
-
 /// A rule about single cells; these can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
