@@ -8,6 +8,8 @@ mod choose;
 mod counts;
 #[path = "fixtures/records.rs"]
 mod fixtures;
+#[path = "report/gate.rs"]
+mod gate;
 #[path = "report/shares.rs"]
 mod shares;
 #[path = "report/smaller.rs"]
@@ -38,6 +40,9 @@ impl Place {
             page: at("BENCHMARK.md"),
             images: at("image"),
             tables: at("tables"),
+            explanations: at("explanations.toml"),
+            // Most runs here are too small or too noisy for a publication.
+            draft: true,
         };
         Self { _folder: folder, options }
     }
@@ -525,6 +530,8 @@ fn look() {
             page: folder.join("BENCHMARK.md"),
             images: folder.join("image"),
             tables: folder.join("tables"),
+            explanations: folder.join("explanations.toml"),
+            draft: true,
         };
         let _ = std::fs::remove_file(&options.records);
         large_matrix(&threads).append(&options.records);

@@ -1,9 +1,10 @@
 //! `touchstone report`.
 
 use super::Ended;
-use anyhow::Result;
+use anyhow::{Error, Result};
 use std::path::{Path, PathBuf};
 use touchstone::record::{self, BENCH};
+use touchstone::report::gate::{Closed, Explanations};
 use touchstone::report::{self, Content, Options};
 use touchstone::tables;
 use touchstone::terminal::progress::Progress;
@@ -13,7 +14,8 @@ use touchstone::terminal::{complain, print, short, warn_of_skipped};
 ///
 /// Of each record file the newest run is shown. Each file is replaced in one step and none
 /// before all of them could be written: when a folder cannot be written, the old report
-/// stays whole.
+/// stays whole. Numbers that contradict each other are not published: the broken rules are
+/// listed, nothing is written, and the exit code is 1.
 #[derive(Debug, clap::Args)]
 pub(super) struct Report {
     /// Read the benchmarks' records from FILE, and those of peers, swaps, counts and checks
@@ -31,6 +33,13 @@ pub(super) struct Report {
     /// benches/tables]
     #[arg(long, value_name = "DIR")]
     tables: Option<PathBuf>,
+    /// Read the explanations of numbers that break a rule of publication from FILE [default:
+    /// the project's benches/explanations.toml]
+    #[arg(long, value_name = "FILE")]
+    explanations: Option<PathBuf>,
+    /// Write the page though rules of publication are broken, with the list on top
+    #[arg(long)]
+    draft: bool,
     /// Write nothing; print the files that differ from what would be written,
     /// and exit with 1 if there are any
     #[arg(long)]
@@ -44,13 +53,25 @@ impl Report {
         let images = self.images.unwrap_or_else(|| page.with_file_name("image"));
         let records = self.records.unwrap_or_else(|| record::default_path(BENCH));
         let tables = self.tables.unwrap_or_else(tables::default_folder);
-        let options = Options { records, page, images, tables };
+        let explanations = self.explanations.unwrap_or_else(Explanations::default_path);
+        let draft = self.draft;
+        let options = Options { records, page, images, tables, explanations, draft };
         let progress = Progress::new(1, true);
         progress.next("reading the records, drawing the charts");
         let ended = if self.check { check(&options) } else { write(&options) };
         drop(progress);
-        ended
+        ended.or_else(closed)
     }
+}
+
+/// Lists the broken rules, where that is why there is no report.
+fn closed(error: Error) -> Result<Ended> {
+    let closed: Closed = error.downcast()?;
+    print(&closed.reasons.iter().map(|reason| format!("{reason}\n")).collect::<String>())?;
+    complain(&format!(
+        "{closed}; explain them in benches/explanations.toml, measure again, or use --draft"
+    ));
+    Ok(Ended::Badly)
 }
 
 fn warn(content: &Content) {

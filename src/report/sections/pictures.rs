@@ -38,7 +38,7 @@ fn sentence(name: &str) -> &'static str {
              faster."
         }
         "threads" => {
-            "Throughput against threads: the dashed line is perfect scaling; on a flat line the \
+            "Throughput over that of one thread: on the dashed line, scaling is perfect; at 1 × the \
              threads wait for each other."
         }
         "shares" => "Without the first two parts, a call runs on an instance that was used before.",
