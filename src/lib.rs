@@ -8,6 +8,7 @@
 //! `ARCHITECTURE.md` describes the code layout.
 
 pub mod case;
+pub mod count;
 mod files;
 pub mod lab;
 pub mod measure;

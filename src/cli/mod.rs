@@ -4,19 +4,10 @@
 //! difference, or a guest did not return; 2 when the input or the command
 //! cannot be used.
 
-mod cases;
 mod costs;
-mod list;
 mod output;
-mod peers;
 mod progress;
-mod quiet;
-mod repeat;
-mod report;
-mod run;
-mod show;
 mod swap;
-mod trust;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -36,26 +27,9 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    List(list::List),
-    Show(show::Show),
-    Report(report::Report),
-    Run(run::Run),
-    Peers(peers::Peers),
     Swap(swap::Swap),
-    Cases(cases::Cases),
-    Repeat(repeat::Repeat),
-    Quiet(quiet::Quiet),
-    Trust(trust::Trust),
     Costs(costs::Costs),
     Gate(costs::Gate),
-    #[command(hide = true)]
-    CountedCalls(costs::CountedCalls),
-    #[command(hide = true)]
-    HostileGuests(trust::HostileGuests),
-    #[command(hide = true)]
-    Survivor(trust::Survivor),
-    #[command(hide = true)]
-    Scripts(trust::Scripts),
 }
 
 /// How a command ended that could do its work.
@@ -69,22 +43,9 @@ enum Ended {
 
 pub(crate) fn main() -> ExitCode {
     let ended = match Arguments::parse().command {
-        Command::List(list) => list.execute(),
-        Command::Show(show) => show.execute(),
-        Command::Report(report) => report.execute(),
-        Command::Run(run) => run.execute(),
-        Command::Peers(peers) => peers.execute(),
         Command::Swap(swap) => swap.execute(),
-        Command::Cases(cases) => cases.execute(),
-        Command::Repeat(repeat) => repeat.execute(),
-        Command::Quiet(quiet) => quiet.execute(),
-        Command::Trust(trust) => trust.execute(),
         Command::Costs(costs) => costs.execute(),
         Command::Gate(gate) => gate.execute(),
-        Command::CountedCalls(calls) => calls.execute(),
-        Command::HostileGuests(guests) => guests.execute(),
-        Command::Survivor(survivor) => survivor.execute(),
-        Command::Scripts(scripts) => scripts.execute(),
     };
     match ended {
         Ok(Ended::Well) => ExitCode::SUCCESS,

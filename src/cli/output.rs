@@ -41,14 +41,6 @@ pub(super) fn short(path: &Path) -> String {
     }
 }
 
-/// `; near: a, b`, or nothing.
-pub(super) fn near(text: &str, names: &[String]) -> String {
-    match touchstone::matrix::near(text, names) {
-        near if near.is_empty() => String::new(),
-        near => format!("; near: {}", near.join(", ")),
-    }
-}
-
 /// Colours of the text; none when the output is no terminal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Style {
