@@ -25,7 +25,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap costs gate trust report guests guests-check check sanitize audit fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap costs gate checks report guests guests-check check sanitize audit fmt lint doc clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,11 +84,13 @@ costs: setup $(NEEDED) ## count operators, page faults, system calls and code si
 gate: setup $(NEEDED) ## count again and compare with what is stored
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- gate
 
-trust: setup $(NEEDED) ## what a speed is worth: try what could go wrong on every executor, and store what was found
-	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust conformance --store
-	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust isolation --store
-	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust hostile --store
-	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- trust survival --store
+CHECKS   = $(CARGO) run --locked --release --quiet -p touchstone-checks --features=$(FEATURES) --
+
+checks: setup $(NEEDED) ## check conformance, isolation, hostile guests and survival, and store the findings
+	$(CHECKS) conformance --store
+	$(CHECKS) isolation --store
+	$(CHECKS) hostile --store
+	$(CHECKS) survival --store
 
 report: setup $(NEEDED) ## BENCHMARK.md and image/ from the stored records alone
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- report

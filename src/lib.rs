@@ -8,11 +8,15 @@
 //! `ARCHITECTURE.md` describes the code layout.
 
 pub mod case;
+pub mod compare;
 pub mod count;
 mod files;
 pub mod lab;
 pub mod measure;
 pub mod plan;
 pub mod record;
+pub mod report;
 pub mod run;
 pub mod supervise;
+pub mod tables;
+pub mod terminal;

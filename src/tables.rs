@@ -3,8 +3,9 @@
 //! They put some executors beside each other, in the shape of a table that was
 //! published elsewhere where there is one, with its numbers beside ours.
 
+use crate::record::Executor;
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error};
 use std::path::{Path, PathBuf};
 
 /// One table. Either executors stand across and benchmark functions down
@@ -51,8 +52,9 @@ pub struct Shares {
     pub title: String,
     /// What it shows and how to read it, Markdown.
     pub text: String,
-    /// The executors, backend and strategy with `_` between, from above.
-    pub executors: Vec<String>,
+    /// The executors from above, each written as engine and strategy with `_` between.
+    #[serde(deserialize_with = "executors")]
+    pub executors: Vec<Executor>,
     /// The calls.
     pub panels: Vec<Panel>,
 }
@@ -87,8 +89,9 @@ pub struct Layouts {
 pub struct Column {
     /// What stands above it.
     pub heading: String,
-    /// The executor, backend and strategy with `_` between.
-    pub executor: String,
+    /// The executor, written as engine and strategy with `_` between.
+    #[serde(deserialize_with = "executor")]
+    pub executor: Executor,
 }
 
 /// A benchmark function: a case on a guest on a number of threads.
@@ -121,6 +124,32 @@ pub struct Row {
 struct File {
     table: Option<Layout>,
     shares: Option<Shares>,
+}
+
+/// An engine and a strategy with `_` between. The name of an engine may have `_` itself:
+/// the longest end that names a strategy is the strategy.
+///
+/// # Errors
+///
+/// When no end of the name is a strategy, or nothing is left for the engine.
+fn parse(name: &str) -> Result<Executor, String> {
+    let executor = |(at, _): (usize, &str)| {
+        let engine = name[..at].to_owned();
+        let strategy = name[at + 1..].parse().ok()?;
+        (!engine.is_empty()).then_some(Executor { engine, strategy })
+    };
+    name.match_indices('_')
+        .find_map(executor)
+        .ok_or_else(|| format!("'{name}' is no executor: an engine, '_' and a strategy are wanted"))
+}
+
+fn executor<'de, D: Deserializer<'de>>(from: D) -> Result<Executor, D::Error> {
+    parse(&String::deserialize(from)?).map_err(D::Error::custom)
+}
+
+fn executors<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Executor>, D::Error> {
+    let names = Vec::<String>::deserialize(from)?;
+    names.iter().map(|name| parse(name).map_err(D::Error::custom)).collect()
 }
 
 /// The folder of the tables: `benches/tables` in the project, or the path in
@@ -188,4 +217,37 @@ fn check(table: &Layout, path: &Path) -> Result<()> {
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executors_are_parsed_when_a_file_is_loaded() {
+        let [lazy, pool] = ["wasmi_lazy_interpreted", "wasmtime_pooling_late_tracked"]
+            .map(|name| parse(name).unwrap());
+        assert_eq!(
+            (lazy.engine.as_str(), lazy.strategy.to_string()),
+            ("wasmi_lazy", "interpreted".to_owned())
+        );
+        assert_eq!(
+            (pool.engine.as_str(), pool.strategy.to_string()),
+            ("wasmtime", "pooling_late_tracked".to_owned())
+        );
+        for wrong in ["", "wasmtime", "interpreted", "_interpreted", "wasmtime_pooling_warm"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_error_names_file_and_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "[shares]\ntitle = \"a\"\ntext = \"b\"\nexecutors = [\"zebra\"]\npanels = []\n";
+        std::fs::write(folder.path().join("x.toml"), text).unwrap();
+        let error = format!("{:#}", load_all(folder.path()).unwrap_err());
+        for part in ["x.toml", "line 4", "'zebra' is no executor"] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
 }

@@ -97,7 +97,9 @@ fn problems(selection: &[&str], exceptions: &[(&str, &str)]) -> Vec<String> {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let built = built(&metadata["resolve"]);
+    let checks = metadata["packages"].as_array().unwrap().iter();
+    let checks = checks.filter(|package| package["name"] == "touchstone-checks");
+    let built = built(&metadata["resolve"], checks.map(|package| package["id"].as_str().unwrap()));
     let mut problems = Vec::new();
     for package in metadata["packages"].as_array().unwrap() {
         if !built.contains(package["id"].as_str().unwrap()) {
@@ -117,9 +119,12 @@ fn problems(selection: &[&str], exceptions: &[(&str, &str)]) -> Vec<String> {
     problems
 }
 
-/// What the root package is built from; the list of packages also has what
+/// What the root package and others are built from; the list of packages also has what
 /// members of the workspace need that are not asked for.
-fn built(resolve: &serde_json::Value) -> BTreeSet<&str> {
+fn built<'a>(
+    resolve: &'a serde_json::Value,
+    others: impl Iterator<Item = &'a str>,
+) -> BTreeSet<&'a str> {
     let nodes: BTreeMap<_, _> = resolve["nodes"]
         .as_array()
         .unwrap()
@@ -127,7 +132,7 @@ fn built(resolve: &serde_json::Value) -> BTreeSet<&str> {
         .map(|node| (node["id"].as_str().unwrap(), &node["dependencies"]))
         .collect();
     let mut seen = BTreeSet::new();
-    let mut next = vec![resolve["root"].as_str().unwrap()];
+    let mut next: Vec<&str> = others.chain(resolve["root"].as_str()).collect();
     while let Some(id) = next.pop() {
         if seen.insert(id) {
             let dependencies = nodes[id].as_array().unwrap();

@@ -1,7 +1,7 @@
 //! `touchstone cases`.
 
 use super::Ended;
-use super::output::{Style, print};
+use touchstone::terminal::{Style, print};
 use anyhow::Result;
 use touchstone::case;
 

@@ -1,8 +1,6 @@
 //! `touchstone costs` and `touchstone gate`.
 
 use super::Ended;
-use super::output::{Style, Table, complain, print, short};
-use super::progress::Progress;
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,6 +8,8 @@ use touchstone::case;
 use touchstone::count::{self, Change, Counted, Job, Verdict, compare};
 use touchstone::plan::Filter;
 use touchstone::record::{Book, COUNTS, Metric, default_path};
+use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{Style, Table, complain, print, short};
 
 /// Count what calls cost: operators that the guests execute, page faults, system calls,
 /// signals, bytes of code

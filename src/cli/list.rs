@@ -1,111 +1,122 @@
 //! `touchstone list`.
 
 use super::Ended;
-use super::output::{Style, Table, complain, print};
-use anyhow::{Context, Result};
-use std::collections::{BTreeSet, HashMap};
-use touchstone::guests::Guests;
-use touchstone::matrix::{self, Cell};
-use touchstone::session::{cores, refused_beforehand};
-use touchstone::{case, record};
+use touchstone::terminal::{Style, Table, complain, print};
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
+use touchstone::case::{self, Case};
+use touchstone::lab::Guests;
+use touchstone::plan::{Cell, Filter, Plan, near};
+use touchstone::record::Refusal;
 use touchstone_executor::Support;
-use touchstone_executor::guest::GuestModule;
 
-/// Lists every cell (case, guest, backend, strategy, threads) and whether it can be run.
+/// Lists every cell (case, guest, engine, strategy, threads) and why others are left out.
 ///
-/// `supported`: the runtime does it itself. `emulated`: this project does it
-/// with what the runtime offers. `unsupported`: it cannot be had, or not for
-/// this guest. `skipped`: more threads than processors. Nothing is compiled or
-/// run. Below the table stands what of its state each guest can change, which is
-/// what a strategy has to bring back.
+/// `runtime`: the runtime does the strategy itself. `touchstone`: Touchstone does it with
+/// what the runtime offers. Nothing is compiled or run. Below the table stands what of its
+/// state each guest can change, which is what a strategy has to bring back, and what is not
+/// measured, with the reason.
 #[derive(Debug, clap::Args)]
 pub(super) struct List {
-    /// Regular expression over the cells' names, which are
-    /// `<case>_from_<guest>/<backend>_<strategy>/<n>_threads`
+    /// List only cells whose name this regular expression matches
     filter: Option<String>,
-    /// One JSON object a line
+    /// Print one JSON object a line
     #[arg(long)]
     json: bool,
 }
 
 /// A line of the answer; its fields are the keys of `--json`.
 #[derive(serde::Serialize)]
-struct Line<'a> {
-    case: &'a str,
-    guest: &'a str,
-    backend: &'a str,
-    strategy: &'a str,
-    threads: usize,
-    status: &'static str,
+struct Line {
+    case: String,
+    guest: String,
+    engine: String,
+    strategy: String,
+    threads: Option<usize>,
+    status: String,
     reason: Option<String>,
 }
 
 impl List {
     pub(super) fn execute(self) -> Result<Ended> {
         let cases = case::load_all(&case::default_folder())?;
-        let cells = matrix::cells(&cases, &touchstone_runtimes::engines());
-        let cells = matrix::select(cells, self.filter.as_deref())?;
-        let mut prepared = Prepared { guests: Guests::built(), modules: HashMap::new() };
-        let lines: Vec<Line<'_>> = cells.iter().map(|cell| line(cell, &mut prepared)).collect();
-        let text = if self.json { json(&lines)? } else { table(&lines, &prepared.changes()) };
+        let mut guests = Guests::built();
+        let plan = Plan::new(&cases, &touchstone_runtimes::engines(), &mut guests)?;
+        let filter = Filter::new(self.filter.as_deref())?;
+        let names: Vec<String> = plan.cells.iter().map(Cell::name).collect();
+        let cells: Vec<&Cell> =
+            plan.cells.iter().filter(|cell| filter.matches(&cell.name())).collect();
+        if let (Some(text), true) = (&self.filter, cells.is_empty()) {
+            bail!("no cell matches '{text}'{}", near(text, &names));
+        }
+        let lines: Vec<Line> = cells.iter().map(|cell| line(cell, &mut guests)).collect();
+        let refused = || plan.refusals.iter().filter(|_| self.filter.is_none());
+        let text = if self.json {
+            json(&lines.into_iter().chain(refused().map(refusal)).collect::<Vec<_>>())?
+        } else {
+            let refused: Vec<Line> = refused().map(refusal).collect();
+            table(&lines, &refused, &changes(&cases, &cells, &mut guests))
+        };
         print(&text)?;
         Ok(Ended::Well)
     }
 }
 
-/// The guests, looked at once each; `None` for one that cannot be had.
-struct Prepared {
-    guests: Guests,
-    modules: HashMap<(String, String), Option<GuestModule>>,
+/// What each guest can change, in a line: as far as its cases give it different memories,
+/// each of them.
+fn changes(cases: &[Case], cells: &[&Cell], guests: &mut Guests) -> BTreeSet<String> {
+    let mut changes = BTreeSet::new();
+    let used: BTreeSet<(&str, &str)> =
+        cells.iter().map(|cell| (cell.key.case.as_str(), cell.guest.as_str())).collect();
+    for (name, guest) in used {
+        let Some(case) = cases.iter().find(|case| case.name == name) else { continue };
+        match guests.module(guest, case.heap.into()) {
+            Ok(module) => {
+                changes.insert(format!("{guest} can change: {}", module.info().changeable()));
+            }
+            Err(error) => complain(&format!("warning: {guest}: {error:#}")),
+        }
+    }
+    changes
 }
 
-impl Prepared {
-    fn guest(&mut self, cell: &Cell) -> Option<&GuestModule> {
-        let key = (cell.guest.clone(), cell.case.name.clone());
-        let guests = &mut self.guests;
-        let module = self.modules.entry(key).or_insert_with(|| {
-            guests
-                .module(&cell.guest, cell.case.heap.into())
-                .map_err(|error| {
-                    complain(&format!(
-                        "warning: {}: {error:#}; listed without a look at the module",
-                        cell.case.name
-                    ));
-                })
-                .ok()
-        });
-        module.as_ref()
-    }
-
-    /// What each guest can change, in a line: as far as its cases give it
-    /// different memories, each of them.
-    fn changes(&self) -> Vec<String> {
-        let looked_at = self.modules.iter().filter_map(|((guest, _), module)| {
-            Some(format!("{guest} can change: {}", module.as_ref()?.info().changeable()))
-        });
-        looked_at.collect::<BTreeSet<_>>().into_iter().collect()
-    }
-}
-
-fn line<'a>(cell: &'a Cell, prepared: &mut Prepared) -> Line<'a> {
-    let support = match prepared.guest(cell) {
-        Some(guest) => cell.engine.support_for(cell.strategy, guest),
-        None => cell.engine.support(cell.strategy),
+fn line(cell: &Cell, guests: &mut Guests) -> Line {
+    let strategy = cell.key.strategy;
+    let support = match guests.module(&cell.guest, cell.case.heap.into()) {
+        Ok(guest) => cell.engine.support_for(strategy, &guest),
+        Err(_) => cell.engine.support(strategy),
     };
     let (status, reason) = match support {
         Support::Unsupported { reason } => ("unsupported", Some(reason)),
-        // What is left to refuse is the number of threads.
-        support => match (refused_beforehand(cell, cores()), support) {
-            (Some(refused), _) => ("skipped", Some(refused.reason)),
-            (None, Support::Emulated { how }) => ("emulated", Some(how.to_owned())),
-            (None, _) => ("supported", None),
-        },
+        Support::Emulated { how } => ("touchstone", Some(how.to_owned())),
+        Support::Native => ("runtime", None),
     };
-    let record::CellKey { case, guest, backend, strategy, threads, .. } = &cell.key;
-    Line { case, guest, backend, strategy, threads: *threads, status, reason }
+    Line {
+        case: cell.key.case.clone(),
+        guest: cell.key.guest.clone(),
+        engine: cell.key.engine.clone(),
+        strategy: strategy.to_string(),
+        threads: Some(cell.key.threads),
+        status: status.to_owned(),
+        reason,
+    }
 }
 
-fn json(lines: &[Line<'_>]) -> Result<String> {
+/// What is left out; `*` stands for all.
+fn refusal(refusal: &Refusal) -> Line {
+    let all = |name: &Option<String>| name.clone().unwrap_or_else(|| "*".to_owned());
+    Line {
+        case: all(&refusal.case),
+        guest: all(&refusal.guest),
+        engine: refusal.engine.clone(),
+        strategy: all(&refusal.strategy.map(|strategy| strategy.to_string())),
+        threads: refusal.threads,
+        status: refusal.status.to_string(),
+        reason: Some(refusal.reason.clone()),
+    }
+}
+
+fn json(lines: &[Line]) -> Result<String> {
     let mut text = String::new();
     for line in lines {
         text += &serde_json::to_string(line).context("a cell that JSON cannot hold")?;
@@ -114,30 +125,28 @@ fn json(lines: &[Line<'_>]) -> Result<String> {
     Ok(text)
 }
 
-fn table(lines: &[Line<'_>], changes: &[String]) -> String {
-    let head = ["case", "guest", "backend", "strategy", "threads", "status", "reason"];
-    let mut table = Table::new(&head).right(&[4]);
-    for line in lines {
-        table.row([
-            line.case.to_owned(),
-            line.guest.to_owned(),
-            line.backend.to_owned(),
-            line.strategy.to_owned(),
-            line.threads.to_string(),
-            line.status.to_owned(),
-            line.reason.clone().unwrap_or_default(),
-        ]);
-    }
-    let counts: Vec<String> = ["supported", "emulated", "unsupported", "skipped"]
-        .into_iter()
-        .map(|status| {
-            let count = lines.iter().filter(|line| line.status == status).count();
-            format!("{count} {status}")
-        })
-        .collect();
-    let all = lines.len();
-    let noun = if all == 1 { "cell" } else { "cells" };
-    let table = table.render(Style::of_stdout());
+fn table(lines: &[Line], refused: &[Line], changes: &BTreeSet<String>) -> String {
+    let head = ["case", "guest", "engine", "strategy", "threads", "status", "reason"];
+    let rows = |lines: &[Line]| {
+        let mut table = Table::new(&head).right(&[4]);
+        for line in lines {
+            table.row([
+                line.case.clone(),
+                line.guest.clone(),
+                line.engine.clone(),
+                line.strategy.clone(),
+                line.threads.map_or_else(|| "*".to_owned(), |threads| threads.to_string()),
+                line.status.clone(),
+                line.reason.clone().unwrap_or_default(),
+            ]);
+        }
+        table.render(Style::of_stdout())
+    };
     let changes: String = changes.iter().map(|line| format!("{line}\n")).collect();
-    format!("{table}\n{changes}{all} {noun}: {}\n", counts.join(", "))
+    let noun = if lines.len() == 1 { "cell" } else { "cells" };
+    let refused = match refused.len() {
+        0 => String::new(),
+        count => format!("\n{}{count} reasons for what is left out\n", rows(refused)),
+    };
+    format!("{}\n{changes}{} {noun}\n{refused}", rows(lines), lines.len())
 }

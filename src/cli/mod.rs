@@ -2,11 +2,19 @@
 //!
 //! Exit codes: 0 when all is well; 1 when a comparison or a check found a
 //! difference, or a guest did not return; 2 when the input or the command
-//! cannot be used.
+//! cannot be used; 130 when it was stopped.
 
+mod bench;
+mod cases;
+mod compare;
 mod costs;
-mod output;
-mod progress;
+mod interference;
+mod list;
+mod peers;
+mod repeat;
+mod report;
+mod run;
+mod show;
 mod swap;
 
 use clap::{Parser, Subcommand};
@@ -14,10 +22,6 @@ use std::process::ExitCode;
 
 /// Compares WebAssembly executors side by side: runtimes, instantiation
 /// strategies, threads and payloads, on the same guests.
-///
-/// The benchmarks themselves are started with `make bench`, `make quick`, or
-/// `cargo bench`; this command shows what there is, what came out, and runs
-/// modules of your own.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true, max_term_width = 100)]
 struct Arguments {
@@ -27,7 +31,17 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Bench(bench::Bench),
+    Compare(compare::Compare),
+    List(list::List),
+    Show(show::Show),
+    Report(report::Report),
+    Run(run::Run),
+    Peers(peers::Peers),
     Swap(swap::Swap),
+    Cases(cases::Cases),
+    Repeat(repeat::Repeat),
+    Interference(interference::Interference),
     Costs(costs::Costs),
     Gate(costs::Gate),
 }
@@ -39,19 +53,32 @@ enum Ended {
     Well,
     /// Something differs, or a guest did not return.
     Badly,
+    /// It was stopped from outside.
+    Stopped,
 }
 
 pub(crate) fn main() -> ExitCode {
     let ended = match Arguments::parse().command {
+        Command::Bench(bench) => bench.execute(),
+        Command::Compare(compare) => compare.execute(),
+        Command::List(list) => list.execute(),
+        Command::Show(show) => show.execute(),
+        Command::Report(report) => report.execute(),
+        Command::Run(run) => run.execute(),
+        Command::Peers(peers) => peers.execute(),
         Command::Swap(swap) => swap.execute(),
+        Command::Cases(cases) => cases.execute(),
+        Command::Repeat(repeat) => repeat.execute(),
+        Command::Interference(interference) => interference.execute(),
         Command::Costs(costs) => costs.execute(),
         Command::Gate(gate) => gate.execute(),
     };
     match ended {
         Ok(Ended::Well) => ExitCode::SUCCESS,
         Ok(Ended::Badly) => ExitCode::from(1),
+        Ok(Ended::Stopped) => ExitCode::from(130),
         Err(error) => {
-            output::complain(&format!("error: {error:#}"));
+            touchstone::terminal::complain(&format!("error: {error:#}"));
             ExitCode::from(2)
         }
     }

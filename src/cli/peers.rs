@@ -1,121 +1,168 @@
 //! `touchstone peers`.
 
 use super::Ended;
-use super::output::{complain, print, short};
+use super::bench::worker;
+use touchstone::terminal::{complain, print};
 use anyhow::Result;
-use std::time::{Duration, Instant};
-use touchstone::guests::Guests;
-use touchstone::measure::get_to_know;
-use touchstone::peers::{self, PeerPlan, Row};
-use touchstone::record::{self, Record, RecordFile, Status};
-use touchstone::session::{Session, config_for, cores};
-use touchstone::{case, provenance};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+use touchstone::case;
+use touchstone::compare::{Judged, MARGIN, judge};
+use touchstone::lab::Guests;
+use touchstone::plan::{Budget, Filter, Plan, Rows, default_rows};
+use touchstone::record::{self, Book, Line, Match, Purpose, RecordFile, Sink};
+use touchstone::run::{Finished, Host, Job, Progress, header, run, watch_for_ctrl_c};
+use touchstone::supervise::Stop;
 
 /// Times executors against their peers, in turns, and prints a line for each row.
 ///
-/// The rows are those of benches/peers.toml. The fields of a line have tabs
-/// between them: case, guest, threads, strategy, reference, ratio, low, high. The
-/// ratio is how many times faster the strategy is than the reference: the time of
-/// a call on the reference over the time on the strategy, so that 2 is twice as
-/// fast and 0.5 half as fast. It is the median over the rounds, low and high are
-/// the ends of its 95 % confidence interval. A row that cannot be timed has - for
-/// numbers and a ninth field with the reason.
+/// The rows are those of benches/comparisons.toml with the purpose `peers`. The fields of
+/// a line have tabs between them: case, guest, threads, strategy, reference, ratio, low,
+/// high. The ratio of these lines is how many times faster the strategy is than the
+/// reference; the records, like everything else, hold times slower than the baseline. A row
+/// that cannot be timed has - for numbers and a ninth field with the reason.
 ///
-/// Both sides of a row give the expected output before and after each round. On
-/// several threads, the others do the same work while their side is timed and
-/// sleep while it is not. The rows against `itself` show what the machine lets
-/// anyone believe. Exits with 1 when an output was wrong or something failed.
+/// Exits with 1 when an output was wrong or something failed.
 #[derive(Debug, clap::Args)]
 pub(super) struct Peers {
-    /// Regular expression over the rows' names, which are
-    /// `<case>/<guest>/<threads>/<strategy>`
+    /// Regular expression over the rows' names
     filter: Option<String>,
-    /// Rounds of a row, in which both sides are timed once; 6 are the fewest for
-    /// an interval
-    #[arg(long, value_name = "N", default_value = "205", value_parser = rounds)]
+    /// Fresh processes in which each row is timed
+    #[arg(long, value_name = "N", default_value = "6")]
+    processes: u32,
+    /// Rounds in each process, in which both sides are timed once
+    #[arg(long, value_name = "N", default_value = "15")]
     rounds: usize,
-    /// Time that a row may take, loading included
-    #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = super::run::seconds)]
-    row_time: Duration,
-    /// Print the rows and store no record of them
-    #[arg(long)]
+    /// Where the records go [default: the project's records/peers.jsonl, replaced]
+    #[arg(long, value_name = "FILE")]
+    records: Option<PathBuf>,
+    /// Print the rows and store no records
+    #[arg(long, conflicts_with = "records")]
     no_record: bool,
 }
 
-/// For clap: enough rounds for an interval.
-fn rounds(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(rounds) if rounds >= 6 => Ok(rounds),
-        _ => Err(format!("'{text}' is no number of rounds from 6 upwards")),
-    }
-}
+/// The fields of a line.
+const HEAD: &str = "# ratio: how many times faster the strategy is than the reference (time of a \
+                    call on the reference / time on the strategy), timed in turns; low and high: \
+                    its 95 % confidence interval\n\
+                    case\tguest\tthreads\tstrategy\treference\tratio\tlow\thigh\n";
 
 impl Peers {
     pub(super) fn execute(self) -> Result<Ended> {
         let cases = case::load_all(&case::default_folder())?;
-        let rows = peers::load(&peers::default_path(), &cases)?;
-        let rows = peers::select(rows, self.filter.as_deref())?;
-        let path = record::default_path();
-        let mut records = if self.no_record { None } else { Some(RecordFile::append_to(&path)?) };
-
-        let most = rows.iter().map(|row| row.threads).max().unwrap_or(1).min(cores());
-        let mut session = Session::new(Guests::built(), config_for(most));
         let engines = touchstone_runtimes::engines();
-        let plan = PeerPlan { rounds: self.rounds, at_most: self.row_time };
-        let provenance = provenance::of_this_run(plan.sampling());
-        let mut tally = Tally::default();
-        let started = Instant::now();
-        print(&peers::head())?;
-        get_to_know();
-        for (index, row) in rows.iter().enumerate() {
-            tell(index, rows.len(), started, row);
-            let measured = peers::measure(&mut session, &engines, row, plan, &provenance);
-            print(&peers::line(row, &measured))?;
-            match measured {
-                Ok(record) => {
-                    tally.timed += 1;
-                    if let Some(records) = &mut records {
-                        records.append(&Record::Pair(Box::new(record)))?;
-                    }
-                }
-                Err(refused) => match refused.status {
-                    Status::Unsupported | Status::Skipped => tally.left_out += 1,
-                    _ => tally.failed += 1,
-                },
+        let plan = Plan::new(&cases, &engines, &mut Guests::built())?;
+        let rows = Rows::load(&default_rows(), &cases)?;
+        let filter = Filter::new(self.filter.as_deref())?;
+        let (compares, missing) =
+            rows.select(&[Purpose::Peers], &cases, &engines, &plan, &filter)?;
+        let seed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let budget = Budget {
+            name: "peers".to_owned(),
+            processes: self.processes.max(1),
+            rounds: self.rounds.max(1),
+            ..Budget::full(seed.map_or(1, |seed| seed.as_secs()))
+        };
+        let job = Job {
+            header: header(budget.sampling(false), &engines, &plan),
+            cells: Vec::new(),
+            compares,
+            refusals: Vec::new(),
+            budget,
+            in_process: false,
+            done: Finished::default(),
+        };
+        print(HEAD)?;
+        for wanted in &missing {
+            print(&line(&wanted.of, &Err(wanted.reason.clone())))?;
+        }
+        let stop = Stop::default();
+        watch_for_ctrl_c(&stop, false)?;
+        let artifacts = tempfile::tempdir()?;
+        let host = Host {
+            cases: &cases,
+            engines: &engines,
+            guests: &Guests::built,
+            worker: &worker,
+            limit: Duration::from_secs(600),
+            artifacts: Some(artifacts.path().to_owned()),
+            stop,
+        };
+        let matches: Vec<Match> = job.compares.iter().map(|compare| compare.of.clone()).collect();
+        let head = job.header.clone();
+        let mut progress = Progress::new(matches.len() * job.budget.processes as usize);
+        let mut lines: Vec<Line> = Vec::new();
+        let came = run(job, &host, &mut lines, &mut progress)?;
+        drop(progress);
+        if !self.no_record && !came.stopped {
+            let path = self.records.unwrap_or_else(|| record::default_path(record::PEERS));
+            let mut file = RecordFile::append_to(&path)?;
+            file.clear()?;
+            for line in &lines {
+                file.append(line)?;
             }
         }
-        tally.tell(records.is_some().then(|| short(&path)));
-        Ok(if tally.failed == 0 { Ended::Well } else { Ended::Badly })
-    }
-}
-
-/// What happened to the rows.
-#[derive(Default)]
-struct Tally {
-    timed: usize,
-    left_out: usize,
-    failed: usize,
-}
-
-impl Tally {
-    fn tell(&self, records: Option<String>) {
-        let Self { timed, left_out, failed } = self;
-        let records = records.map_or_else(String::new, |path| format!("; records: {path}"));
-        complain(&format!(
-            "{timed} rows timed, {left_out} left out with the reason, {failed} failed{records}"
-        ));
-    }
-}
-
-/// What comes next, and how long the rest may take.
-fn tell(done: usize, all: usize, started: Instant, row: &Row) {
-    let left = match u32::try_from(done) {
-        Ok(done @ 1..) => {
-            let rest = u32::try_from(all).unwrap_or(u32::MAX) - done;
-            let seconds = (started.elapsed() / done * rest).as_secs();
-            format!(", about {}:{:02} min left", seconds / 60, seconds % 60)
+        let book = Book::of(head, lines);
+        let mut judged = BTreeMap::new();
+        for (of, processes) in &book.comparisons {
+            let processes: Vec<_> = processes.iter().collect();
+            judged.extend(judge(&processes, MARGIN).map(|judged| (of, judged)));
         }
-        _ => String::new(),
+        for of in &matches {
+            let measured = judged.get(of).ok_or_else(|| "it failed, as was said above".to_owned());
+            print(&line(of, &measured.copied()))?;
+        }
+        complain(&format!(
+            "{} rows timed, {} left out with the reason, {} failed",
+            came.comparisons.measured,
+            missing.len() + came.comparisons.left_out,
+            came.comparisons.failed
+        ));
+        if came.stopped {
+            return Ok(Ended::Stopped);
+        }
+        Ok(if came.failed() == 0 { Ended::Well } else { Ended::Badly })
+    }
+}
+
+/// A row's line, with numbers or with a reason.
+fn line(of: &Match, measured: &Result<Judged, String>) -> String {
+    let reference = match (of.subject == of.baseline, of.baseline.executor == of.subject.executor) {
+        (true, _) => "itself".to_owned(),
+        (false, true) if of.baseline.threads != of.subject.threads => {
+            format!("itself_on_{}_thread", of.baseline.threads)
+        }
+        (false, true) => match (&of.subject.means, &of.baseline.means) {
+            (record::Means::After { case, .. }, _) => format!("itself_without_{case}"),
+            (_, record::Means::Raw) => "raw".to_owned(),
+            _ => of.baseline.to_string(),
+        },
+        _ => of.baseline.to_string(),
     };
-    complain(&format!("[{}/{all}{left}] {} against {}", done + 1, row.id(), row.reference));
+    let mut fields = vec![
+        of.case.clone(),
+        of.guest.clone(),
+        of.subject.threads.to_string(),
+        of.subject.executor.to_string(),
+        reference,
+    ];
+    match measured {
+        Ok(judged) => {
+            let number = |slower: Option<f64>| {
+                slower.map_or_else(|| "-".to_owned(), |slower| format!("{:.3}", 1.0 / slower))
+            };
+            fields.push(number(Some(judged.ratio)));
+            // The lower end of one direction is the upper end of the other.
+            fields.push(number(judged.interval.map(|(_, high)| high)));
+            fields.push(number(judged.interval.map(|(low, _)| low)));
+        }
+        Err(reason) => {
+            fields.extend(["-"; 3].map(str::to_owned));
+            fields.push(reason.clone());
+        }
+    }
+    let fields: Vec<String> =
+        fields.iter().map(|field| field.replace(char::is_control, " ")).collect();
+    format!("{}\n", fields.join("\t"))
 }

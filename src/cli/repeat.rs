@@ -1,50 +1,44 @@
 //! `touchstone repeat`.
 
 use super::Ended;
-use super::output::{Style, Table, print};
-use super::progress::Progress;
-use anyhow::{Context, Result};
-use std::time::Duration;
-use touchstone::guests::Guests;
-use touchstone::measure::{Beside, PhaseTimes, Side, phases, until_quiet, watched};
-use touchstone::session::{Opened, Session};
-use touchstone::{case, matrix};
-use touchstone_executor::Config;
+use touchstone::terminal::{Style, Table, print};
+use touchstone::terminal::progress::Progress;
+use anyhow::{Context, Result, bail};
+use std::time::{Duration, Instant};
+use touchstone::case;
+use touchstone::lab::{Guests, Lab, Opened, config_for};
+use touchstone::measure::{Caller, Crew, RoundPlan, Work, steps};
+use touchstone::plan::{Cell, Filter, Plan, near};
+use touchstone::record::{Metric, Sample, Samples, estimate};
 use touchstone_executor::probe::thread_usage;
 
-/// Makes the same call again and again and says what each one costs: time, its
-/// parts, page faults, switches.
+/// Makes the same call again and again, and prints what each one costs: time, its
+/// steps, page faults, context switches.
 ///
-/// Meant to be looked into from outside while it runs:
-/// `perf record -- touchstone repeat …`, `strace -cf touchstone repeat …`. The
-/// output is compared before and after, as always.
+/// Run it under a profiler: `perf record -- touchstone repeat …`, `strace -cf touchstone
+/// repeat …`. Outputs are compared. On several threads, faults and switches are those of one
+/// thread that makes the same calls alone.
 #[derive(Debug, clap::Args)]
 pub(super) struct Repeat {
-    /// Regular expression over the cells' names, which are
-    /// `<case>_from_<guest>/<backend>_<strategy>/<n>_threads`; the cells that it
-    /// means are taken one after the other
+    /// Run the cells whose name this regular expression matches, one after the other
     filter: String,
-    /// How long each
-    #[arg(long, default_value_t = 2.0)]
-    seconds: f64,
-    /// So many calls instead
-    #[arg(long)]
+    /// Run each for this many seconds
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = super::run::seconds)]
+    seconds: Duration,
+    /// Stop after N calls of a thread instead
+    #[arg(long, value_name = "N")]
     calls: Option<u64>,
 }
 
-/// Time between two looks at the clock; on several threads the others begin and end
-/// with it.
-const TURN: Duration = Duration::from_millis(50);
-
-/// How long to wait for a core that nothing else uses, for the parts of a call.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time of a round.
+const ROUND: Duration = Duration::from_millis(50);
 
 /// What one cell came to.
 struct Row {
     name: String,
     calls: u64,
     ns: f64,
-    phases: PhaseTimes,
+    steps: [f64; 3],
     faults: f64,
     switches: f64,
     system_ns: f64,
@@ -53,15 +47,22 @@ struct Row {
 impl Repeat {
     pub(super) fn execute(self) -> Result<Ended> {
         let cases = case::load_all(&case::default_folder())?;
-        let cells = matrix::cells(&cases, &touchstone_runtimes::engines());
-        let cells = matrix::select(cells, Some(&self.filter))?;
-        let mut session = Session::new(Guests::built(), Config::default());
+        let plan = Plan::new(&cases, &touchstone_runtimes::engines(), &mut Guests::built())?;
+        let filter = Filter::new(Some(&self.filter))?;
+        let names: Vec<String> = plan.cells.iter().map(Cell::name).collect();
+        let cells: Vec<&Cell> =
+            plan.cells.iter().filter(|cell| filter.matches(&cell.name())).collect();
+        if cells.is_empty() {
+            bail!("no cell matches '{}'{}", self.filter, near(&self.filter, &names));
+        }
+        let most = cells.iter().map(|cell| cell.key.threads).max().unwrap_or(1);
+        let mut lab = Lab::new(Guests::built(), config_for(most));
         let (mut rows, mut refused) = (Vec::new(), Vec::new());
         let progress = Progress::new(cells.len(), true);
-        for cell in &cells {
-            let name = cell.key.id();
+        for cell in cells {
+            let name = cell.name();
             progress.next(name.clone());
-            match session.open(cell) {
+            match lab.open(cell) {
                 Ok(opened) => {
                     let row = self.repeat(&opened, cell.key.threads, &name);
                     rows.push(row.with_context(|| name.clone())?);
@@ -75,33 +76,42 @@ impl Repeat {
     }
 
     fn repeat(&self, opened: &Opened, threads: usize, name: &str) -> Result<Row> {
-        let mut patience = PATIENCE;
-        let phases = || watched(|| phases(opened, Duration::from_millis(50)));
-        let (phases, _) = until_quiet(&mut patience, phases)?;
-        let mut side = match threads {
-            1 => Beside::alone(opened)?,
-            several => Beside::start(opened, several)?,
+        let metrics = steps(opened, ROUND)?;
+        let step = |metric| {
+            let samples = metrics.get(&metric).map(|samples: &Samples| {
+                samples.0.iter().map(Sample::per_call).collect::<Vec<f64>>()
+            });
+            estimate::of_values(&samples.unwrap_or_default()).map_or(0.0, |e| e.median)
         };
-        let a_turn = (TURN.as_nanos() as u64 / opened.estimate_ns.max(1)).max(1);
-        // Warm: what the first calls bring into memory is not every call's.
-        side.time(a_turn.min(1000))?;
-        let before = thread_usage().context("the kernel does not count")?;
-        let at_most = Duration::from_secs_f64(self.seconds.clamp(0.0, 3600.0));
-        let (mut calls, mut took) = (0, Duration::ZERO);
-        while self.calls.map_or(took < at_most, |wanted| calls < wanted) {
-            let turn = self.calls.map_or(a_turn, |wanted| a_turn.min(wanted - calls));
-            took += side.time(turn)?;
-            calls += turn;
+        let work = opened.clone();
+        let mut crew = Crew::start(threads, move || {
+            Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>)
+        })?;
+        let plan = crew.plan(ROUND, opened.estimate_ns)?;
+        let (mut calls, mut ns) = (0, 0.0);
+        let started = Instant::now();
+        while self.calls.map_or(started.elapsed() < self.seconds, |wanted| calls < wanted) {
+            let left = self.calls.map_or(plan.calls, |wanted| wanted - calls);
+            let now = plan.calls.min(left);
+            let plan = RoundPlan { calls: now, batch: plan.batch.min(now), ..plan };
+            let sample = crew.round(plan)?.sample();
+            calls += sample.calls / threads as u64;
+            ns += sample.total / threads as f64;
         }
+        drop(crew);
+        // What the kernel counts is of the calling thread: a share of the calls, made here.
+        let mut caller = Caller::new(opened)?;
+        let counted = (ROUND.as_nanos() as u64 / opened.estimate_ns.max(1)).clamp(1, 1000);
+        caller.time(counted)?;
+        let before = thread_usage().context("the kernel does not count")?;
+        caller.time(counted)?;
         let after = thread_usage().context("the kernel does not count")?;
-        side.done().others_kept_up()?;
-        side.stop()?;
-        let each = |count: u64| count as f64 / calls.max(1) as f64;
+        let each = |count: u64| count as f64 / counted as f64;
         Ok(Row {
             name: name.to_owned(),
             calls,
-            ns: each(took.as_nanos() as u64),
-            phases,
+            ns: ns / calls.max(1) as f64,
+            steps: [Metric::Prepare, Metric::Invoke, Metric::Finish].map(step),
             faults: each(after.page_faults - before.page_faults),
             switches: each(after.switches - before.switches),
             system_ns: each((after.system - before.system).as_nanos() as u64),
@@ -128,9 +138,9 @@ fn table(rows: &[Row], refused: &[String]) -> String {
             row.name.clone(),
             row.calls.to_string(),
             whole(row.ns),
-            whole(row.phases.prepare_ns as f64),
-            whole(row.phases.invoke_ns as f64),
-            whole(row.phases.finish_ns as f64),
+            whole(row.steps[0]),
+            whole(row.steps[1]),
+            whole(row.steps[2]),
             whole(row.system_ns),
             format!("{:.3}", row.faults),
             format!("{:.4}", row.switches),

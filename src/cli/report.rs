@@ -1,13 +1,14 @@
 //! `touchstone report`.
 
 use super::Ended;
-use super::output::{complain, print, short, warn_of_skipped};
-use super::progress::Progress;
+use touchstone::terminal::{complain, print, short, warn_of_skipped};
+use touchstone::terminal::progress::Progress;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
+use touchstone::record::findings;
 use touchstone::report::{self, LeftOut, Options};
 use touchstone::tables;
-use touchstone::{cost, record, trust};
+use touchstone::{cost, record};
 
 /// Makes BENCHMARK.md and the charts from the records alone.
 ///
@@ -22,7 +23,7 @@ pub(super) struct Report {
     /// the records]
     #[arg(long, value_name = "FILE")]
     costs: Option<PathBuf>,
-    /// The findings of `make trust`, if there are any [default: `trust` beside the records]
+    /// The findings of `make checks`, if there are any [default: `trust` beside the records]
     #[arg(long, value_name = "DIR")]
     trust: Option<PathBuf>,
     /// The page; what stands outside its markers is kept [default: the
@@ -48,7 +49,7 @@ impl Report {
             None => cost::default_path(),
         });
         let records = self.records.unwrap_or_else(record::default_path);
-        let trust = self.trust.unwrap_or_else(|| trust::beside(&records));
+        let trust = self.trust.unwrap_or_else(|| findings::beside(&records));
         let options =
             Options { records, page, images, tables: tables::default_folder(), costs, trust };
         let progress = Progress::new(1, true);

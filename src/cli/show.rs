@@ -1,7 +1,7 @@
 //! `touchstone show`.
 
 use super::Ended;
-use super::output::{Style, Table, complain, near, print, short, warn_of_skipped};
+use touchstone::terminal::{Style, Table, complain, near, print, short, warn_of_skipped};
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 use std::path::PathBuf;

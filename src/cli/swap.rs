@@ -1,8 +1,8 @@
 //! `touchstone swap`.
 
 use super::Ended;
-use super::output::{Style, complain, near, print, short};
-use super::progress::Progress;
+use touchstone::terminal::{Style, complain, near, print, short};
+use touchstone::terminal::progress::Progress;
 use super::show::swap_table;
 use anyhow::{Result, bail};
 use std::sync::Arc;

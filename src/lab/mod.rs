@@ -14,12 +14,12 @@ use crate::plan::Cell;
 use crate::record::Status;
 use opened::{checked_call, host};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::probe::{Kernel, check_execution};
-use touchstone_executor::{Artifact, Config, Engine, Module, Strategy, Support};
+use touchstone_executor::{Artifact, ArtifactFolder, Config, Engine, Module, Strategy, Support};
 
 /// Makes and keeps what cells share.
 pub struct Lab {
@@ -27,7 +27,7 @@ pub struct Lab {
     config: Config,
     artifacts: HashMap<ArtifactKey, (Artifact, u64)>,
     /// Where artifacts are left for later processes of the same run.
-    shared: Option<PathBuf>,
+    shared: Option<ArtifactFolder>,
     /// Executors whose way of execution was held against their claim.
     executions: HashMap<(&'static str, Strategy), Option<Kernel>>,
     /// The module of the cell before: the next one often differs in threads only.
@@ -95,9 +95,12 @@ impl Lab {
 
     /// Leaves artifacts in a private folder, and takes those that a former process of the
     /// same run has left there.
-    #[must_use]
-    pub fn sharing_artifacts(self, folder: PathBuf) -> Self {
-        Self { shared: Some(folder), ..self }
+    ///
+    /// # Errors
+    ///
+    /// When the folder is not this user's alone.
+    pub fn sharing_artifacts(self, folder: &Path) -> touchstone_executor::Result<Self> {
+        Ok(Self { shared: Some(ArtifactFolder::open(folder)?), ..self })
     }
 
     /// Lets go of the loaded module: the next cell loads its own anew.
@@ -262,8 +265,18 @@ impl Lab {
         strategy: Strategy,
         guest: &GuestModule,
     ) -> touchstone_executor::Result<(Artifact, Option<u64>)> {
+        if let Some(folder) = &self.shared
+            && let Some(artifact) = engine.restore(guest, strategy, &self.config, folder)?
+        {
+            return Ok((artifact, None));
+        }
         let started = Instant::now();
-        Ok((engine.compile(guest, strategy, &self.config)?, Some(elapsed(started).max(1))))
+        let artifact = engine.compile(guest, strategy, &self.config)?;
+        let took = elapsed(started).max(1);
+        if let Some(folder) = &self.shared {
+            artifact.save(folder)?;
+        }
+        Ok((artifact, Some(took)))
     }
 
     /// Once per executor, before the first of its modules: a mode is seen, not believed.

@@ -2,10 +2,11 @@
 
 use crate::plan::FEWEST_CALLS_US;
 use crate::record::Sample;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// What the threads of a crew do in a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundPlan {
     /// Calls that a thread makes at least.
     pub calls: u64,
@@ -58,7 +59,7 @@ impl RoundPlan {
 }
 
 /// What came of a round.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// Calls and ns of each thread.
     pub threads: Vec<(u64, u64)>,

@@ -1,49 +1,24 @@
-//! Stored counts beside the records: only those of the same guests and runtimes.
+//! Stored counts beside the times: only those of the same guests.
 
 use super::matrix::{Matrix, Work};
-use crate::cost::{Costs, Usage};
-use crate::record::CellRecord;
-use anyhow::Result;
-use std::path::Path;
+use crate::record::{Book, Metric};
 
 /// The counts, where there are any.
-#[derive(Debug, Default)]
-pub(super) struct Counts(Option<Costs>);
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counts<'a>(pub Option<&'a Book>);
 
-impl Counts {
-    /// Reads a file that may be missing.
-    ///
-    /// # Errors
-    ///
-    /// When it is there and cannot be read.
-    pub(super) fn load(path: &Path) -> Result<Self> {
-        if path.exists() {
-            Costs::load(path).map(|costs| Self(Some(costs)))
-        } else {
-            Ok(Self(None))
-        }
-    }
-
-    /// All of them.
-    pub(super) fn costs(&self) -> Option<&Costs> {
-        self.0.as_ref()
-    }
-
+impl<'a> Counts<'a> {
     /// Operators that the guest executes in one call, the first on a clean instance or a
     /// later one.
-    pub(super) fn operators(&self, matrix: &Matrix, work: &Work, warm: bool) -> Option<u64> {
-        let name = format!("{}_from_{}", work.case, work.guest);
-        let counted = self.0.as_ref()?.operators.get(&name)?;
-        let of_guest = |cell: &&CellRecord| cell.key.guest == work.guest;
-        let cell = matrix.cells().iter().find(of_guest)?;
-        let count = if warm { counted.warm } else { Some(counted.operators) };
-        count.filter(|_| cell.guest_sha256 == counted.guest_sha256)
+    pub(super) fn operators(self, matrix: &Matrix<'_>, work: &Work, warm: bool) -> Option<u64> {
+        let metric = if warm { Metric::WarmOperators } else { Metric::Operators };
+        let counted = self.0?.counts.get(&(work.case.clone(), work.guest.clone()))?;
+        let is_same = matrix.facts(work)?.guest_sha256 == counted.guest_sha256;
+        counted.metrics.get(&metric).copied().filter(|_| is_same)
     }
 
-    /// What a call of the cell takes from the kernel.
-    pub(super) fn usage(&self, cell: &CellRecord) -> Option<&Usage> {
-        let usage = self.0.as_ref()?.usage.get(&cell.key.id())?;
-        (usage.guest_sha256 == cell.guest_sha256 && usage.runtime_version == cell.runtime_version)
-            .then_some(usage)
+    /// The run in which calls were counted from outside, as cells of its own.
+    pub(super) fn calls(self) -> Option<Matrix<'a>> {
+        self.0.map(|book| Matrix::by(book, Metric::SystemCalls))
     }
 }

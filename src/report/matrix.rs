@@ -1,37 +1,13 @@
-//! The selected cells as a table that can be asked.
+//! The cells of one run as a table that can be asked: what every section and chart is
+//! made of. No case, guest or engine is named here; the run's header says which is which.
 
-use super::order;
-use super::rank::Timing;
-use crate::record::{CellRecord, Status};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use crate::record::{Book, CellKey, Estimate, Execution, Metric, Refusal, Role, Sweep, WorkFacts};
+use std::collections::{BTreeSet, HashMap};
+use touchstone_executor::Owner;
 
-/// A backend with a strategy: a column of the tables.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Executor {
-    /// Backend, as the records name it.
-    pub backend: String,
-    /// Strategy, as the records name it.
-    pub strategy: String,
-}
+pub(super) use crate::record::Executor;
 
-impl Executor {
-    /// The name in tables and charts.
-    pub(super) fn name(&self) -> String {
-        format!("{}_{}", self.backend, self.strategy)
-    }
-
-    /// The same without regard to where its code comes from.
-    pub(super) fn base(&self) -> Self {
-        self.with(self.strategy.strip_suffix(order::PRECOMPILED).unwrap_or(&self.strategy))
-    }
-
-    /// The same backend with another strategy.
-    pub(super) fn with(&self, strategy: &str) -> Self {
-        Self { backend: self.backend.clone(), strategy: strategy.to_owned() }
-    }
-}
-
-/// A case on a guest: what is done, whoever does it.
+/// A case on a guest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Work {
     /// Guest module.
@@ -40,92 +16,154 @@ pub(super) struct Work {
     pub case: String,
 }
 
-/// The cells with the lists of their names, all in the order of the tables.
-#[derive(Debug)]
-pub(super) struct Matrix {
-    cells: Vec<CellRecord>,
-    /// Where the cells of each executor stand: thousands of cells are looked up a hundred
-    /// thousand times.
-    of_executors: HashMap<Executor, Vec<usize>>,
-    /// The same for each work.
-    of_works: HashMap<Work, Vec<usize>>,
-    /// Every executor that has a cell.
+/// The timed cells of a run, with the lists of their names in the order of the tables:
+/// engines alphabetical, strategies as [`Strategy`](touchstone_executor::Strategy) orders
+/// them, guests and cases by their place in the header, the guests of the overview first.
+#[derive(Debug, Clone)]
+pub(super) struct Matrix<'a> {
+    /// The run.
+    pub book: &'a Book,
+    /// The time of one call of each timed cell, ns.
+    calls: HashMap<&'a CellKey, Estimate>,
+    /// The numbers of threads at which anything was timed for a work.
+    threads: HashMap<Work, BTreeSet<usize>>,
+    /// Every executor that has a time.
     pub executors: Vec<Executor>,
-    /// Every case on every guest that has a cell.
+    /// Every case on every guest that has a time.
     pub works: Vec<Work>,
 }
 
-impl Matrix {
-    /// Takes cells that are in the order of the tables.
-    pub(super) fn new(cells: Vec<CellRecord>) -> Self {
-        let mut executors: Vec<Executor> = cells.iter().map(executor_of).collect();
-        executors.dedup();
-        let works: BTreeSet<Work> = cells.iter().map(work_of).collect();
-        let mut works: Vec<Work> = works.into_iter().collect();
-        works.sort_by(|a, b| {
-            order::guests(&a.guest, &b.guest).then_with(|| order::cases(&a.case, &b.case))
-        });
-        let mut of_executors: HashMap<Executor, Vec<usize>> = HashMap::new();
-        let mut of_works: HashMap<Work, Vec<usize>> = HashMap::new();
-        for (position, cell) in cells.iter().enumerate() {
-            of_executors.entry(executor_of(cell)).or_default().push(position);
-            of_works.entry(work_of(cell)).or_default().push(position);
+/// What there is to say of a cell.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cell<'a> {
+    /// The time of one call, ns.
+    Timed(Estimate),
+    /// Why there is none.
+    Refused(&'a Refusal),
+    /// It was not part of the run.
+    Absent,
+}
+
+/// The name of a cell.
+pub(super) fn key(executor: &Executor, work: &Work, threads: usize) -> CellKey {
+    CellKey {
+        case: work.case.clone(),
+        guest: work.guest.clone(),
+        engine: executor.engine.clone(),
+        strategy: executor.strategy,
+        threads,
+    }
+}
+
+/// The work of a cell.
+pub(super) fn work_of(cell: &CellKey) -> Work {
+    Work { guest: cell.guest.clone(), case: cell.case.clone() }
+}
+
+/// The quotient of two estimates, marked where one of them is. The interval covers every
+/// quotient of values of the two intervals.
+pub(super) fn quotient(above: Estimate, below: Estimate) -> Estimate {
+    let interval = above.interval.zip(below.interval).filter(|(_, below)| below.0 > 0.0);
+    Estimate {
+        median: above.median / below.median,
+        interval: interval.map(|(above, below)| (above.0 / below.1, above.1 / below.0)),
+        marked: above.marked || below.marked,
+    }
+}
+
+impl<'a> Matrix<'a> {
+    /// The timed cells of a run.
+    pub(super) fn of(book: &'a Book) -> Self {
+        Self::by(book, Metric::Call)
+    }
+
+    /// The cells of a run that have a metric.
+    pub(super) fn by(book: &'a Book, metric: Metric) -> Self {
+        let value = |cell| {
+            let value = book.estimate(cell, metric)?;
+            // Nothing that is called takes no time.
+            (metric != Metric::Call || value.median > 0.0).then_some((cell, value))
+        };
+        Self::with(book, book.cells.keys().filter_map(value).collect())
+    }
+
+    /// The same with some cells alone.
+    pub(super) fn only(&self, wanted: impl Fn(&CellKey) -> bool) -> Self {
+        let calls = self.calls.iter().filter(|(cell, _)| wanted(cell));
+        Self::with(self.book, calls.map(|(cell, call)| (*cell, *call)).collect())
+    }
+
+    fn with(book: &'a Book, calls: HashMap<&'a CellKey, Estimate>) -> Self {
+        let executors: BTreeSet<Executor> = calls.keys().map(|cell| cell.executor()).collect();
+        let mut threads: HashMap<Work, BTreeSet<usize>> = HashMap::new();
+        for cell in calls.keys() {
+            threads.entry(work_of(cell)).or_default().insert(cell.threads);
         }
-        Self { cells, of_executors, of_works, executors, works }
+        let mut works: Vec<Work> = threads.keys().cloned().collect();
+        works.sort_by_cached_key(|work| place(&book.header.works, work));
+        Self { book, calls, threads, executors: executors.into_iter().collect(), works }
     }
 
-    /// All cells.
-    pub(super) fn cells(&self) -> &[CellRecord] {
-        &self.cells
+    /// How many cells have a time, and how many of these times are marked.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        (self.calls.len(), self.calls.values().filter(|call| call.marked).count())
     }
 
-    /// The cells that were timed.
-    pub(super) fn timed(&self) -> impl Iterator<Item = &CellRecord> {
-        self.cells.iter().filter(is_timed)
+    /// What there is to say of a cell.
+    pub(super) fn cell(&self, executor: &Executor, work: &Work, threads: usize) -> Cell<'a> {
+        let key = key(executor, work, threads);
+        match (self.calls.get(&key), self.book.refusal(&key)) {
+            (Some(call), _) => Cell::Timed(*call),
+            (None, Some(refusal)) => Cell::Refused(refusal),
+            (None, None) => Cell::Absent,
+        }
     }
 
-    /// The cells of an executor, in the order of the tables.
-    pub(super) fn of(&self, executor: &Executor) -> impl Iterator<Item = &CellRecord> {
-        self.of_executors.get(executor).into_iter().flatten().map(|&at| &self.cells[at])
-    }
-
-    /// The cells of a work, in the order of the tables.
-    fn of_work(&self, work: &Work) -> impl Iterator<Item = &CellRecord> {
-        self.of_works.get(work).into_iter().flatten().map(|&at| &self.cells[at])
-    }
-
-    /// One cell.
-    pub(super) fn get(
+    /// The time of one call of a cell, ns.
+    pub(super) fn time(
         &self,
         executor: &Executor,
         work: &Work,
         threads: usize,
-    ) -> Option<&CellRecord> {
-        self.of(executor).find(|cell| {
-            let key = &cell.key;
-            key.threads == threads && key.case == work.case && key.guest == work.guest
-        })
+    ) -> Option<Estimate> {
+        self.calls.get(&key(executor, work, threads)).copied()
     }
 
-    /// The time of one cell, if it was timed.
-    pub(super) fn time(&self, executor: &Executor, work: &Work, threads: usize) -> Option<Timing> {
-        Timing::of(self.get(executor, work, threads)?)
+    /// Another metric of a cell on one thread.
+    pub(super) fn metric(
+        &self,
+        executor: &Executor,
+        work: &Work,
+        metric: Metric,
+    ) -> Option<Estimate> {
+        self.book.estimate(&key(executor, work, 1), metric)
     }
 
-    /// The throughput of one cell, calls a second, if it was timed.
+    /// Calls a second of all threads of a cell together.
     pub(super) fn throughput(
         &self,
         executor: &Executor,
         work: &Work,
         threads: usize,
-    ) -> Option<f64> {
-        let cell = self.get(executor, work, threads).filter(|cell| cell.status == Status::Ok)?;
-        cell.throughput_per_s.filter(|rate| rate.is_finite() && *rate > 0.0)
+    ) -> Option<Estimate> {
+        let key = key(executor, work, threads);
+        self.calls.get(&key).and_then(|_| self.book.throughput(&key))
     }
 
-    /// The backends, in alphabetical order.
-    pub(super) fn backends(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.executors.iter().map(|e| e.backend.as_str()).collect();
+    /// Throughput on several threads over that on one.
+    pub(super) fn scaling(
+        &self,
+        executor: &Executor,
+        work: &Work,
+        threads: usize,
+    ) -> Option<Estimate> {
+        let alone = self.throughput(executor, work, 1)?;
+        Some(quotient(self.throughput(executor, work, threads)?, alone))
+    }
+
+    /// The engines, in alphabetical order.
+    pub(super) fn engines(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.executors.iter().map(|e| e.engine.as_str()).collect();
         names.dedup();
         names
     }
@@ -139,106 +177,35 @@ impl Matrix {
 
     /// The numbers of threads at which anything was timed for a work.
     pub(super) fn threads(&self, work: &Work) -> Vec<usize> {
-        let all: BTreeSet<usize> =
-            self.of_work(work).filter(is_timed).map(|cell| cell.key.threads).collect();
-        all.into_iter().collect()
-    }
-
-    /// The works for which anything was timed.
-    pub(super) fn timed_works(&self) -> Vec<&Work> {
-        self.works.iter().filter(|work| self.most_threads(work).is_some()).collect()
-    }
-
-    /// The executors without those whose backend cannot do the strategy at all.
-    pub(super) fn usable(&self) -> Vec<&Executor> {
-        let usable = |cell: &CellRecord| cell.status != Status::Unsupported;
-        let usable: BTreeSet<Executor> =
-            self.cells.iter().filter(|cell| usable(cell)).map(executor_of).collect();
-        self.executors.iter().filter(|executor| usable.contains(executor)).collect()
-    }
-
-    /// Whether an executor is precompiled, and its strategy was timed with
-    /// code made in the process as well.
-    pub(super) fn is_twin(&self, executor: &Executor) -> bool {
-        let base = executor.base();
-        base != *executor && self.of(&base).any(|cell| is_timed(&cell))
+        self.threads.get(work).into_iter().flatten().copied().collect()
     }
 
     /// The most threads at which anything was timed for a work.
     pub(super) fn most_threads(&self, work: &Work) -> Option<usize> {
-        self.of_work(work).filter(is_timed).map(|cell| cell.key.threads).max()
+        self.threads(work).last().copied()
     }
 
-    /// The guest for statements about one guest: the small one if it is there.
-    pub(super) fn main_guest(&self) -> Option<&str> {
-        let guests = self.guests();
-        guests.iter().find(|guest| **guest == order::TEST_GUEST).or(guests.first()).copied()
+    /// What the header says of a work.
+    pub(super) fn facts(&self, work: &Work) -> Option<&'a WorkFacts> {
+        self.book.work(&work.case, &work.guest)
     }
 
-    /// A case on the main guest, if there are cells of it.
-    pub(super) fn main_work(&self, case: &str) -> Option<&Work> {
-        let guest = self.main_guest()?;
-        self.works.iter().find(|work| work.guest == guest && work.case == case)
+    /// The part that a work plays.
+    pub(super) fn role(&self, work: &Work) -> Option<Role> {
+        self.facts(work).and_then(|facts| facts.role)
     }
 
-    /// The works that the overview charts show: the two well-known cases on
-    /// every guest; if there are none of them, the first two works there are.
+    /// The works that play a part, in the order of the tables.
+    pub(super) fn works_of(&self, role: Role) -> impl Iterator<Item = &Work> {
+        self.works.iter().filter(move |work| self.role(work) == Some(role))
+    }
+
+    /// The works of the overview: empty calls and calls that write memory, on every guest
+    /// that has them; where there are none, the first two works.
     pub(super) fn overview(&self) -> Vec<&Work> {
-        let known: Vec<&Work> = self
-            .works
-            .iter()
-            .filter(|work| work.case == order::EMPTY || work.case == order::DIRTY)
-            .collect();
-        if known.is_empty() { self.works.iter().take(2).collect() } else { known }
-    }
-
-    /// How an executor was found to run code; what its strategy is called if
-    /// no record says more.
-    pub(super) fn execution(&self, executor: &Executor) -> Execution {
-        let mut timed = self.of(executor).filter(is_timed);
-        let found = timed.find_map(|cell| cell.effective.get("execution"));
-        match found {
-            Some(how) if how.starts_with("interpreted") => Execution::Interpreted,
-            Some(how) if how.starts_with("compiled") => Execution::Compiled,
-            Some(how) if how.starts_with("native") => Execution::Native,
-            None if executor.strategy == "interpreted" => Execution::Interpreted,
-            _ => Execution::Unknown,
-        }
-    }
-
-    /// Whether a backend runs no modules: a baseline to hold the others against,
-    /// and none to choose.
-    pub(super) fn is_baseline(&self, backend: &str) -> bool {
-        let mut own = self.executors.iter().filter(|executor| executor.backend == backend);
-        own.any(|executor| self.execution(executor) == Execution::Native)
-    }
-
-    /// A backend's name in headings and legends.
-    pub(super) fn label(&self, backend: &str) -> String {
-        let note = if self.is_baseline(backend) { " (baseline)" } else { "" };
-        format!("{backend}{note}")
-    }
-
-    /// The same without baselines: what there is to choose from.
-    pub(super) fn candidates(&self) -> Self {
-        let baselines: BTreeSet<&str> =
-            self.backends().into_iter().filter(|backend| self.is_baseline(backend)).collect();
-        let cells = self.cells.iter().filter(|cell| !baselines.contains(&*cell.key.backend));
-        Self::new(cells.cloned().collect())
-    }
-
-    /// The same without some executors.
-    pub(super) fn without(&self, unwanted: impl Fn(&Executor) -> bool) -> Self {
-        let cells = self.cells.iter().filter(|cell| !unwanted(&executor_of(cell)));
-        Self::new(cells.cloned().collect())
-    }
-
-    /// The cells of some works alone.
-    pub(super) fn of_works(&self, wanted: impl Fn(&Work) -> bool) -> Self {
-        let wanted: HashSet<&Work> = self.works.iter().filter(|work| wanted(work)).collect();
-        Self::new(
-            self.cells.iter().filter(|cell| wanted.contains(&work_of(cell))).cloned().collect(),
-        )
+        let of_role = |work: &&Work| is_overview(self.role(work));
+        let works: Vec<&Work> = self.works.iter().filter(of_role).collect();
+        if works.is_empty() { self.works.iter().take(2).collect() } else { works }
     }
 
     /// Whether a work is on one of the guests of the overview.
@@ -246,44 +213,61 @@ impl Matrix {
         self.overview().iter().any(|known| known.guest == work.guest)
     }
 
-    /// Whether each backend was asked for a work under one strategy at most: it is about
-    /// what the guest does. Of a single executor, nothing can be told.
-    pub(super) fn is_once(&self, work: &Work) -> bool {
-        let own = || self.of_work(work);
-        let executors: BTreeSet<Executor> = own().map(executor_of).collect();
-        let backends: BTreeSet<&str> = own().map(|cell| &*cell.key.backend).collect();
-        executors.len() > 1 && executors.len() == backends.len()
+    /// The guest for statements about one guest: the first of the tables.
+    pub(super) fn main_guest(&self) -> Option<&str> {
+        self.works.first().map(|work| work.guest.as_str())
     }
 
-    /// Whether the runtime itself does an executor's strategy.
+    /// The first work that plays a part, the main guest's where it has one.
+    pub(super) fn main_work(&self, role: Role) -> Option<&Work> {
+        self.works_of(role).next()
+    }
+
+    /// Whether each engine runs a work under its preferred strategy alone: it is about
+    /// what the guest does.
+    pub(super) fn is_preferred_only(&self, work: &Work) -> bool {
+        self.facts(work).is_some_and(|facts| facts.sweep == Sweep::Preferred)
+    }
+
+    /// How an engine runs code; `None` where the header does not say.
+    pub(super) fn execution(&self, engine: &str) -> Option<Execution> {
+        self.book.header.engines.get(engine).map(|facts| facts.execution)
+    }
+
+    /// Whether an engine runs no modules: the baseline, which nobody can choose.
+    pub(super) fn is_baseline(&self, engine: &str) -> bool {
+        self.execution(engine) == Some(Execution::Native)
+    }
+
+    /// An engine's name in headings and legends.
+    pub(super) fn label(&self, engine: &str) -> String {
+        let note = if self.is_baseline(engine) { " (baseline)" } else { "" };
+        format!("{engine}{note}")
+    }
+
+    /// Whether the runtime itself does an executor's strategy, on every guest.
     pub(super) fn is_native(&self, executor: &Executor) -> bool {
-        self.of(executor).filter(is_timed).any(|cell| cell.support.as_deref() == Some("native"))
+        let own = self.book.setups.iter().filter(|((of, _), _)| of == executor);
+        let mut emulated = own.map(|(_, setup)| setup.emulated.is_some()).peekable();
+        match emulated.peek() {
+            Some(_) => !emulated.any(|emulated| emulated),
+            None => executor.strategy.owner() == Owner::Runtime,
+        }
     }
 }
 
-/// How code is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Execution {
-    /// Instruction by instruction.
-    Interpreted,
-    /// As machine code.
-    Compiled,
-    /// Not as a module at all: the guest's code was compiled into the host.
-    Native,
-    /// No record says.
-    Unknown,
+fn is_overview(role: Option<Role>) -> bool {
+    matches!(role, Some(Role::EmptyCall | Role::DirtyMemory))
 }
 
-fn is_timed(cell: &&CellRecord) -> bool {
-    cell.status == Status::Ok
-}
-
-/// The executor of a cell.
-fn executor_of(cell: &CellRecord) -> Executor {
-    Executor { backend: cell.key.backend.clone(), strategy: cell.key.strategy.clone() }
-}
-
-/// The work of a cell.
-fn work_of(cell: &CellRecord) -> Work {
-    Work { guest: cell.key.guest.clone(), case: cell.key.case.clone() }
+/// Where a work stands: the guests of the overview first, then guests and cases by their
+/// place in the header, then whatever the header does not know.
+fn place(works: &[WorkFacts], work: &Work) -> impl Ord + use<> {
+    let places = || works.iter().enumerate().map(|(index, facts)| (facts, (facts.place, index)));
+    let of_guest = || places().filter(|(facts, _)| facts.guest == work.guest);
+    let own = of_guest().find(|(facts, _)| facts.case == work.case).map(|(_, place)| place);
+    let guest = of_guest().map(|(_, place)| place).min();
+    let leads = of_guest().any(|(facts, _)| is_overview(facts.role));
+    let end = (usize::MAX, usize::MAX);
+    (!leads, guest.unwrap_or(end), own.unwrap_or(end), work.clone())
 }

@@ -1,36 +1,34 @@
 //! The report: a page with tables and charts, made from records alone.
 //!
 //! The same records give the same bytes: no clock, no locale, no order that
-//! depends on hashing. No backend is named in this module; all names come from
-//! the records.
+//! depends on hashing. No engine, case or guest is named in this module; all names come
+//! from the records. Of each record file the newest run is shown; runs are never mixed.
 
 mod charts;
+mod checks;
 mod choose;
 mod counts;
 mod facts;
 mod markdown;
 mod matrix;
-mod order;
 mod page;
 mod rank;
 mod sections;
-mod select;
 mod shares;
-mod trust;
 pub mod units;
 
 use crate::files;
-use crate::record::{self, Skipped};
+use crate::record::{self, Book, CHECKS, COUNTS, Loaded, PEERS, SWAPS, Skipped};
 use crate::tables;
 use anyhow::{Context, Result, bail};
+use matrix::Matrix;
 use std::path::{Path, PathBuf};
-
-pub use select::LeftOut;
 
 /// Where things are read and written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The record file.
+    /// The record file of the benchmarks. The files of peers, swaps, counts and checks lie
+    /// beside it under their own names; each of them may be missing.
     pub records: PathBuf,
     /// The page, `BENCHMARK.md`. What stands outside its markers is kept.
     pub page: PathBuf,
@@ -38,10 +36,6 @@ pub struct Options {
     pub images: PathBuf,
     /// The folder of the tables that are laid out by hand; it may be missing.
     pub tables: PathBuf,
-    /// The stored counts; the file may be missing.
-    pub costs: PathBuf,
-    /// The folder of the stored findings of `make trust`; it may be missing.
-    pub trust: PathBuf,
 }
 
 /// What was made.
@@ -51,14 +45,21 @@ pub struct Written {
     pub files: Vec<PathBuf>,
     /// Charts of an earlier report that there are no records for any more.
     pub removed: Vec<PathBuf>,
-    /// Cells in the report, timed or not.
+    /// What the report is made of.
+    pub content: Content,
+}
+
+/// What a report is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// Cells with a time.
     pub cells: usize,
-    /// Pairs in the report.
-    pub pairs: usize,
-    /// Whole records that do not belong beside the newest ones.
-    pub left_out: LeftOut,
-    /// Lines of the record file that could not be believed.
-    pub skipped_lines: Vec<Skipped>,
+    /// Comparisons.
+    pub comparisons: usize,
+    /// Runs of the record file that are older than the published one.
+    pub older_runs: usize,
+    /// Lines of the record files that could not be read, file by file.
+    pub skipped: Vec<(PathBuf, Vec<Skipped>)>,
 }
 
 /// Everything that a report is, before any of it is on disk.
@@ -67,10 +68,7 @@ struct Plan {
     files: Vec<(PathBuf, Vec<u8>)>,
     /// Charts that must not be there.
     absent: Vec<PathBuf>,
-    cells: usize,
-    pairs: usize,
-    left_out: LeftOut,
-    skipped: Vec<Skipped>,
+    content: Content,
 }
 
 /// Makes the page and the charts.
@@ -96,14 +94,7 @@ pub fn write(options: &Options) -> Result<Written> {
             removed.push(path);
         }
     }
-    Ok(Written {
-        files,
-        removed,
-        cells: plan.cells,
-        pairs: plan.pairs,
-        left_out: plan.left_out,
-        skipped_lines: plan.skipped,
-    })
+    Ok(Written { files, removed, content: plan.content })
 }
 
 /// Makes the report in memory and returns the files on disk that differ from
@@ -124,38 +115,80 @@ pub fn check(options: &Options) -> Result<Vec<PathBuf>> {
     Ok(differ)
 }
 
+/// The record files of a report, read.
+struct Records {
+    bench: Book,
+    peers: Option<Book>,
+    swaps: Option<Book>,
+    counts: Option<Book>,
+    checks: checks::Checks,
+    older_runs: usize,
+    skipped: Vec<(PathBuf, Vec<Skipped>)>,
+}
+
+impl Records {
+    fn read(records: &Path) -> Result<Self> {
+        let mut skipped = Vec::new();
+        let bench = read(records, &mut skipped)?;
+        let older_runs = bench.runs.len().saturating_sub(1);
+        let Some(bench) = newest(bench) else {
+            let path = records.display();
+            match skipped.iter().find(|(of, _)| of == records).map(|(_, lines)| lines.as_slice()) {
+                Some([first, ..]) => bail!(
+                    "{path} holds no run that this build can read: line {}: {}",
+                    first.line,
+                    first.reason
+                ),
+                _ => bail!("{path} holds no run; `make bench` makes one"),
+            }
+        };
+        let mut beside = |name: &str| match records.with_file_name(name) {
+            path if path == records || !path.exists() => Ok(Loaded::default()),
+            path => read(&path, &mut skipped),
+        };
+        let [peers, swaps, counts] =
+            [beside(PEERS)?, beside(SWAPS)?, beside(COUNTS)?].map(newest);
+        let checks = checks::Checks::of(beside(CHECKS)?);
+        Ok(Self { bench, peers, swaps, counts, checks, older_runs, skipped })
+    }
+}
+
+/// Reads a record file and keeps the lines of it that cannot be read.
+fn read(path: &Path, skipped: &mut Vec<(PathBuf, Vec<Skipped>)>) -> Result<Loaded> {
+    let mut loaded = record::load(path)?;
+    if !loaded.skipped.is_empty() {
+        skipped.push((path.to_owned(), std::mem::take(&mut loaded.skipped)));
+    }
+    Ok(loaded)
+}
+
+/// The newest run of a file.
+fn newest(mut loaded: Loaded) -> Option<Book> {
+    loaded.runs.pop().map(|(header, lines)| Book::of(header, lines))
+}
+
 fn plan(options: &Options) -> Result<Plan> {
-    let loaded = record::load(&options.records)?;
-    let Some(selected) = select::select(loaded.records) else {
-        let path = options.records.display();
-        match loaded.skipped.first() {
-            None => bail!("{path} holds no records; `make bench` makes them"),
-            Some(first) => bail!(
-                "{path} holds no usable record: {} could not be believed, the first of them line \
-                 {}: {}",
-                units::count(loaded.skipped.len(), "line"),
-                first.line,
-                first.reason
-            ),
-        }
-    };
-    let believable = rank::Believable::of(&selected.pairs);
+    let records = Records::read(&options.records)?;
+    let matrix = Matrix::of(&records.bench);
+    let noise = rank::Noise::of(&records.bench);
     let layouts = tables::load_all(&options.tables)?;
-    let counts = counts::Counts::load(&options.costs)?;
-    let trust = trust::Trust::load(&options.trust)?;
-    let charts = charts::draw(&selected.matrix, &believable, &layouts)?;
+    let charts = charts::draw(&matrix, &noise, &layouts)?;
 
     let existing = files::read(&options.page)?
         .map(String::from_utf8)
         .transpose()
         .with_context(|| format!("{} is not text", options.page.display()))?;
     let folder = images_from_page(options);
+    let skipped = records.skipped.iter().find(|(path, _)| *path == options.records);
     let generated = page::generated(&page::Sources {
-        selected: &selected,
-        counts: &counts,
-        trust: &trust,
-        believable: &believable,
-        skipped: &loaded.skipped,
+        matrix: &matrix,
+        noise: &noise,
+        peers: records.peers.as_ref(),
+        swaps: records.swaps.as_ref(),
+        counts: counts::Counts(records.counts.as_ref()),
+        checks: &records.checks,
+        older_runs: records.older_runs,
+        skipped: skipped.map_or(&[], |(_, lines)| lines),
         charts: &charts,
         layouts: &layouts,
         folder: &folder,
@@ -175,14 +208,14 @@ fn plan(options: &Options) -> Result<Plan> {
         .map(|(file, content)| (options.images.join(file), content))
         .collect();
     files.push((options.page.clone(), page.into_bytes()));
-    Ok(Plan {
-        files,
-        absent,
-        cells: selected.matrix.cells().len(),
-        pairs: selected.pairs.len(),
-        left_out: selected.left_out,
-        skipped: loaded.skipped,
-    })
+    let books = [Some(&records.bench), records.peers.as_ref(), records.swaps.as_ref()];
+    let content = Content {
+        cells: matrix.counts().0,
+        comparisons: books.into_iter().flatten().map(|book| book.comparisons.len()).sum(),
+        older_runs: records.older_runs,
+        skipped: records.skipped,
+    };
+    Ok(Plan { files, absent, content })
 }
 
 /// The way from the page to the images, with a slash at its end. Folders that

@@ -1,16 +1,18 @@
 //! The page: its parts in order, between two markers.
 
 use super::charts::Chart;
+use super::checks::Checks;
 use super::choose;
 use super::counts::Counts;
-use super::rank::Believable;
+use super::matrix::Matrix;
+use super::rank::Noise;
 use super::sections::{
-    conformance, environment, failed, full, hostile, isolation, pairs, peers, phases, pictures,
-    rows, settings, shares, survival, swap, tables, threads, usage,
+    checks, comparisons, environment, failed, kernel, peers, phases, pictures, rows, settings,
+    shares, swap, tables, threads,
 };
-use super::select::Selected;
-use super::trust::Trust;
-use crate::record::Skipped;
+use super::units::{MARK, count, percent};
+use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
+use crate::record::{Book, Skipped};
 use crate::tables::Layouts;
 use anyhow::{Result, bail};
 
@@ -25,15 +27,21 @@ const COMMAND: &str = "cargo run --release -- report";
 
 /// What the page is made of.
 pub(super) struct Sources<'a> {
-    /// The records that belong beside each other.
-    pub selected: &'a Selected,
-    /// Counts beside them.
-    pub counts: &'a Counts,
+    /// The run that the times come from.
+    pub matrix: &'a Matrix<'a>,
+    /// The noise floor of that run.
+    pub noise: &'a Noise,
+    /// Executors against their peers, where that was measured.
+    pub peers: Option<&'a Book>,
+    /// Swaps, where they were measured.
+    pub swaps: Option<&'a Book>,
+    /// Counts, where there are any.
+    pub counts: Counts<'a>,
     /// What was found about correctness and isolation.
-    pub trust: &'a Trust,
-    /// What differences may be believed.
-    pub believable: &'a Believable,
-    /// Lines of the record file that could not be believed.
+    pub checks: &'a Checks,
+    /// Runs of the record file that are older than the published one.
+    pub older_runs: usize,
+    /// Lines of the record file that could not be read.
     pub skipped: &'a [Skipped],
     /// The charts.
     pub charts: &'a [Chart],
@@ -45,32 +53,24 @@ pub(super) struct Sources<'a> {
 
 /// The generated part, markers included.
 pub(super) fn generated(sources: &Sources<'_>) -> String {
-    let Sources { selected, counts, trust, believable, skipped, charts, layouts, folder } =
-        *sources;
-    let matrix = &selected.matrix;
+    let Sources { matrix, noise, counts, checks, layouts, .. } = *sources;
     let parts = [
-        "# Benchmark\n\nWebAssembly executors side by side, on the same guests: how long one call \
-         on a clean instance takes, alone and while other threads do the same.\n\n"
-            .to_owned(),
-        choose::section(matrix, believable, trust),
-        pictures::section(charts, matrix, folder),
-        environment::section(selected, skipped),
-        tables::section(matrix, counts, &layouts.tables, selected.machine.cores),
+        introduction(matrix),
+        choose::section(matrix, noise, checks),
+        pictures::section(sources.charts, matrix, sources.folder),
+        environment::section(matrix, sources.older_runs, sources.skipped),
+        tables::section(matrix, counts, &layouts.tables),
         shares::section(matrix, &layouts.shares),
-        rows::section(matrix, counts, &selected.skipped_threads),
-        full::section(matrix, trust),
+        rows::section(matrix, counts, checks),
         phases::section(matrix),
-        usage::section(matrix, counts),
-        conformance::section(trust),
-        isolation::section(trust),
-        hostile::section(trust),
-        survival::section(trust),
+        kernel::section(counts),
+        checks::section(checks),
         threads::section(matrix),
-        peers::section(&selected.pairs),
-        swap::section(&selected.swaps),
-        pairs::section(&selected.pairs, believable),
+        peers::section(sources.peers),
+        swap::section(sources.swaps),
+        comparisons::section(matrix.book, noise),
         failed::section(matrix),
-        settings::section(matrix),
+        settings::section(matrix.book),
         making(),
     ];
     // A name in a record cannot end the part early: the next run would take
@@ -81,12 +81,32 @@ pub(super) fn generated(sources: &Sources<'_>) -> String {
     )
 }
 
+/// What the page is, and what † means on it.
+fn introduction(matrix: &Matrix<'_>) -> String {
+    let text = "# Benchmark\n\nWebAssembly executors side by side, on the same guests: the time \
+                of one call on a clean instance, alone and while other threads do the same. Every \
+                ratio is a time over the baseline's time: times slower than the baseline, lower \
+                is better.\n\n";
+    let (cells, marked) = matrix.counts();
+    if cells == 0 {
+        return text.to_owned();
+    }
+    let share = percent(marked as f64 / cells as f64);
+    format!(
+        "{text}{MARK} marks a value with interference: fewer than {PROCESSES} processes gave \
+         {CLEAN_SAMPLES} undisturbed samples each, and the value may read up to 2 × slow. {} of \
+         {} ({share}) are marked; a ratio is marked when one of its sides is.\n\n",
+        marked,
+        count(cells, "cell"),
+    )
+}
+
 /// How to make the page again.
 fn making() -> String {
     format!(
-        "## How this page was made\n\n`make bench` measures and appends one record for each cell; \
-         `touchstone report` (`{COMMAND}`) makes this page and its charts from the records alone. \
-         The same records give the same bytes, on any machine.\n\n"
+        "## How this page was made\n\n`make bench` measures; `touchstone report` (`{COMMAND}`) \
+         generates this page and its charts from `records/` alone. The same records give the \
+         same bytes on any machine.\n\n"
     )
 }
 

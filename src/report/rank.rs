@@ -1,182 +1,152 @@
 //! Who is faster, and whether the numbers allow one to say so.
 
 use super::matrix::{Executor, Matrix, Work};
-use super::order;
-use crate::record::{CellRecord, PairRecord, Status};
+use crate::compare::{self, MARGIN};
+use crate::record::{Book, Estimate, Match, Purpose};
 use std::collections::BTreeMap;
-
-/// Name of the pair group that times a thing against itself.
-pub(super) const NULL_GROUP: &str = "null";
-
-/// A median with its 95 % interval, ns.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Timing {
-    /// Median of one call.
-    pub median: f64,
-    /// The interval, if both ends are known. A missing end makes it unknown,
-    /// never narrow.
-    pub interval: Option<(f64, f64)>,
-}
-
-impl Timing {
-    /// The time of a cell that was timed and has a positive median.
-    pub(super) fn of(cell: &CellRecord) -> Option<Self> {
-        if cell.status != Status::Ok {
-            return None;
-        }
-        let median = cell.median_ns.filter(|ns| ns.is_finite() && *ns > 0.0)?;
-        let end = |ns: Option<f64>| ns.filter(|ns| ns.is_finite());
-        Some(Self { median, interval: end(cell.low_ns).zip(end(cell.high_ns)) })
-    }
-}
+use touchstone_executor::Strategy;
 
 /// What two times say about each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Order {
     /// The slower one is slower.
     Apart,
-    /// No difference that may be believed.
+    /// No difference above the noise floor.
     Tied,
     /// An interval is missing: nothing can be said.
     Unknown,
 }
 
-/// Judges `slower` against `faster` (by median). `believable` is the smallest
-/// difference that the null rows let one believe, as a share.
-pub(super) fn judge(faster: Timing, slower: Timing, believable: Option<f64>) -> Verdict {
+/// Compares `slower` with `faster` (by median). `floor` is the noise floor, a share.
+pub(super) fn order(faster: Estimate, slower: Estimate, floor: Option<f64>) -> Order {
     let (Some((_, faster_high)), Some((slower_low, _))) = (faster.interval, slower.interval) else {
-        return Verdict::Unknown;
+        return Order::Unknown;
     };
     let difference = slower.median / faster.median - 1.0;
-    if slower_low <= faster_high || believable.is_some_and(|least| difference < least) {
-        Verdict::Tied
+    if slower_low <= faster_high || floor.is_some_and(|least| difference < least) {
+        Order::Tied
     } else {
-        Verdict::Apart
+        Order::Apart
     }
 }
 
 /// Whether two times cannot be told from each other, whichever is the faster.
-pub(super) fn tied(a: Timing, b: Timing, believable: Option<f64>) -> bool {
+pub(super) fn tied(a: Estimate, b: Estimate, floor: Option<f64>) -> bool {
     let (faster, slower) = if a.median <= b.median { (a, b) } else { (b, a) };
-    judge(faster, slower, believable) == Verdict::Tied
+    order(faster, slower, floor) == Order::Tied
 }
 
-/// How far the same thing strays from itself, by the null rows of one case.
+/// How far executors differ from themselves in one case.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Stray {
-    /// Median over the null rows, a share: the smallest difference to believe.
+pub(super) struct SelfDifference {
+    /// Median over the executors, a share: the noise floor.
     pub typical: f64,
-    /// The row that strays furthest.
+    /// That of the executor that differs most.
     pub worst: f64,
-    /// What was timed in that row.
-    pub worst_subject: String,
-    /// How many null rows there are.
-    pub rows: usize,
+    /// That executor.
+    pub worst_executor: String,
+    /// How many executors were compared with themselves.
+    pub executors: usize,
 }
 
-/// The smallest differences that the null rows let one believe, case by case:
-/// a noisy row of slow calls says nothing about the rows of quick ones.
+/// The noise floor of each case, from the executors that were compared with themselves:
+/// noisy slow calls say nothing about quick ones.
 #[derive(Debug, Default)]
-pub(super) struct Believable {
-    cases: BTreeMap<String, Stray>,
-    /// Median over all null rows, for the cases that have none.
+pub(super) struct Noise {
+    cases: BTreeMap<String, SelfDifference>,
+    /// Median over all, for the cases that have none.
     all: Option<f64>,
 }
 
-impl Believable {
-    /// Reads the null rows. A row strays as far as its interval reaches from one.
-    pub(super) fn of(pairs: &[PairRecord]) -> Self {
-        let mut cases: BTreeMap<String, Vec<(f64, &PairRecord)>> = BTreeMap::new();
-        for pair in pairs.iter().filter(|pair| pair.group == NULL_GROUP) {
-            let reach = (pair.ratio_low - 1.0).abs().max((pair.ratio_high - 1.0).abs());
-            if reach.is_finite() {
-                cases.entry(pair.case.clone()).or_default().push((reach, pair));
+impl Noise {
+    /// Reads the comparisons of executors with themselves. One differs from itself as far as
+    /// its interval reaches from 1.
+    pub(super) fn of(book: &Book) -> Self {
+        let mut cases: BTreeMap<String, Vec<(f64, &Match)>> = BTreeMap::new();
+        for (of, processes) in &book.comparisons {
+            if of.purpose != Purpose::Null {
+                continue;
+            }
+            let judged = compare::judge(&processes.iter().collect::<Vec<_>>(), MARGIN);
+            if let Some((low, high)) = judged.and_then(|judged| judged.interval) {
+                let reach = (low - 1.0).abs().max((high - 1.0).abs());
+                cases.entry(of.case.clone()).or_default().push((reach, of));
             }
         }
         let all = median(cases.values().flatten().map(|row| row.0).collect());
-        let cases = cases.into_iter().filter_map(|(case, rows)| Some((case, stray(&rows)?)));
+        let cases = cases.into_iter().filter_map(|(case, rows)| Some((case, differing(&rows)?)));
         Self { cases: cases.collect(), all }
     }
 
-    /// The smallest difference to believe for a case, as a share. `None`
-    /// without null rows.
-    pub(super) fn least(&self, case: &str) -> Option<f64> {
-        self.cases.get(case).map(|stray| stray.typical).or(self.all)
+    /// The noise floor of a case, as a share. `None` where no executor was compared with
+    /// itself.
+    pub(super) fn floor(&self, case: &str) -> Option<f64> {
+        self.cases.get(case).map(|own| own.typical).or(self.all)
     }
 
-    /// How far the worst null row of a case strays, as a share. `None` without
-    /// null rows.
+    /// How far the executor that differs most from itself does so in a case, as a share.
     pub(super) fn worst(&self, case: &str) -> Option<f64> {
-        let all = || self.cases.values().map(|stray| stray.worst).max_by(f64::total_cmp);
-        self.cases.get(case).map(|stray| stray.worst).or_else(all)
+        let all = || self.cases.values().map(|own| own.worst).max_by(f64::total_cmp);
+        self.cases.get(case).map(|own| own.worst).or_else(all)
     }
 
-    /// What the null rows of each case say, in the order of the tables.
-    pub(super) fn cases(&self) -> Vec<(&str, &Stray)> {
-        let mut cases: Vec<(&str, &Stray)> =
-            self.cases.iter().map(|(case, stray)| (case.as_str(), stray)).collect();
-        cases.sort_by(|a, b| order::cases(a.0, b.0));
-        cases
+    /// What is known of each case, by name.
+    pub(super) fn cases(&self) -> impl Iterator<Item = (&str, &SelfDifference)> {
+        self.cases.iter().map(|(case, own)| (case.as_str(), own))
     }
 }
 
-fn stray(rows: &[(f64, &PairRecord)]) -> Option<Stray> {
+fn differing(rows: &[(f64, &Match)]) -> Option<SelfDifference> {
     let typical = median(rows.iter().map(|row| row.0).collect())?;
-    let (worst, pair) = rows.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let worst_subject = pair.subject.clone();
-    Some(Stray { typical, worst: *worst, worst_subject, rows: rows.len() })
+    let (worst, of) = rows.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let worst_executor = of.subject.to_string();
+    Some(SelfDifference { typical, worst: *worst, worst_executor, executors: rows.len() })
 }
 
 /// The middle of some numbers; the mean of the two middle ones if they are even.
-pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    let upper = *values.get(middle)?;
-    if values.len() % 2 == 1 {
-        return Some(upper);
-    }
-    values.get(middle.checked_sub(1)?).map(|lower| f64::midpoint(*lower, upper))
+pub(super) fn median(values: Vec<f64>) -> Option<f64> {
+    crate::record::estimate::of_values(&values).map(|estimate| estimate.median)
 }
 
-/// The head of a ranking, by strategy: who has the lowest median, and what
-/// cannot be told from it.
+/// The head of a ranking, by strategy: who has the lowest median, and what cannot be told
+/// from it.
 #[derive(Debug)]
 pub(super) struct Leaders<'a> {
     /// Lowest median.
-    pub best: (&'a Executor, Timing),
-    /// Other backends whose same strategy ties.
+    pub best: (&'a Executor, Estimate),
+    /// Other engines that tie under the same strategy.
     pub same: Vec<&'a Executor>,
-    /// Other strategies that tie on any backend, by their lowest median.
-    pub others: Vec<&'a str>,
-    /// Executors that cannot be judged for want of an interval.
+    /// Other strategies that tie on any engine, by their lowest median.
+    pub others: Vec<Strategy>,
+    /// Executors that cannot be ranked for want of an interval.
     pub unknown: usize,
 }
 
 impl Leaders<'_> {
     /// Whether a strategy is among the fastest.
-    pub(super) fn has(&self, strategy: &str) -> bool {
+    pub(super) fn has(&self, strategy: Strategy) -> bool {
         self.best.0.strategy == strategy || self.others.contains(&strategy)
     }
 }
 
-/// Ranks the timed executors that pass `wanted` on a work. `None` if there are
-/// none. A precompiled twin stands behind its strategy: it is left out where
-/// that was timed itself.
+/// Ranks the timed executors that pass `wanted` on a work. `None` if there are none. A
+/// precompiled variant is left out where its strategy was timed with code made in the
+/// process.
 pub(super) fn leaders<'a>(
-    matrix: &'a Matrix,
+    matrix: &'a Matrix<'_>,
     work: &Work,
     threads: usize,
-    believable: &Believable,
+    noise: &Noise,
     wanted: impl Fn(&Executor) -> bool,
 ) -> Option<Leaders<'a>> {
-    let mut timed: Vec<(&Executor, Timing)> = matrix
+    let is_variant = |executor: &Executor| {
+        let base = Executor { strategy: executor.strategy.base(), ..executor.clone() };
+        executor.strategy.is_precompiled() && matrix.time(&base, work, threads).is_some()
+    };
+    let mut timed: Vec<(&Executor, Estimate)> = matrix
         .executors
         .iter()
-        .filter(|executor| wanted(executor))
-        .filter(|executor| {
-            let base = executor.base();
-            base == **executor || matrix.time(&base, work, threads).is_none()
-        })
+        .filter(|executor| wanted(executor) && !is_variant(executor))
         .filter_map(|executor| Some((executor, matrix.time(executor, work, threads)?)))
         .collect();
     // Stable: equal medians stay in the order of the tables.
@@ -184,13 +154,13 @@ pub(super) fn leaders<'a>(
     let mut timed = timed.into_iter();
     let best = timed.next()?;
     let mut leaders = Leaders { best, same: Vec::new(), others: Vec::new(), unknown: 0 };
-    for (executor, timing) in timed {
-        match judge(best.1, timing, believable.least(&work.case)) {
-            Verdict::Tied if executor.strategy == best.0.strategy => leaders.same.push(executor),
-            Verdict::Tied if leaders.others.contains(&executor.strategy.as_str()) => {}
-            Verdict::Tied => leaders.others.push(&executor.strategy),
-            Verdict::Unknown => leaders.unknown += 1,
-            Verdict::Apart => {}
+    for (executor, time) in timed {
+        match order(best.1, time, noise.floor(&work.case)) {
+            Order::Tied if executor.strategy == best.0.strategy => leaders.same.push(executor),
+            Order::Tied if leaders.others.contains(&executor.strategy) => {}
+            Order::Tied => leaders.others.push(executor.strategy),
+            Order::Unknown => leaders.unknown += 1,
+            Order::Apart => {}
         }
     }
     Some(leaders)

@@ -1,9 +1,9 @@
-//! What a call on a clean instance is made of, told from four calls: the call and one
-//! that does nothing, each on a clean and on a used instance, and one that only takes
-//! the input.
+//! What a call on a clean instance is made of, computed from four calls: the call and one
+//! that does nothing, each on a clean and on a used instance, and one that only takes the
+//! input.
 
 use super::matrix::{Executor, Matrix, Work};
-use super::rank::Timing;
+use crate::record::Metric;
 use crate::tables::{Panel, Shares};
 
 /// Parts of a call, in the order in which they are stacked.
@@ -20,6 +20,8 @@ pub(super) struct Split {
     /// What it is made of, as [`PARTS`] names it. A part that came out below zero,
     /// which noise can do, is zero.
     pub parts: [f64; 4],
+    /// Whether one of the times behind it is marked.
+    pub marked: bool,
 }
 
 impl Split {
@@ -35,7 +37,7 @@ impl Split {
             take - noop.1,
             warm - take,
         ];
-        Self { fresh, warm, parts: parts.map(|part| part.max(0.0)) }
+        Self { fresh, warm, parts: parts.map(|part| part.max(0.0)), marked: false }
     }
 }
 
@@ -47,31 +49,24 @@ pub(super) struct Row<'a> {
 }
 
 /// The executors of the layout for which all that is needed was timed.
-pub(super) fn rows<'a>(matrix: &'a Matrix, shares: &Shares, panel: &Panel) -> Vec<Row<'a>> {
-    let wanted = shares.executors.iter();
-    let found = wanted.filter_map(|name| matrix.executors.iter().find(|e| e.name() == *name));
-    found
-        .filter_map(|executor| {
-            let work = |case: &str| Work { guest: panel.guest.clone(), case: case.to_owned() };
-            let fresh = |case| Some(matrix.time(executor, &work(case), 1)?.median);
-            let phases = |case| matrix.get(executor, &work(case), 1)?.phases.as_ref();
-            let (call, noop) = (phases(&panel.case)?, phases(&panel.noop)?);
-            let median = |interval: Option<crate::record::Interval>| Some(interval?.median_ns);
-            let split = Split::of(
-                fresh(&panel.case)?,
-                median(call.warm)?,
-                (fresh(&panel.noop)?, median(noop.warm)?),
-                median(call.warm_take)?,
-            );
-            Some(Row { executor, split })
-        })
-        .collect()
-}
-
-/// The time of a call on a used instance.
-pub(super) fn warm(matrix: &Matrix, executor: &Executor, work: &Work) -> Option<Timing> {
-    let warm = matrix.get(executor, work, 1)?.phases.as_ref()?.warm?;
-    Some(Timing { median: warm.median_ns, interval: warm.low_ns.zip(warm.high_ns) })
+pub(super) fn rows<'a>(matrix: &Matrix<'_>, shares: &'a Shares, panel: &Panel) -> Vec<Row<'a>> {
+    let work = |case: &str| Work { guest: panel.guest.clone(), case: case.to_owned() };
+    let (call, noop) = (work(&panel.case), work(&panel.noop));
+    let split = |executor: &Executor| {
+        let metric = |work, metric| matrix.metric(executor, work, metric);
+        let times = [
+            matrix.time(executor, &call, 1)?,
+            metric(&call, Metric::WarmCall)?,
+            matrix.time(executor, &noop, 1)?,
+            metric(&noop, Metric::WarmCall)?,
+            metric(&call, Metric::WarmTake)?,
+        ];
+        let [fresh, warm, noop, warm_noop, take] = times.map(|time| time.median);
+        let marked = times.iter().any(|time| time.marked);
+        Some(Split { marked, ..Split::of(fresh, warm, (noop, warm_noop), take) })
+    };
+    let row = |executor: &'a Executor| Some(Row { executor, split: split(executor)? });
+    shares.executors.iter().filter_map(row).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Numbers as people read them: a unit that fits and few digits.
 
+use crate::record::Estimate;
+
 /// Units of time with their length in ns, shortest first.
 const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
@@ -44,48 +46,62 @@ pub(super) fn time_short(ns: f64) -> String {
     format!("{} {unit}", significant(value, digits))
 }
 
-/// A median with its interval, all in ns, printed in the median's unit:
-/// `4.212 µs [4.190 – 4.251]`. A bound that is missing is said to be missing.
+/// Stands behind a value that too few clean samples support.
+pub const MARK: &str = "†";
+
+/// A text, with [`MARK`] behind it where its value is marked.
 #[must_use]
-pub fn time_with_interval(median: f64, low: Option<f64>, high: Option<f64>) -> String {
-    let (unit, scale) = unit_of(median, 4);
-    let places = decimals(median / scale, 4);
-    match (low, high) {
-        (Some(low), Some(high)) => {
-            format!("{} [{:.places$} – {:.places$}]", time(median), low / scale, high / scale)
+pub fn marked(text: String, is_marked: bool) -> String {
+    if is_marked { text + MARK } else { text }
+}
+
+/// A time with its interval, in ns, in the median's unit: `4.212 µs [4.190 – 4.251]`. An
+/// interval that is missing is said to be missing.
+#[must_use]
+pub fn time_with_interval(time: &Estimate) -> String {
+    let (unit, scale) = unit_of(time.median, 4);
+    let median = time.median / scale;
+    let (places, shown) = (decimals(median, 4), significant(median, 4));
+    let text = match time.interval {
+        Some((low, high)) => {
+            format!("{shown} {unit} [{:.places$} – {:.places$}]", low / scale, high / scale)
         }
-        _ => format!("{} {unit} [no interval]", significant(median / scale, 4)),
-    }
+        None => format!("{shown} {unit} [no interval]"),
+    };
+    marked(text, time.marked)
 }
 
-/// A median of differences with its interval, all in ns: as a time where it is more
-/// than nothing, else what it is below, if that can be said.
+/// The median of a time in ns, marked where it is: `4.212 µs`.
 #[must_use]
-pub fn difference(median: f64, low: Option<f64>, high: Option<f64>) -> String {
-    match high {
-        _ if median > 0.0 => time_with_interval(median, low, high),
-        Some(high) if high > 0.0 => format!("below {}", time(high)),
-        _ => "not to be seen".to_owned(),
-    }
+pub fn median(time_ns: &Estimate) -> String {
+    marked(time(time_ns.median), time_ns.marked)
 }
 
-/// How many times: `350 ×`, `11.2 ×`, `1.02 ×`.
+/// A ratio with its interval: `1.024 × [1.010 – 1.031]`.
 #[must_use]
-pub fn times(ratio: f64) -> String {
-    format!("{} ×", factor(ratio))
+pub fn ratio_with_interval(ratio: &Estimate) -> String {
+    let places = decimals(ratio.median, if ratio.median < 1.0 { 3 } else { 4 });
+    let text = match ratio.interval {
+        Some((low, high)) => {
+            format!("{:.places$} × [{low:.places$} – {high:.places$}]", ratio.median)
+        }
+        None => format!("{:.places$} × [no interval]", ratio.median),
+    };
+    marked(text, ratio.marked)
 }
 
-/// How many times, within a sentence: `350`, `11.2`, `1.02`.
-pub(super) fn factor(ratio: f64) -> String {
+/// The median of a ratio, marked where it is: `350 ×`, `11.2 ×`, `1.02 ×`.
+#[must_use]
+pub fn times(ratio: &Estimate) -> String {
+    marked(format!("{} ×", factor(ratio.median)), ratio.marked)
+}
+
+/// How many times: `350`, `11.2`, `1.02`.
+fn factor(ratio: f64) -> String {
     // Digits after the third of a large factor would only pretend.
     let step = if ratio >= 1e3 { 10_f64.powf(ratio.log10().floor() - 2.0) } else { 0.0 };
     let ratio = if step > 0.0 { (ratio / step).round() * step } else { ratio };
     significant(ratio, 3)
-}
-
-/// A ratio near one, with the digits that a comparison needs: `1.024`.
-pub(super) fn ratio(ratio: f64) -> String {
-    format!("{ratio:.3}")
 }
 
 /// A share as a percentage: `1.7 %`.
@@ -93,15 +109,16 @@ pub(super) fn percent(share: f64) -> String {
     format!("{} %", significant(share * 100.0, 2))
 }
 
-/// Calls a second: `16.13 /s`, `235.4 k/s`, `7.692 M/s`.
+/// The median of a rate a second, marked where it is: `16.13 /s`, `235.4 k/s`,
+/// `7.692 M/s`.
 #[must_use]
-pub fn rate(per_second: f64) -> String {
-    let (value, unit) = match per_second {
+pub fn rate(rate: &Estimate) -> String {
+    let (value, unit) = match rate.median {
         v if v >= 1e6 => (v / 1e6, "M/s"),
         v if v >= 1e3 => (v / 1e3, "k/s"),
         v => (v, "/s"),
     };
-    format!("{} {unit}", significant(value, 4))
+    marked(format!("{} {unit}", significant(value, 4)), rate.marked)
 }
 
 /// A size given in bytes: `96 B`, `57.4 KiB`, `1.25 MiB`.
@@ -142,32 +159,34 @@ mod tests {
         assert_eq!(texts, ["0.2500 ns", "130.2 ns", "1.000 µs", "4.212 µs", "62.13 ms", "1.500 s"]);
     }
 
-    #[test]
-    fn a_missing_bound_is_said_to_be_missing() {
-        assert_eq!(
-            time_with_interval(4212.0, Some(4190.0), Some(4251.0)),
-            "4.212 µs [4.190 – 4.251]"
-        );
-        assert_eq!(time_with_interval(4212.0, None, Some(4251.0)), "4.212 µs [no interval]");
+    fn estimate(median: f64, interval: Option<(f64, f64)>, marked: bool) -> Estimate {
+        Estimate { median, interval, marked }
     }
 
     #[test]
-    fn a_difference_may_be_less_than_nothing() {
-        assert_eq!(difference(2.0, Some(-1.0), Some(3.0)), "2.000 ns [-1.000 – 3.000]");
-        assert_eq!(difference(-2.0, Some(-3.0), Some(1500.0)), "below 1.500 µs");
-        assert_eq!(difference(-2.0, None, None), "not to be seen");
+    fn estimates_have_an_interval_and_a_mark() {
+        let time = |interval, marked| time_with_interval(&estimate(4212.0, interval, marked));
+        assert_eq!(time(Some((4190.0, 4251.0)), false), "4.212 µs [4.190 – 4.251]");
+        assert_eq!(time(None, true), "4.212 µs [no interval]†");
+        assert_eq!(median(&estimate(4212.0, None, true)), "4.212 µs†");
+        let ratio = |ratio: f64, marked| {
+            ratio_with_interval(&estimate(ratio, Some((ratio * 0.9, ratio * 1.1)), marked))
+        };
+        assert_eq!(ratio(1.0, false), "1.000 × [0.900 – 1.100]");
+        assert_eq!(ratio(0.0123, true), "0.0123 × [0.0111 – 0.0135]†");
+        assert_eq!(ratio(250.04, false), "250.0 × [225.0 – 275.0]");
     }
 
     #[test]
     fn short_forms() {
         assert_eq!([129.6, 4212.0, 62_130_000.0].map(time_short), ["130 ns", "4.2 µs", "62 ms"]);
         assert_eq!(
-            [14_540.0, 350.2, 11.23, 1.0].map(times),
+            [14_540.0, 350.2, 11.23, 1.0].map(|ratio| times(&estimate(ratio, None, false))),
             ["14500 ×", "350 ×", "11.2 ×", "1.00 ×"]
         );
         assert_eq!(
-            [12.0, 235_412.0, 9_999_999.0].map(rate),
-            ["12.00 /s", "235.4 k/s", "10.00 M/s"]
+            [12.0, 235_412.0, 9_999_999.0].map(|value| rate(&estimate(value, None, true))),
+            ["12.00 /s†", "235.4 k/s†", "10.00 M/s†"]
         );
         assert_eq!(
             [0, 999, 1000, 12_345, 1_553_012].map(grouped),

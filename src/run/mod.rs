@@ -19,7 +19,7 @@ mod worker;
 pub use arguments::{Arguments, Asked, SamplingName, serve_if_worker, shown, watch_for_ctrl_c};
 pub use job::{Came, Job, Selection, Tally};
 pub use passes::{Host, Observer, run};
-pub use perform::Performer;
+pub use perform::{Performer, perform_side};
 pub use progress::Progress;
 pub use provenance::{header, machine, now, tools};
 pub use resume::{Done as Finished, go_on};

@@ -8,7 +8,7 @@ use crate::lab::Guests;
 use crate::measure::probe;
 use crate::plan::{Random, shuffled};
 use crate::record::{Comparison, Executor, Line, Observations, Setup, Sink, Status};
-use crate::supervise::{Child, Death, Heard, Limits, Stop};
+use crate::supervise::{Death, Heard, Limits, Stop};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -164,9 +164,9 @@ impl Run<'_> {
     fn here(&mut self, process: u32, tasks: &[Task]) -> Result<()> {
         let guests = (self.host.guests)();
         let budget = self.job.budget.clone();
-        let artifacts = self.host.artifacts.clone();
-        let Host { cases, engines, .. } = self.host;
-        let mut performer = Performer::new(cases, engines, guests, budget, process, artifacts);
+        let Host { cases, engines, artifacts, .. } = self.host;
+        let mut performer =
+            Performer::new(cases, engines, guests, budget, process, artifacts.as_deref())?;
         for task in tasks {
             if self.host.stop.asked() {
                 break;

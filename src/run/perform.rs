@@ -7,7 +7,7 @@ use crate::measure::{Caller, Crew, InBursts, Raw, Work, measure, turns};
 use crate::plan::{Budget, Cell, Compare, Random};
 use crate::record::{Contender, Means, Refusal, Setup, Status};
 use anyhow::{Context, Result};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use touchstone_executor::{Engine, RawCall, Support};
 
@@ -23,28 +23,31 @@ pub struct Performer {
 impl Performer {
     /// Over some cases and engines. Artifacts are shared with other processes of the run
     /// through a private folder, where one is given.
-    #[must_use]
+    ///
+    /// # Errors
+    ///
+    /// When the folder is not private.
     pub fn new(
         cases: &[Case],
         engines: &[Arc<dyn Engine>],
         guests: Guests,
         budget: Budget,
         process: u32,
-        artifacts: Option<PathBuf>,
-    ) -> Self {
+        artifacts: Option<&Path>,
+    ) -> Result<Self> {
         let most = cases.iter().flat_map(|case| case.threads.iter().copied()).max().unwrap_or(1);
         let lab = Lab::new(guests, config_for(most.min(cores())));
         let lab = match artifacts {
-            Some(folder) => lab.sharing_artifacts(folder),
+            Some(folder) => lab.sharing_artifacts(folder)?,
             None => lab,
         };
-        Self {
+        Ok(Self {
             cases: cases.iter().cloned().map(Arc::new).collect(),
             engines: engines.to_vec(),
             lab,
             random: Random::new(budget.seed ^ u64::from(process).wrapping_mul(0x9e37_79b9)),
             budget,
-        }
+        })
     }
 
     /// Does a task. `before_calls` is told when everything is loaded and the guest is about
@@ -110,7 +113,7 @@ impl Performer {
     /// # Errors
     ///
     /// When it cannot be had, gives another output, or a thread cannot be started.
-    pub fn side(&mut self, compare: &Compare, side: &Contender, cell: &Cell) -> Result<Crew> {
+    fn side(&mut self, compare: &Compare, side: &Contender, cell: &Cell) -> Result<Crew> {
         let opened = self.lab.open(cell)?;
         let another = match (&side.means, &compare.another) {
             (Means::After { .. }, Some(case)) => {
@@ -147,6 +150,21 @@ impl Performer {
                 _ => Box::new(Caller::new(&opened)?),
             })
         })
+    }
+}
+
+/// One side of a comparison, opened by the performer of this process.
+///
+/// # Errors
+///
+/// When the task is no comparison, or the side cannot be had.
+pub fn perform_side(performer: &mut Performer, task: &Task, is_subject: bool) -> Result<Crew> {
+    let Task::Compare(of) = task else { anyhow::bail!("a cell has no sides") };
+    let names = Names { cases: &performer.cases, engines: &performer.engines };
+    let compare = names.compare(of)?;
+    match is_subject {
+        true => performer.side(&compare, &compare.of.subject, &compare.subject),
+        false => performer.side(&compare, &compare.of.baseline, &compare.baseline),
     }
 }
 

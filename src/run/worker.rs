@@ -52,7 +52,8 @@ pub fn serve(
     let Some(told) = parent.hear()? else { return Ok(()) };
     let ToWorker { budget, process, probe_ns, artifacts, tasks } = told;
     probe::calibrated(probe_ns);
-    let mut performer = Performer::new(cases, engines, guests, budget, process, artifacts);
+    let mut performer =
+        Performer::new(cases, engines, guests, budget, process, artifacts.as_deref())?;
     for (place, task) in tasks.iter().enumerate() {
         parent.say(&FromWorker::Begins(place))?;
         let mut gone = None;

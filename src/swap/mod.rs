@@ -18,7 +18,7 @@ mod soak;
 pub use kind::{Artifacts, Kind, kinds};
 pub use ladder::{FEWEST_CHANGES, LadderPlan, Measured, ladder};
 pub use load::{LoadPlan, UnderLoad, under_load};
-pub(crate) use order::splitmix;
+pub use order::splitmix;
 pub use order::{changes, random_order, sorted};
 pub use plan::{PlanError, SwapPlan, default_path, load};
 pub use problem::Problem;

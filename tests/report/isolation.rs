@@ -2,8 +2,10 @@
 
 use super::{EMPTY, Place, assert_has, cell, records};
 use std::collections::BTreeMap;
-use touchstone::trust::Found;
-use touchstone::trust::isolation::{EngineFound, Isolation, KindName, Other, Row, Verdict};
+use touchstone::record::findings::Found;
+use touchstone::record::findings::isolation::{
+    EngineFound, Isolation, KindName, Other, Row, Verdict,
+};
 
 fn other(verdict: Verdict, reason: &str) -> Other {
     Other { verdict, reason: reason.to_owned() }

@@ -151,7 +151,7 @@ impl Search {
         };
         format!(
             "it is said to be {}, but a compute kernel took {least:.1} to {most:.1} times the time \
-             of native code, as {seen} code does in {against} of {} looks: the module was compiled and \
+             of native code, as {seen} code does, in {against} of {} looks: the module was compiled and \
              loaded again {reloads} times, and called with the stack pointer moved by up to {stack} \
              bytes and on another thread{executable}",
             self.claimed,
@@ -205,7 +205,7 @@ mod tests {
         let mut search = Search::new(Execution::Interpreted);
         assert_eq!(search.add(look(0, None, 1.7)), None);
         assert_eq!(search.add(look(1, Some(4096), 8.0)), None);
-        assert!(search.reason().contains("as compiled code does in 1 of 2 looks"));
+        assert!(search.reason().contains("as compiled code does, in 1 of 2 looks"));
         assert!(search.add(look(2, Some(0), 9.4)).is_some());
         assert!(Search::new(Execution::Interpreted).add(look(0, None, 9.4)).is_some());
     }

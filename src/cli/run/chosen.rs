@@ -2,17 +2,17 @@
 
 use super::target::Target;
 use super::timing::Times;
-use crate::cli::output::{complain, near};
+use touchstone::terminal::complain;
 use anyhow::{Result, bail};
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use touchstone::lab::{Guests, Lab};
+use touchstone::plan::{Filter, near};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::host::LogSink;
 use touchstone_executor::{
-    Artifact, Config, Engine, Error, Execution, Module, Outcome, Strategy, Support, Trap, TrapKind,
+    Config, Engine, Error, Execution, Module, Outcome, Strategy, Support, Trap, TrapKind,
 };
 
 /// Instances that may live at once: one is ever used, and a pool reserves
@@ -67,7 +67,7 @@ pub(super) fn choose(
 ) -> Result<Vec<Chosen>> {
     let engines = touchstone_runtimes::engines();
     let names: Vec<String> = engines.iter().map(|engine| engine.id().to_owned()).collect();
-    let filter = touchstone::matrix::Filter::new(backend);
+    let filter = Filter::new(backend)?;
     let all = Strategy::all();
     let wanted = if strategies.is_empty() { &all[..] } else { strategies };
     let mut chosen = Vec::new();
@@ -99,13 +99,15 @@ pub(super) struct Loader<'a> {
     target: &'a Target,
     config: Config,
     log: bool,
-    artifacts: HashMap<(&'static str, &'static str), Result<Artifact, String>>,
+    /// Compiles once for all strategies that share an artifact.
+    lab: Lab,
 }
 
 impl<'a> Loader<'a> {
     pub(super) fn new(target: &'a Target, deadline: Option<Duration>, log: bool) -> Self {
         let config = Config { deadline, instances: INSTANCES, ..Config::default() };
-        Self { target, config, log, artifacts: HashMap::new() }
+        let lab = Lab::new(Guests::built(), config.clone()).without_times();
+        Self { target, config, log, lab }
     }
 
     /// The loaded module.
@@ -116,14 +118,9 @@ impl<'a> Loader<'a> {
     ) -> Result<Box<dyn Module>, Answer> {
         let Chosen { engine, strategy, .. } = chosen;
         let guest = &self.target.guest;
-        let artifact = match self.artifacts.entry((engine.id(), engine.artifact_class(*strategy))) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(
-                engine.compile(guest, *strategy, config).map_err(|error| format!("{error:#}")),
-            ),
-        };
-        let artifact = artifact.as_ref().map_err(|reason| Answer::Failed(reason.clone()))?;
-        let mut module = engine.load(guest, artifact, *strategy, config).map_err(refusal)?;
+        let artifact = self.lab.artifact(&**engine, *strategy, guest, self.target.heap);
+        let (artifact, _) = artifact.map_err(refusal)?;
+        let mut module = engine.load(guest, &artifact, *strategy, config).map_err(refusal)?;
         let started = Instant::now();
         // It may have to instantiate, and so to run a start function.
         module.probe().map_err(|error| refusal_after(error, started, config))?;
@@ -291,7 +288,7 @@ impl Answer {
     /// For a sentence about it.
     fn in_words(&self) -> String {
         match self {
-            Self::Returned(output) => touchstone::session::abbreviate(output),
+            Self::Returned(output) => touchstone::lab::abbreviate(output),
             other => format!("{} ({})", other.status(), other.reason().unwrap_or_default()),
         }
     }

@@ -27,6 +27,9 @@ struct Line<'a> {
     median_ns: Option<f64>,
     low_ns: Option<f64>,
     high_ns: Option<f64>,
+    /// Times slower than the baseline.
+    ratio: Option<f64>,
+    verdict: Option<String>,
 }
 
 /// A line for each row.
@@ -56,6 +59,8 @@ pub(super) fn lines(target: &Target, rows: &[Row], verdict: &Verdict) -> Result<
             median_ns: times.map(|times| times.call.median),
             low_ns: interval.map(|(low, _)| low),
             high_ns: interval.map(|(_, high)| high),
+            ratio: times.map(|times| times.judged.ratio),
+            verdict: times.map(|times| times.judged.verdict.to_string()),
         };
         text += &serde_json::to_string(&line).context("a result that JSON cannot hold")?;
         text.push('\n');

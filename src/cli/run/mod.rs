@@ -8,13 +8,14 @@ mod timing;
 mod verdict;
 
 use super::Ended;
-use super::output::{Style, near, print};
-use super::progress::Progress;
+use touchstone::terminal::{Style, print};
+use touchstone::terminal::progress::Progress;
 use anyhow::{Result, bail};
 use chosen::{Chosen, Loader, Row};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::Target;
+use touchstone::plan::near;
 use touchstone_executor::Strategy;
 use touchstone_executor::abi::Abi;
 use verdict::Verdict;
@@ -68,13 +69,17 @@ pub(super) struct Run {
     /// One JSON object a line, for each combination
     #[arg(long)]
     json: bool,
-    /// When the outputs agree, time the call on each combination, in turns and
-    /// without a timeout
+    /// When the outputs agree, time the call on each combination, in turns with the baseline
+    /// and without a timeout
     #[arg(long)]
     bench: bool,
-    /// With --bench: how long to time each combination
+    /// With --bench: time each combination for about this long
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     bench_time: Duration,
+    /// With --bench: the baseline, a strategy by its name as `ENGINE STRATEGY` [default: the
+    /// first combination that returns]
+    #[arg(long, value_name = "NAME", requires = "bench")]
+    baseline: Option<String>,
 }
 
 /// For clap: a strategy by its name, or which names there are.
@@ -108,7 +113,7 @@ impl Run {
             print(&tables::outcome(&target, &rows, &verdict, self.timeout, style))?;
         }
         if self.bench && verdict.returned_alike() {
-            let timed = timing::time(&target, &rows, self.bench_time);
+            let timed = timing::time(&target, &rows, self.bench_time, self.baseline.as_deref())?;
             for (row, times) in rows.iter_mut().zip(timed) {
                 row.times = times;
             }

@@ -3,9 +3,9 @@
 use super::chosen::{Answer, Row, harmless};
 use super::target::Target;
 use super::verdict::Verdict;
-use crate::cli::output::{Style, Table};
+use touchstone::terminal::{Style, Table};
 use std::time::Duration;
-use touchstone::report::units::{time_with_interval, times as ratio};
+use touchstone::report::units::{ratio_with_interval, time_with_interval};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::Growth;
 use touchstone_executor::{Support, Value};
@@ -228,21 +228,30 @@ fn seconds(time: Duration) -> String {
 
 /// The table of `--bench`, fastest first.
 pub(super) fn times(rows: &[Row], style: Style) -> String {
-    let head = ["backend", "strategy", "support", "a call, median [95 %]", "", "calls timed"];
-    let mut table = Table::new(&head).right(&[4, 5]);
+    let head = [
+        "backend",
+        "strategy",
+        "support",
+        "a call, median [95 %]",
+        "times slower than the baseline",
+        "verdict",
+    ];
+    let mut table = Table::new(&head);
     let mut timed: Vec<_> =
         rows.iter().filter_map(|row| Some((row, row.times.as_ref()?.as_ref().ok()?))).collect();
     timed.sort_by(|(_, a), (_, b)| a.call.median.total_cmp(&b.call.median));
-    let fastest = timed.first().map_or(1.0, |(_, times)| times.call.median.max(f64::MIN_POSITIVE));
     for (row, times) in timed {
-        let (low, high) = times.call.interval.unzip();
         table.row([
             row.chosen.engine.id().to_owned(),
             row.chosen.strategy.to_string(),
             support(row).replace("unsupported", "–"),
-            time_with_interval(times.call.median, low, high),
-            ratio(times.call.median / fastest),
-            times.calls.to_string(),
+            time_with_interval(&times.call),
+            if times.is_baseline {
+                "baseline".to_owned()
+            } else {
+                ratio_with_interval(&times.judged.estimate())
+            },
+            if times.is_baseline { String::new() } else { times.judged.verdict.to_string() },
         ]);
     }
     let mut text = format!("\n{}", table.render(style));
@@ -251,5 +260,6 @@ pub(super) fn times(rows: &[Row], style: Style) -> String {
             text += &format!("{}: failed: {}\n", row.chosen.name(), harmless(reason));
         }
     }
-    text + "\none thread, each call on a clean instance, in turns; without a timeout\n"
+    text + "\none thread, each call on a clean instance, in turns with the baseline, without a \
+            timeout; one process, so that differences of a few per cent may be its layout of memory\n"
 }

@@ -1,85 +1,131 @@
-//! `--bench`: the call on each combination, in turns.
+//! `--bench`: the call on each combination, in turns with the baseline.
 
 use super::chosen::{Answer, Chosen, Loader, Row};
 use super::target::Target;
-use crate::cli::progress::Progress;
+use touchstone::terminal::progress::Progress;
+use anyhow::{Context, Result};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use touchstone::measure::Caller;
-use touchstone::session::{Instances, Opened};
-use touchstone::stats::{Estimate, estimate};
+use std::time::Duration;
+use touchstone::compare::{Judged, MARGIN, judge};
+use touchstone::lab::{Instances, Opened};
+use touchstone::measure::{Caller, Crew, Work, turns};
+use touchstone::plan::{Budget, Random};
+use touchstone::record::{
+    Comparison, Contender, Estimate, Executor, Match, Means, Purpose, estimate,
+};
 use touchstone_executor::Module;
 
-/// Each combination is timed once a round. As many samples have an interval
-/// that leaves out five on either side, and drift of the machine hits all alike.
-const ROUNDS: u32 = 20;
-/// Slow calls get fewer rounds, but not fewer than an interval needs.
-const FEWEST: usize = 6;
-/// A first call as long as this is a sample itself: what an instance sets up
-/// once does not show in it.
-const LONG: Duration = Duration::from_millis(500);
-/// Share of a round that warms up, in parts of the round: instances are made
-/// anew in each round, so that no two combinations hold memory at once.
-const WARM_UP: u32 = 5;
+/// Times that both sides are loaded and set up anew: where memory happens to lie makes a
+/// difference.
+const SET_UPS: u32 = 3;
 
 /// What one combination took.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Times {
     /// ns of a call.
     pub(super) call: Estimate,
-    /// Calls that were timed.
-    pub(super) calls: u64,
+    /// Against the baseline.
+    pub(super) judged: Judged,
+    /// Whether this is the baseline itself.
+    pub(super) is_baseline: bool,
 }
 
-/// One combination while it is timed.
-struct Timed {
-    module: Arc<dyn Module>,
-    opened: Opened,
-    samples: Vec<f64>,
-    calls: u64,
-    spent: Duration,
-    broken: Option<String>,
-}
-
-/// Times every row that returned, for about `each`; `None` for the others.
-/// Modules are loaded anew, because a deadline costs time on every loop.
+/// Times every row that returned, for about `each`; `None` for the others. Modules are
+/// loaded anew, because a deadline costs time in every loop.
+///
+/// # Errors
+///
+/// When no row that returned has the baseline's name.
 pub(super) fn time(
     target: &Target,
     rows: &[Row],
     each: Duration,
-) -> Vec<Option<Result<Times, String>>> {
-    let mut loader = Loader::new(target, None, false);
-    let output = |row: &Row| match &row.answer {
-        Answer::Returned(output) => Some(Arc::from(&output[..])),
-        _ => None,
+    baseline: Option<&str>,
+) -> Result<Vec<Option<Result<Times, String>>>> {
+    let returned = |row: &&Row| matches!(row.answer, Answer::Returned(_));
+    let is_meant = |row: &&Row| baseline.is_none_or(|name| row.chosen.name() == name);
+    let baseline = rows.iter().filter(returned).find(is_meant).with_context(|| {
+        let names: Vec<String> = rows.iter().filter(returned).map(|r| r.chosen.name()).collect();
+        format!("the baseline is one of: {}", names.join(", "))
+    })?;
+    let mut contest = Contest {
+        target,
+        loader: Loader::new(target, None, false),
+        random: Random::new(1),
+        each,
     };
-    let steps = rows.iter().filter_map(output).count() * (ROUNDS as usize + 1);
-    let progress = Progress::new(steps, true);
-    let mut timed: Vec<Option<Result<Timed, String>>> = rows
-        .iter()
-        .map(|row| {
-            output(row).map(|expected| {
-                progress.next(format!("loading {}", row.chosen.name()));
-                open(&mut loader, target, &row.chosen, expected)
-            })
+    let progress = Progress::new(rows.iter().filter(returned).count(), true);
+    let time = |row: &Row| {
+        returned(&row).then(|| {
+            progress.next(format!("timing {}", row.chosen.name()));
+            let times = contest.time(row, baseline).map_err(|error| format!("{error:#}"));
+            times.map(|times| Times { is_baseline: std::ptr::eq(row, baseline), ..times })
         })
-        .collect();
-    for round in 0..ROUNDS {
-        let mut order: Vec<usize> = (0..rows.len()).collect();
-        // So that nobody always comes after the same neighbour.
-        if round % 2 == 1 {
-            order.reverse();
+    };
+    Ok(rows.iter().map(time).collect())
+}
+
+struct Contest<'a> {
+    target: &'a Target,
+    loader: Loader<'a>,
+    random: Random,
+    each: Duration,
+}
+
+impl Contest<'_> {
+    fn time(&mut self, row: &Row, baseline: &Row) -> Result<Times> {
+        let contender = |row: &Row| Contender {
+            executor: Executor {
+                engine: row.chosen.engine.id().to_owned(),
+                strategy: row.chosen.strategy,
+            },
+            threads: 1,
+            means: Means::Contract,
+        };
+        let of = Match {
+            purpose: Purpose::Asked,
+            case: self.target.export.clone(),
+            guest: self.target.file.display().to_string(),
+            subject: contender(row),
+            baseline: contender(baseline),
+        };
+        let budget = Budget::quick(1);
+        let mut all = Vec::new();
+        for process in 0..SET_UPS {
+            let mut subject = self.side(row)?;
+            let mut reference = self.side(baseline)?;
+            let share = self.each / SET_UPS;
+            let fit = share.as_micros() / (budget.sample.as_micros() * 2).max(1);
+            let rounds = usize::try_from(fit).unwrap_or(usize::MAX).clamp(3, 40);
+            let (rounds, noisy) = turns(
+                &mut subject,
+                &mut reference,
+                budget.sample,
+                rounds,
+                share,
+                &mut self.random,
+            )?;
+            all.push(Comparison { of: of.clone(), process, rounds, noisy });
         }
-        for index in order {
-            if let Some(Ok(one)) = &mut timed[index] {
-                progress.next(format!("timing {}", rows[index].chosen.name()));
-                if one.wants_more(each) {
-                    one.round(each / ROUNDS);
-                }
-            }
-        }
+        let judged = judge(&all.iter().collect::<Vec<_>>(), MARGIN).context("no round was made")?;
+        let clean = all.iter().flat_map(|comparison| {
+            let is_clean = |place: &usize| !comparison.noisy.contains(place);
+            let places = (0..comparison.rounds.len()).filter(is_clean);
+            places.map(|place| comparison.rounds[place].0).collect::<Vec<f64>>()
+        });
+        let call = estimate::of_values(&clean.collect::<Vec<f64>>());
+        let call = call.unwrap_or(Estimate { median: judged.subject_ns, interval: None, marked: true });
+        Ok(Times { call: Estimate { marked: judged.marked, ..call }, judged, is_baseline: false })
     }
-    timed.into_iter().map(|one| one.map(|one| one?.result())).collect()
+
+    fn side(&mut self, row: &Row) -> Result<Crew> {
+        let expected: Arc<[u8]> = match &row.answer {
+            Answer::Returned(output) => output.as_slice().into(),
+            _ => anyhow::bail!("it did not return"),
+        };
+        let opened = open(&mut self.loader, self.target, &row.chosen, expected)?;
+        Crew::start(1, move || Ok(Box::new(Caller::new(&opened)?) as Box<dyn Work>))
+    }
 }
 
 fn open(
@@ -87,12 +133,14 @@ fn open(
     target: &Target,
     chosen: &Chosen,
     expected: Arc<[u8]>,
-) -> Result<Timed, String> {
+) -> Result<Opened> {
     let config = loader.config();
-    let module: Arc<dyn Module> =
-        loader.load(chosen, &config).map_err(|answer| answer.reason().unwrap_or_default())?.into();
-    let export = module.export(&target.export, target.abi).map_err(|error| format!("{error:#}"))?;
-    let opened = Opened {
+    let module: Arc<dyn Module> = loader
+        .load(chosen, &config)
+        .map_err(|answer| anyhow::anyhow!(answer.reason().unwrap_or_default()))?
+        .into();
+    let export = module.export(&target.export, target.abi)?;
+    Ok(Opened {
         take: None,
         effective: module.effective(),
         instances: Instances::new(Arc::clone(&module)),
@@ -101,58 +149,10 @@ fn open(
         expected,
         support: chosen.support.clone(),
         // Not shown here.
-        compile_ns: 0,
+        compile_ns: None,
         load_ns: 0,
         first_call_ns: 0,
         estimate_ns: 0,
         artifact_bytes: 0,
-    };
-    Ok(Timed { module, opened, samples: Vec::new(), calls: 0, spent: Duration::ZERO, broken: None })
-}
-
-impl Timed {
-    fn wants_more(&self, each: Duration) -> bool {
-        self.broken.is_none() && (self.spent < each || self.samples.len() < FEWEST)
-    }
-
-    fn round(&mut self, time: Duration) {
-        if let Err(error) = self.sample(time) {
-            self.broken = Some(format!("{error:#}"));
-        }
-        // Drops the round's instance, which would wait for the next round.
-        self.opened.instances = Instances::new(Arc::clone(&self.module));
-    }
-
-    /// One sample on a new instance, after a warm-up that also tells how many
-    /// calls fill the round.
-    fn sample(&mut self, time: Duration) -> anyhow::Result<()> {
-        let mut caller = Caller::new(&self.opened)?;
-        let (mut calls, mut took) = (1, caller.time(1)?);
-        if took < LONG {
-            // What is spent counts from here: making an instance may take far
-            // longer than the calls on it.
-            let started = Instant::now();
-            while took < time / WARM_UP / 2 {
-                calls *= 2;
-                took = caller.time(calls)?;
-            }
-            let left = time.saturating_sub(time / WARM_UP).as_nanos() as f64;
-            let per_call = took.as_nanos() as f64 / calls as f64;
-            calls = (left / per_call.max(1.0)).max(1.0) as u64;
-            took = caller.time(calls)?;
-            self.spent += started.elapsed();
-        } else {
-            self.spent += took;
-        }
-        self.samples.push(took.as_nanos() as f64 / calls as f64);
-        self.calls += calls;
-        Ok(())
-    }
-
-    fn result(self) -> Result<Times, String> {
-        match (self.broken, estimate(&self.samples)) {
-            (None, Some(call)) => Ok(Times { call, calls: self.calls }),
-            (broken, _) => Err(broken.unwrap_or_else(|| "nothing was timed".to_owned())),
-        }
-    }
+    })
 }

@@ -7,45 +7,42 @@ mod floor;
 mod needs;
 mod words;
 
+use super::checks::Checks;
 use super::facts;
 use super::markdown::code;
-use super::matrix::{Executor, Matrix, Work};
-use super::rank::{Believable, Leaders, Timing, tied};
-use super::trust::Trust;
-use super::units::{factor, time};
+use super::matrix::{Executor, Matrix, Work, quotient};
+use super::rank::{Leaders, Noise, tied};
+use super::units::{median, times};
+use crate::record::Estimate;
 use needs::{Column, columns, fastest};
 use std::fmt::Write;
-use words::{ANY, COMPILED, INTERPRETED, NATIVE, NEW, PLAIN_WAYS};
+use touchstone_executor::Strategy;
+use words::{ANY, COMPILED, INTERPRETED, NATIVE, NEW, Need, PLAIN_WAYS};
 
 /// The part of the page.
-pub(super) fn section(all: &Matrix, believable: &Believable, trust: &Trust) -> String {
-    // A baseline runs no modules: it is nothing to choose, and statements about
-    // executors are not about it. An executor whose calls leak is none to choose either.
-    let candidates = &all.candidates();
-    let matrix = &candidates.without(|executor| !trust.leaks(executor).is_empty());
+pub(super) fn section(all: &Matrix<'_>, noise: &Noise, checks: &Checks) -> String {
+    // A baseline runs no modules, and an executor whose calls leak is no choice either.
+    let candidates = &all.only(|cell| !all.is_baseline(&cell.engine));
+    let matrix = &candidates.only(|cell| checks.leaks(&cell.executor()).is_empty());
     let mut text = String::from("## What to choose, and why\n\n");
-    if candidates.timed().next().is_none() && all.timed().next().is_some() {
-        text.push_str("Nothing but a baseline was timed, so there is nothing to choose by.\n\n");
-        return text;
-    }
-    if let Some(leaky) = leaky(candidates, trust) {
+    if let Some(leaky) = leaky(candidates, checks) {
         let _ = write!(text, "{leaky}\n\n");
     }
-    if matrix.timed().next().is_none() {
-        text.push_str("Nothing was timed, so there is nothing to choose by.\n\n");
+    if matrix.works.is_empty() {
+        text.push_str("Nothing that can be chosen was timed.\n\n");
         return text;
     }
-    if let Some(lead) = lead(matrix, believable) {
+    if let Some(lead) = lead(matrix, noise) {
         let _ = write!(text, "{lead}\n\n");
     }
-    text.push_str(&needs::section(matrix, believable));
+    text.push_str(&needs::section(matrix, noise));
     let bullets = [
         facts::making(matrix),
         facts::scaling(matrix),
-        facts::precompiled(matrix, believable),
-        kinds(matrix, believable),
-        floor::floor(all, matrix, believable),
-        Some(facts::ties(believable)),
+        facts::precompiled(matrix, noise),
+        kinds(matrix, noise),
+        floor::floor(all, matrix, noise),
+        Some(facts::ties(noise)),
         facts::caution(matrix),
     ];
     for bullet in bullets.into_iter().flatten() {
@@ -55,18 +52,17 @@ pub(super) fn section(all: &Matrix, believable: &Believable, trust: &Trust) -> S
     text
 }
 
-/// What is not looked at here. `None` where nothing leaks.
-fn leaky(candidates: &Matrix, trust: &Trust) -> Option<String> {
-    let leaks = |executor: &&Executor| !trust.leaks(executor).is_empty();
-    let names: Vec<String> = candidates
-        .executors
-        .iter()
-        .filter(leaks)
-        .map(|executor| format!("{}{}", code(&executor.name()), trust.label(executor)))
-        .collect();
+/// What is not to be chosen. `None` where nothing leaks.
+fn leaky(candidates: &Matrix<'_>, checks: &Checks) -> Option<String> {
+    let name = |executor: &Executor| {
+        let leaks = checks.leaks(executor);
+        (!leaks.is_empty())
+            .then(|| format!("{} ({})", code(&executor.to_string()), leaks.join(", ")))
+    };
+    let names: Vec<String> = candidates.executors.iter().filter_map(name).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "Not to be chosen, because a call sees what the one before left: {}.",
+            "Not to be chosen, because a call sees state that the call before left: {}.",
             names.join("; ")
         )
     })
@@ -74,151 +70,117 @@ fn leaky(candidates: &Matrix, trust: &Trust) -> Option<String> {
 
 /// The advice in short: what is fastest, and what to take instead if that will
 /// not do. `None` if the overview has no time on one thread.
-fn lead(matrix: &Matrix, believable: &Believable) -> Option<String> {
+fn lead(matrix: &Matrix<'_>, noise: &Noise) -> Option<String> {
     let columns = columns(matrix, matrix.main_guest()?);
     let alone: Vec<&Column<'_>> = columns.iter().filter(|column| column.threads == 1).collect();
     let (first, rest) = alone.split_first()?;
-    let all = fastest(matrix, first, believable, &ANY)?;
-    let strategy = all.best.0.strategy.as_str();
+    let all = fastest(matrix, first, noise, &ANY)?;
+    let strategy = all.best.0.strategy;
     let mut text = format!(
-        "{}: {} for {} on a clean instance, with {}{}",
-        way(strategy),
-        time(all.best.1.median),
-        words::call(&first.work.case),
-        code(&all.best.0.backend),
+        "**{}** ({}): {} for {} on a clean instance, with {}{}",
+        strategy.advice(),
+        code(&strategy.to_string()),
+        median(&all.best.1),
+        words::call(matrix, first.work),
+        code(&all.best.0.engine),
         against(matrix, first.work, all.best)
     );
     if !all.others.is_empty() {
-        let _ = write!(text, " It cannot be told from {}.", words::several(&all.others, 2));
+        let _ = write!(text, " It ties with {}.", words::several(&all.others, 2));
     }
     for column in rest {
-        if let Some(other) = fastest(matrix, column, believable, &ANY) {
-            let case = words::call(&column.work.case);
-            text.push_str(&also(strategy, &other, &case));
+        if let Some(other) = fastest(matrix, column, noise, &ANY) {
+            text.push_str(&also(strategy, &other, &words::call(matrix, column.work)));
         }
     }
-    text.push_str(&instead(matrix, first, believable, strategy));
+    text.push_str(&instead(matrix, first, noise, strategy));
     Some(text)
 }
 
-/// A strategy as advice, with its name.
-fn way(strategy: &str) -> String {
-    match words::advice(strategy) {
-        Some(advice) => format!("**{advice}** ({})", code(strategy)),
-        None => format!("**Take** {}", code(strategy)),
-    }
-}
-
 /// Whether the first choice is the fastest for another case too.
-fn also(strategy: &str, other: &Leaders<'_>, case: &str) -> String {
-    let (best, timing) = &other.best;
-    let took = time(timing.median);
+fn also(strategy: Strategy, other: &Leaders<'_>, call: &str) -> String {
+    let (best, time) = &other.best;
+    let (name, took) = (code(&best.strategy.to_string()), median(time));
     if best.strategy == strategy {
-        format!(" It is the fastest for {case} too ({took}).")
+        format!(" It is the fastest for {call} too ({took}).")
     } else if other.has(strategy) {
-        format!(
-            " It cannot be told from the fastest for {case} ({}, {took}).",
-            code(&best.strategy)
-        )
+        format!(" It ties with the fastest for {call} ({name}, {took}).")
     } else {
-        format!(" For {case} {} is the fastest ({took}).", code(&best.strategy))
+        format!(" For {call} {name} is the fastest ({took}).")
     }
 }
 
 /// What to take where the first choice is none.
-fn instead(
-    matrix: &Matrix,
-    column: &Column<'_>,
-    believable: &Believable,
-    strategy: &str,
-) -> String {
-    let best = |need| {
-        let leaders = fastest(matrix, column, believable, need)?;
-        // The first choice already meets the need, or cannot be told from it.
-        (!leaders.has(strategy)).then_some(leaders.best)
+fn instead(matrix: &Matrix<'_>, column: &Column<'_>, noise: &Noise, strategy: Strategy) -> String {
+    let needs = [
+        (&NEW, "every call must have a new instance"),
+        (&NATIVE, "only what the runtime itself offers will do"),
+    ];
+    let instead = |(need, when): (&Need, &str)| {
+        let leaders = fastest(matrix, column, noise, need)?;
+        // The first choice already meets the need, or ties with what does.
+        let (executor, time) = (!leaders.has(strategy)).then_some(leaders.best)?;
+        Some(format!(" If {when}: {} ({}).", code(&executor.to_string()), median(&time)))
     };
-    let print = |(executor, timing): (&Executor, Timing)| {
-        format!("{} ({})", code(&executor.strategy), time(timing.median))
-    };
-    match (best(&NEW), best(&NATIVE)) {
-        (Some(new), Some(native)) if new.0.strategy == native.0.strategy => format!(
-            " If every call must have a new instance, or only what the runtime itself offers will \
-             do: {}.",
-            print(new)
-        ),
-        (new, native) => {
-            let new =
-                new.map(|new| format!("if every call must have a new instance: {}", print(new)));
-            let native = native.map(|native| {
-                format!("if only what the runtime itself offers will do: {}", print(native))
-            });
-            let parts: Vec<String> = new.into_iter().chain(native).collect();
-            let text = parts.join("; ");
-            if text.is_empty() { text } else { format!(" I{}.", &text[1..]) }
-        }
-    }
+    needs.into_iter().filter_map(instead).collect()
 }
 
-/// How much faster the best is than a plain new instance: of its own backend,
-/// and of the backend that is fastest at that.
-fn against(matrix: &Matrix, work: &Work, (best, timing): (&Executor, Timing)) -> String {
-    if PLAIN_WAYS.contains(&best.strategy.as_str()) {
+/// How the best compares with a plain new instance: the fastest one, and that of its own
+/// engine.
+fn against(matrix: &Matrix<'_>, work: &Work, (best, time): (&Executor, Estimate)) -> String {
+    if PLAIN_WAYS.contains(&best.strategy) {
         return "; it is a plain new instance.".to_owned();
     }
-    let timed = |executor: &Executor| matrix.time(executor, work, 1).map(|t| t.median);
-    let own = PLAIN_WAYS.iter().find_map(|way| {
-        let plain = best.with(way);
-        timed(&plain).map(|median| (plain, median))
-    });
-    let all = matrix.executors.iter().filter(|e| (words::PLAIN.met)(matrix, e));
-    let all = all.filter_map(|executor| Some((executor.clone(), timed(executor)?)));
-    let all = all.min_by(|a, b| a.1.total_cmp(&b.1));
-    let times = |(plain, median): &(Executor, f64)| {
-        (factor(median / timing.median), code(&plain.name()), time(*median))
+    let timed = |executor: Executor| {
+        let time = matrix.time(&executor, work, 1)?;
+        Some((executor, time))
     };
-    match (own, all) {
-        (Some(own), Some(all)) if own.0 != all.0 => {
-            let (of_all, all_name, all_time) = times(&all);
-            let (of_own, own_name, own_time) = times(&own);
-            format!(
-                ", {of_all} times faster than the fastest plain new instance ({all_name}, \
-                 {all_time}). The plain new instance of the same backend ({own_name}, {own_time}) takes {of_own} times as \
-                 long."
-            )
-        }
-        (_, Some(all)) => {
-            let (factor, name, took) = times(&all);
-            format!(", {factor} times faster than a plain new instance ({name}, {took}).")
+    let own =
+        PLAIN_WAYS.into_iter().find_map(|strategy| timed(Executor { strategy, ..best.clone() }));
+    let plain = matrix.executors.iter().filter(|e| (words::PLAIN.met)(matrix, e)).cloned();
+    let fastest = plain.filter_map(timed).min_by(|a, b| a.1.median.total_cmp(&b.1.median));
+    let slower = |(plain, plain_time): &(Executor, Estimate)| {
+        let ratio = times(&quotient(*plain_time, time));
+        format!("{ratio} as long ({}, {})", code(&plain.to_string()), median(plain_time))
+    };
+    match (own, fastest) {
+        (Some(own), Some(fastest)) if own.0 != fastest.0 => format!(
+            ". The fastest plain new instance takes {}, the plain new instance of the same engine {}.",
+            slower(&fastest),
+            slower(&own)
+        ),
+        (_, Some(fastest)) => {
+            format!(". The fastest plain new instance takes {}.", slower(&fastest))
         }
         _ => ".".to_owned(),
     }
 }
 
 /// The best interpreter beside the best compiler.
-fn kinds(matrix: &Matrix, believable: &Believable) -> Option<String> {
+fn kinds(matrix: &Matrix<'_>, noise: &Noise) -> Option<String> {
     let columns = columns(matrix, matrix.main_guest()?);
     let parts: Vec<String> = columns
         .iter()
         .filter(|column| column.threads == 1)
         .filter_map(|column| {
-            let interpreter = fastest(matrix, column, believable, &INTERPRETED)?;
-            let compiler = fastest(matrix, column, believable, &COMPILED)?;
+            let interpreter = fastest(matrix, column, noise, &INTERPRETED)?;
+            let compiler = fastest(matrix, column, noise, &COMPILED)?;
             let (a, b) = (interpreter.best.1, compiler.best.1);
-            let tie = tied(a, b, believable.least(&column.work.case));
+            let tie = tied(a, b, noise.floor(&column.work.case));
             Some(format!(
                 "{} against {}{} for {}",
-                time(a.median),
-                time(b.median),
+                median(&a),
+                median(&b),
                 if tie { " (a tie)" } else { "" },
-                words::call(&column.work.case)
+                words::call(matrix, column.work)
             ))
         })
         .collect();
     (!parts.is_empty()).then(|| {
         format!(
             "**Interpreted or compiled**: the best interpreter against the best compiled executor \
-             takes {}. These calls run next to no code of the guest: they say what a clean instance costs, not how \
-             fast code runs.",
+             takes {}. These calls run almost no guest code: they show the cost of a clean \
+             instance, not the speed of code.",
             parts.join(", ")
         )
     })

@@ -1,41 +1,39 @@
 //! What the numbers were made on and with.
 
-use super::quiet;
-use crate::record::{CellRecord, Provenance, Skipped};
+use crate::record::{Header, Sampling, Skipped};
 use crate::report::markdown::{Table, code, escape};
 use crate::report::matrix::Matrix;
-use crate::report::select::{LeftOut, Selected};
-use crate::report::units::count;
-use std::collections::BTreeMap;
+use crate::report::units::{count, grouped, percent};
 use std::fmt::Write;
 
-/// Machine, versions, guests, sampling, and the records that were left out.
-pub(in crate::report) fn section(selected: &Selected, skipped: &[Skipped]) -> String {
-    let matrix = &selected.matrix;
-    let provenances: Vec<&Provenance> = matrix
-        .cells()
-        .iter()
-        .map(|cell| &cell.provenance)
-        .chain(selected.pairs.iter().map(|pair| &pair.provenance))
-        .collect();
+/// Machine, versions, guests, sampling, and what of the record file was left out.
+pub(in crate::report) fn section(
+    matrix: &Matrix<'_>,
+    older_runs: usize,
+    skipped: &[Skipped],
+) -> String {
+    let header = &matrix.book.header;
     [
-        machine(selected),
-        versions(&provenances, matrix),
+        machine(header),
+        versions(header),
         guests(matrix),
-        sampling(&provenances),
-        quiet::section(matrix),
-        left_out(selected.left_out, skipped),
+        sampling(matrix),
+        left_out(older_runs, skipped),
     ]
     .concat()
 }
 
-fn machine(selected: &Selected) -> String {
-    let machine = &selected.machine;
+fn machine(header: &Header) -> String {
+    let machine = &header.machine;
     let mut table = Table::of_words(&["Hardware and system", ""]);
     let yes_no = if machine.pagemap_scan { "yes" } else { "no" };
+    let mut siblings: Vec<String> = machine.siblings.iter().map(|list| escape(list)).collect();
+    siblings.dedup();
+    let siblings = if siblings.is_empty() { "unknown".to_owned() } else { siblings.join("; ") };
     let rows = [
         ("CPU", escape(&machine.cpu)),
         ("Processors used", machine.cores.to_string()),
+        ("Hardware threads of one core", siblings),
         ("Memory", format!("{} KiB", machine.memory_kib)),
         ("Linux version", escape(&machine.kernel)),
         ("OS", escape(&machine.os)),
@@ -48,114 +46,70 @@ fn machine(selected: &Selected) -> String {
     format!("## Environment\n\n{}", table.finish())
 }
 
-/// The distinct values, each with the records that carry it if there are several.
-fn distinct<'a>(values: impl Iterator<Item = &'a str>) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for value in values {
-        *counts.entry(value).or_default() += 1;
-    }
-    let several = counts.len() > 1;
-    let texts: Vec<String> = counts
-        .into_iter()
-        .map(|(value, number)| {
-            let value = escape(value);
-            if several { format!("{value} ({})", count(number, "record")) } else { value }
-        })
-        .collect();
-    texts.join("<br>")
-}
-
-fn versions(provenances: &[&Provenance], matrix: &Matrix) -> String {
+fn versions(header: &Header) -> String {
     let mut table = Table::of_words(&["Item", "Version"]);
-    let tools = |of: fn(&Provenance) -> &str| distinct(provenances.iter().map(|p| of(p)));
-    table.row(&["touchstone".to_owned(), tools(|p| &p.tools.touchstone)]);
-    table.row(&["commit".to_owned(), tools(|p| &p.tools.commit)]);
-    table.row(&["compiler".to_owned(), tools(|p| &p.tools.rustc)]);
-    table.row(&["build profile".to_owned(), tools(|p| &p.tools.profile)]);
-    let binaries = provenances.iter().map(|p| p.tools.binary.as_str()).filter(|b| !b.is_empty());
-    let binaries = distinct(binaries);
-    if !binaries.is_empty() {
-        table.row(&["binary (SHA-256)".to_owned(), binaries]);
+    let tools = &header.tools;
+    let rows = [
+        ("touchstone", &tools.touchstone),
+        ("commit", &tools.commit),
+        ("binary (SHA-256)", &tools.binary),
+        ("compiler", &tools.rustc),
+        ("build profile", &tools.profile),
+    ];
+    for (name, value) in rows {
+        table.row(&[name, &escape(value)]);
     }
-    for backend in matrix.backends() {
-        let own = matrix.cells().iter().filter(|cell| cell.key.backend == backend);
-        let versions = own.map(|cell| cell.runtime_version.as_str()).filter(|v| !v.is_empty());
-        table.row(&[code(backend), distinct(versions)]);
+    for (engine, facts) in &header.engines {
+        table.row(&[code(engine), escape(&facts.version)]);
     }
     format!("### Versions\n\n{}", table.finish())
 }
 
-fn guests(matrix: &Matrix) -> String {
-    if matrix.cells().is_empty() {
-        return "### Guests\n\nNo cell names a guest.\n\n".to_owned();
-    }
+fn guests(matrix: &Matrix<'_>) -> String {
     let mut table = Table::of_words(&["Guest", "SHA-256"]);
     for guest in matrix.guests() {
-        let digest = |cell: &&CellRecord| cell.key.guest == guest && !cell.guest_sha256.is_empty();
-        let digest = matrix.cells().iter().find(digest);
-        table.row(&[code(guest), digest.map_or("–".to_owned(), |cell| code(&cell.guest_sha256))]);
+        let facts = matrix.book.header.works.iter().find(|facts| facts.guest == guest);
+        let digest = facts.map_or("–".to_owned(), |facts| code(&facts.guest_sha256));
+        table.row(&[code(guest), digest]);
     }
-    format!("### Guests\n\nThe same bytes for every backend.\n\n{}", table.finish())
+    format!("### Guests\n\nThe same bytes for every engine.\n\n{}", table.finish())
 }
 
-fn sampling(provenances: &[&Provenance]) -> String {
-    let mut counts: BTreeMap<[String; 4], usize> = BTreeMap::new();
-    for provenance in provenances {
-        let sampling = &provenance.sampling;
-        let key = [
-            escape(&sampling.name),
-            format!("{} ms", sampling.warm_up_ms),
-            format!("{} ms", sampling.measurement_ms),
-            format!("{} ms", sampling.throughput_ms),
-        ];
-        *counts.entry(key).or_default() += 1;
-    }
-    let mut table =
-        Table::new(&["Sampling", "warm-up", "samples together", "throughput rounds", "records"]);
-    for (key, number) in counts {
-        let [name, warm_up, measurement, throughput] = key;
-        table.row(&[name, warm_up, measurement, throughput, number.to_string()]);
-    }
-    let runs = distinct(provenances.iter().map(|p| p.run.as_str()));
-    let first = provenances.iter().map(|p| p.recorded_at.as_str()).min().unwrap_or_default();
-    let last = provenances.iter().map(|p| p.recorded_at.as_str()).max().unwrap_or_default();
-    format!(
-        "### Sampling\n\nRecorded from {} to {}; run: {runs}.\n\n{}",
-        escape(first),
-        escape(last),
-        table.finish()
-    )
-}
-
-fn left_out(left_out: LeftOut, skipped: &[Skipped]) -> String {
-    let mut text = String::from("### Records left out\n\n");
-    let reasons = [
-        (left_out.superseded, "made again later"),
-        (left_out.other_machine, "made on another machine than the newest record"),
-        (left_out.other_guest, "made with other guest bytes than the newest of that guest"),
-        (
-            left_out.other_version,
-            "made with another runtime version than the newest of that backend",
-        ),
+fn sampling(matrix: &Matrix<'_>) -> String {
+    let header = &matrix.book.header;
+    let Sampling { name, seed, processes, samples, sample_us, in_process } = &header.sampling;
+    let mut table = Table::of_words(&["Sampling", ""]);
+    let (cells, marked) = matrix.counts();
+    let share = if cells == 0 { 0.0 } else { marked as f64 / cells as f64 };
+    let engines = if *in_process { "all engines in one process" } else { "a process per engine" };
+    let rows = [
+        ("Run", format!("{}, started {}", escape(&header.run), escape(&header.started_at))),
+        ("Sampling", code(name)),
+        ("Seed of the order of cells", seed.to_string()),
+        ("Processes per cell", format!("{processes} ({engines})")),
+        ("Samples per process", samples.to_string()),
+        ("Time of a sample", format!("{} µs or one call", grouped(*sample_us))),
+        ("Cells with a time", grouped(cells as u64)),
+        ("Cells marked †", format!("{} ({})", grouped(marked as u64), percent(share))),
     ];
-    let reasons: Vec<String> = reasons
-        .iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, why)| format!("{number} {why}"))
-        .collect();
-    if reasons.is_empty() {
-        text.push_str("No whole record was left out.");
-    } else {
-        let _ = write!(text, "{}: {}.", count(left_out.total(), "record"), reasons.join(", "));
+    for (name, value) in rows {
+        table.row(&[name, &value]);
     }
-    if skipped.is_empty() {
-        text.push_str(" No line was damaged.\n\n");
-        return text;
+    format!("### Sampling\n\n{}", table.finish())
+}
+
+fn left_out(older_runs: usize, skipped: &[Skipped]) -> String {
+    let mut text = match older_runs {
+        0 => "The record file holds this run alone.".to_owned(),
+        older => {
+            format!("The record file holds {} that the page leaves out.", count(older, "older run"))
+        }
+    };
+    if !skipped.is_empty() {
+        let _ = write!(text, " {} could not be read:\n", count(skipped.len(), "line"));
+        for line in skipped {
+            let _ = write!(text, "\n- line {}: {}", line.line, escape(&line.reason));
+        }
     }
-    let _ = write!(text, " {} could not be believed:\n\n", count(skipped.len(), "line"));
-    for line in skipped {
-        let _ = writeln!(text, "- line {}: {}", line.line, escape(&line.reason));
-    }
-    text.push('\n');
-    text
+    text + "\n\n"
 }

@@ -1,93 +1,92 @@
-//! The cells without a time, by backend and reason.
+//! The cells without a time, by reason.
 
-use super::status_word;
-use crate::record::{CellRecord, Status};
+use crate::record::{Refusal, Status};
 use crate::report::markdown::{Table, code, escape};
-use crate::report::matrix::{Executor, Matrix};
+use crate::report::matrix::Matrix;
 use crate::report::units::count;
 use std::collections::{BTreeMap, BTreeSet};
+use touchstone_executor::Strategy;
 
-/// More cells than these are counted, not named.
-const MOST_NAMED: usize = 3;
+/// More strategies or places than these are counted, not named.
+const MOST_NAMED: usize = 4;
 
-/// Status, reason and strategies, as they are printed.
-type Group = (&'static str, String, String);
-
-pub(in crate::report) fn section(matrix: &Matrix) -> String {
-    let mut table = Table::of_words(&["Status", "Backends", "Reason", "Strategies"]);
-    // Backends that cannot do the same things for the same reason share a row.
-    let mut shared: Vec<(Group, Vec<String>)> = Vec::new();
-    for backend in matrix.backends() {
-        for group in groups(matrix, backend) {
-            match shared.iter_mut().find(|(known, _)| *known == group) {
-                Some((_, backends)) => backends.push(code(backend)),
-                None => shared.push((group, vec![code(backend)])),
-            }
+pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
+    let heading = "## Cells without a time\n\n";
+    let mut groups: BTreeMap<(Status, &str, &str), Vec<&Refusal>> = BTreeMap::new();
+    for refusal in &matrix.book.refusals {
+        let key = (refusal.status, refusal.reason.as_str(), refusal.engine.as_str());
+        groups.entry(key).or_default().push(refusal);
+    }
+    if groups.is_empty() {
+        return format!("{heading}Every cell of the run has a time.\n\n");
+    }
+    // Engines that refuse the same things for the same reason share a row.
+    let mut rows: Vec<((Status, &str, String), Vec<String>)> = Vec::new();
+    for ((status, reason, engine), refusals) in groups {
+        let row = (status, reason, what(&refusals));
+        match rows.iter_mut().find(|(known, _)| *known == row) {
+            Some((_, engines)) => engines.push(code(engine)),
+            None => rows.push((row, vec![code(engine)])),
         }
     }
-    if shared.is_empty() {
-        return "## Cells without a time\n\nEvery cell on record was right and was timed.\n\n"
-            .to_owned();
-    }
-    // Stable: what went wrong first, then what cannot be.
-    shared.sort_by_key(|((status, ..), _)| *status == status_word(Status::Unsupported));
-    for ((status, reason, strategies), backends) in shared {
-        table.row(&[status.to_owned(), backends.join(", "), reason, strategies]);
+    // Stable: failures first, then what was left out.
+    rows.sort_by_key(|((status, ..), _)| !status.is_failure());
+    let mut table = Table::of_words(&["Status", "Engines", "Reason", "Cells"]);
+    for ((status, reason, what), engines) in rows {
+        table.row(&[status.to_string(), engines.join(", "), escape(reason), what]);
     }
     format!(
-        "## Cells without a time\n\nA cell that is wrong, traps, fails or cannot be done is listed \
-         with its reason; its time is never published. A strategy without more has no time in any \
-         cell.\n\n{}",
+        "{heading}A cell that is wrong, traps, fails or cannot be run is listed with its reason, \
+         and its time is never published.\n\n{}",
         table.finish()
     )
 }
 
-/// What a backend has no time for, in the order of the tables.
-fn groups(matrix: &Matrix, backend: &str) -> Vec<Group> {
-    let mut groups: BTreeMap<_, Vec<(&Executor, Vec<&CellRecord>)>> = BTreeMap::new();
-    for executor in matrix.executors.iter().filter(|executor| executor.backend == backend) {
-        for cell in matrix.of(executor).filter(|cell| cell.status != Status::Ok) {
-            let reason = cell.reason.as_deref().unwrap_or("the record gives no reason");
-            let group = groups.entry((status_word(cell.status), reason)).or_default();
-            match group.last_mut() {
-                Some((last, cells)) if *last == executor => cells.push(cell),
-                _ => group.push((executor, vec![cell])),
-            }
+/// The strategies and places of an engine's refusals.
+fn what(refusals: &[&Refusal]) -> String {
+    let mut places: BTreeMap<String, BTreeSet<Option<Strategy>>> = BTreeMap::new();
+    for refusal in refusals {
+        places.entry(place(refusal)).or_default().insert(refusal.strategy);
+    }
+    let mut alike: Vec<(BTreeSet<Option<Strategy>>, Vec<String>)> = Vec::new();
+    for (place, strategies) in places {
+        match alike.iter_mut().find(|(known, _)| *known == strategies) {
+            Some((_, places)) => places.push(place),
+            None => alike.push((strategies, vec![place])),
         }
     }
-    groups
+    let parts: Vec<String> = alike
         .into_iter()
-        .map(|((status, reason), executors)| {
-            let strategies: Vec<String> = executors
-                .iter()
-                .map(|(executor, cells)| strategy(matrix, executor, cells))
+        .map(|(strategies, places)| {
+            let names: Option<Vec<String>> = strategies
+                .into_iter()
+                .map(|strategy| strategy.map(|strategy| code(&strategy.to_string())))
                 .collect();
-            (status, escape(reason), strategies.join(", "))
-        })
-        .collect()
-}
-
-/// A strategy, with its cells unless these are all it has.
-fn strategy(matrix: &Matrix, executor: &Executor, cells: &[&CellRecord]) -> String {
-    let name = code(&executor.strategy);
-    let all = matrix.of(executor).count();
-    if all == cells.len() && cells.iter().all(|cell| cell.status == Status::Unsupported) {
-        return name;
-    }
-    // What cannot be done cannot be done on any number of threads.
-    let rows: BTreeSet<String> = cells
-        .iter()
-        .map(|cell| {
-            let threads = match cell.status {
-                Status::Unsupported => String::new(),
-                _ => format!(", {}", count(cell.key.threads, "thread")),
+            let everywhere = places.iter().any(String::is_empty);
+            let names = match names {
+                None => "all strategies".to_owned(),
+                // What an engine cannot do anywhere has no row elsewhere: always named.
+                Some(names) if names.len() <= MOST_NAMED || everywhere => names.join(", "),
+                Some(names) => format!("{} strategies", names.len()),
             };
-            format!("{} on {}{threads}", cell.key.case, cell.key.guest)
+            if everywhere {
+                names
+            } else if places.len() > MOST_NAMED {
+                format!("{names} in {}", count(places.len(), "place"))
+            } else {
+                format!("{names} {}", places.join("; "))
+            }
         })
         .collect();
-    if rows.len() > MOST_NAMED {
-        return format!("{name} ({})", count(cells.len(), "cell"));
-    }
-    let rows: Vec<String> = rows.iter().map(|row| escape(row)).collect();
-    format!("{name} ({})", rows.join("; "))
+    parts.join("<br>")
+}
+
+/// Where a refusal holds; empty where it holds everywhere.
+fn place(refusal: &Refusal) -> String {
+    let parts = [
+        refusal.case.as_ref().map(|case| format!("in {}", escape(case))),
+        refusal.guest.as_ref().map(|guest| format!("on {}", escape(guest))),
+        refusal.threads.map(|threads| format!("with {}", count(threads, "thread"))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }

@@ -1,80 +1,56 @@
 //! The parts of a call and of what comes before it.
 
-use crate::record::Phases;
+use super::NOTHING;
+use crate::record::{Metric, Role};
 use crate::report::markdown::{Table, code};
-use crate::report::matrix::{Executor, Matrix, Work};
-use crate::report::order;
-use crate::report::units::{self, time};
+use crate::report::matrix::{Matrix, Work};
+use crate::report::units::median;
 
-pub(in crate::report) fn section(matrix: &Matrix) -> String {
-    let works: Vec<&Work> = [order::EMPTY, order::DIRTY]
+/// Parts of a call.
+const PARTS: [Metric; 3] = [Metric::Prepare, Metric::Invoke, Metric::Finish];
+
+/// What comes before the first call; it depends on the guest, not on the case.
+const BEFORE: [Metric; 3] = [Metric::Compile, Metric::Load, Metric::FirstCall];
+
+pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
+    let works: Vec<&Work> = [Role::EmptyCall, Role::DirtyMemory, Role::Payload]
         .into_iter()
-        .filter_map(|case| matrix.main_work(case))
-        .filter(|work| matrix.executors.iter().any(|e| phases(matrix, e, work).is_some()))
+        .filter_map(|role| matrix.main_work(role))
         .collect();
-    let Some(first) = works.first() else {
-        return "## Phases\n\nThere are no records with the parts of a call.\n\n".to_owned();
-    };
-    let tables: String = works.iter().map(|work| of_a_call(matrix, work)).collect();
+    let before = works.first().map(|work| table(matrix, work, "Before the first call", &BEFORE));
+    let parts = works.iter().map(|work| table(matrix, work, "Each call", &PARTS));
+    let tables: String = before.into_iter().chain(parts).collect();
+    if tables.is_empty() {
+        return "## Phases\n\nThe run did not time the parts of a call.\n\n".to_owned();
+    }
     format!(
-        "## Phases\n\nOne thread. Compile, load and first call (with the making of its instance) \
-         are single observations; prepare, invoke and finish are medians; faults are the mean number \
-         of minor page faults per call. The parts are timed apart, so their clock readings add to \
-         short ones.\n\n{}{tables}",
-        before_a_call(matrix, first)
+        "## Phases\n\nMedians on one thread. Compile, load and first call (with the making of its \
+         instance) are observed once a process. The parts of a call are timed apart: their clock \
+         readings add to short ones.\n\n{tables}"
     )
 }
 
-fn phases<'a>(matrix: &'a Matrix, executor: &Executor, work: &Work) -> Option<&'a Phases> {
-    matrix.get(executor, work, 1)?.phases.as_ref()
-}
-
-/// A table with a row for each executor whose phases are known.
-fn table<const N: usize>(
-    matrix: &Matrix,
-    work: &Work,
-    headings: [&str; N],
-    row: fn(&Phases) -> [String; N],
-) -> String {
-    let mut all = vec!["Executor"];
-    all.extend(headings);
-    let mut table = Table::new(&all);
+/// A row for each executor that has one of the metrics.
+fn table(matrix: &Matrix<'_>, work: &Work, heading: &str, metrics: &[Metric]) -> String {
+    let mut headings = vec!["Executor".to_owned()];
+    headings.extend(metrics.iter().map(ToString::to_string));
+    let mut table = Table::new(&headings);
+    let mut is_empty = true;
     for executor in &matrix.executors {
-        if let Some(phases) = phases(matrix, executor, work) {
-            let mut cells = vec![code(&executor.name())];
-            cells.extend(row(phases));
-            table.row(&cells);
+        let values: Vec<_> =
+            metrics.iter().map(|metric| matrix.metric(executor, work, *metric)).collect();
+        if values.iter().all(Option::is_none) {
+            continue;
         }
+        is_empty = false;
+        let mut row = vec![code(&executor.to_string())];
+        let print = |value: &Option<_>| value.as_ref().map_or(NOTHING.to_owned(), median);
+        row.extend(values.iter().map(print));
+        table.row(&row);
     }
-    table.finish()
-}
-
-/// What comes before the first call; it depends on the guest, not on the case.
-fn before_a_call(matrix: &Matrix, work: &Work) -> String {
-    let body = table(matrix, work, ["compile", "load", "first call", "artifact"], |phases| {
-        [
-            ns(phases.compile_ns),
-            ns(phases.load_ns),
-            ns(phases.first_call_ns),
-            units::bytes(phases.artifact_bytes),
-        ]
-    });
-    format!("### Before the first call of {} on {}\n\n{body}", code(&work.case), code(&work.guest))
-}
-
-fn of_a_call(matrix: &Matrix, work: &Work) -> String {
-    let body = table(matrix, work, ["prepare", "invoke", "finish", "faults"], |phases| {
-        [
-            ns(phases.prepare_ns),
-            ns(phases.invoke_ns),
-            ns(phases.finish_ns),
-            format!("{:.1}", phases.page_faults_per_call),
-        ]
-    });
-    format!("### Each call of {} on {}\n\n{body}", code(&work.case), code(&work.guest))
-}
-
-fn ns(ns: u64) -> String {
-    // Times of this size are exact in a double.
-    time(ns as f64)
+    if is_empty {
+        return String::new();
+    }
+    let (case, guest) = (code(&work.case), code(&work.guest));
+    format!("### {heading}: {case} on {guest}\n\n{}", table.finish())
 }

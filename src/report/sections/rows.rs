@@ -1,49 +1,42 @@
-//! The big table: a row for each case, guest and number of threads, a column
-//! for each executor, one table for each backend.
+//! The results: a row for each case, guest and number of threads, a column for each
+//! executor, one table for each engine and guest.
 
-use super::{OPERATORS, operators, time_or_word, with_interval};
+use super::{OPERATORS, operators, time_or_word};
 use crate::record::Status;
+use crate::report::checks::Checks;
 use crate::report::counts::Counts;
 use crate::report::markdown::{Footnotes, Table, code, escape};
-use crate::report::matrix::{Executor, Matrix, Work};
-use crate::report::order;
+use crate::report::matrix::{Cell, Executor, Matrix, Work};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// `skipped` are the numbers of threads that the run itself left out.
 pub(in crate::report) fn section(
-    matrix: &Matrix,
-    counts: &Counts,
-    skipped: &BTreeSet<usize>,
+    matrix: &Matrix<'_>,
+    counts: Counts<'_>,
+    checks: &Checks,
 ) -> String {
     let mut text = String::from("## Results\n\n");
-    if matrix.cells().is_empty() {
-        text.push_str("There are no records of any cell.\n\n");
+    if matrix.works.is_empty() {
+        text.push_str("No cell of the run has a time.\n\n");
         return text;
     }
     text.push_str(
         "Time of one call on a clean instance: median [95 % interval]; on N threads, the time of \
-         one thread while N−1 others do the same. – is a cell without a record; executors that \
-         their backend cannot do have no column and stand below, with the reason.",
+         one thread while N−1 others do the same. – was not part of the run. Strategies that an \
+         engine cannot do on a guest have no column and are listed with the reason below.",
     );
-    if matrix.guests().contains(&order::LARGE_GUEST) {
+    let skipped = matrix.book.refusals.iter().filter(|refusal| refusal.status == Status::Skipped);
+    let skipped: BTreeSet<usize> = skipped.filter_map(|refusal| refusal.threads).collect();
+    if !skipped.is_empty() {
+        let numbers: Vec<String> = skipped.iter().map(ToString::to_string).collect();
         let _ = write!(
             text,
-            " {} stands where other reports of this shape have a Kusama runtime.",
-            code(order::LARGE_GUEST)
+            " Rows on {} threads were skipped: more threads than processors would time the \
+             scheduler.",
+            numbers.join(" and ")
         );
     }
-    let numbers: Vec<String> = skipped.iter().map(ToString::to_string).collect();
-    if let Some((last, others)) = numbers.split_last() {
-        let others = others.join(", ");
-        let and = if others.is_empty() { "" } else { " and " };
-        let _ = write!(
-            text,
-            " Rows of {others}{and}{last} threads were skipped when this was measured: more threads \
-             than processors would time the scheduler."
-        );
-    }
-    if counts.costs().is_some() {
+    if counts.0.is_some() {
         text.push_str(
             " Operators are those that the guest executes in one call, the same number on every \
              machine and executor: one for each operator, none for those that only shape the code, \
@@ -51,61 +44,75 @@ pub(in crate::report) fn section(
         );
     }
     text.push_str("\n\n");
-    for backend in matrix.backends() {
-        text.push_str(&table(matrix, counts, backend));
+    for engine in matrix.engines() {
+        let note = if matrix.is_baseline(engine) {
+            "The baseline: the guests' own code, compiled into the host.\n\n"
+        } else {
+            ""
+        };
+        let _ = write!(text, "### {}\n\n{note}", code(engine));
+        for guest in matrix.guests() {
+            text.push_str(&table(matrix, counts, checks, engine, guest));
+        }
     }
     text
 }
 
-fn table(matrix: &Matrix, counts: &Counts, backend: &str) -> String {
-    let executors: Vec<&Executor> =
-        matrix.usable().into_iter().filter(|executor| executor.backend == backend).collect();
-    if executors.is_empty() {
-        return format!("### {}\n\nThis backend can do nothing of this.\n\n", code(backend));
-    }
-    let note = if matrix.is_baseline(backend) {
-        "A baseline, not an executor to choose: the guests' own code, compiled into the host.\n\n"
-    } else {
-        ""
+/// The executors of an engine on a guest.
+fn table(
+    matrix: &Matrix<'_>,
+    counts: Counts<'_>,
+    checks: &Checks,
+    engine: &str,
+    guest: &str,
+) -> String {
+    let works = matrix.works.iter().filter(|work| work.guest == guest);
+    let rows: Vec<(&Work, usize)> = works
+        .flat_map(|work| matrix.threads(work).into_iter().map(move |threads| (work, threads)))
+        .collect();
+    let has = |executor: &&Executor| {
+        let mut cells = rows.iter().map(|(work, threads)| matrix.cell(executor, work, *threads));
+        executor.engine == engine && cells.any(is_shown)
     };
-    let guests = matrix.guests().into_iter();
-    let tables: String = guests.map(|guest| on_guest(matrix, counts, &executors, guest)).collect();
-    format!("### {}\n\n{note}{tables}", code(backend))
-}
-
-/// The executors that have a record of a call on the guest.
-fn on_guest(matrix: &Matrix, counts: &Counts, executors: &[&Executor], guest: &str) -> String {
-    let works: Vec<&Work> = matrix.works.iter().filter(|work| work.guest == guest).collect();
-    let has = |executor: &Executor| {
-        let mut cells = works.iter().flat_map(|work| {
-            matrix.threads(work).into_iter().map(|threads| matrix.get(executor, work, threads))
-        });
-        cells.any(|cell| cell.is_some_and(|cell| cell.status != Status::Unsupported))
-    };
-    let executors: Vec<&Executor> =
-        executors.iter().copied().filter(|executor| has(executor)).collect();
+    let executors: Vec<&Executor> = matrix.executors.iter().filter(has).collect();
     if executors.is_empty() {
         return String::new();
     }
     let mut headings = vec!["Benchmark function".to_owned()];
-    let counted = counts.costs().is_some();
+    let counted = counts.0.is_some();
     headings.extend(counted.then(|| OPERATORS.to_owned()));
-    headings.extend(executors.iter().map(|executor| escape(&executor.name())));
+    headings.extend(executors.iter().map(|executor| heading(executor, checks)));
     let mut table = Table::new(&headings);
     let mut notes = Footnotes::default();
-    for work in works {
-        for threads in matrix.threads(work) {
-            let cells: Vec<_> =
-                executors.iter().map(|executor| matrix.get(executor, work, threads)).collect();
-            if cells.iter().all(Option::is_none) {
-                continue;
-            }
-            let (case, guest) = (escape(&work.case), escape(&work.guest));
-            let mut row = vec![format!("{case}_from_{guest}_on_{threads}_threads")];
-            row.extend(counted.then(|| operators(counts.operators(matrix, work, false))));
-            row.extend(cells.into_iter().map(|cell| time_or_word(cell, &mut notes, with_interval)));
-            table.row(&row);
+    for (work, threads) in rows {
+        let cells: Vec<Cell<'_>> =
+            executors.iter().map(|executor| matrix.cell(executor, work, threads)).collect();
+        if !cells.iter().copied().any(is_shown) {
+            continue;
         }
+        let (case, guest) = (escape(&work.case), escape(&work.guest));
+        let mut row = vec![format!("{case}_from_{guest}_on_{threads}_threads")];
+        row.extend(counted.then(|| operators(counts.operators(matrix, work, false))));
+        row.extend(cells.into_iter().map(|cell| time_or_word(cell, &mut notes)));
+        table.row(&row);
     }
     format!("{}{}", table.finish(), notes.finish())
+}
+
+/// Whether a cell has a time, or something went wrong with it.
+fn is_shown(cell: Cell<'_>) -> bool {
+    match cell {
+        Cell::Timed(_) => true,
+        Cell::Refused(refusal) => refusal.status.is_failure(),
+        Cell::Absent => false,
+    }
+}
+
+/// An executor, with the state that its calls leak.
+fn heading(executor: &Executor, checks: &Checks) -> String {
+    let name = escape(&executor.to_string());
+    match checks.leaks(executor) {
+        leaks if leaks.is_empty() => name,
+        leaks => format!("{name}<br>**leaks {}**", escape(&leaks.join(", "))),
+    }
 }

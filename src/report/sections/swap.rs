@@ -1,173 +1,136 @@
 //! Hot swap: what changing the module costs, and what callers see of it.
 
-use crate::record::{SoakPoint, SwapFound, SwapRecord, SwapTail};
+use super::NOTHING;
+use super::comparisons::{Row, legend, of};
+use crate::record::{Book, Means, Purpose, SoakPoint, SwapFound, Tail};
 use crate::report::markdown::{Table, code};
-use crate::report::units::{count, difference, grouped, time, times};
-use crate::swap::Step;
+use crate::report::units::{count, grouped, marked, ratio_with_interval, time};
+use std::fmt::Write;
 
 /// What was published for recompiling at each change.
 const PUBLISHED: &str = "Published for 1024 messages of these two kinds in random order, \
      recompiling at each change: 31.2 s, which is 30 ms a message (Wasmtime of 2023 on an \
      i7-4770K).";
 
-pub(in crate::report) fn section(swaps: &[SwapRecord]) -> String {
-    let mut text = "## Hot swap\n\n".to_owned();
-    if swaps.is_empty() {
-        return text + "There are no records of swaps; `make swap` makes them.\n\n";
-    }
-    let mut swaps: Vec<&SwapRecord> = swaps.iter().collect();
-    swaps.sort_by_key(|swap| (&swap.engine, place(&swap.rung)));
-    text += "Messages of two kinds in random order (`make swap`), each kind answered by a module \
-             of its own. ";
-    text += PUBLISHED;
-    text += "\n\n";
-    text += &ladder(&swaps);
-    text += &soaks(&swaps);
-    text += &loads(&swaps);
-    text
+pub(in crate::report) fn section(book: Option<&Book>) -> String {
+    let Some(book) = book else {
+        return "## Hot swap\n\nThere are no records of swaps; `make swap` makes them.\n\n"
+            .to_owned();
+    };
+    format!(
+        "## Hot swap\n\nMessages of two kinds in random order (`make swap`, commit {}), each kind \
+         answered by a module of its own. {PUBLISHED}\n\n{}{}{}",
+        code(&book.header.tools.commit),
+        methods(book),
+        soaks(book),
+        loads(book)
+    )
 }
 
-/// Where a rung stands in the tables.
-fn place(rung: &str) -> usize {
-    Step::ALL.iter().position(|step| step.name() == rung).unwrap_or(Step::ALL.len())
-}
-
-/// What a message with a swap costs on the engine's rung that recompiles, in the same
-/// run, ns.
-fn recompiling(swaps: &[&SwapRecord], swap: &SwapRecord) -> Option<f64> {
-    swaps.iter().find_map(|other| match &other.found {
-        SwapFound::Ladder { per_message_with_swap, .. }
-            if other.engine == swap.engine
-                && other.rung == Step::Recompile.name()
-                && other.provenance.run == swap.provenance.run =>
-        {
-            Some(per_message_with_swap.median_ns)
-        }
+/// The method of one side of a comparison, when its messages come in random order.
+fn method(means: &Means) -> Option<&str> {
+    match means {
+        Means::Swap { method } => Some(method),
         _ => None,
-    })
+    }
 }
 
-fn ladder(swaps: &[&SwapRecord]) -> String {
+/// A row for each method of each engine, the slowest first.
+fn methods(book: &Book) -> String {
+    let rows = of(book, Purpose::Swap);
+    let is_sorted = |row: &&Row<'_>| matches!(row.0.baseline.means, Means::Sorted { .. });
+    let mut own: Vec<&Row<'_>> = rows.iter().filter(is_sorted).collect();
+    if own.is_empty() {
+        return "The run compared no swap methods.\n\n".to_owned();
+    }
+    own.sort_by(|(a, a_judged), (b, b_judged)| {
+        let engines = a.subject.executor.engine.cmp(&b.subject.executor.engine);
+        engines.then(b_judged.subject_ns.total_cmp(&a_judged.subject_ns))
+    });
     let headings = [
         "Engine",
-        "rung",
+        "method",
         "strategy",
-        "messages",
-        "changes",
         "per message",
-        "per message by kind",
-        "per swap [95 % interval]",
-        "message with a swap",
-        "times cheaper than recompiling",
-        "resident memory",
+        "per message, sorted",
+        "random / sorted",
+        "against recompiling",
     ];
     let mut table = Table::new(&headings);
-    let mut rows = 0;
-    for swap in swaps {
-        let SwapFound::Ladder {
-            messages,
-            changes,
-            per_message,
-            per_sorted_message,
-            per_swap,
-            per_message_with_swap,
-            ..
-        } = &swap.found
-        else {
-            continue;
-        };
-        let one = per_message_with_swap.median_ns;
-        let cheaper = recompiling(swaps, swap).filter(|_| one > 0.0);
+    for (of, judged) in own {
+        let Some(name) = method(&of.subject.means) else { continue };
+        // The same method against another one: recompiling.
+        let against = rows.iter().find(|(other, _)| {
+            other.subject == of.subject && method(&other.baseline.means).is_some()
+        });
+        let time = |ns: f64| marked(time(ns), judged.marked);
         table.row(&[
-            code(&swap.engine),
-            code(&swap.rung),
-            code(&swap.strategy),
-            grouped(*messages),
-            grouped(*changes),
-            time(per_message.median_ns),
-            time(per_sorted_message.median_ns),
-            difference(per_swap.median_ns, per_swap.low_ns, per_swap.high_ns),
-            time(one),
-            cheaper.map_or_else(|| "–".to_owned(), |recompiling| times(recompiling / one)),
-            grown(swap.growth_kib()),
+            code(&of.subject.executor.engine),
+            code(name),
+            code(&of.subject.executor.strategy.to_string()),
+            time(judged.subject_ns),
+            time(judged.baseline_ns),
+            ratio_with_interval(&judged.estimate()),
+            against.map_or_else(
+                || NOTHING.to_owned(),
+                |(_, judged)| {
+                    format!("{}, {}", ratio_with_interval(&judged.estimate()), judged.verdict)
+                },
+            ),
         ]);
-        rows += 1;
-    }
-    if rows == 0 {
-        return "There are no records of ladders; `touchstone swap` makes them.\n\n".to_owned();
     }
     format!(
-        "`recompile` compiles, loads and instantiates at each change of kind, `load_artifact` \
-         loads what was compiled beforehand, `instantiate` makes an instance of a module that is \
-         loaded, `two_live_instances` keeps one of each, `pool` takes them from a pool. The rungs \
-         of an engine are timed in turns within one run, on the same messages in random order and \
-         by kind, which is with one change. A swap is what the random order took longer, over the \
-         changes that it had more; where that is less than what two passes over the same messages \
-         differ by, there is nothing to be seen of it. Memory is what a rung's own passes added to the process.\n\n{}",
+        "`recompile` compiles, loads and instantiates at each change of kind; `load_artifact` \
+         loads what was compiled before; `instantiate` makes an instance of a loaded module; \
+         `two_live_instances` keeps one of each; `pool` takes them from a pool. Sorted messages \
+         need one change of module. {}\n\n{}",
+        legend(),
         table.finish()
     )
 }
 
-/// KiB more, or fewer.
-fn grown(kib: i64) -> String {
-    match kib {
-        0 => "±0".to_owned(),
-        kib => format!("{kib:+} KiB"),
-    }
-}
-
-fn soaks(swaps: &[&SwapRecord]) -> String {
+fn soaks(book: &Book) -> String {
     let mut text = String::new();
-    for swap in swaps {
+    for swap in &book.swaps {
         let SwapFound::Soak { points } = &swap.found else { continue };
         let (Some(first), Some(last)) = (points.first(), points.last()) else { continue };
-        let SoakPoint { swaps, resident_kib } = last;
-        text += &format!(
-            "* {} {}: {} swaps; {} KiB resident after {} of them, {} KiB after all, {}.\n",
-            code(&swap.engine),
-            code(&swap.rung),
+        let SoakPoint { swaps, rss_kib } = last;
+        let _ = writeln!(
+            text,
+            "* {} with {}: {} swaps; {} KiB resident after {} of them, {} KiB after all.",
+            code(&swap.executor.to_string()),
+            code(&swap.method),
             grouped(*swaps),
-            grouped(first.resident_kib),
+            grouped(first.rss_kib),
             grouped(first.swaps),
-            grouped(*resident_kib),
-            grown(swap.growth_kib()),
+            grouped(*rss_kib),
         );
     }
     match text.as_str() {
         "" => text,
-        _ => format!("Swapping for long, each message of the other kind:\n\n{text}\n"),
+        _ => format!("Memory over many swaps, each message of the other kind:\n\n{text}\n"),
     }
 }
 
-fn loads(swaps: &[&SwapRecord]) -> String {
-    let headings = [
-        "Engine",
-        "strategy",
-        "threads",
-        "",
-        "messages",
-        "p50",
-        "p99",
-        "p99.9",
-        "max",
-        "failed or wrong",
-    ];
+fn loads(book: &Book) -> String {
+    let headings =
+        ["Executor", "threads", "", "messages", "p50", "p99", "p99.9", "max", "failed or wrong"];
     let mut table = Table::new(&headings);
-    let mut rows = 0;
-    for swap in swaps {
+    let mut is_empty = true;
+    for swap in &book.swaps {
         let SwapFound::UnderLoad { threads, replacements, failed, wrong, swapping, still, .. } =
             &swap.found
         else {
             continue;
         };
+        is_empty = false;
         let replaced = usize::try_from(*replacements).unwrap_or(usize::MAX);
         let replaced = count(replaced, "replacement");
         for (what, tail) in [(replaced.as_str(), swapping), ("none", still)] {
-            let SwapTail { calls, p50_ns, p99_ns, p999_ns, max_ns } = *tail;
+            let Tail { calls, p50_ns, p99_ns, p999_ns, max_ns } = *tail;
             let [p50, p99, p999, max] = [p50_ns, p99_ns, p999_ns, max_ns].map(|ns| time(ns as f64));
             table.row(&[
-                code(&swap.engine),
-                code(&swap.strategy),
+                code(&swap.executor.to_string()),
                 threads.to_string(),
                 what.to_owned(),
                 grouped(calls),
@@ -177,19 +140,16 @@ fn loads(swaps: &[&SwapRecord]) -> String {
                 max,
                 (failed + wrong).to_string(),
             ]);
-            rows += 1;
         }
     }
-    if rows == 0 {
-        return "There are no records of swaps under load; `touchstone swap --under-load` makes \
-                them.\n\n"
-            .to_owned();
+    if is_empty {
+        return String::new();
     }
     format!(
         "Swap under load: threads keep sending messages while another one loads the other module \
          and puts it in the place of the one before; then the same for as long without. The time \
-         of a message is from looking for a new module, taking an instance of it included, to the \
-         answer. Of fewer than 1,000 messages, p99.9 is the slowest.\n\n{}",
+         of a message reaches from looking for a new module, including taking an instance of it, \
+         to the answer. Of fewer than 1,000 messages, p99.9 is the slowest.\n\n{}",
         table.finish()
     )
 }

@@ -1,0 +1,7 @@
+//! Where the programs of this package find the libraries of the backends.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    #[cfg(feature = "wasmedge")]
+    touchstone_wasmedge_library::link();
+}

@@ -1,0 +1,128 @@
+//! `touchstone-checks conformance`.
+
+use super::{Ended, Keep, child};
+use anyhow::{Context, Result, bail};
+use rayon::prelude::*;
+use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{Style, Table, print};
+use touchstone_checks::conformance::known::{self, Known};
+use touchstone_checks::conformance::run::{Limits, meant, run};
+use touchstone_checks::conformance::suite::{Source, sources};
+use touchstone_checks::conformance::{Conformance as Found, OnEngine, failures};
+use touchstone_checks::engines;
+
+/// Drives the test scripts of the WebAssembly specification through every engine that
+/// runs modules.
+///
+/// Without --store, nothing is written.
+#[derive(Debug, clap::Args)]
+pub(super) struct Conformance {
+    /// Regular expression over `<engine>/<group>/<script>`
+    filter: Option<String>,
+    #[command(flatten)]
+    keep: Keep,
+}
+
+impl Conformance {
+    pub(super) fn execute(self) -> Result<Ended> {
+        let filter = self.filter.as_deref();
+        let mut found = Found::default();
+        for source in sources() {
+            let name = source.group.name;
+            if found.groups.last().is_none_or(|last| last != name) {
+                found.groups.push(name.to_owned());
+            }
+        }
+        let jobs: Vec<_> = engines()
+            .into_iter()
+            .map(|engine| (meant(&*engine, filter).len(), engine))
+            .filter(|(scripts, _)| *scripts > 0)
+            .collect();
+        if jobs.is_empty() {
+            bail!("the filter means no script on any engine");
+        }
+        let progress = Progress::new(jobs.iter().map(|(scripts, _)| scripts).sum(), true);
+        // Each has processes of its own.
+        found.engines = jobs
+            .par_iter()
+            .map(|(_, engine)| {
+                let told =
+                    |source: &Source| progress.next(format!("{} {}", engine.id(), source.id()));
+                run(&**engine, filter, Limits::default(), || child(&["steps"]), told)
+                    .with_context(|| format!("on {}", engine.id()))
+            })
+            .collect::<Result<_>>()?;
+        drop(progress);
+        let unexplained = Known::load(&known::default_path())?.explain(&mut found);
+        print(&words(&found))?;
+        self.keep.keep(found)?;
+        Ok(Ended::well_if(unexplained == 0))
+    }
+}
+
+fn words(found: &Found) -> String {
+    let style = Style::of_stdout();
+    let mut head = vec!["group"];
+    head.extend(found.engines.iter().map(|one| one.engine.as_str()));
+    let columns: Vec<usize> = (1..head.len()).collect();
+    let mut table = Table::new(&head).right(&columns);
+    for group in &found.groups {
+        let cells: Vec<_> = found.engines.iter().map(|one| one.groups.get(group)).collect();
+        if cells.iter().all(Option::is_none) {
+            continue;
+        }
+        let mut row = vec![group.clone()];
+        row.extend(cells.into_iter().map(|tally| match tally {
+            Some(tally) => format!("{}/{}", tally.passed, tally.driven()),
+            None => "-".to_owned(),
+        }));
+        table.row(row);
+    }
+    for (name, number) in TOTALS {
+        let mut row = vec![name.to_owned()];
+        row.extend(found.engines.iter().map(|one| number(one).to_string()));
+        table.row(row);
+    }
+    let mut text = table.render(style);
+    for one in &found.engines {
+        if let Some(limit) = &one.limit {
+            text += &format!("\n{}: {limit}\n", one.engine);
+        }
+        for (what, reasons) in [("unsupported", &one.unsupported), ("not driven", &one.not_driven)]
+        {
+            if !reasons.is_empty() {
+                text += &format!("\n{} {what}\n", one.engine);
+                let mut reasons: Vec<_> = reasons.iter().collect();
+                reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+                let mut table = Table::new(&[]).right(&[0]).indented(2);
+                for (reason, count) in reasons {
+                    table.row([count.to_string(), reason.clone()]);
+                }
+                text += &table.render(style);
+            }
+        }
+    }
+    let failures = failures(&found.engines);
+    if !failures.is_empty() {
+        text += &format!("\n{}\n", style.bad("failures"));
+        let mut table = Table::new(&[]).indented(2);
+        for (failure, engines) in failures {
+            let why = failure.why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+            table.row([failure.at.clone(), engines.join(", "), format!("{}{why}", failure.what)]);
+        }
+        text += &table.render(style);
+    }
+    text
+}
+
+type Number = fn(&OnEngine) -> u64;
+
+const TOTALS: [(&str, Number); 7] = [
+    ("driven", |one| one.total().driven()),
+    ("passed", |one| one.total().passed),
+    ("failed", |one| one.total().failed),
+    ("refused by the harness", |one| one.total().refused),
+    ("unsupported", |one| one.total().unsupported),
+    ("not driven", |one| one.total().not_driven),
+    ("modules", |one| one.modules),
+];

@@ -1,0 +1,77 @@
+//! `touchstone-checks hostile`.
+
+use super::{Ended, Keep, child};
+use anyhow::{Result, bail};
+use touchstone::matrix::Filter;
+use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{Style, Table, print};
+use touchstone_checks::engines;
+use touchstone_checks::hostile::{Hostile as Findings, Job, Limits, Verdict, Watch, jobs};
+
+/// Runs hostile guests on every engine that runs modules: loops without an end,
+/// bombs of memory, tables and code, exhausted stacks, wrong pointers, malformed modules,
+/// tampered artifacts.
+///
+/// The attacks are made in processes of their own. An attack is held when a clear error
+/// or trap stops it within its limit, the next call on the same instance and another
+/// guest's call on the same engine are right, and memory does not grow when it is made
+/// again.
+#[derive(Debug, clap::Args)]
+pub(super) struct Hostile {
+    /// Regular expression over `<attack>/<engine>`
+    filter: Option<String>,
+    #[command(flatten)]
+    keep: Keep,
+}
+
+impl Hostile {
+    pub(super) fn execute(self) -> Result<Ended> {
+        let filter = self.filter.as_deref();
+        let jobs = |engine: &str| jobs(engine, &Filter::new(filter)).len();
+        let all: usize = engines().iter().map(|engine| jobs(engine.id())).sum();
+        if all == 0 {
+            bail!("the filter means no attack on an engine of this build");
+        }
+        let progress = Progress::new(all, true);
+        let mut watch = Watch::new(filter, Limits::default());
+        for engine in engines() {
+            let tell = |job: &Job| progress.next(format!("{}/{}", job.attack.name, engine.id()));
+            watch.attack(engine.id(), || child(&["attacks"]), tell)?;
+        }
+        drop(progress);
+        let found = watch.found();
+        print(&text(&found))?;
+        let failed = found.counts()[2];
+        self.keep.keep(found)?;
+        Ok(Ended::well_if(failed == 0))
+    }
+}
+
+fn text(found: &Findings) -> String {
+    let style = Style::of_stdout();
+    let mut head = vec!["attack"];
+    head.extend(found.engines.iter().map(|engine| engine.id.as_str()));
+    let mut table = Table::new(&head);
+    for attack in &found.attacks {
+        let marks = found.engines.iter().map(|engine| {
+            found.worst(&attack.name, &engine.id).map_or("-", Verdict::short).to_owned()
+        });
+        table.row(std::iter::once(attack.name.clone()).chain(marks));
+    }
+    let mut text = table.render(style);
+    text.push('\n');
+    let mut table = Table::new(&["attack", "engine", "verdict", "strategies", "how"]);
+    for finding in &found.findings {
+        table.row([
+            finding.attack.clone(),
+            finding.engine.clone(),
+            finding.verdict.words().to_owned(),
+            finding.strategies.join(", "),
+            finding.how.join("; "),
+        ]);
+    }
+    text += &table.render(style);
+    let [held, in_child, failed] = found.counts();
+    text += &format!("{held} held, {in_child} held in a child, {failed} failed\n");
+    text
+}

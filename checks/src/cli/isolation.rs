@@ -1,0 +1,76 @@
+//! `touchstone-checks isolation`.
+
+use super::{Ended, Keep};
+use anyhow::Result;
+use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{Style, Table, print};
+use touchstone_checks::isolation::{Isolation as Findings, Reason, Tally, Verdict, find, jobs};
+
+/// Does a call see anything of the one before? Planted guests change every kind of state,
+/// and look in the next call.
+///
+/// Exits with 1 when something leaks, or a call failed.
+#[derive(Debug, clap::Args)]
+pub(super) struct Isolation {
+    /// Regular expression over `<executor>/<kind of state>`
+    filter: Option<String>,
+    #[command(flatten)]
+    keep: Keep,
+}
+
+impl Isolation {
+    pub(super) fn execute(self) -> Result<Ended> {
+        let jobs = jobs(&touchstone_runtimes::engines(), self.filter.as_deref())?;
+        let progress = Progress::new(jobs.len(), true);
+        let findings = find(&jobs, |job| progress.next(job.name()))?;
+        drop(progress);
+        print(&text(&findings))?;
+        let tally = findings.tally();
+        self.keep.keep(findings)?;
+        Ok(Ended::well_if(tally.leaks + tally.failed == 0))
+    }
+}
+
+fn text(findings: &Findings) -> String {
+    let style = Style::of_stdout();
+    let groups = findings.groups();
+    let mut head = vec!["engine"];
+    head.extend(groups.iter().map(|group| group.name));
+    head.push("strategies");
+    let mut table = Table::new(&head);
+    for engine in &findings.engines {
+        for row in &engine.rows {
+            let marks = groups.iter().map(|group| group.marks(row));
+            let first = std::iter::once(engine.engine.clone());
+            table.row(first.chain(marks).chain([row.names().join(", ")]));
+        }
+    }
+    let mut text = table.render(style);
+    for verdict in
+        [Verdict::Leaks, Verdict::Failed, Verdict::Unproven, Verdict::Refused, Verdict::Absent]
+    {
+        let mut notes = String::new();
+        for Reason { reason, kinds, executors } in findings.reasons(verdict) {
+            // What is refused is as it should be: the table has the names.
+            let by = match verdict {
+                Verdict::Refused | Verdict::Absent => format!("{} executors", executors.len()),
+                _ => executors.join(", "),
+            };
+            notes += &format!("  {reason}\n    {}\n    {by}\n", kinds.join(", "));
+        }
+        if !notes.is_empty() {
+            text += &format!("{} {}\n{notes}", verdict.mark(), verdict.what());
+        }
+    }
+    text + &sentence(findings.tally(), style)
+}
+
+fn sentence(tally: Tally, style: Style) -> String {
+    let Tally { executors, cells, leaks, unproven, refused, absent, failed, checks } = tally;
+    let found = format!("{leaks} leaks");
+    let found = if leaks == 0 { style.good(&found) } else { style.bad(&found) };
+    format!(
+        "{found} among {checks} checks: {executors} executors, {cells} pairs of executor and kind \
+         of state ({unproven} unproven); {refused} more refused, {absent} absent, {failed} failed\n"
+    )
+}

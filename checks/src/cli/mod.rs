@@ -1,0 +1,118 @@
+//! The command line: one file a check.
+//!
+//! Exit codes are those of `touchstone`: 0 when all is well; 1 when a check failed; 2 when
+//! the input or the command cannot be used.
+
+mod conformance;
+mod hostile;
+mod isolation;
+mod survival;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use touchstone::record;
+use touchstone::record::findings::{self, Findings, Found};
+use touchstone::terminal::{complain, print, short};
+use touchstone_checks::conformance::run::take_steps;
+use touchstone_checks::hostile::attack_in_this_process;
+use touchstone_checks::survival::Job;
+
+/// Checks the executors of this build: conformance, isolation, hostile guests, and what
+/// survives of a broken run.
+///
+/// Each check prints a table, and exits with 1 if something failed. --store keeps the
+/// findings for the report.
+#[derive(Debug, Parser)]
+#[command(name = "touchstone-checks", version, arg_required_else_help = true, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Conformance(conformance::Conformance),
+    Isolation(isolation::Isolation),
+    Hostile(hostile::Hostile),
+    Survival(survival::Survival),
+    /// Takes the steps of scripts for `conformance`
+    #[command(hide = true)]
+    Steps,
+    /// Makes the attacks for `hostile`
+    #[command(hide = true)]
+    Attacks,
+    /// Is a run to which something happens
+    #[command(hide = true)]
+    Survivor {
+        job: String,
+    },
+}
+
+/// How a check ended that could do its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Well,
+    Badly,
+}
+
+impl Ended {
+    fn well_if(well: bool) -> Self {
+        if well { Self::Well } else { Self::Badly }
+    }
+}
+
+pub(crate) fn main() -> ExitCode {
+    let ended = match Arguments::parse().command {
+        Command::Conformance(check) => check.execute(),
+        Command::Isolation(check) => check.execute(),
+        Command::Hostile(check) => check.execute(),
+        Command::Survival(check) => check.execute(),
+        Command::Steps => take_steps(&touchstone_checks::engines()).map(|()| Ended::Well),
+        Command::Attacks => {
+            attack_in_this_process(&touchstone_runtimes::engines()).map(|()| Ended::Well)
+        }
+        Command::Survivor { job } => Job::parse(&job)
+            .and_then(|job| job.execute(&survival::command))
+            .map(|failed| Ended::well_if(failed == 0)),
+    };
+    match ended {
+        Ok(Ended::Well) => ExitCode::SUCCESS,
+        Ok(Ended::Badly) => ExitCode::from(1),
+        Err(error) => {
+            complain(&format!("error: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The command that starts a child of this program.
+fn child(arguments: &[&str]) -> Result<std::process::Command> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let mut command = std::process::Command::new(program);
+    command.args(arguments);
+    Ok(command)
+}
+
+/// Where findings are kept.
+#[derive(Debug, clap::Args)]
+struct Keep {
+    /// Replace the stored findings; not with a filter
+    #[arg(long, conflicts_with = "filter")]
+    store: bool,
+    /// Folder of the findings [default: `trust` beside the records]
+    #[arg(long, value_name = "DIR")]
+    findings: Option<PathBuf>,
+}
+
+impl Keep {
+    /// Stores what was found, if that was asked for, and says where.
+    fn keep<T: Findings>(self, found: T) -> Result<()> {
+        if !self.store {
+            return Ok(());
+        }
+        let folder = self.findings.unwrap_or_else(|| findings::beside(&record::default_path()));
+        print(&format!("wrote {}\n", short(&Found::here(found).store(&folder)?)))
+    }
+}

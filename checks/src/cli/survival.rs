@@ -1,0 +1,85 @@
+//! `touchstone-checks survival`.
+
+use super::{Ended, Keep, child};
+use anyhow::{Result, bail};
+use std::process::Command;
+use touchstone::matrix::Filter;
+use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{Style, Table, complain, near, print};
+use touchstone_checks::survival::{self, Plan, ROUNDS, SEED};
+
+/// Kills runs at random moments, fills their disk, starts a second run on their records, and
+/// checks that no finished cell is lost.
+///
+/// What is run is the harness itself, over an engine without a runtime, in processes of
+/// its own and on record files in a temporary folder.
+#[derive(Debug, clap::Args)]
+pub(super) struct Survival {
+    /// Regular expression over the names of what happens
+    filter: Option<String>,
+    #[command(flatten)]
+    keep: Keep,
+    /// Rounds of each kind of kill
+    #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = at_least_one)]
+    rounds: usize,
+    /// Where the random moments start
+    #[arg(long, value_name = "N", default_value_t = SEED)]
+    seed: u64,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(format!("'{text}' is no number above 0")),
+    }
+}
+
+pub(super) fn command(job: &str) -> Result<Command> {
+    child(&["survivor", job])
+}
+
+impl Survival {
+    pub(super) fn execute(self) -> Result<Ended> {
+        let filter = Filter::new(self.filter.as_deref());
+        let names = survival::names();
+        let chosen = names.iter().filter(|name| filter.matches(name)).count();
+        if let (Some(text), 0) = (&self.filter, chosen) {
+            bail!("nothing matches '{text}'{}", near(text, &names));
+        }
+        let progress = Progress::new(chosen, true);
+        let plan = Plan {
+            rounds: self.rounds,
+            seed: self.seed,
+            command: &command,
+            progress: &|name| progress.next(name),
+        };
+        let found = survival::check(&plan, |name| filter.matches(name))?;
+        drop(progress);
+        print(&table(&found))?;
+        for scenario in &found.scenarios {
+            for problem in &scenario.problems {
+                complain(&format!("{}: {problem}", scenario.name));
+            }
+        }
+        let held = found.held();
+        self.keep.keep(found)?;
+        Ok(Ended::well_if(held))
+    }
+}
+
+fn table(found: &survival::Survival) -> String {
+    let style = Style::of_stdout();
+    let head = ["rounds", "cells finished", "lost", "cut lines", "", "what happens to a run"];
+    let mut table = Table::new(&head).right(&[0, 1, 2, 3]);
+    for scenario in &found.scenarios {
+        table.row([
+            scenario.rounds.to_string(),
+            scenario.finished.to_string(),
+            scenario.lost.to_string(),
+            scenario.half_lines.to_string(),
+            if scenario.held() { style.good("held") } else { style.bad("broken") },
+            scenario.name.clone(),
+        ]);
+    }
+    table.render(style)
+}

@@ -1,0 +1,115 @@
+//! Failures whose cause was found: a sentence for each, kept as data.
+
+use super::Conformance;
+use anyhow::{Context, Result};
+use regex::Regex;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// Sentences about failures.
+#[derive(Debug, Default)]
+pub struct Known(Vec<Entry>);
+
+#[derive(Debug)]
+struct Entry {
+    engines: Regex,
+    at: Regex,
+    what: Regex,
+    why: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    known: Vec<Line>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    /// Regular expression over engines.
+    engines: String,
+    /// Regular expression over group, script and line.
+    at: String,
+    /// Regular expression over what happened; anything if left out.
+    #[serde(default)]
+    what: String,
+    /// Why it is so.
+    why: String,
+}
+
+/// The file: `checks/known_failures.toml` in the project.
+#[must_use]
+pub fn default_path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("known_failures.toml")
+}
+
+impl Known {
+    /// Reads the file.
+    ///
+    /// # Errors
+    ///
+    /// When it is missing or wrong.
+    pub fn load(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        Self::parse(&text).with_context(|| format!("{} is wrong", path.display()))
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let file: File = toml::from_str(text)?;
+        let entry = |line: Line| -> Result<Entry> {
+            Ok(Entry {
+                engines: Regex::new(&line.engines)?,
+                at: Regex::new(&line.at)?,
+                what: Regex::new(&line.what)?,
+                why: line.why,
+            })
+        };
+        Ok(Self(file.known.into_iter().map(entry).collect::<Result<_>>()?))
+    }
+
+    /// Writes the sentences to the failures that they are about. Returns how many failures
+    /// have none.
+    pub fn explain(&self, found: &mut Conformance) -> usize {
+        let mut unexplained = 0;
+        for one in &mut found.engines {
+            for failure in &mut one.failures {
+                let entry = self.0.iter().find(|entry| {
+                    entry.engines.is_match(&one.engine)
+                        && entry.at.is_match(&failure.at)
+                        && entry.what.is_match(&failure.what)
+                });
+                failure.why = entry.map(|entry| entry.why.clone());
+                unexplained += usize::from(failure.why.is_none());
+            }
+        }
+        unexplained
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::{Failure, OnEngine};
+
+    #[test]
+    fn sentences_find_their_failures_and_the_rest_is_counted() {
+        let text = "[[known]]\nengines = '^a$'\nat = '/x:'\nwhy = 'because'\n";
+        let failure = |at: &str| Failure { at: at.to_owned(), what: "w".to_owned(), why: None };
+        let on = |engine: &str| OnEngine {
+            engine: engine.to_owned(),
+            failures: vec![failure("g/x:1"), failure("g/y:1")],
+            ..OnEngine::default()
+        };
+        let mut found = Conformance { groups: Vec::new(), engines: vec![on("a"), on("b")] };
+        assert_eq!(Known::parse(text).unwrap().explain(&mut found), 3);
+        assert_eq!(found.engines[0].failures[0].why.as_deref(), Some("because"));
+    }
+
+    #[test]
+    fn the_file_in_the_project_can_be_read() {
+        Known::load(&default_path()).unwrap();
+    }
+}

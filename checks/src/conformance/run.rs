@@ -1,0 +1,307 @@
+//! Scripts on an engine in a process of its own: a script that ends the process, or never
+//! ends, is a failure with a name, and the others go on.
+
+use super::drive::{Verdict, drive};
+use super::script;
+use super::suite::{Source, sources};
+use super::{Failure, OnEngine};
+use crate::named;
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use touchstone::matrix::Filter;
+use touchstone::supervise::{self, Child, Heard, Parent};
+use touchstone_executor::Engine;
+
+/// Processes that one script may end before the rest of it is left out.
+const DEATHS: usize = 8;
+/// Memory of a process that takes steps, bytes.
+const MEMORY: u64 = 4 << 30;
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// A step, before its process is ended.
+    pub step: Duration,
+    /// All scripts on one engine, before the rest are left out.
+    pub engine: Duration,
+}
+
+impl Default for Limits {
+    /// Half a minute for a step, a minute and a half for an engine.
+    fn default() -> Self {
+        Self { step: Duration::from_secs(30), engine: Duration::from_secs(90) }
+    }
+}
+
+/// What a process that takes steps says.
+#[derive(Debug, Serialize, Deserialize)]
+enum Line {
+    /// A script begins: its index, and how many assertions it has.
+    Script(usize, u64),
+    /// A step begins.
+    Step(Step),
+    /// It came out so.
+    Ended(Verdict),
+    /// The script ended, with so many steps taken.
+    Done(u64),
+}
+
+/// A step of a script.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Step {
+    index: usize,
+    /// Line in the script.
+    line: usize,
+    assertion: bool,
+}
+
+/// What a process that takes steps is told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Order {
+    engine: String,
+    /// Which scripts, over `<engine>/<group>/<script>`.
+    filter: Option<String>,
+    /// The script to begin with.
+    first: usize,
+    /// Steps of that one not to take.
+    skip: BTreeSet<usize>,
+}
+
+/// Takes all steps that the parent asks for, on one of these engines. Meant for a process of
+/// its own, started by [`run`]: a step may end it.
+///
+/// # Errors
+///
+/// When there is no parent, or a script cannot be read.
+pub fn take_steps(engines: &[Arc<dyn Engine>]) -> Result<()> {
+    let mut parent =
+        Parent::<Order, Line>::join()?.context("this process takes steps for another one")?;
+    let order = parent.hear()?.context("the parent asks for no steps")?;
+    let engine = named(engines, &order.engine)?;
+    let sources = meant(&**engine, order.filter.as_deref());
+    // Two closures say something, one after the other.
+    let parent = RefCell::new(parent);
+    let broken = Cell::new(None);
+    let tell = |line: Line| {
+        if let Err(error) = parent.borrow_mut().say(&line) {
+            broken.set(Some(error));
+        }
+    };
+    let nothing = BTreeSet::new();
+    for (index, source) in sources.iter().enumerate().skip(order.first) {
+        let script = script::read(source)?;
+        let assertions = script.steps.iter().filter(|step| step.assertion).count() as u64;
+        tell(Line::Script(index, assertions));
+        let skip = if index == order.first { &order.skip } else { &nothing };
+        let mut taken = 0;
+        drive(
+            &**engine,
+            &script,
+            skip,
+            |index| {
+                let what = &script.steps[index];
+                tell(Line::Step(Step { index, line: what.line, assertion: what.assertion }));
+            },
+            |_, verdict| {
+                taken += 1;
+                tell(Line::Ended(verdict));
+            },
+        );
+        tell(Line::Done(taken));
+        if let Some(error) = broken.take() {
+            return Err(error.into());
+        }
+    }
+    Ok(())
+}
+
+/// The scripts that a filter over `<engine>/<group>/<script>` means.
+#[must_use]
+pub fn meant(engine: &dyn Engine, filter: Option<&str>) -> Vec<Source> {
+    let filter = Filter::new(filter);
+    let mut sources = sources();
+    sources.retain(|source| filter.matches(&format!("{}/{}", engine.id(), source.id())));
+    sources
+}
+
+/// Drives the scripts that the filter means on one engine. `command` makes the command that
+/// ends up in [`take_steps`].
+///
+/// # Errors
+///
+/// When the process cannot be started or does not do what it was told.
+pub fn run(
+    engine: &dyn Engine,
+    filter: Option<&str>,
+    limits: Limits,
+    command: impl Fn() -> Result<Command>,
+    mut progress: impl FnMut(&Source),
+) -> Result<OnEngine> {
+    let sources = meant(engine, filter);
+    let mut found = OnEngine {
+        engine: engine.id().to_owned(),
+        version: engine.version().to_owned(),
+        ..OnEngine::default()
+    };
+    let until = Instant::now() + limits.engine;
+    let mut order = Order {
+        engine: engine.id().to_owned(),
+        filter: filter.map(str::to_owned),
+        first: 0,
+        skip: BTreeSet::new(),
+    };
+    // What ended a process on the way through the script that `order` begins with.
+    let mut deaths = Vec::new();
+    while order.first < sources.len() {
+        let mut words = tempfile::tempfile().context("cannot make a temporary file")?;
+        let mut command = command()?;
+        command.stdout(Stdio::null());
+        command.stderr(words.try_clone().context("cannot make a temporary file")?);
+        let mut child =
+            Child::<Order, Line>::spawn(command, supervise::Limits { memory: Some(MEMORY) })?;
+        // One that does not listen ends, which is noticed below.
+        let _ = child.send(&order);
+        let mut pending: Option<Pending> = None;
+        let death = loop {
+            let line = match child.receive(Instant::now() + limits.step)? {
+                Heard::Message(line) => line,
+                Heard::Silent => {
+                    child.kill()?;
+                    break format!("did not end within {} s", limits.step.as_secs());
+                }
+                Heard::Ended(death) => break format!("{death}{}", last_words(&mut words)),
+            };
+            match line {
+                Line::Script(index, assertions) => {
+                    progress(sources.get(index).context("a script that is not known")?);
+                    pending = Some(Pending { index, assertions, steps: Vec::new(), at: None });
+                }
+                Line::Step(step) => {
+                    pending.as_mut().context("a step outside of any script")?.at = Some(step);
+                }
+                Line::Ended(verdict) => {
+                    let pending = pending.as_mut().context("the end of no step")?;
+                    pending.steps.push((pending.at.take().context("the end of no step")?, verdict));
+                }
+                Line::Done(steps) => {
+                    let script = pending.take().context("the end of no script")?;
+                    if script.steps.len() as u64 != steps {
+                        bail!("{} steps came back of {steps}", script.steps.len());
+                    }
+                    let source = &sources[script.index];
+                    order = Order { first: script.index + 1, skip: BTreeSet::new(), ..order };
+                    script.count(&mut found, source, &mut deaths);
+                    if Instant::now() >= until && order.first < sources.len() {
+                        found.limit = Some(format!(
+                            "{} of {} scripts, up to {}: {} seconds were used up",
+                            order.first,
+                            sources.len(),
+                            source.id(),
+                            limits.engine.as_secs(),
+                        ));
+                        return Ok(found);
+                    }
+                }
+            }
+        };
+        let Some(script) = pending else {
+            if order.first < sources.len() {
+                bail!("the process that takes the steps {death}, outside of any script");
+            }
+            break;
+        };
+        let Some(step) = script.at else {
+            bail!("the process that takes the steps {death}, between two steps");
+        };
+        if order.first != script.index {
+            order = Order { first: script.index, skip: BTreeSet::new(), ..order };
+        }
+        order.skip.insert(step.index);
+        deaths.push((step, Verdict::Failed(format!("the process {death}"))));
+        if deaths.len() >= DEATHS {
+            let source = &sources[script.index];
+            order = Order { first: script.index + 1, skip: BTreeSet::new(), ..order };
+            script.count(&mut found, source, &mut deaths);
+        }
+    }
+    Ok(found)
+}
+
+/// A script on its way.
+struct Pending {
+    index: usize,
+    assertions: u64,
+    /// What came of its steps.
+    steps: Vec<(Step, Verdict)>,
+    at: Option<Step>,
+}
+
+impl Pending {
+    fn count(self, found: &mut OnEngine, source: &Source, deaths: &mut Vec<(Step, Verdict)>) {
+        let group = source.group.name;
+        let mut seen = 0;
+        for (step, verdict) in self.steps.into_iter().chain(deaths.drain(..)) {
+            seen += u64::from(step.assertion);
+            found.modules += u64::from(!step.assertion && verdict == Verdict::Passed);
+            let at = || format!("{}:{}", source.id(), step.line);
+            count(found, group, at, step.assertion, verdict);
+        }
+        // Of a script that was given up, or a module that ended the process.
+        for _ in seen..self.assertions {
+            let reason =
+                Verdict::NotDriven("it comes after too many ends of the process".to_owned());
+            count(found, group, String::new, true, reason);
+        }
+    }
+}
+
+/// The last line that a process wrote for people, in parentheses.
+fn last_words(words: &mut File) -> String {
+    let mut text = Vec::new();
+    if words.rewind().and_then(|()| words.read_to_end(&mut text)).is_err() {
+        return String::new();
+    }
+    let text = String::from_utf8_lossy(&text);
+    text.lines().rfind(|line| !line.trim().is_empty()).map_or_else(String::new, |line| {
+        format!(" ({})", line.trim().chars().take(120).collect::<String>())
+    })
+}
+
+/// Counts what came of a step.
+fn count(
+    found: &mut OnEngine,
+    group: &str,
+    at: impl FnOnce() -> String,
+    assertion: bool,
+    verdict: Verdict,
+) {
+    if !assertion && verdict == Verdict::Passed {
+        return;
+    }
+    let tally = found.groups.entry(group.to_owned()).or_default();
+    let one = u64::from(assertion);
+    match verdict {
+        Verdict::Passed => tally.passed += 1,
+        Verdict::Refused => tally.refused += 1,
+        Verdict::Failed(what) => {
+            tally.failed += 1;
+            found.failures.push(Failure { at: at(), what, why: None });
+        }
+        Verdict::Unsupported(reason) if assertion => {
+            tally.unsupported += one;
+            *found.unsupported.entry(reason).or_default() += one;
+        }
+        Verdict::NotDriven(reason) if assertion => {
+            tally.not_driven += one;
+            *found.not_driven.entry(reason).or_default() += one;
+        }
+        Verdict::Unsupported(_) | Verdict::NotDriven(_) => {}
+    }
+}

@@ -1,0 +1,177 @@
+//! The attacks, and on what each is made.
+
+use super::calls::{self, Call};
+use super::large::{self, Large};
+use std::time::Duration;
+use touchstone::matrix::Filter;
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::{CodeFrom, Engine, InstanceFrom, Strategy};
+
+/// An attack.
+#[derive(Debug, Clone, Copy)]
+pub struct Attack {
+    /// Its name in tables and filters.
+    pub name: &'static str,
+    /// What the guest does, in a phrase.
+    pub about: &'static str,
+    /// How long it may take with all its rounds.
+    pub limit: Duration,
+    /// What is done.
+    pub(super) work: Work,
+}
+
+/// What an attack consists of.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Work {
+    /// Calls on the guest in the text, each of which ends as it says.
+    Calls(&'static [Call]),
+    /// Calls that nothing stops but a deadline.
+    Endless(&'static [Call]),
+    /// A guest whose start function does not end.
+    EndlessStart,
+    /// Modules that are refused, or run.
+    Large(&'static [Large]),
+    /// Mutations of a valid guest: refused, or run without harm.
+    Malformed,
+    /// Compressed blobs, which are refused.
+    Blobs,
+    /// Files with compiled code that are not what was staged, which are refused.
+    Artifacts,
+}
+
+/// How a clean instance comes about, as far as attacks tell strategies apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// The engine's plain way: a new one each call.
+    Plain,
+    /// Reset in place.
+    Reuse,
+    /// From a pool.
+    Pool,
+}
+
+impl Class {
+    pub(super) const ALL: [Self; 3] = [Self::Plain, Self::Reuse, Self::Pool];
+
+    /// The strategy of this class on which an engine is attacked with a guest: the last
+    /// one for reuse in place, which has the most to bring back, and else the first one
+    /// that it supports.
+    pub(super) fn strategy(
+        self,
+        engine: &dyn Engine,
+        guest: &GuestModule,
+        code: CodeFrom,
+    ) -> Option<Strategy> {
+        let mut all = Strategy::all();
+        if self == Self::Reuse {
+            all.reverse();
+        }
+        all.into_iter().find(|strategy| {
+            let class = match strategy.instance {
+                InstanceFrom::Interpreted | InstanceFrom::Recreate => Self::Plain,
+                InstanceFrom::Reuse => Self::Reuse,
+                InstanceFrom::Pooling | InstanceFrom::PoolingLate => Self::Pool,
+            };
+            class == self
+                && strategy.code == code
+                && engine.support_for(*strategy, guest).is_supported()
+        })
+    }
+}
+
+/// One attack on one class of strategies.
+#[derive(Debug, Clone, Copy)]
+pub struct Job {
+    /// The attack.
+    pub attack: Attack,
+    /// Strategies.
+    pub class: Class,
+}
+
+/// The attacks on an engine that a filter over `<attack>/<engine>` means, in order.
+#[must_use]
+pub fn jobs(engine: &str, filter: &Filter) -> Vec<Job> {
+    let named = |attack: &Attack| filter.matches(&format!("{}/{engine}", attack.name));
+    let jobs = |attack: Attack| Class::ALL.map(|class| Job { attack, class });
+    attacks().into_iter().filter(named).flat_map(jobs).collect()
+}
+
+/// All attacks, in the order of the table.
+#[must_use]
+pub fn attacks() -> Vec<Attack> {
+    let attack = |name, about, seconds, work| Attack {
+        name,
+        about,
+        limit: Duration::from_secs(seconds),
+        work,
+    };
+    vec![
+        attack("endless_loop", "a loop without an end", 20, Work::Endless(calls::ENDLESS)),
+        attack("endless_start", "a start function without an end", 20, Work::EndlessStart),
+        attack(
+            "memory_bomb",
+            "grows its memory until it is refused and writes every page; asks for all at once",
+            30,
+            Work::Calls(calls::MEMORY),
+        ),
+        attack("table_bomb", "grows a table until it is refused", 30, Work::Calls(calls::TABLE)),
+        attack(
+            "stack_overflow",
+            "recursion without an end: direct, with large frames, through a table",
+            30,
+            Work::Calls(calls::STACK),
+        ),
+        attack(
+            "host_recursion",
+            "calls the host at each level of an endless recursion (no host function calls the \
+             guest back, so the host's part is never more than one call deep)",
+            30,
+            Work::Calls(calls::HOST_STACK),
+        ),
+        attack(
+            "result_outside",
+            "results and buffers that lie outside the memory or wrap around its end",
+            20,
+            Work::Calls(calls::RESULTS),
+        ),
+        attack(
+            "host_pointers",
+            "wrong pointers and lengths to every host function; frees twice, frees what was never \
+             given; overwrites the allocator's headers; takes all there is",
+            20,
+            Work::Calls(calls::HOST),
+        ),
+        attack("exports", "100,000 exports", 60, Work::Large(large::EXPORTS)),
+        attack("functions", "100,000 functions", 60, Work::Large(large::FUNCTIONS)),
+        attack("data", "32 MiB of data", 60, Work::Large(large::DATA)),
+        attack("locals", "a function with 50,000 locals", 60, Work::Large(large::LOCALS)),
+        attack("nesting", "20,000 blocks inside each other", 60, Work::Large(large::NESTING)),
+        attack("operands", "10,000 operands on the stack", 60, Work::Large(large::OPERANDS)),
+        attack("br_table", "a branch with 100,000 targets", 60, Work::Large(large::TARGETS)),
+        attack(
+            "tables",
+            "tables with more entries at the start than memory has bytes",
+            30,
+            Work::Large(large::TABLES),
+        ),
+        attack(
+            "malformed",
+            "510 mutations or more of a valid guest: cut off, random bytes, flipped bits",
+            60,
+            Work::Malformed,
+        ),
+        attack(
+            "blob_bomb",
+            "compressed blobs that unpack to gigabytes, or claim a window of terabytes",
+            30,
+            Work::Blobs,
+        ),
+        attack(
+            "artifacts",
+            "files with compiled code that were cut off, flipped, replaced, or made by another \
+             engine, version or for another processor",
+            60,
+            Work::Artifacts,
+        ),
+    ]
+}

@@ -1,0 +1,192 @@
+//! Where attacks are made: an engine under a strategy, a well-behaved guest beside the
+//! hostile one, and what was seen.
+
+use super::attack::Class;
+use super::{Line, Order, Phase, guests};
+use anyhow::{Context, Result, bail};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+use touchstone::supervise::Parent;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::{
+    Artifact, CodeFrom, Config, Engine, Error, Instance, Module, Outcome, Strategy,
+};
+
+/// A deadline that an endless call is to meet.
+const BRIEF: Duration = Duration::from_millis(100);
+/// A deadline that nothing should meet.
+const PATIENT: Duration = Duration::from_secs(10);
+
+/// Under which deadline a guest is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Load {
+    /// A near one.
+    Briefly,
+    /// One far away.
+    Patiently,
+}
+
+/// An engine and a strategy under attack.
+pub(super) struct Bench<'a> {
+    pub(super) engine: &'a Arc<dyn Engine>,
+    /// All engines there are: others make the foreign code.
+    pub(super) others: &'a [Arc<dyn Engine>],
+    pub(super) class: Class,
+    /// Whether calls can be stopped.
+    pub(super) has_deadline: bool,
+    parent: &'a mut Parent<Order, Line>,
+    artifacts: &'a mut Artifacts,
+    seen: BTreeSet<String>,
+}
+
+/// What was compiled once for all rounds and strategies.
+#[derive(Default)]
+pub(super) struct Artifacts(BTreeMap<(String, &'static str), Artifact>);
+
+impl<'a> Bench<'a> {
+    pub(super) fn new(
+        engine: &'a Arc<dyn Engine>,
+        others: &'a [Arc<dyn Engine>],
+        class: Class,
+        has_deadline: bool,
+        parent: &'a mut Parent<Order, Line>,
+        artifacts: &'a mut Artifacts,
+    ) -> Self {
+        Self { engine, others, class, has_deadline, parent, artifacts, seen: BTreeSet::new() }
+    }
+
+    /// What guests are loaded with.
+    pub(super) fn config(&self, load: Load) -> Config {
+        let deadline = match load {
+            Load::Briefly => BRIEF,
+            Load::Patiently => PATIENT,
+        };
+        Config {
+            deadline: self.has_deadline.then_some(deadline),
+            max_log_level: 5,
+            log: Some(Arc::new(|_, _, _| {})),
+            instances: 2,
+            ..Config::default()
+        }
+    }
+
+    /// The strategy for a guest.
+    ///
+    /// # Errors
+    ///
+    /// When the engine has none of this class for it.
+    pub(super) fn strategy(&self, guest: &GuestModule) -> Result<Strategy> {
+        self.class
+            .strategy(&**self.engine, guest, CodeFrom::InProcess)
+            .context("no strategy of this class can be had")
+    }
+
+    /// Compiles a guest, once for all strategies that share its artifact.
+    fn compiled(&mut self, guest: &GuestModule, strategy: Strategy) -> Result<Artifact, Error> {
+        let key = (guest.name().to_owned(), self.engine.artifact_class(strategy));
+        if let Some(artifact) = self.artifacts.0.get(&key) {
+            return Ok(artifact.clone());
+        }
+        let artifact = self.compile(guest, strategy)?;
+        self.artifacts.0.insert(key, artifact.clone());
+        Ok(artifact)
+    }
+
+    /// Compiles a guest and tells the parent that it does.
+    pub(super) fn compile(
+        &mut self,
+        guest: &GuestModule,
+        strategy: Strategy,
+    ) -> Result<Artifact, Error> {
+        self.tell(&Line::Phase(Phase::Compile));
+        let artifact = self.engine.compile(guest, strategy, &self.config(Load::Patiently));
+        self.tell(&Line::Phase(Phase::Other));
+        artifact
+    }
+
+    /// Loads a guest whose artifact is kept.
+    pub(super) fn load(&mut self, guest: &GuestModule, load: Load) -> Result<Box<dyn Module>> {
+        let strategy = self.strategy(guest)?;
+        let artifact = self.compiled(guest, strategy)?;
+        Ok(self.engine.load(guest, &artifact, strategy, &self.config(load))?)
+    }
+
+    /// Calls what shows that an instance is clean.
+    ///
+    /// # Errors
+    ///
+    /// When the output is not that of a clean instance.
+    pub(super) fn answers(&self, module: &dyn Module, instance: &mut dyn Instance) -> Result<()> {
+        let export = module
+            .export("count", Abi::Plain)
+            .or_else(|_| module.export("count_packed", Abi::Substrate))?;
+        let mut output = b"left over".to_vec();
+        match instance.call(export, b"", &mut output)? {
+            Outcome::Returned if output == guests::CLEAN => Ok(()),
+            Outcome::Returned => bail!("is not clean: {output:?}"),
+            Outcome::Trapped(trap) => bail!("trapped: {trap}"),
+        }
+    }
+
+    /// Something stopped a hostile guest.
+    pub(super) fn saw(&mut self, how: String) {
+        self.seen.insert(how);
+    }
+
+    /// A guest was refused by the executor, the compiler or the loader.
+    pub(super) fn refused(&mut self, error: &Error) {
+        // Without the names of engine and strategy, so that the same reason is the same.
+        let text = match error {
+            Error::Unsupported { reason, .. } | Error::BadArtifact { reason, .. } => reason.clone(),
+            Error::Runtime { action, reason, .. } => {
+                // Of a backtrace the cause at its end.
+                let cause = match reason.trim().rsplit_once('\n') {
+                    Some((_, last)) => last.rsplit(": ").next().unwrap_or(last),
+                    None => reason,
+                };
+                format!("cannot {action}: {cause}")
+            }
+            other => other.to_string(),
+        };
+        let short: String = text.chars().take(160).collect();
+        self.saw(format!("refused: {short}"));
+    }
+
+    /// All that stopped hostile guests.
+    pub(super) fn into_seen(self) -> Vec<String> {
+        self.seen.into_iter().collect()
+    }
+
+    /// Tells the parent. A parent that went away ends this process with the next line.
+    fn tell(&mut self, line: &Line) {
+        let _ = self.parent.say(line);
+    }
+}
+
+/// A guest that means no harm, loaded once and called between the attacks.
+pub(super) struct Neighbour {
+    module: Box<dyn Module>,
+    instance: Box<dyn Instance>,
+}
+
+impl Neighbour {
+    pub(super) fn new(bench: &mut Bench<'_>) -> Result<Self> {
+        let module = bench.load(&well_behaved()?, Load::Patiently)?;
+        let instance = module.new_instance()?;
+        Ok(Self { module, instance })
+    }
+
+    /// Calls it on its old instance and on a new one.
+    pub(super) fn answers(&mut self, bench: &Bench<'_>) -> Result<()> {
+        bench.answers(&*self.module, &mut *self.instance)?;
+        bench.answers(&*self.module, &mut *self.module.new_instance()?)
+    }
+}
+
+/// The guest that means no harm.
+pub(super) fn well_behaved() -> Result<GuestModule> {
+    let wasm = wat::parse_str(guests::well())?;
+    Ok(GuestModule::new("well-behaved", &wasm, HeapPages::default())?)
+}

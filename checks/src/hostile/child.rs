@@ -1,0 +1,189 @@
+//! The process that makes the attacks, on one engine.
+
+use super::attack::{Class, Job, Work, jobs};
+use super::bench::{Artifacts, Bench, Load, Neighbour, well_behaved};
+use super::{
+    Ended, EngineSaid, Line, Order, Verdict, artifacts, blob, calls, guests, large, malformed,
+};
+use crate::named;
+use anyhow::{Context, Result, bail};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use std::sync::Arc;
+use touchstone::matrix::Filter;
+use touchstone::supervise::Parent;
+use touchstone::swap::resident_kib;
+use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::{CodeFrom, Engine, Error, Outcome};
+
+/// How often each attack is made at least.
+const ROUNDS: usize = 3;
+/// … and at most, where memory still grows: allocators keep what was freed, and not
+/// always the same, but what leaks grows with every round.
+const MOST_ROUNDS: usize = 7;
+/// Growth from one round to the next that is no leak, KiB.
+const RESIDENT_KIB: u64 = 8 * 1024;
+/// The same for reserved addresses, KiB.
+const RESERVED_KIB: u64 = 512 * 1024;
+/// Writable memory of this process at most, bytes: behind the parent's watch.
+const DATA: u64 = 16 << 30;
+
+/// Makes the attacks that the parent asks for, on one of these engines, and says how each
+/// ended. Meant for a process of its own, started by [`Watch`](super::Watch): an attack may
+/// end it.
+///
+/// # Errors
+///
+/// When there is no parent, or the engine cannot run the guest that means no harm.
+pub fn attack_in_this_process(engines: &[Arc<dyn Engine>]) -> Result<()> {
+    let mut parent = Parent::join()?.context("this process makes attacks for another one")?;
+    guard();
+    let order: Order = parent.hear()?.context("the parent asks for no attacks")?;
+    let engine = named(engines, &order.engine)?;
+    let no_deadline = no_deadline(&**engine)?;
+    let has_deadline = no_deadline.is_none();
+    let said = EngineSaid {
+        id: engine.id().to_owned(),
+        version: engine.version().to_owned(),
+        no_deadline,
+    };
+    parent.say(&Line::Engine(said))?;
+    let mut kept = Artifacts::default();
+    let jobs = jobs(engine.id(), &Filter::new(order.filter.as_deref()));
+    for (number, job) in jobs.iter().enumerate().skip(order.from) {
+        let Some(strategy) = strategy(&**engine, job)? else {
+            parent.say(&Line::Without { job: number })?;
+            continue;
+        };
+        let endless = matches!(job.attack.work, Work::Endless(_) | Work::EndlessStart);
+        parent.say(&Line::Begin {
+            job: number,
+            strategy: strategy.clone(),
+            unstoppable: endless && !has_deadline,
+        })?;
+        let bench = Bench::new(engine, engines, job.class, has_deadline, &mut parent, &mut kept);
+        let (verdict, how) = match attack(bench, job) {
+            Ok(how) => (Verdict::Held, how),
+            Err(error) => (Verdict::Failed, vec![format!("{error:#}")]),
+        };
+        parent.say(&Line::End { job: number, ended: Ended { strategy, verdict, how } })?;
+    }
+    Ok(())
+}
+
+/// Limits of this process: no core files, and an end to its memory. Where the system does
+/// not have them, the parent still watches.
+fn guard() {
+    let limit = |bytes| Rlimit { current: Some(bytes), maximum: Some(bytes) };
+    let _ = setrlimit(Resource::Core, limit(0));
+    let _ = setrlimit(Resource::Data, limit(DATA));
+}
+
+/// Why no call can be stopped; `None` where one can.
+fn no_deadline(engine: &dyn Engine) -> Result<Option<String>> {
+    let guest = well_behaved()?;
+    let strategy = Class::ALL
+        .iter()
+        .find_map(|class| class.strategy(engine, &guest, CodeFrom::InProcess))
+        .with_context(|| format!("{} runs no modules", engine.id()))?;
+    let config = touchstone_executor::Config {
+        deadline: Some(std::time::Duration::from_secs(1)),
+        ..Default::default()
+    };
+    let loaded = engine
+        .compile(&guest, strategy, &config)
+        .and_then(|artifact| engine.load(&guest, &artifact, strategy, &config));
+    match loaded {
+        Ok(_) => Ok(None),
+        Err(Error::Unsupported { reason, .. }) => Ok(Some(reason)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The name of the strategy on which an attack is made; `None` when it cannot be.
+fn strategy(engine: &dyn Engine, job: &Job) -> Result<Option<String>> {
+    let strategy = match job.attack.work {
+        Work::Artifacts => artifacts::strategy(engine, job.class)?,
+        Work::EndlessStart => job.class.strategy(engine, &endless_start()?, CodeFrom::InProcess),
+        Work::Calls(_) | Work::Endless(_) => {
+            job.class.strategy(engine, &calls::guest()?, CodeFrom::InProcess)
+        }
+        // What an engine makes of a module does not depend on how instances come about:
+        // the first class that it has is enough.
+        Work::Malformed | Work::Blobs => {
+            let guest = well_behaved()?;
+            let on = |class: Class| class.strategy(engine, &guest, CodeFrom::InProcess);
+            let first = Class::ALL.into_iter().find(|class| on(*class).is_some());
+            on(job.class).filter(|_| first == Some(job.class))
+        }
+        Work::Large(_) => job.class.strategy(engine, &well_behaved()?, CodeFrom::InProcess),
+    };
+    Ok(strategy.map(|strategy| strategy.to_string()))
+}
+
+/// What stopped the attack in all rounds, or why it was not held.
+fn attack(mut bench: Bench<'_>, job: &Job) -> Result<Vec<String>> {
+    let mut neighbour = Neighbour::new(&mut bench).context("a well-behaved guest")?;
+    let mut before = (u64::MAX, u64::MAX);
+    let mut grown = None;
+    for round in 0..MOST_ROUNDS {
+        match job.attack.work {
+            Work::Calls(calls) | Work::Endless(calls) => calls::make(&mut bench, calls)?,
+            Work::EndlessStart => start(&mut bench)?,
+            Work::Large(modules) => large::make(&mut bench, modules)?,
+            Work::Malformed => malformed::make(&mut bench, round)?,
+            Work::Blobs => blob::make(&mut bench)?,
+            Work::Artifacts => artifacts::make(&mut bench)?,
+        }
+        neighbour.answers(&bench).context("another guest of the engine, after the attack")?;
+        let after = (resident_kib(), reserved_kib());
+        grown = if after.0.saturating_sub(before.0) > RESIDENT_KIB {
+            Some((RESIDENT_KIB, "resident"))
+        } else if after.1.saturating_sub(before.1) > RESERVED_KIB {
+            Some((RESERVED_KIB, "reserved"))
+        } else {
+            None
+        };
+        before = after;
+        if round + 1 >= ROUNDS && grown.is_none() {
+            break;
+        }
+    }
+    match grown {
+        None => Ok(bench.into_seen()),
+        Some((tolerated, what)) => {
+            bail!("leaks: each round leaves more than {} MiB {what}", tolerated / 1024)
+        }
+    }
+}
+
+fn endless_start() -> Result<GuestModule> {
+    let wasm = wat::parse_str(guests::endless_start())?;
+    Ok(GuestModule::new("endless start", &wasm, HeapPages::default())?)
+}
+
+/// A start function that does not end: loading, instantiating or calling does, with an
+/// error or a trap.
+fn start(bench: &mut Bench<'_>) -> Result<()> {
+    let guest = endless_start()?;
+    let ended = bench.load(&guest, Load::Briefly).and_then(|module| {
+        let export = module.export("count", touchstone_executor::abi::Abi::Plain)?;
+        let mut instance = module.new_instance()?;
+        Ok(instance.call(export, b"", &mut Vec::new())?)
+    });
+    match ended {
+        Ok(Outcome::Returned) => bail!("a call returned behind an endless start function"),
+        Ok(outcome) => bench.saw(calls::words(&outcome)),
+        Err(error) => match error.downcast_ref() {
+            Some(error) => bench.refused(error),
+            None => return Err(error),
+        },
+    }
+    Ok(())
+}
+
+/// Addresses that this process has reserved, KiB; 0 where the kernel does not say.
+fn reserved_kib() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = text.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0);
+    pages * (rustix::param::page_size() as u64 / 1024)
+}

@@ -1,0 +1,263 @@
+//! The process that watches: it starts the ones that make the attacks, and ends them
+//! where it has to.
+
+use super::attack::{Job, attacks, jobs};
+use super::{AttackSaid, Ended, Finding, Hostile, Line, Order, Phase, Verdict};
+use anyhow::{Context, Result, bail};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use touchstone::matrix::Filter;
+use touchstone::supervise::{self, Child, Heard};
+
+/// How long a process may do something else than an attack: start, compile a guest without
+/// harm, look for a strategy.
+const BETWEEN: Duration = Duration::from_secs(120);
+
+/// What a process that makes attacks may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Memory, bytes.
+    pub memory: u64,
+    /// How long a call may run that nothing but the end of its process stops.
+    pub unstoppable: Duration,
+    /// How long a module may be compiled, which nothing else stops.
+    pub compile: Duration,
+    /// How long an attack may take, instead of its own limit.
+    pub attack: Option<Duration>,
+}
+
+impl Default for Limits {
+    /// 3 GiB, two seconds, twenty seconds, and each attack's own limit.
+    fn default() -> Self {
+        Self {
+            memory: 3 << 30,
+            unstoppable: Duration::from_secs(2),
+            compile: Duration::from_secs(20),
+            attack: None,
+        }
+    }
+}
+
+/// Watches the attacks on some engines.
+pub struct Watch<'a> {
+    filter: Option<&'a str>,
+    limits: Limits,
+    found: Hostile,
+}
+
+/// How a process ended that makes attacks.
+enum End {
+    /// It made all of them.
+    Done,
+    /// It ended, or was ended, in this one.
+    In(usize),
+}
+
+impl<'a> Watch<'a> {
+    /// Nothing was found yet. The filter is one over `<attack>/<engine>`.
+    #[must_use]
+    pub fn new(filter: Option<&'a str>, limits: Limits) -> Self {
+        Self { filter, limits, found: Hostile::default() }
+    }
+
+    /// Attacks an engine. `command` makes the command that ends up in
+    /// [`attack_in_this_process`](super::attack_in_this_process); `progress` is told of each
+    /// attack.
+    ///
+    /// # Errors
+    ///
+    /// When a process cannot be started, or makes no attack at all.
+    pub fn attack(
+        &mut self,
+        engine: &str,
+        command: impl Fn() -> Result<Command>,
+        mut progress: impl FnMut(&Job),
+    ) -> Result<()> {
+        let jobs = jobs(engine, &Filter::new(self.filter));
+        let mut from = 0;
+        while from < jobs.len() {
+            let mut command = command()?;
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            let limits = supervise::Limits { memory: Some(self.limits.memory) };
+            let mut child = Child::spawn(command, limits)?;
+            let filter = self.filter.map(str::to_owned);
+            // One that does not listen ends, which is noticed below.
+            let _ = child.send(&Order { engine: engine.to_owned(), filter, from });
+            match self.follow(engine, &jobs, &mut child, &mut progress)? {
+                End::Done => break,
+                End::In(job) if job < from => bail!("the attacks on {engine} go backwards"),
+                End::In(job) => from = self.after(engine, &jobs, job),
+            }
+        }
+        Ok(())
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn found(mut self) -> Hostile {
+        let made = |name: &str| self.found.findings.iter().any(|found| found.attack == name);
+        let all = attacks();
+        self.found.attacks = all
+            .iter()
+            .filter(|attack| made(attack.name))
+            .map(|attack| AttackSaid {
+                name: attack.name.to_owned(),
+                about: attack.about.to_owned(),
+                limit_s: attack.limit.as_secs(),
+            })
+            .collect();
+        let place = |name: &str| all.iter().position(|attack| attack.name == name);
+        // The order of the engines stays.
+        self.found.findings.sort_by_key(|found| place(&found.attack));
+        self.found
+    }
+
+    /// The attack to go on with. What takes too long to compile takes as long for the
+    /// next strategy: it is not made again.
+    fn after(&self, engine: &str, jobs: &[Job], job: usize) -> usize {
+        let attack = jobs[job].attack.name;
+        let in_child = self.found.of(attack, engine).any(|found| {
+            found.verdict == Verdict::HeldInChild
+                && found.how.iter().any(|how| how.contains("compil"))
+        });
+        let same = jobs[job..].iter().take_while(|next| next.attack.name == attack).count();
+        if in_child { job + same } else { job + 1 }
+    }
+
+    /// Reads what a process says until it ends or has to be ended.
+    fn follow(
+        &mut self,
+        engine: &str,
+        jobs: &[Job],
+        child: &mut Child<Order, Line>,
+        progress: &mut dyn FnMut(&Job),
+    ) -> Result<End> {
+        let job = |number: usize| jobs.get(number).context("an attack that is not known");
+        let mut current: Option<Current> = None;
+        let mut began = false;
+        loop {
+            let deadline = match &current {
+                Some(current) => current.deadline(self.limits.compile),
+                None => Instant::now() + BETWEEN,
+            };
+            match child.receive(deadline)? {
+                Heard::Message(Line::Engine(said)) => {
+                    began = true;
+                    if !self.found.engines.contains(&said) {
+                        self.found.engines.push(said);
+                    }
+                }
+                Heard::Message(Line::Begin { job: number, strategy, unstoppable }) => {
+                    let limit = if unstoppable {
+                        self.limits.unstoppable
+                    } else {
+                        self.limits.attack.unwrap_or(job(number)?.attack.limit)
+                    };
+                    current = Some(Current::new(number, strategy, unstoppable, limit));
+                    progress(job(number)?);
+                }
+                Heard::Message(Line::Phase(phase)) => {
+                    if let Some(current) = &mut current {
+                        current.compiling = (phase == Phase::Compile).then(Instant::now);
+                    }
+                }
+                Heard::Message(Line::End { job: number, ended }) => {
+                    add(&mut self.found, job(number)?, engine, ended);
+                    current = None;
+                }
+                Heard::Message(Line::Without { job: number }) => progress(job(number)?),
+                Heard::Silent => {
+                    child.kill()?;
+                    let Some(current) = &current else {
+                        bail!("the process that attacks {engine} hangs between attacks");
+                    };
+                    let (verdict, how) = current.over(self.limits.compile);
+                    return Ok(self.ended(engine, jobs, current, verdict, how));
+                }
+                Heard::Ended(death) => {
+                    let Some(current) = &current else {
+                        if death.is_success() && began {
+                            return Ok(End::Done);
+                        }
+                        bail!("the process that attacks {engine} {death} between attacks");
+                    };
+                    let how = format!("the process of the host {death}");
+                    return Ok(self.ended(engine, jobs, current, Verdict::Failed, how));
+                }
+            }
+        }
+    }
+
+    fn ended(
+        &mut self,
+        engine: &str,
+        jobs: &[Job],
+        current: &Current,
+        verdict: Verdict,
+        how: String,
+    ) -> End {
+        let ended = Ended { strategy: current.strategy.clone(), verdict, how: vec![how] };
+        add(&mut self.found, &jobs[current.job], engine, ended);
+        End::In(current.job)
+    }
+}
+
+/// The attack that is being made.
+struct Current {
+    job: usize,
+    strategy: String,
+    unstoppable: bool,
+    since: Instant,
+    limit: Duration,
+    compiling: Option<Instant>,
+}
+
+impl Current {
+    fn new(job: usize, strategy: String, unstoppable: bool, limit: Duration) -> Self {
+        Self { job, strategy, unstoppable, since: Instant::now(), limit, compiling: None }
+    }
+
+    /// When its process has to be ended.
+    fn deadline(&self, compile: Duration) -> Instant {
+        self.compiling.map_or(self.since + self.limit, |since| since + compile)
+    }
+
+    /// Why its process was ended at the deadline.
+    fn over(&self, compile: Duration) -> (Verdict, String) {
+        let limit = self.limit.as_secs();
+        if self.compiling.is_some() {
+            let limit = compile.as_secs();
+            let how = format!(
+                "compiling takes more than {limit} s, and nothing but the end of its process \
+                 stops it"
+            );
+            (Verdict::HeldInChild, how)
+        } else if self.unstoppable {
+            (Verdict::HeldInChild, format!("no deadline: its process is ended after {limit} s"))
+        } else {
+            (Verdict::Failed, format!("does not end within {limit} s"))
+        }
+    }
+}
+
+/// Adds what an attack came to on one strategy.
+fn add(all: &mut Hostile, job: &Job, engine: &str, ended: Ended) {
+    let Ended { strategy, verdict, how } = ended;
+    let attack = job.attack.name;
+    let same = all.findings.iter_mut().find(|found| {
+        found.attack == attack
+            && found.engine == engine
+            && found.verdict == verdict
+            && found.how == how
+    });
+    match same {
+        Some(found) => found.strategies.push(strategy),
+        None => all.findings.push(Finding {
+            attack: attack.to_owned(),
+            engine: engine.to_owned(),
+            strategies: vec![strategy],
+            verdict,
+            how,
+        }),
+    }
+}

@@ -1,0 +1,217 @@
+//! Every engine and strategy, kind by kind.
+
+use super::detect::{Detected, Detector, Problem};
+use super::{EngineFound, Isolation, KINDS, Kind, KindName, Other, Row, Verdict};
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use touchstone::guests::Guests;
+use touchstone::matrix::{Filter, near};
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::{Artifact, Config, Engine, Error, Execution, Strategy, Support};
+
+/// How long a call may run that only its deadline stops.
+const DEADLINE: Duration = Duration::from_millis(10);
+
+/// An executor, and the kinds that it is asked for.
+pub struct Job {
+    engine: Arc<dyn Engine>,
+    strategy: Strategy,
+    kinds: Vec<&'static Kind>,
+}
+
+impl Job {
+    /// The executor's name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}_{}", self.engine.id(), self.strategy)
+    }
+}
+
+/// What there is to do: every strategy that an engine can do at all, and the kinds that the
+/// filter means by `<executor>/<kind>`.
+///
+/// # Errors
+///
+/// When the filter means none.
+pub fn jobs(engines: &[Arc<dyn Engine>], filter: Option<&str>) -> Result<Vec<Job>> {
+    let wanted = Filter::new(filter);
+    let mut names = Vec::new();
+    let mut jobs = Vec::new();
+    for engine in engines {
+        for strategy in Strategy::all() {
+            if !engine.support(strategy).is_supported() {
+                continue;
+            }
+            let mut job = Job { engine: Arc::clone(engine), strategy, kinds: Vec::new() };
+            for kind in KINDS {
+                let name = format!("{}/{}", job.name(), kind.name);
+                if wanted.matches(&name) {
+                    job.kinds.push(kind);
+                }
+                names.push(name);
+            }
+            if !job.kinds.is_empty() {
+                jobs.push(job);
+            }
+        }
+    }
+    match filter {
+        Some(text) if jobs.is_empty() => {
+            let near = near(text, &names);
+            let near = if near.is_empty() {
+                String::new()
+            } else {
+                format!("; near: {}", near.join(", "))
+            };
+            bail!("no executor and kind of state matches '{text}'{near}")
+        }
+        _ => Ok(jobs),
+    }
+}
+
+/// Runs the planted guests. `next` hears of each executor before it is looked at.
+///
+/// # Errors
+///
+/// When a planted guest is missing or is none. What executors do is a finding.
+pub fn find(jobs: &[Job], mut next: impl FnMut(&Job)) -> Result<Isolation> {
+    let mut built = Guests::built();
+    let mut guests: BTreeMap<&str, GuestModule> = BTreeMap::new();
+    let mut found = Isolation::default();
+    for kind in KINDS {
+        if jobs.iter().any(|job| job.kinds.iter().any(|wanted| wanted.name == kind.name)) {
+            let guest = kind
+                .guest(&mut built)
+                .with_context(|| format!("cannot plant the guest of {}", kind.name))?;
+            guests.insert(kind.name, guest);
+            found.kinds.push(KindName {
+                name: kind.name.to_owned(),
+                group: kind.group.to_owned(),
+                what: kind.what.to_owned(),
+            });
+        }
+    }
+    let mut artifacts = Artifacts::default();
+    for job in jobs {
+        next(job);
+        let engine = job.engine.id();
+        if found.engines.last().is_none_or(|last| last.engine != engine) {
+            artifacts = Artifacts::default();
+            found.engines.push(EngineFound {
+                engine: engine.to_owned(),
+                version: job.engine.version().to_owned(),
+                baseline: job.engine.execution() == Execution::Native,
+                rows: Vec::new(),
+            });
+        }
+        let row = row(job, &guests, &mut artifacts);
+        if let Some(engine) = found.engines.last_mut() {
+            add(engine, row);
+        }
+    }
+    Ok(found)
+}
+
+/// Adds a row of one strategy, to its like if there is one.
+fn add(engine: &mut EngineFound, row: Row) {
+    let alike = |known: &&mut Row| known.others == row.others && known.checks == row.checks;
+    match engine.rows.iter_mut().find(alike) {
+        Some(known) => known.strategies.extend(row.strategies),
+        None => engine.rows.push(row),
+    }
+}
+
+/// All kinds on one executor.
+fn row(job: &Job, guests: &BTreeMap<&str, GuestModule>, artifacts: &mut Artifacts) -> Row {
+    let mut row =
+        Row { strategies: vec![job.strategy.to_string()], checks: 0, others: BTreeMap::new() };
+    for kind in &job.kinds {
+        let (found, checks) = cell(job, kind, &guests[kind.name], artifacts);
+        row.checks += checks;
+        if let Some(other) = found {
+            row.others.insert(kind.name.to_owned(), other);
+        }
+    }
+    row
+}
+
+/// One kind on one executor: what it is if not clean, and the checks that were made.
+fn cell(
+    job: &Job,
+    kind: &Kind,
+    guest: &GuestModule,
+    artifacts: &mut Artifacts,
+) -> (Option<Other>, u64) {
+    let Job { engine, strategy, .. } = job;
+    let other = |verdict, reason: String| (Some(Other { verdict, reason }), 0);
+    if let Support::Unsupported { reason } = engine.support_for(*strategy, guest) {
+        return other(Verdict::Refused, reason);
+    }
+    let deadline = kind.needs_deadline().then_some(DEADLINE);
+    let config = Config { deadline, ..Config::default() };
+    let loaded = artifacts.get(&**engine, guest, *strategy, &config).and_then(|artifact| {
+        let mut module = engine.load(guest, artifact, *strategy, &config)?;
+        module.probe()?;
+        Ok(module)
+    });
+    let module = match loaded {
+        Ok(module) => module,
+        // Not every engine can stop a call, and one that cannot says so.
+        Err(Error::Unsupported { reason, .. }) if deadline.is_some() => {
+            return other(Verdict::Absent, reason);
+        }
+        Err(error) => return other(Verdict::Refused, words(&error)),
+    };
+    let mut detector = match Detector::new(&*module, kind) {
+        Ok(detector) => detector,
+        Err(Error::ExportUnsupported { reason, .. }) => return other(Verdict::Absent, reason),
+        Err(error) => return other(Verdict::Failed, words(&error)),
+    };
+    let found = match detector.detect() {
+        Ok(Detected::Clean) => None,
+        Ok(Detected::Unproven(reason)) => Some(Other { verdict: Verdict::Unproven, reason }),
+        Ok(Detected::Leak(reason)) => Some(Other { verdict: Verdict::Leaks, reason }),
+        Err(problem @ (Problem::Host(_) | Problem::Wrong(_))) => {
+            Some(Other { verdict: Verdict::Failed, reason: problem.to_string() })
+        }
+    };
+    (found, detector.checks)
+}
+
+/// What the engine says, without what the table says already.
+fn words(error: &Error) -> String {
+    match error {
+        Error::Unsupported { reason, .. } => reason.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Artifacts of one engine, each compiled once for all strategies that share it.
+#[derive(Default)]
+struct Artifacts(Vec<(&'static str, [u8; 32], bool, Artifact)>);
+
+impl Artifacts {
+    fn get(
+        &mut self,
+        engine: &dyn Engine,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<&Artifact, Error> {
+        let (class, stopped) = (engine.artifact_class(strategy), config.deadline.is_some());
+        let known = self.0.iter().position(|(known, sha256, deadline, _)| {
+            (*known, *sha256, *deadline) == (class, guest.sha256(), stopped)
+        });
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let artifact = engine.compile(guest, strategy, config)?;
+                self.0.push((class, guest.sha256(), stopped, artifact));
+                self.0.len() - 1
+            }
+        };
+        Ok(&self.0[at].3)
+    }
+}

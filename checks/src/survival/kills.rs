@@ -1,0 +1,67 @@
+//! Runs that are ended by a signal, at random moments.
+
+use super::Look;
+use super::job::Job;
+use super::place::Place;
+use anyhow::Result;
+use nix::sys::signal::Signal;
+use std::time::{Duration, Instant};
+use touchstone::supervise::Death;
+
+pub(super) fn kill(place: &mut Place<'_>) -> Result<Look> {
+    rounds(place, Signal::SIGKILL, false)
+}
+
+pub(super) fn terminate(place: &mut Place<'_>) -> Result<Look> {
+    rounds(place, Signal::SIGTERM, false)
+}
+
+pub(super) fn interrupt(place: &mut Place<'_>) -> Result<Look> {
+    rounds(place, Signal::SIGINT, false)
+}
+
+pub(super) fn kill_with_workers(place: &mut Place<'_>) -> Result<Look> {
+    rounds(place, Signal::SIGKILL, true)
+}
+
+pub(super) fn terminate_with_workers(place: &mut Place<'_>) -> Result<Look> {
+    rounds(place, Signal::SIGTERM, true)
+}
+
+fn rounds(place: &mut Place<'_>, signal: Signal, workers: bool) -> Result<Look> {
+    let mut scenario = Look::default();
+    let whole = undisturbed(place, workers)?;
+    for _ in 0..place.rounds() {
+        let job = Job { workers, ..place.job() };
+        let moment = place.random(whole.as_micros() as u64);
+        let mut running = place.start(&job)?;
+        running.has_begun()?;
+        std::thread::sleep(Duration::from_micros(moment));
+        running.signal(signal)?;
+        let ran = running.ends()?;
+        // It may have come to its end before.
+        let ended = ran.death.is_success()
+            || match signal {
+                Signal::SIGKILL => ran.death == Death::Signal(signal.to_string()),
+                _ => ran.death == Death::Exit(130) && ran.told.stopped,
+            };
+        scenario.expect(ended, || format!("after {signal} it {}", ran.death));
+        scenario.rounds += 1;
+        // That this can write at all shows that nobody holds the file any more.
+        scenario.look_after(place, &job, &ran.told)?;
+    }
+    if signal != Signal::SIGKILL {
+        scenario.said = "exit code 130, and how to go on".to_owned();
+    }
+    Ok(scenario)
+}
+
+/// How long a run takes once it has begun.
+fn undisturbed(place: &mut Place<'_>, workers: bool) -> Result<Duration> {
+    let job = Job { workers, ..place.job() };
+    let mut running = place.start(&job)?;
+    running.has_begun()?;
+    let started = Instant::now();
+    running.ends()?;
+    Ok(started.elapsed())
+}

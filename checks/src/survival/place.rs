@@ -1,0 +1,155 @@
+//! A folder for the runs, and starting them.
+
+use super::Plan;
+use super::job::{Job, STOPPED, Said, plan, write_case};
+use anyhow::{Context, Result, bail};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use touchstone::supervise::{Child, Death, Heard, Limits};
+use touchstone::swap::splitmix;
+use touchstone::{provenance, record};
+
+/// How long a run may say nothing.
+const SILENCE: Duration = Duration::from_secs(120);
+
+pub(super) struct Place<'a> {
+    plan: &'a Plan<'a>,
+    folder: tempfile::TempDir,
+    provenance: record::Provenance,
+    files: usize,
+    random: u64,
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn new(plan_of: &'a Plan<'a>) -> Result<Self> {
+        let folder = tempfile::tempdir().context("cannot make a folder for the runs")?;
+        write_case(folder.path())?;
+        Ok(Self {
+            plan: plan_of,
+            folder,
+            provenance: provenance::of_this_run(plan().sampling()),
+            files: 0,
+            random: plan_of.seed,
+        })
+    }
+
+    pub(super) fn rounds(&self) -> usize {
+        self.plan.rounds
+    }
+
+    /// A number below `end`.
+    pub(super) fn random(&mut self, end: u64) -> u64 {
+        splitmix(&mut self.random) % end.max(1)
+    }
+
+    pub(super) fn folder(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
+    /// A run on a record file of its own.
+    pub(super) fn job(&mut self) -> Job {
+        self.files += 1;
+        let records = self.folder.path().join(format!("run-{}/records.jsonl", self.files));
+        let mut provenance = self.provenance.clone();
+        provenance.run = format!("run-{}", self.files);
+        Job {
+            folder: self.folder(),
+            records,
+            provenance,
+            resume: false,
+            workers: false,
+            is_worker: false,
+            limit: Duration::from_secs(60),
+            mishaps: Vec::new(),
+            dies_as: None,
+            room: None,
+        }
+    }
+
+    /// Starts it.
+    pub(super) fn start(&self, job: &Job) -> Result<Running> {
+        let file = || tempfile::tempfile().context("cannot make a temporary file");
+        let same = |file: &File| file.try_clone().context("cannot open a temporary file again");
+        let (out, complaint) = (file()?, file()?);
+        let mut command = (self.plan.command)(&job.text()?)?;
+        command.stdout(same(&out)?).stderr(same(&complaint)?);
+        let child = Child::spawn(command, Limits::default())?;
+        Ok(Running { child, out, complaint, told: Told::default() })
+    }
+
+    /// Runs it to its end.
+    pub(super) fn run(&self, job: &Job) -> Result<Ran> {
+        self.start(job)?.ends()
+    }
+}
+
+/// What a run has told.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) finished: Vec<String>,
+    pub(super) said: Vec<String>,
+    pub(super) stopped: bool,
+}
+
+/// A run that was started.
+pub(super) struct Running {
+    child: Child<(), Said>,
+    out: File,
+    complaint: File,
+    told: Told,
+}
+
+/// A run that has ended.
+pub(super) struct Ran {
+    pub(super) death: Death,
+    pub(super) told: Told,
+    /// On the standard error.
+    pub(super) complaint: String,
+}
+
+impl Running {
+    /// Waits until it holds the record file and is about to begin its first cell.
+    pub(super) fn has_begun(&mut self) -> Result<()> {
+        if let Some(death) = self.listen(true)? {
+            bail!("a run {death} before it began: {}", content(&mut self.complaint)?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn signal(&self, signal: Signal) -> Result<()> {
+        let pid = i32::try_from(self.child.pid()).context("a process number")?;
+        // Its death was not reported yet: the number is still its own.
+        kill(Pid::from_raw(pid), signal).context("cannot signal a run")
+    }
+
+    pub(super) fn ends(mut self) -> Result<Ran> {
+        let death = self.listen(false)?.context("a run did not end")?;
+        let complaint = content(&mut self.complaint)?;
+        self.told.stopped = content(&mut self.out)? == STOPPED;
+        Ok(Ran { death, told: self.told, complaint })
+    }
+
+    /// Listens until it has ended: how; or, if that is asked for, until it has begun.
+    fn listen(&mut self, until_begun: bool) -> Result<Option<Death>> {
+        loop {
+            match self.child.receive(Instant::now() + SILENCE)? {
+                Heard::Message(Said::Begun) if until_begun => return Ok(None),
+                Heard::Message(Said::Begun) => {}
+                Heard::Message(Said::Finished(id)) => self.told.finished.push(id),
+                Heard::Message(Said::Sentence(sentence)) => self.told.said.push(sentence),
+                Heard::Ended(death) => return Ok(Some(death)),
+                Heard::Silent => bail!("a run said nothing for {} s", SILENCE.as_secs()),
+            }
+        }
+    }
+}
+
+fn content(file: &mut File) -> Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind().and_then(|()| file.read_to_end(&mut bytes)).context("cannot hear a run")?;
+    Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
+}

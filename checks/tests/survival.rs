@@ -1,0 +1,59 @@
+//! What survives when something happens to a run: a handful of rounds of what
+//! `touchstone-checks survival` does, and the command itself.
+
+mod command;
+
+use command::{checks, texts};
+use std::process::Command;
+use touchstone::record::findings::Found;
+use touchstone_checks::survival::{Plan, Survival, check, names};
+
+/// Looks at what a name stands for, with a few rounds.
+fn held(wanted: impl Fn(&str) -> bool) {
+    let command = |job: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_touchstone-checks"));
+        command.args(["survivor", job]);
+        Ok(command)
+    };
+    let plan = Plan { rounds: 3, seed: 7, command: &command, progress: &|_| {} };
+    let found = check(&plan, wanted).unwrap();
+    assert!(!found.scenarios.is_empty());
+    for scenario in &found.scenarios {
+        assert!(scenario.held(), "{scenario:#?}");
+        assert!(scenario.rounds > 0, "{scenario:#?}");
+    }
+}
+
+#[test]
+fn signals_lose_no_finished_cell() {
+    held(|name| name.starts_with("SIG") && !name.contains("workers"));
+}
+
+#[test]
+fn signals_lose_no_finished_cell_of_workers() {
+    held(|name| name.starts_with("SIG") && name.contains("workers"));
+}
+
+#[test]
+fn a_backend_takes_down_its_cell_and_not_the_run() {
+    held(|name| name.starts_with("a backend"));
+}
+
+#[test]
+fn no_room_no_folder_company_and_clocks_lose_nothing() {
+    held(|name| !name.starts_with("SIG") && !name.starts_with("a backend"));
+}
+
+#[test]
+fn findings_are_stored_and_a_filter_stores_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let name = "a folder that cannot be written";
+    let (out, _) = texts(&checks(&["survival", name, "--findings", path]).success());
+    assert!(out.contains("held") && out.contains(name), "{out}");
+    assert!(Found::<Survival>::load(folder.path()).unwrap().is_none());
+    let (_, error) = texts(&checks(&["survival", "nothing like it"]).code(2));
+    assert!(error.contains("nothing matches"), "{error}");
+    checks(&["survival", name, "--store"]).code(2);
+    assert!(names().iter().any(|known| known == name));
+}

@@ -1,0 +1,264 @@
+//! `touchstone compare`.
+
+use super::Ended;
+use touchstone::terminal::{Style, Table, complain, print};
+use touchstone::terminal::progress::Progress;
+use anyhow::{Context, Result, bail, ensure};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::SystemTime;
+use touchstone::case::{self, Case};
+use touchstone::compare::{
+    Contest, FromSide, Judged, MARGIN, ToSide, Verdict, contest, of_records, serve_side,
+};
+use touchstone::lab::Guests;
+use touchstone::plan::{Budget, near};
+use touchstone::record::{self, Book, Contender, Executor, Match, Means, Purpose, Role};
+use touchstone::report::units;
+use touchstone::run::watch_for_ctrl_c;
+use touchstone::supervise::{Parent, Stop};
+use touchstone_executor::{Engine, Strategy};
+
+/// Compares two executors, two stored runs, or two builds of this program.
+///
+/// A and B are names of executors (engine and strategy with `_` between, as `touchstone list`
+/// prints them), record files, or paths of `touchstone` programs; with programs,
+/// --executor says what both of them run. The ratio is time of A over time of B: times
+/// slower than the baseline B. Executors and builds run in pairs of fresh processes that make
+/// rounds in turns, with the order drawn for every pair and round. The verdict holds the
+/// ratio's 95 % interval against the threshold: *equivalent* if it lies within, *slower* or
+/// *faster* if it lies beyond, otherwise *not enough data*.
+///
+/// Exits with 1 when A is slower than B.
+#[derive(Debug, clap::Args)]
+pub(super) struct Compare {
+    /// The subject
+    #[arg(required_unless_present = "side")]
+    a: Option<String>,
+    /// The baseline
+    #[arg(required_unless_present = "side")]
+    b: Option<String>,
+    /// The smallest difference that counts, in per cent
+    #[arg(long, value_name = "PERCENT", default_value_t = MARGIN * 100.0)]
+    threshold: f64,
+    /// The case [default: the empty call]
+    #[arg(long)]
+    case: Option<String>,
+    /// The guest [default: the first of the case]
+    #[arg(long)]
+    guest: Option<String>,
+    /// Threads that make calls at the same time
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+    /// What two builds run
+    #[arg(long, value_name = "EXECUTOR")]
+    executor: Option<String>,
+    /// Pairs of fresh processes; an interval needs 6
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    processes: u32,
+    /// Rounds in each pair of processes
+    #[arg(long, value_name = "N", default_value_t = 9)]
+    rounds: usize,
+    /// Seed of the order [default: from the clock]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+    /// Serve as one side of a comparison of another process
+    #[arg(long, hide = true)]
+    side: bool,
+}
+
+impl Compare {
+    pub(super) fn execute(self) -> Result<Ended> {
+        let engines = touchstone_runtimes::engines();
+        if self.side {
+            let cases = case::load_all(&case::default_folder())?;
+            let parent = Parent::<ToSide, FromSide>::join()?;
+            let parent = parent.context("--side is for this program's own use")?;
+            serve_side(parent, &cases, &engines, Guests::built())?;
+            return Ok(Ended::Well);
+        }
+        let margin = self.threshold / 100.0;
+        ensure!(margin > 0.0 && margin.is_finite(), "--threshold is a number above 0");
+        ensure!(self.processes > 0 && self.rounds > 0, "--processes and --rounds are 1 or more");
+        let (Some(a), Some(b)) = (&self.a, &self.b) else { bail!("A and B are needed") };
+        match (Path::new(a).is_file(), Path::new(b).is_file()) {
+            (true, true) if is_program(Path::new(a)) && is_program(Path::new(b)) => {
+                let executor = self.executor.as_deref();
+                let executor = executor.context("two builds need --executor: what both run")?;
+                let label = |path: &str| Means::Build(path.to_owned());
+                let of = self.of(&engines, (executor, label(a)), (executor, label(b)))?;
+                self.contest(of, &|| side(Path::new(a)), &|| side(Path::new(b)), margin)
+            }
+            (true, true) => self.records(Path::new(a), Path::new(b), margin),
+            (false, false) => {
+                let of = self.of(&engines, (a, Means::Contract), (b, Means::Contract))?;
+                let here = || side(&std::env::current_exe().context("cannot find this program")?);
+                self.contest(of, &here, &here, margin)
+            }
+            _ => bail!("one of '{a}' and '{b}' is a file and the other is not"),
+        }
+    }
+
+    /// What is compared, by names.
+    fn of(
+        &self,
+        engines: &[Arc<dyn Engine>],
+        a: (&str, Means),
+        b: (&str, Means),
+    ) -> Result<Match> {
+        let cases = case::load_all(&case::default_folder())?;
+        let is_meant = |case: &&Case| match &self.case {
+            Some(name) => case.name == *name,
+            None => case.role == Some(Role::EmptyCall),
+        };
+        let case = cases.iter().find(is_meant).with_context(|| {
+            let names = cases.iter().map(|case| case.name.as_str());
+            case::unknown(self.case.as_deref().unwrap_or_default(), names)
+        })?;
+        let guest = match &self.guest {
+            None => &case.guests[0],
+            Some(name) => {
+                let found = case.guests.iter().find(|guest| *guest == name);
+                found.with_context(|| {
+                    format!("the case {} has no guest '{name}'; it has {}", case.name, case.guests.join(", "))
+                })?
+            }
+        };
+        let contender = |(name, means): (&str, Means)| -> Result<Contender> {
+            Ok(Contender { executor: executor(engines, name)?, threads: self.threads, means })
+        };
+        Ok(Match {
+            purpose: Purpose::Asked,
+            case: case.name.clone(),
+            guest: guest.replace('-', "_"),
+            subject: contender(a)?,
+            baseline: contender(b)?,
+        })
+    }
+
+    fn contest(
+        &self,
+        of: Match,
+        subject: &dyn Fn() -> Result<Command>,
+        baseline: &dyn Fn() -> Result<Command>,
+        margin: f64,
+    ) -> Result<Ended> {
+        let stop = Stop::default();
+        watch_for_ctrl_c(&stop, false)?;
+        let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let seed = self.seed.unwrap_or_else(|| clock.map_or(1, |now| now.as_nanos() as u64));
+        let budget = Budget { rounds: self.rounds, ..Budget::full(seed) };
+        let processes = self.processes;
+        let made = Contest { of, subject, baseline, processes, budget, margin, stop };
+        let progress = Progress::new(processes as usize, true);
+        let came = contest(&made, |process| {
+            progress.next(format!("pair of processes {} of {processes}", process + 1));
+        });
+        drop(progress);
+        if made.stop.asked() {
+            return Ok(Ended::Stopped);
+        }
+        let (_, judged) = came?;
+        let name = format!("{}_from_{}", made.of.case, made.of.guest);
+        self.print(&[(name, judged)])?;
+        Ok(ended(&[judged.verdict]))
+    }
+
+    fn records(&self, a: &Path, b: &Path, margin: f64) -> Result<Ended> {
+        let book = |path: &Path| -> Result<Book> {
+            let run = record::load(path)?.runs.pop();
+            let (header, lines) = run.with_context(|| format!("{} holds no run", path.display()))?;
+            Ok(Book::of(header, lines))
+        };
+        let (a, b) = (book(a)?, book(b)?);
+        if a.header.machine != b.header.machine {
+            complain("warning: the two runs were made on different machines");
+        }
+        let common = of_records(&a, &b, margin);
+        ensure!(!common.is_empty(), "the two runs have no cell in common");
+        let rows: Vec<(String, Judged)> =
+            common.iter().map(|common| (b.name(&common.cell), common.judged)).collect();
+        self.print(&rows)?;
+        Ok(ended(&rows.iter().map(|(_, judged)| judged.verdict).collect::<Vec<_>>()))
+    }
+
+    fn print(&self, rows: &[(String, Judged)]) -> Result<()> {
+        if self.json {
+            let line = |(name, judged): &(String, Judged)| {
+                serde_json::json!({
+                    "name": name,
+                    "ratio": judged.ratio,
+                    "low": judged.interval.map(|ends| ends.0),
+                    "high": judged.interval.map(|ends| ends.1),
+                    "marked": judged.marked,
+                    "verdict": judged.verdict.to_string(),
+                    "a_ns": judged.subject_ns,
+                    "b_ns": judged.baseline_ns,
+                })
+                .to_string()
+            };
+            return print(&rows.iter().map(|row| line(row) + "\n").collect::<String>());
+        }
+        let head = ["", "A", "B", "A / B [95 %]", "verdict"];
+        let mut table = Table::new(&head).right(&[1, 2]);
+        for (name, judged) in rows {
+            table.row([
+                name.clone(),
+                units::time(judged.subject_ns),
+                units::time(judged.baseline_ns),
+                units::ratio_with_interval(&judged.estimate()),
+                judged.verdict.to_string(),
+            ]);
+        }
+        print(&format!(
+            "{}\nA / B: times slower than the baseline B; threshold {} %{}\n",
+            table.render(Style::of_stdout()),
+            self.threshold,
+            if rows.iter().any(|(_, judged)| judged.marked) {
+                "; †: interference left too few clean rounds"
+            } else {
+                ""
+            }
+        ))
+    }
+}
+
+fn ended(verdicts: &[Verdict]) -> Ended {
+    if verdicts.contains(&Verdict::Slower) { Ended::Badly } else { Ended::Well }
+}
+
+/// A program as one side.
+fn side(program: &Path) -> Result<Command> {
+    let mut command = Command::new(std::fs::canonicalize(program).unwrap_or(PathBuf::from(program)));
+    command.args(["compare", "--side"]);
+    Ok(command)
+}
+
+/// Whether a file can be executed.
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
+}
+
+/// An executor by its name.
+fn executor(engines: &[Arc<dyn Engine>], name: &str) -> Result<Executor> {
+    let found = engines.iter().find_map(|engine| {
+        let strategy = name.strip_prefix(engine.id())?.strip_prefix('_')?;
+        Some(Executor { engine: engine.id().to_owned(), strategy: strategy.parse().ok()? })
+    });
+    found.with_context(|| {
+        let names: Vec<String> = engines
+            .iter()
+            .flat_map(|engine| {
+                let has = |strategy: &Strategy| engine.support(*strategy).is_supported();
+                let all = Strategy::all().into_iter().filter(has);
+                all.map(|strategy| format!("{}_{strategy}", engine.id())).collect::<Vec<_>>()
+            })
+            .collect();
+        format!("'{name}' is neither a file nor an executor of this build{}", near(name, &names))
+    })
+}

@@ -1,0 +1,225 @@
+//! The verdict of a comparison. A process is one unit: within it the address layout is
+//! the same for all rounds, so only differences between processes show what it costs.
+
+use crate::record::estimate::{self, CLEAN_SAMPLES, INTERVAL_SAMPLES, PROCESSES};
+use crate::record::{Comparison, Estimate};
+use std::fmt;
+
+/// The smallest difference that counts, as a share: ratios within it are equivalent.
+pub const MARGIN: f64 = 0.02;
+
+/// What a comparison says, all processes together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judged {
+    /// Time of the subject over that of the baseline: times slower than the baseline.
+    pub ratio: f64,
+    /// Its 95 % interval; `None` when there are too few rounds for one.
+    pub interval: Option<(f64, f64)>,
+    /// Whether interference left too few rounds: printed with †.
+    pub marked: bool,
+    /// What may be concluded.
+    pub verdict: Verdict,
+    /// Time of one call of the subject, ns.
+    pub subject_ns: f64,
+    /// Time of one call of the baseline, ns.
+    pub baseline_ns: f64,
+}
+
+impl Judged {
+    /// The ratio as an estimate.
+    #[must_use]
+    pub fn estimate(&self) -> Estimate {
+        Estimate { median: self.ratio, interval: self.interval, marked: self.marked }
+    }
+}
+
+/// What may be concluded of a comparison, by its interval and the margin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// The subject takes less time, by more than the margin.
+    Faster,
+    /// The subject takes more time, by more than the margin.
+    Slower,
+    /// The difference is within the margin.
+    Equivalent,
+    /// The interval reaches across an end of the margin, or there is none.
+    NotEnoughData,
+}
+
+impl Verdict {
+    /// The verdict on a ratio with this interval.
+    #[must_use]
+    pub fn of(interval: Option<(f64, f64)>, margin: f64) -> Self {
+        let Some((low, high)) = interval else { return Self::NotEnoughData };
+        let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
+        if low >= least && high <= most {
+            Self::Equivalent
+        } else if low > most {
+            Self::Slower
+        } else if high < least {
+            Self::Faster
+        } else {
+            Self::NotEnoughData
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Equivalent => "equivalent",
+            Self::NotEnoughData => "not enough data",
+        })
+    }
+}
+
+/// The rounds of one process that count: ratio, subject and baseline of each.
+struct Rounds {
+    ratios: Vec<f64>,
+    subject: Vec<f64>,
+    baseline: Vec<f64>,
+}
+
+impl Rounds {
+    fn of(process: &Comparison, only_clean: bool) -> Self {
+        let counts = |(place, (subject, baseline)): &(usize, (f64, f64))| {
+            (!only_clean || !process.noisy.contains(place)) && *subject > 0.0 && *baseline > 0.0
+        };
+        let rounds = process.rounds.iter().copied().enumerate().filter(counts);
+        let (subject, baseline): (Vec<f64>, Vec<f64>) = rounds.map(|(_, round)| round).unzip();
+        let ratios = subject.iter().zip(&baseline).map(|(a, b)| a / b).collect();
+        Self { ratios, subject, baseline }
+    }
+}
+
+/// The ratio, its interval and the verdict, from all processes of one comparison.
+/// `None` where no process has a round.
+///
+/// The ratio is the median of the processes' median ratios. From
+/// [`INTERVAL_SAMPLES`] processes on, the interval is the distribution-free one over
+/// these medians; with fewer, it reaches from the lowest to the highest end of the
+/// processes' own intervals and medians. A process with fewer than [`CLEAN_SAMPLES`]
+/// rounds without interference is left out; where that leaves fewer than [`PROCESSES`],
+/// the result is marked, and where it leaves none, all rounds are used.
+#[must_use]
+pub fn judge(processes: &[&Comparison], margin: f64) -> Option<Judged> {
+    let longest = processes.iter().map(|process| process.rounds.len()).max()?;
+    let needed = CLEAN_SAMPLES.min(longest.max(1));
+    let clean = processes.iter().map(|process| Rounds::of(process, true));
+    let mut groups: Vec<Rounds> = clean.filter(|rounds| rounds.ratios.len() >= needed).collect();
+    let marked = groups.len() < PROCESSES;
+    if groups.is_empty() {
+        groups = processes.iter().map(|process| Rounds::of(process, false)).collect();
+    }
+    let estimates = |of: fn(&Rounds) -> &[f64]| -> Vec<Estimate> {
+        groups.iter().filter_map(|rounds| estimate::of_values(of(rounds))).collect()
+    };
+    let median = |estimates: &[Estimate]| {
+        let medians: Vec<f64> = estimates.iter().map(|estimate| estimate.median).collect();
+        estimate::of_values(&medians)
+    };
+    let ratios = estimates(|rounds| &rounds.ratios);
+    let between = median(&ratios)?;
+    let rounds: usize = groups.iter().map(|rounds| rounds.ratios.len()).sum();
+    let interval = if ratios.len() >= INTERVAL_SAMPLES {
+        between.interval
+    } else {
+        let ends = ratios
+            .iter()
+            .map(|estimate| estimate.interval.unwrap_or((estimate.median, estimate.median)));
+        ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).filter(|_| rounds >= INTERVAL_SAMPLES)
+    };
+    Some(Judged {
+        ratio: between.median,
+        interval,
+        marked,
+        verdict: Verdict::of(interval, margin),
+        subject_ns: median(&estimates(|rounds| &rounds.subject))?.median,
+        baseline_ns: median(&estimates(|rounds| &rounds.baseline))?.median,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Contender, Executor, Match, Means, Purpose};
+    use touchstone_executor::Strategy;
+
+    /// A process in which the subject takes `ratio` times as long, with a spread of 0.1 %.
+    fn process(process: u32, ratio: f64, rounds: usize, noisy: Vec<usize>) -> Comparison {
+        let contender = |engine: &str| Contender {
+            executor: Executor { engine: engine.to_owned(), strategy: Strategy::INTERPRETED },
+            threads: 1,
+            means: Means::Contract,
+        };
+        let of = Match {
+            purpose: Purpose::Against,
+            case: "case".to_owned(),
+            guest: "guest".to_owned(),
+            subject: contender("a"),
+            baseline: contender("b"),
+        };
+        let round = |n: usize| (100.0 * ratio * (1.0 + n as f64 / rounds as f64 / 1e3), 100.0);
+        Comparison { of, process, rounds: (0..rounds).map(round).collect(), noisy }
+    }
+
+    fn judged(processes: &[Comparison]) -> Judged {
+        judge(&processes.iter().collect::<Vec<_>>(), MARGIN).unwrap()
+    }
+
+    fn clean(ratios: &[f64]) -> Judged {
+        let processes: Vec<Comparison> =
+            (0..).zip(ratios).map(|(n, ratio)| process(n, *ratio, 10, Vec::new())).collect();
+        judged(&processes)
+    }
+
+    #[test]
+    fn the_verdict_follows_from_interval_and_margin() {
+        for (ratios, verdict) in [
+            ([1.2, 1.21, 1.22], Verdict::Slower),
+            ([0.8, 0.81, 0.82], Verdict::Faster),
+            ([0.99, 1.0, 1.01], Verdict::Equivalent),
+            // The processes disagree: one layout is slower, another is not.
+            ([1.0, 1.1, 1.2], Verdict::NotEnoughData),
+        ] {
+            assert_eq!(clean(&ratios).verdict, verdict, "{ratios:?}");
+        }
+        assert_eq!(Verdict::of(None, MARGIN), Verdict::NotEnoughData);
+        assert_eq!(Verdict::of(Some((1.0, 1.15)), 0.2), Verdict::Equivalent);
+    }
+
+    #[test]
+    fn a_process_is_one_unit() {
+        let three = clean(&[1.0, 1.1, 1.2]);
+        let (low, high) = three.interval.unwrap();
+        assert!((three.ratio - 1.1005).abs() < 1e-3 && !three.marked);
+        assert!(low < 1.0005 && high > 1.2);
+        assert!((three.subject_ns / three.baseline_ns - three.ratio).abs() < 1e-3);
+        // Nine processes: the second smallest and the second largest median.
+        let nine = clean(&[1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8]);
+        let (low, high) = nine.interval.unwrap();
+        assert!((low - 1.1).abs() < 2e-3 && (high - 1.7).abs() < 2e-3, "{low} {high}");
+    }
+
+    #[test]
+    fn interference_is_left_out_or_marks_the_result() {
+        let noisy = |n, ratio| process(n, ratio, 10, (0..10).collect());
+        let good = |n| process(n, 1.5, 10, vec![0]);
+        let left_out = judged(&[good(0), noisy(1, 9.0), good(2), good(3)]);
+        assert!(!left_out.marked && left_out.ratio < 1.6);
+        let marked = judged(&[good(0), noisy(1, 9.0), good(2)]);
+        assert!(marked.marked && marked.ratio < 1.6);
+        let all = judged(&[noisy(0, 9.0), noisy(1, 9.0), noisy(2, 9.0)]);
+        assert!(all.marked && all.ratio >= 9.0);
+    }
+
+    #[test]
+    fn without_rounds_there_is_nothing_and_with_few_no_interval() {
+        assert_eq!(judge(&[], MARGIN), None);
+        assert_eq!(judge(&[&process(0, 1.0, 0, Vec::new())], MARGIN), None);
+        let few = judged(&[process(0, 2.0, 1, Vec::new()), process(1, 2.0, 1, Vec::new())]);
+        assert_eq!((few.interval, few.verdict), (None, Verdict::NotEnoughData));
+    }
+}

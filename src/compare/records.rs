@@ -1,0 +1,36 @@
+//! Two stored runs, cell by cell.
+
+use super::{Judged, Verdict};
+use crate::record::{Book, CellKey, Metric};
+
+/// A cell that both runs have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Common {
+    /// The cell.
+    pub cell: CellKey,
+    /// The first run's time over the second's.
+    pub judged: Judged,
+}
+
+/// Compares the times of calls of all cells that two runs have in common. The ratio's
+/// interval is the widest that both intervals allow: the runs were not made in turns, so
+/// that a difference may be the machine's.
+#[must_use]
+pub fn of_records(subject: &Book, baseline: &Book, margin: f64) -> Vec<Common> {
+    let common = |cell: &CellKey| {
+        let ours = subject.estimate(cell, Metric::Call)?;
+        let theirs = baseline.estimate(cell, Metric::Call)?;
+        let interval = ours.interval.zip(theirs.interval);
+        let interval = interval.map(|(ours, theirs)| (ours.0 / theirs.1, ours.1 / theirs.0));
+        let judged = Judged {
+            ratio: ours.median / theirs.median,
+            interval,
+            marked: ours.marked || theirs.marked,
+            verdict: Verdict::of(interval, margin),
+            subject_ns: ours.median,
+            baseline_ns: theirs.median,
+        };
+        Some(Common { cell: cell.clone(), judged })
+    };
+    subject.cells.keys().filter_map(common).collect()
+}

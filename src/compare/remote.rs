@@ -1,0 +1,201 @@
+//! Sides in processes of their own: two executors, or two builds of this program. Both
+//! processes live at the same time, make rounds in turns, and are replaced by fresh ones
+//! again and again: one process is one sample of where things lie in memory.
+
+use super::{Judged, judge};
+use crate::case::Case;
+use crate::lab::Guests;
+use crate::measure::{Round, RoundPlan, Side, probe, turns};
+use crate::plan::{Budget, Random};
+use crate::record::{Comparison, Match, Status};
+use crate::run::{Performer, Task, perform_side};
+use crate::supervise::{Child, Heard, Limits, Parent, Stop};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use touchstone_executor::Engine;
+
+/// What a side is told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum ToSide {
+    /// Open one side of a comparison.
+    Open {
+        /// The comparison.
+        of: Box<Match>,
+        /// Whether this is the subject.
+        is_subject: bool,
+        /// What the interference probe takes on a clean core, ns.
+        probe_ns: u64,
+    },
+    /// Find out how long rounds are to be that take about so many µs.
+    Plan(u64),
+    /// Make a round.
+    Round(RoundPlan),
+}
+
+/// What a side answers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum FromSide {
+    /// It gave the expected output and can be timed.
+    Opened,
+    /// The plan of its rounds.
+    Plan(RoundPlan),
+    /// What came of a round.
+    Round(Round),
+    /// It cannot be had, or failed.
+    Refused(Status, String),
+}
+
+/// Serves as one side of a comparison until the parent has no more orders.
+///
+/// # Errors
+///
+/// When the parent is gone.
+pub fn serve_side(
+    mut parent: Parent<ToSide, FromSide>,
+    cases: &[Case],
+    engines: &[Arc<dyn Engine>],
+    guests: Guests,
+) -> Result<()> {
+    let mut performer = Performer::new(cases, engines, guests, Budget::full(1), 0, None)?;
+    let mut crew = None;
+    while let Some(told) = parent.hear()? {
+        let answer = match (told, &mut crew) {
+            (ToSide::Open { of, is_subject, probe_ns }, crew) => {
+                probe::calibrated(probe_ns);
+                perform_side(&mut performer, &Task::Compare(*of), is_subject).map(|made| {
+                    *crew = Some(made);
+                    FromSide::Opened
+                })
+            }
+            (_, None) => Err(anyhow::anyhow!("nothing was opened")),
+            (ToSide::Plan(sample_us), Some(crew)) => {
+                crew.plan(Duration::from_micros(sample_us), 1000).map(FromSide::Plan)
+            }
+            (ToSide::Round(plan), Some(crew)) => crew.round(plan).map(FromSide::Round),
+        };
+        let answer = answer.unwrap_or_else(|error| {
+            let refused = error.downcast_ref::<crate::lab::Refused>();
+            let status = refused.map_or(Status::Failed, |refused| refused.status);
+            FromSide::Refused(status, format!("{error:#}"))
+        });
+        parent.say(&answer)?;
+    }
+    Ok(())
+}
+
+/// A side in a process of its own.
+struct Remote {
+    child: Child<ToSide, FromSide>,
+    name: String,
+}
+
+/// How long an order may take, compilation included.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+impl Remote {
+    fn start(
+        stop: &Stop,
+        command: Command,
+        of: &Match,
+        is_subject: bool,
+        probe_ns: u64,
+    ) -> Result<Self> {
+        let side = if is_subject { &of.subject } else { &of.baseline };
+        let child = stop.spawn(command, Limits::default())?.context("stopped")?;
+        let mut remote = Self { child, name: side.to_string() };
+        let open = ToSide::Open { of: Box::new(of.clone()), is_subject, probe_ns };
+        match remote.ask(&open)? {
+            FromSide::Opened => Ok(remote),
+            _ => bail!("{} answered something else", remote.name),
+        }
+    }
+
+    fn ask(&mut self, order: &ToSide) -> Result<FromSide> {
+        // One that has died is found out below.
+        let _ = self.child.send(order);
+        match self.child.receive(Instant::now() + PATIENCE)? {
+            Heard::Message(FromSide::Refused(status, reason)) => {
+                bail!("{} {status}: {reason}", self.name)
+            }
+            Heard::Message(answer) => Ok(answer),
+            Heard::Ended(death) => bail!("{}: its process {death}", self.name),
+            Heard::Silent => bail!("{} did not answer for {} s", self.name, PATIENCE.as_secs()),
+        }
+    }
+}
+
+impl Side for Remote {
+    fn plan(&mut self, sample: Duration) -> Result<RoundPlan> {
+        match self.ask(&ToSide::Plan(sample.as_micros() as u64))? {
+            FromSide::Plan(plan) => Ok(plan),
+            _ => bail!("{} answered something else", self.name),
+        }
+    }
+
+    fn round(&mut self, plan: RoundPlan) -> Result<Round> {
+        match self.ask(&ToSide::Round(plan))? {
+            FromSide::Round(round) => Ok(round),
+            _ => bail!("{} answered something else", self.name),
+        }
+    }
+}
+
+/// How a contest is made.
+pub struct Contest<'a> {
+    /// What is compared.
+    pub of: Match,
+    /// Starts the process of the subject.
+    pub subject: &'a dyn Fn() -> Result<Command>,
+    /// Starts the process of the baseline.
+    pub baseline: &'a dyn Fn() -> Result<Command>,
+    /// Pairs of processes.
+    pub processes: u32,
+    /// How to sample in each.
+    pub budget: Budget,
+    /// The smallest difference that counts, as a share.
+    pub margin: f64,
+    /// Ends it.
+    pub stop: Stop,
+}
+
+/// Times subject and baseline in turns, in several pairs of fresh processes. Which of the two
+/// starts first is drawn for each pair, and who goes first for each round. `progress` is told
+/// when a pair begins.
+///
+/// # Errors
+///
+/// When a side cannot be had, fails, or its process dies.
+pub fn contest(
+    contest: &Contest<'_>,
+    mut progress: impl FnMut(u32),
+) -> Result<(Vec<Comparison>, Judged)> {
+    let Contest { of, budget, stop, .. } = contest;
+    let probe_ns = probe::calibrate();
+    let mut random = Random::new(budget.seed);
+    let mut all = Vec::new();
+    for process in 0..contest.processes {
+        progress(process);
+        let start = |is_subject: bool| {
+            let command = if is_subject { contest.subject } else { contest.baseline };
+            Remote::start(stop, command()?, of, is_subject, probe_ns)
+        };
+        let first = random.coin();
+        let (one, other) = (start(first)?, start(!first)?);
+        let (mut subject, mut baseline) = if first { (one, other) } else { (other, one) };
+        let (rounds, noisy) = turns(
+            &mut subject,
+            &mut baseline,
+            budget.sample,
+            budget.rounds,
+            budget.patience,
+            &mut random,
+        )?;
+        all.push(Comparison { of: of.clone(), process, rounds, noisy });
+    }
+    let judged = judge(&all.iter().collect::<Vec<_>>(), contest.margin);
+    let judged = judged.context("no round was made")?;
+    Ok((all, judged))
+}

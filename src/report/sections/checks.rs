@@ -1,0 +1,297 @@
+//! Correctness and robustness: what `make checks` found.
+
+use super::NOTHING;
+use crate::record::{Check, Finding, Outcome};
+use crate::report::checks::{Checked, Checks};
+use crate::report::markdown::{Table, code, details, escape};
+use crate::report::units::{count, grouped};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// Outcomes with their marks, the one that decides a table's cell first.
+const MARKS: [(Outcome, &str, &str); 7] = [
+    (Outcome::Failed, "✗", "failed"),
+    (Outcome::Unproven, "?", "unproven: the check could not show that it would have noticed"),
+    (Outcome::HeldByEnding, "◐", "held only by ending the process"),
+    (Outcome::Held, "✓", "held"),
+    (Outcome::Exempt, "○", "cannot be seen by the rules of the language"),
+    (Outcome::NotDriven, "·", "not driven by the harness"),
+    (Outcome::Refused, "–", "refused by the executor"),
+];
+
+/// The sections of all checks that were run.
+pub(in crate::report) fn section(checks: &Checks) -> String {
+    let sections: [(Check, fn(&Checked) -> String); 4] = [
+        (Check::Conformance, conformance),
+        (Check::Isolation, isolation),
+        (Check::Hostile, hostile),
+        (Check::Survival, survival),
+    ];
+    let run = |(check, print): (Check, fn(&Checked) -> String)| checks.get(check).map(print);
+    sections.into_iter().filter_map(run).collect()
+}
+
+fn conformance(checked: &Checked) -> String {
+    let engines = checked.engines();
+    let mut headings = vec!["Scripts".to_owned()];
+    headings.extend(engines.iter().map(|engine| {
+        let version = checked.header.engines.get(*engine).map(|facts| escape(&facts.version));
+        format!("{}<br>{}", code(engine), version.unwrap_or_default())
+    }));
+    let mut table = Table::new(&headings);
+    for name in checked.names() {
+        let mut row = vec![escape(name)];
+        row.extend(engines.iter().map(|engine| tally(checked, name, engine)));
+        table.row(&row);
+    }
+    format!(
+        "## Conformance\n\nAssertions of the WebAssembly specification's test scripts that an \
+         engine passed, of those it was held against; below them those that need a feature that \
+         the engine or the harness refuses. Editions and proposals contain the scripts of earlier \
+         ones, so an assertion may count in several rows. Found on {}.\n\n{}{}{}",
+        source(checked),
+        table.finish(),
+        causes(checked, Outcome::Failed, "Failed"),
+        fold("Refused and not driven, by cause", |text| {
+            *text += &causes(checked, Outcome::Refused, "Refused");
+            *text += &causes(checked, Outcome::NotDriven, "Not driven");
+        }),
+    )
+}
+
+/// Passed of driven, and what was refused.
+fn tally(checked: &Checked, name: &str, engine: &str) -> String {
+    let number = |outcome| {
+        checked.count(outcome, |finding| finding.name == name && finding.engine == engine)
+    };
+    let (held, failed) = (number(Outcome::Held), number(Outcome::Failed));
+    let driven = match held + failed {
+        0 => NOTHING.to_owned(),
+        driven if failed > 0 => format!("**{held}**/{driven}"),
+        driven => format!("{held}/{driven}"),
+    };
+    match number(Outcome::Refused) {
+        0 => driven,
+        refused => format!("{driven}<br>{refused} refused"),
+    }
+}
+
+/// The causes of an outcome, each with how often it occurred on which engines and with an
+/// example. Empty where no finding names one.
+fn causes(checked: &Checked, outcome: Outcome, heading: &str) -> String {
+    let mut causes: BTreeMap<&str, (BTreeMap<&str, u64>, &str)> = BTreeMap::new();
+    for finding in &checked.findings {
+        let number = finding.counts.get(&outcome).copied().unwrap_or_default();
+        // Where several outcomes share a finding, the cause is not that of one of them.
+        let cause = finding.cause.as_deref().or((outcome == Outcome::Failed).then_some("unknown"));
+        if let (Some(cause), 1..) = (cause, number) {
+            let example = finding.evidence.first().map_or("", String::as_str);
+            let (engines, _) = causes.entry(cause).or_insert((BTreeMap::new(), example));
+            *engines.entry(&finding.engine).or_default() += number;
+        }
+    }
+    if causes.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::of_words(&[heading, "Engines", "Example"]);
+    for (cause, (engines, example)) in causes {
+        let engines: Vec<String> =
+            engines.iter().map(|(engine, number)| format!("{} {number}", code(engine))).collect();
+        table.row(&[escape(cause), engines.join(", "), escape(example)]);
+    }
+    table.finish()
+}
+
+fn isolation(checked: &Checked) -> String {
+    let executors: BTreeSet<_> =
+        checked.findings.iter().map(|finding| (&finding.engine, finding.strategy)).collect();
+    let leaks = checked.count(Outcome::Failed, |_| true);
+    let tries = leaks + checked.count(Outcome::Held, |_| true);
+    let leaks = if leaks == 0 { "No leak".to_owned() } else { format!("{leaks} leaks") };
+    format!(
+        "## Isolation\n\nDoes a call see state that the call before it left? Planted guests look \
+         at {} of state after calls that changed them: on the same instance and on others, on the \
+         same thread and on others, after calls that returned, trapped or were stopped. **{leaks} \
+         in {} checks** of {}, on {}.\n\n{}{}{}",
+        count(checked.names().len(), "kind"),
+        grouped(tries),
+        count(executors.len(), "executor"),
+        source(checked),
+        exceptions(checked),
+        marks(checked, "Kind of state"),
+        fold("Refused and exempt, by reason", |text| {
+            for outcome in [Outcome::Refused, Outcome::Exempt, Outcome::NotDriven] {
+                *text += &reasons(checked, outcome);
+            }
+        }),
+    )
+}
+
+fn hostile(checked: &Checked) -> String {
+    let number = |outcome| checked.count(outcome, |_| true);
+    format!(
+        "## Hostile guests\n\nWhat malicious guests do to the host: {} attacks on an engine's \
+         strategy were held, {} only by ending the process that they ran in, {} failed. Held \
+         means: a clear error or trap within the attack's time limit, the next call on the same \
+         instance right and that of another guest too, and no memory left behind when it is \
+         repeated. Found on {}.\n\n{}{}{}",
+        number(Outcome::Held),
+        number(Outcome::HeldByEnding),
+        number(Outcome::Failed),
+        source(checked),
+        exceptions(checked),
+        marks(checked, "Attack"),
+        fold("What stops each attack", |text| {
+            for name in checked.names() {
+                let _ = write!(text, "**{}**\n\n{}\n", escape(name), stops(checked, name));
+            }
+        }),
+    )
+}
+
+fn survival(checked: &Checked) -> String {
+    let mut table = Table::of_words(&["Event", "Rounds held", "Failed", "What the user is told"]);
+    for finding in &checked.findings {
+        let number = |outcome| finding.counts.get(&outcome).copied().unwrap_or_default();
+        let failed = match number(Outcome::Failed) {
+            0 => "0".to_owned(),
+            failed => format!("**{failed}**"),
+        };
+        let said: Vec<String> = finding.evidence.iter().map(|said| escape(said)).collect();
+        let held = number(Outcome::Held).to_string();
+        table.row(&[escape(&finding.name), held, failed, said.join("<br>")]);
+    }
+    format!(
+        "## Survival of runs\n\nRuns that are killed, run out of disk or lose an engine's process, \
+         and are then resumed. A round is held when every cell that the run reported as finished \
+         is in the record file afterwards, whole and once. Found on {}.\n\n{}",
+        source(checked),
+        table.finish()
+    )
+}
+
+/// Where findings come from.
+fn source(checked: &Checked) -> String {
+    let header = &checked.header;
+    format!(
+        "Linux {} ({}), commit {}",
+        escape(&header.machine.kernel),
+        escape(&header.machine.cpu),
+        code(&header.tools.commit)
+    )
+}
+
+/// A row for each thing that was checked, a column for each engine: the worst outcome over
+/// its strategies.
+fn marks(checked: &Checked, what: &str) -> String {
+    let engines = checked.engines();
+    let mut headings = vec![what.to_owned()];
+    headings.extend(engines.iter().map(|engine| code(engine)));
+    let mut table = Table::of_words(&headings);
+    let mut used = BTreeSet::new();
+    for name in checked.names() {
+        let mut row = vec![code(name)];
+        for engine in &engines {
+            let is_own = |finding: &Finding| finding.name == name && finding.engine == *engine;
+            let has = |(outcome, ..): &&(Outcome, &str, &str)| checked.count(*outcome, is_own) > 0;
+            let worst = MARKS.iter().find(has);
+            used.extend(worst.map(|(outcome, ..)| *outcome));
+            row.push(worst.map_or(" ", |(_, mark, _)| mark).to_owned());
+        }
+        table.row(&row);
+    }
+    let legend: Vec<String> = MARKS
+        .iter()
+        .filter(|(outcome, ..)| used.contains(outcome))
+        .map(|(_, mark, meaning)| format!("{mark} {meaning}"))
+        .collect();
+    format!("{}{} (the worst over an engine's strategies).\n\n", table.finish(), legend.join("; "))
+}
+
+/// Every finding that is not as it has to be, those alike in one line.
+fn exceptions(checked: &Checked) -> String {
+    let outcomes = [Outcome::Failed, Outcome::Unproven, Outcome::HeldByEnding];
+    let text: String = outcomes.into_iter().map(|outcome| reasons(checked, outcome)).collect();
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+/// The reasons of an outcome, each with its engines and what was checked.
+fn reasons(checked: &Checked, outcome: Outcome) -> String {
+    let mut reasons: Vec<(String, BTreeMap<&str, BTreeSet<String>>, Vec<&str>)> = Vec::new();
+    for finding in &checked.findings {
+        if !finding.counts.get(&outcome).is_some_and(|number| *number > 0) {
+            continue;
+        }
+        let reason = reason(finding);
+        let place = reasons.iter().position(|(known, ..)| *known == reason).unwrap_or_else(|| {
+            reasons.push((reason, BTreeMap::new(), Vec::new()));
+            reasons.len() - 1
+        });
+        let (_, engines, names) = &mut reasons[place];
+        let strategies = engines.entry(&finding.engine).or_default();
+        strategies.extend(finding.strategy.map(|strategy| strategy.to_string()));
+        if !names.contains(&finding.name.as_str()) {
+            names.push(&finding.name);
+        }
+    }
+    let word = MARKS.iter().find(|(known, ..)| *known == outcome).map_or("", |mark| mark.2);
+    let word = word.split(':').next().unwrap_or_default();
+    let mut text = String::new();
+    for (reason, engines, names) in reasons {
+        let engines: Vec<String> = engines
+            .into_iter()
+            .map(|(engine, strategies)| match strategies.len() {
+                0 => code(engine),
+                1..=3 => {
+                    let names: Vec<String> = strategies.iter().map(|name| code(name)).collect();
+                    format!("{} ({})", code(engine), names.join(", "))
+                }
+                several => format!("{} ({several} strategies)", code(engine)),
+            })
+            .collect();
+        let names: Vec<String> = names.into_iter().map(code).collect();
+        let (engines, names) = (engines.join(", "), names.join(", "));
+        let _ = writeln!(text, "- **{word}**: {names} on {engines}: {}", escape(&reason));
+    }
+    text
+}
+
+/// Engines that are stopped alike share a line.
+fn stops(checked: &Checked, name: &str) -> String {
+    let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
+    for finding in checked.findings.iter().filter(|finding| finding.name == name) {
+        if !finding.counts.contains_key(&Outcome::Held) {
+            continue;
+        }
+        let how = reason(finding);
+        match alike.iter_mut().find(|(known, _)| *known == how) {
+            Some((_, engines)) if engines.contains(&finding.engine.as_str()) => {}
+            Some((_, engines)) => engines.push(&finding.engine),
+            None => alike.push((how, vec![&finding.engine])),
+        }
+    }
+    let all = checked.engines().len();
+    let mut text = String::new();
+    for (how, engines) in alike {
+        let names: Vec<String> = engines.iter().map(|engine| code(engine)).collect();
+        let who = if names.len() == all { "all".to_owned() } else { names.join(", ") };
+        let _ = writeln!(text, "* {}: {who}", escape(&how));
+    }
+    text
+}
+
+/// Why a finding came out as it did: the cause, or what was seen.
+fn reason(finding: &Finding) -> String {
+    match &finding.cause {
+        Some(cause) => cause.clone(),
+        None if finding.evidence.is_empty() => "no reason recorded".to_owned(),
+        None => finding.evidence.join("; "),
+    }
+}
+
+/// What `write` writes, in a fold; nothing where that is nothing.
+fn fold(summary: &str, write: impl FnOnce(&mut String)) -> String {
+    let mut text = String::new();
+    write(&mut text);
+    if text.is_empty() { text } else { details(summary, &text) }
+}
