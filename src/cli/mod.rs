@@ -44,8 +44,6 @@ enum Command {
     Interference(interference::Interference),
     Costs(costs::Costs),
     Gate(costs::Gate),
-    #[command(hide = true)]
-    CountedCalls(costs::CountedCalls),
 }
 
 /// How a command ended that could do its work.
@@ -74,7 +72,6 @@ pub(crate) fn main() -> ExitCode {
         Command::Interference(interference) => interference.execute(),
         Command::Costs(costs) => costs.execute(),
         Command::Gate(gate) => gate.execute(),
-        Command::CountedCalls(calls) => calls.execute(),
     };
     match ended {
         Ok(Ended::Well) => ExitCode::SUCCESS,

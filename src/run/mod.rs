@@ -25,5 +25,6 @@ pub use perform::{Performer, perform_side};
 pub use progress::Progress;
 pub use provenance::{header, machine, now, tools};
 pub use resume::{Done as Finished, go_on};
+pub(crate) use task::Names;
 pub use task::{Done, Task};
 pub use worker::{FromWorker, ToWorker, serve};
