@@ -3,6 +3,7 @@
 //! runtime, in processes that are killed.
 
 mod check;
+mod found;
 mod job;
 mod kills;
 mod place;
@@ -15,7 +16,7 @@ use place::Place;
 use std::ops::{Deref, DerefMut};
 use std::process::Command;
 
-pub use touchstone::record::findings::survival::{Scenario, Survival};
+pub use found::{Scenario, Survival};
 
 /// Rounds of each kind of kill, unless told otherwise.
 pub const ROUNDS: usize = 100;
@@ -78,7 +79,7 @@ const LOOKS: [(&str, Happen); 13] = [
     ("a clock that goes back", scenarios::clock),
     ("a backend that crashes, in a worker", scenarios::crash),
     ("a backend that hangs, in a worker", scenarios::hang),
-    ("a backend that never starts, in a worker", scenarios::never_starts),
+    ("a backend that crashes in every cell, in workers", scenarios::always_crashes),
 ];
 
 /// The names of what is looked at.
