@@ -1,6 +1,6 @@
 //! Whether a record file holds what it has to.
 
-use super::Look;
+use super::Scenario;
 use super::job::{Job, PROCESSES, name};
 use super::place::{Place, Told};
 use anyhow::Result;
@@ -46,7 +46,7 @@ impl Job {
     }
 }
 
-impl Look {
+impl Scenario {
     /// After something has happened to a run: everything that it said was finished is in
     /// the file, whole and once, and a run that goes on does the rest and no more.
     pub(super) fn look_after(&mut self, place: &Place<'_>, job: &Job, told: &Told) -> Result<()> {

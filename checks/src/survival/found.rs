@@ -49,6 +49,12 @@ impl Scenario {
         }
     }
 
+    pub(super) fn expect(&mut self, holds: bool, problem: impl FnOnce() -> String) {
+        if !holds {
+            self.problems.push(problem());
+        }
+    }
+
     /// Whether nothing was lost and nothing else went wrong.
     #[must_use]
     pub fn held(&self) -> bool {

@@ -13,7 +13,6 @@ pub use job::Job;
 
 use anyhow::Result;
 use place::Place;
-use std::ops::{Deref, DerefMut};
 use std::process::Command;
 
 pub use found::{Scenario, Survival};
@@ -22,32 +21,6 @@ pub use found::{Scenario, Survival};
 pub const ROUNDS: usize = 100;
 /// Where the random moments start, unless told otherwise.
 pub const SEED: u64 = 1;
-
-/// A scenario while it is looked at.
-#[derive(Default)]
-struct Look(Scenario);
-
-impl Look {
-    fn expect(&mut self, holds: bool, problem: impl FnOnce() -> String) {
-        if !holds {
-            self.problems.push(problem());
-        }
-    }
-}
-
-impl Deref for Look {
-    type Target = Scenario;
-
-    fn deref(&self) -> &Scenario {
-        &self.0
-    }
-}
-
-impl DerefMut for Look {
-    fn deref_mut(&mut self) -> &mut Scenario {
-        &mut self.0
-    }
-}
 
 /// How to check.
 pub struct Plan<'a> {
@@ -64,7 +37,7 @@ pub struct Plan<'a> {
 }
 
 /// Makes something happen to runs and looks at what they leave behind.
-type Happen = fn(&mut Place<'_>) -> Result<Look>;
+type Happen = fn(&mut Place<'_>) -> Result<Scenario>;
 
 const LOOKS: [(&str, Happen); 13] = [
     ("SIGKILL", kills::kill),
@@ -98,7 +71,7 @@ pub fn check(plan: &Plan<'_>, wanted: impl Fn(&str) -> bool) -> Result<Survival>
     let mut scenarios = Vec::new();
     for (name, happen) in LOOKS.iter().filter(|(name, _)| wanted(name)) {
         (plan.progress)(name);
-        scenarios.push(Scenario { name: (*name).to_owned(), ..happen(&mut place)?.0 });
+        scenarios.push(Scenario { name: (*name).to_owned(), ..happen(&mut place)? });
     }
     Ok(Survival { seed: plan.seed, scenarios })
 }

@@ -1,6 +1,6 @@
 //! What else happens to runs.
 
-use super::Look;
+use super::Scenario;
 use super::check::kept;
 use super::job::{Job, Mishap, PROCESSES, name};
 use super::place::Place;
@@ -14,8 +14,8 @@ use touchstone::supervise::Death;
 const FEW: usize = 10;
 
 /// A crash of the whole machine leaves part of the last line, or zeros in its place.
-pub(super) fn cut(place: &mut Place<'_>) -> Result<Look> {
-    let mut scenario = Look::default();
+pub(super) fn cut(place: &mut Place<'_>) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     for round in 0..place.rounds().min(FEW) {
         let job = place.job();
         let ran = place.run(&job)?;
@@ -36,8 +36,8 @@ pub(super) fn cut(place: &mut Place<'_>) -> Result<Look> {
 }
 
 /// A file that cannot grow, at some length, and a device without room.
-pub(super) fn full_disk(place: &mut Place<'_>) -> Result<Look> {
-    let mut scenario = Look::default();
+pub(super) fn full_disk(place: &mut Place<'_>) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     let whole = place.job();
     place.run(&whole)?;
     let length = std::fs::metadata(&whole.records).context("cannot look at records")?.len();
@@ -66,8 +66,8 @@ pub(super) fn full_disk(place: &mut Place<'_>) -> Result<Look> {
 }
 
 /// Folders that not even root can write into: below a file, and below /proc.
-pub(super) fn no_folder(place: &mut Place<'_>) -> Result<Look> {
-    let mut scenario = Look::default();
+pub(super) fn no_folder(place: &mut Place<'_>) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     let file = place.folder().join("a-file");
     std::fs::write(&file, "").context("cannot write a file")?;
     for folder in [file.as_path(), Path::new("/proc/touchstone")] {
@@ -83,8 +83,8 @@ pub(super) fn no_folder(place: &mut Place<'_>) -> Result<Look> {
 }
 
 /// The second is sent away and told by whom, and the first goes on.
-pub(super) fn two_runs(place: &mut Place<'_>) -> Result<Look> {
-    let mut scenario = Look::default();
+pub(super) fn two_runs(place: &mut Place<'_>) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     for round in 0..place.rounds().min(FEW) {
         let mut first = place.job();
         // One cell hangs, so that the first is at work for as long as it takes.
@@ -111,8 +111,8 @@ pub(super) fn two_runs(place: &mut Place<'_>) -> Result<Look> {
 
 /// A run that began under a clock that was centuries ahead, before it was set right: it is
 /// gone on with, and a later run counts as newer.
-pub(super) fn clock(place: &mut Place<'_>) -> Result<Look> {
-    let mut scenario = Look::default();
+pub(super) fn clock(place: &mut Place<'_>) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     let ahead = "2999-12-31T23:59:59Z";
     for _ in 0..place.rounds().min(FEW) {
         let job = place.job();
@@ -148,7 +148,7 @@ pub(super) fn clock(place: &mut Place<'_>) -> Result<Look> {
 }
 
 /// A backend that aborts, faults, ends its process or panics takes its cell down.
-pub(super) fn crash(place: &mut Place<'_>) -> Result<Look> {
+pub(super) fn crash(place: &mut Place<'_>) -> Result<Scenario> {
     let mishaps = [
         (Mishap::Abort, "was killed by SIGABRT"),
         (Mishap::Fault, "was killed by SIGSEGV"),
@@ -156,7 +156,7 @@ pub(super) fn crash(place: &mut Place<'_>) -> Result<Look> {
         (Mishap::Exit, "ended with exit code 3"),
         (Mishap::Panic, "ended with exit code 101"),
     ];
-    let mut scenario = Look::default();
+    let mut scenario = Scenario::default();
     let mut said = Vec::new();
     for (index, (mishap, words)) in mishaps.into_iter().enumerate() {
         takes_its_cell_down(place, &mut scenario, mishap, words, index)?;
@@ -167,8 +167,8 @@ pub(super) fn crash(place: &mut Place<'_>) -> Result<Look> {
 }
 
 /// A backend that hangs is killed when its cell's time is over.
-pub(super) fn hang(place: &mut Place<'_>) -> Result<Look> {
-    let mut scenario = Look::default();
+pub(super) fn hang(place: &mut Place<'_>) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     let words = "took longer than 1 s";
     takes_its_cell_down(place, &mut scenario, Mishap::Hang, words, 7)?;
     scenario.said = format!("the process that ran it {words}");
@@ -176,8 +176,8 @@ pub(super) fn hang(place: &mut Place<'_>) -> Result<Look> {
 }
 
 /// A backend that crashes in every cell fails its cells, and no other's.
-pub(super) fn always_crashes(place: &mut Place<'_>) -> Result<Look> {
-    let mut scenario = Look::default();
+pub(super) fn always_crashes(place: &mut Place<'_>) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     let mut job = Job { workers: true, ..place.job() };
     let first = job.cells()?.into_iter().filter(|cell| cell.engine == "first");
     job.mishaps = first.map(|cell| (cell, Mishap::Abort)).collect();
@@ -192,7 +192,7 @@ pub(super) fn always_crashes(place: &mut Place<'_>) -> Result<Look> {
 
 fn takes_its_cell_down(
     place: &mut Place<'_>,
-    scenario: &mut Look,
+    scenario: &mut Scenario,
     mishap: Mishap,
     words: &str,
     which: usize,
@@ -217,7 +217,7 @@ fn takes_its_cell_down(
     scenario.look_after(place, &job, &ran.told)
 }
 
-impl Look {
+impl Scenario {
     /// That exactly these cells failed, for this reason, and all others are well.
     fn failed_alone(
         &mut self,
