@@ -152,12 +152,10 @@ fn executors<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Executor>, D::Err
     names.iter().map(|name| parse(name).map_err(D::Error::custom)).collect()
 }
 
-/// The folder of the tables: `benches/tables` in the project, or the path in
-/// `TOUCHSTONE_TABLES`.
+/// The folder of the tables: `benches/tables` in the project.
 #[must_use]
 pub fn default_folder() -> PathBuf {
-    std::env::var_os("TOUCHSTONE_TABLES")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/tables"), PathBuf::from)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/tables")
 }
 
 /// All that a folder holds, sorted by file name; nothing where there is no folder.

@@ -1,13 +1,15 @@
 //! The report, made from records that are made up.
 
+#[path = "report/checks.rs"]
+mod checks;
 #[path = "report/choose.rs"]
 mod choose;
 #[path = "report/counts.rs"]
 mod counts;
 #[path = "fixtures/records.rs"]
 mod fixtures;
-#[path = "report/isolation.rs"]
-mod isolation;
+#[path = "report/gate.rs"]
+mod gate;
 #[path = "report/shares.rs"]
 mod shares;
 #[path = "report/smaller.rs"]
@@ -15,9 +17,9 @@ mod smaller;
 #[path = "fixtures/svg.rs"]
 mod svg;
 
-use fixtures::{append, cell, large_matrix, pair, provenance, records, untimed};
+use fixtures::{Run, cell, comparison, contender, large_matrix, null, refusal};
 use std::path::{Path, PathBuf};
-use touchstone::record::{CellRecord, Interval, PEERS, Phases, Record, Status};
+use touchstone::record::{BENCH, COUNTS, Line, Means, Metric, PEERS, Purpose, SWAPS, Status};
 use touchstone::report::{self, Options};
 
 const EMPTY: &str = "call_empty_function";
@@ -30,19 +32,36 @@ struct Place {
 }
 
 impl Place {
-    fn with(all: &[Record]) -> Self {
+    fn empty() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let options = Options {
-            records: at("records.jsonl"),
+            records: at(BENCH),
             page: at("BENCHMARK.md"),
             images: at("image"),
             tables: at("tables"),
-            costs: at("costs.json"),
-            trust: at("trust"),
+            explanations: at("explanations.toml"),
+            // Most runs here are too small or too noisy for a publication.
+            draft: true,
         };
-        append(&options.records, all);
         Self { _folder: folder, options }
+    }
+
+    fn with(run: &Run) -> Self {
+        let place = Self::empty();
+        run.append(&place.options.records);
+        place
+    }
+
+    /// Where another record file lies.
+    fn beside(&self, name: &str) -> PathBuf {
+        self.options.records.with_file_name(name)
+    }
+
+    /// Adds a table that is laid out by hand.
+    fn table(&self, text: &str) {
+        std::fs::create_dir_all(&self.options.tables).unwrap();
+        std::fs::write(self.options.tables.join("1.toml"), text).unwrap();
     }
 
     /// Writes the report and returns the page.
@@ -56,24 +75,36 @@ impl Place {
     }
 }
 
-/// A few cells of two backends with everything that can happen to a cell.
-fn small() -> Vec<Record> {
+/// A few cells of two engines with everything that can happen to a cell.
+fn small() -> Run {
     let no_pool = "the runtime has no pool | and says <so>";
-    let mut all = records([
+    let cells = [
         cell("alpha", "instance_reuse", EMPTY, 1, 130.0),
         cell("alpha", "instance_reuse", EMPTY, 2, 140.0),
-        cell("alpha", "recreate_instance", EMPTY, 1, 45_000.0),
+        cell("alpha", "recreate_instance", EMPTY, 1, 45_000.0)
+            .with(Metric::Prepare, 40_000.0)
+            .with(Metric::Invoke, 1_000.0)
+            .with(Metric::Finish, 4_000.0)
+            .noisy(),
         cell("alpha", "recreate_instance", EMPTY, 2, 95_000.0),
-        untimed(cell("alpha", "pooling", EMPTY, 1, 1.0), Status::Unsupported, no_pool),
-        untimed(cell("alpha", "pooling", EMPTY, 2, 1.0), Status::Unsupported, no_pool),
         cell("alpha", "instance_reuse", DIRTY, 1, 10_800.0),
-        untimed(cell("alpha", "recreate_instance", DIRTY, 1, 1.0), Status::Wrong, "output differs"),
         cell("beta", "interpreted", EMPTY, 1, 62_000_000.0),
-        untimed(cell("beta", "interpreted", DIRTY, 1, 1.0), Status::Trapped, "out of bounds"),
-    ]);
-    all.push(Record::Pair(Box::new(pair("null", "alpha_instance_reuse", [0.98, 1.0, 1.015]))));
-    all.push(Record::Pair(Box::new(pair("overhead", "alpha_instance_reuse", [1.0, 1.01, 1.02]))));
-    all
+    ];
+    let (wrong, trapped) = (Status::Wrong, Status::Trapped);
+    Run::of_cells(cells)
+        .and([
+            refusal(("alpha", "pooling"), None, Status::Unsupported, no_pool),
+            refusal(("alpha", "recreate_instance"), Some(DIRTY), wrong, "output differs"),
+            refusal(("beta", "interpreted"), Some(DIRTY), trapped, "out of bounds"),
+        ])
+        .and(null(EMPTY, ("alpha", "instance_reuse"), [0.98, 1.0, 1.015]))
+        .and(comparison(
+            Purpose::Overhead,
+            EMPTY,
+            contender(("alpha", "instance_reuse"), Means::Contract),
+            contender(("alpha", "instance_reuse"), Means::Raw),
+            [1.03, 1.04, 1.05],
+        ))
 }
 
 fn assert_has(page: &str, text: &str) {
@@ -86,53 +117,24 @@ fn a_small_page() {
 }
 
 #[test]
-fn times_on_shared_cores_are_named() {
-    let page = |disturbed: Option<Vec<usize>>| {
-        let mut all = small();
-        let shared = |record: &mut Record| {
-            let Record::Cell(cell) = record else { return };
-            if cell.key.threads == 2 && cell.status == Status::Ok {
-                cell.samples = vec![(10, 10); 10];
-                cell.disturbed.clone_from(&disturbed);
-            }
-        };
-        all.iter_mut().for_each(shared);
-        Place::with(&all).page()
-    };
-    assert!(!page(None).contains("### Quiet times"));
-    let quiet = page(Some(vec![1, 2, 3, 4]));
-    assert_has(&quiet, "While 2 of 6 cells were timed");
-    assert_has(&quiet, "4 were made before anybody looked");
-    assert_has(&quiet, "No published time was disturbed.");
-    let shared = page(Some(vec![1, 2, 3, 4, 5]));
-    assert_has(&shared, "2 were never quiet for long enough");
-    assert_has(
-        &shared,
-        "- `call_empty_function_from_test_runtime/alpha_recreate_instance/2_threads`",
-    );
-}
-
-#[test]
-fn a_cell_is_disturbed_by_its_time_its_throughput_or_its_warm_row() {
-    let mut one = cell("alpha", "pooling", EMPTY, 1, 1.0);
-    one.samples = vec![(1, 1); 50];
-    assert!(!one.is_disturbed(), "nobody looked");
-    one.disturbed = Some((0..44).collect());
-    assert!(!one.is_disturbed(), "six are left");
-    one.disturbed = Some((0..45).collect());
-    assert!(one.is_disturbed());
-    one.disturbed = Some(Vec::new());
-    one.throughput_rounds = vec![(1, vec![1]); 7];
-    one.throughput_disturbed = vec![0, 1, 2, 3];
-    assert!(!one.is_disturbed(), "three are left");
-    one.throughput_disturbed.push(4);
-    assert!(one.is_disturbed());
-    one.throughput_disturbed.clear();
-    one.phases = Some(Phases { disturbed: true, ..Phases::default() });
-    assert!(!one.is_disturbed(), "parts of a call alone");
-    let warm = Interval { median_ns: 1.0, low_ns: None, high_ns: None };
-    one.phases = Some(Phases { disturbed: true, warm: Some(warm), ..Phases::default() });
-    assert!(one.is_disturbed());
+fn values_with_interference_are_marked_everywhere() {
+    let page = Place::with(&small()).page();
+    assert_has(&page, "1 of 6 cells (17 %) are marked");
+    assert_has(&page, "| Cells marked † | 1 (17 %) |");
+    // The time, what is computed of it, and the ratio of which it is one side.
+    assert_has(&page, "45.00 µs [44.55 – 45.45]†");
+    assert_has(&page, "`recreate_instance` 45.00 µs† (`alpha`)");
+    assert_has(&page, "| `alpha_recreate_instance` | 22.22 k/s† | 21.05 k/s (0.947 ×†) |");
+    assert_has(&page, "| `alpha_recreate_instance` | 40.00 µs† | 1.000 µs† | 4.000 µs† |");
+    assert_has(&page, "is at least 98 %† of an empty call");
+    assert_has(&page, "`alpha_recreate_instance`, 45.00 µs†, 346 ×† as long.");
+    // Nothing else is.
+    assert_has(&page, "| 140.0 ns [138.6 – 141.4] |");
+    let clean = large_matrix(&[1]);
+    let is_noisy = |line: &Line| matches!(line, Line::Observations(_));
+    let one = clean.lines.iter().filter(|line| is_noisy(line)).take(1).cloned();
+    // One process is not enough to be published without a mark.
+    assert_has(&Place::with(&Run::of(one)).page(), "1 of 1 cell (100 %) are marked");
 }
 
 const BESIDE: &str = r#"
@@ -158,8 +160,7 @@ threads = 1
 
 fn with_table(text: &str) -> Place {
     let place = Place::with(&small());
-    std::fs::create_dir(&place.options.tables).unwrap();
-    std::fs::write(place.options.tables.join("1.toml"), text).unwrap();
+    place.table(text);
     place
 }
 
@@ -169,7 +170,7 @@ fn a_table_laid_out_by_hand_has_published_numbers_and_no_gap_without_a_reason() 
     assert_has(&page, "### Beside each other\n\nAs elsewhere.");
     assert_has(&page, "| Benchmark function | alpha, once | gamma |");
     assert_has(&page, "<br>*41.5 µs* | –<sup>1</sup> |");
-    assert_has(&page, "</sup> no record is of gamma_pooling");
+    assert_has(&page, "</sup> gamma was not part of the build that was measured");
     assert_has(&page, "| wrong<sup>2</sup> | –<sup>1</sup> |");
 }
 
@@ -180,7 +181,7 @@ fn columns_are_given_as_multiples_of_the_first() {
         .replace("gamma_pooling", "alpha_instance_reuse");
     let page = with_table(&text).page();
     // The first has none, and a wrong output is no time to hold anything against.
-    assert_has(&page, "<br>*41.5 µs* | **0.00289 ×**<br>130.0 ns");
+    assert_has(&page, "<br>*41.5 µs* | **0.00289 ×†**<br>130.0 ns");
     assert_has(&page, "| wrong<sup>1</sup> | 10.80 µs");
 }
 
@@ -211,6 +212,7 @@ fn a_table_that_does_not_fit_is_refused_with_its_place() {
     for (from, to, says) in [
         (r#"["41.5 µs", ""]"#, r#"["41.5 µs"]"#, "has 2 columns, but 1 published values"),
         ("threads = 1", "thread = 1", "1.toml is wrong"),
+        ("gamma_pooling", "gamma", "'gamma' is no executor"),
     ] {
         let place = with_table(&BESIDE.replacen(from, to, 1));
         let error = format!("{:#}", report::write(&place.options).unwrap_err());
@@ -220,83 +222,80 @@ fn a_table_that_does_not_fit_is_refused_with_its_place() {
 
 #[test]
 fn an_untimed_cell_has_a_word_and_a_reason() {
-    let mut all = small();
-    let partly = "not for this guest";
-    let partly =
-        untimed(cell("alpha", "instance_reuse", DIRTY, 2, 1.0), Status::Unsupported, partly);
-    all.extend(records([partly, cell("alpha", "recreate_instance", DIRTY, 2, 9000.0)]));
-    let page = Place::with(&all).page();
-    assert_has(&page, "unsupported<sup>");
-    assert_has(&page, "wrong<sup>");
+    let page = Place::with(&small()).page();
+    assert_has(&page, "| wrong<sup>1</sup> |");
     assert_has(&page, "</sup> output differs<br>");
-    assert_has(&page, "the runtime has no pool \\| and says &lt;so&gt;");
-    assert!(!page.contains("///"), "a failed cell without a reason:\n{page}");
+    let failures =
+        page.find("| wrong | `alpha` | output differs | `recreate_instance` in").unwrap();
+    assert_has(&page, "in dirty_1mb_of_memory on test_runtime |");
+    // What cannot be done comes after what went wrong, and has no column.
+    let refusals = page
+        .find("| unsupported | `alpha` | the runtime has no pool \\| and says &lt;so&gt; | `pooling` |")
+        .unwrap();
+    assert!(failures < refusals && !page.contains("alpha_pooling"));
 }
 
 #[test]
-fn only_what_can_stand_side_by_side_is_taken() {
-    let at = |minute, mut cell: CellRecord| {
-        cell.provenance = provenance(minute);
-        cell
-    };
-    let mut elsewhere = at(1, cell("alpha", "pooling", EMPTY, 1, 1111.0));
-    elsewhere.provenance.machine.cores = 64;
-    let mut old_guest = at(2, cell("alpha", "pooling", EMPTY, 1, 2222.0));
-    old_guest.guest_sha256 = "other".to_owned();
-    let mut old_version = at(3, cell("alpha", "instance_reuse", EMPTY, 1, 3333.0));
-    old_version.runtime_version = "alpha 0.9".to_owned();
-    let superseded = at(4, cell("alpha", "pooling_cow", EMPTY, 1, 4444.0));
-    let newest = at(5, cell("alpha", "pooling_cow", EMPTY, 1, 5555.0));
-    let place = Place::with(&records([elsewhere, old_guest, old_version, superseded, newest]));
+fn the_newest_run_of_a_file_is_shown_and_no_other() {
+    let run = |ns| Run::of_cells([cell("alpha", "pooling", EMPTY, 1, ns)]);
+    let mut newest = run(2222.0);
+    // A clock that was set back between two runs.
+    newest.header.started_at = "1999-12-31T23:59:59Z".to_owned();
+    let place = Place::with(&run(1111.0).and(cell("beta", "pooling", EMPTY, 1, 3.0).lines()));
+    newest.append(&place.options.records);
     let page = place.page();
-    assert_has(&page, "5.555 µs");
-    for time in ["1.111 µs", "2.222 µs", "3.333 µs", "4.444 µs"] {
-        assert!(!page.contains(time), "{time} was taken");
-    }
-    assert_has(&page, "4 records: 1 made again later, 1 made on another machine");
-    let left_out = report::write(&place.options).unwrap().left_out;
-    assert_eq!((left_out.other_guest, left_out.other_version), (1, 1));
-}
-
-/// A clock that was set back between two runs.
-#[test]
-fn the_later_line_is_the_newer_whatever_the_clock_said() {
-    let mut before = cell("alpha", "pooling", EMPTY, 1, 1111.0);
-    before.provenance.recorded_at = "2999-12-31T23:59:59Z".to_owned();
-    let after = cell("alpha", "pooling", EMPTY, 1, 2222.0);
-    let page = Place::with(&records([before, after])).page();
     assert_has(&page, "2.222 µs");
-    assert!(!page.contains("1.111 µs"));
+    assert!(!page.contains("1.111 µs") && !page.contains("beta"));
+    assert_has(&page, "The record file holds 1 older run that the page leaves out.");
+    assert_eq!(report::write(&place.options).unwrap().content.older_runs, 1);
 }
 
 #[test]
 fn a_short_run_is_called_one() {
-    let mut quick = cell("alpha", "pooling", EMPTY, 1, 1000.0);
-    quick.provenance.sampling.name = "quick".to_owned();
-    let page = Place::with(&records([quick])).page();
-    assert_has(&page, "**Caution**: 1 of 1 timed cell");
+    let mut quick = Run::of_cells([cell("alpha", "pooling", EMPTY, 1, 1000.0)]);
+    quick.header.sampling.name = "quick".to_owned();
+    assert_has(&Place::with(&quick).page(), "**Caution**: this run was sampled with `quick`");
+}
+
+#[test]
+fn the_environment_is_that_of_the_header() {
+    let mut run = small();
+    run.header.machine.siblings = vec!["0-1".to_owned(), "0-1".to_owned()];
+    let page = Place::with(&run).page();
+    for row in [
+        "| Hardware threads of one core | 0-1 |",
+        "| commit | 0123456789ab |",
+        "| `beta` | beta 1.0 |",
+        "| `test_runtime` | `test_runtime-digest` |",
+        "| Seed of the order of cells | 7 |",
+        "| Processes per cell | 3 (a process per engine) |",
+    ] {
+        assert_has(&page, row);
+    }
 }
 
 #[test]
 fn damaged_lines_are_named() {
     let place = Place::with(&small());
     let mut lines = std::fs::read_to_string(&place.options.records).unwrap();
-    lines.push_str("{\"kind\":\"cell\",\"schema\":1,\"ca\n{\"schema\":99}\n");
+    let number = lines.lines().count();
+    lines.push_str("{\"kind\":\"refusal\",\"ca\n{\"schema\":99}\n");
     std::fs::write(&place.options.records, lines).unwrap();
     let written = report::write(&place.options).unwrap();
-    let numbers: Vec<usize> = written.skipped_lines.iter().map(|skipped| skipped.line).collect();
-    assert_eq!(numbers, [13, 14]);
+    let [(_, skipped)] = written.content.skipped.as_slice() else { panic!("one file") };
+    let numbers: Vec<usize> = skipped.iter().map(|skipped| skipped.line).collect();
+    assert_eq!(numbers, [number + 1, number + 2]);
     let page = place.page();
-    assert_has(&page, "2 lines could not be believed");
-    assert_has(&page, "- line 14: layout version 99 where this build reads 1");
+    assert_has(&page, "2 lines could not be read");
+    assert_has(&page, "layout version 99 where this build reads 2");
 }
 
 #[test]
 fn the_same_records_give_the_same_bytes() {
-    let mut all = small();
-    let (one, two) = (Place::with(&all), Place::with(&all));
-    all.reverse();
-    let reversed = Place::with(&all);
+    let mut run = small();
+    let (one, two) = (Place::with(&run), Place::with(&run));
+    run.lines.reverse();
+    let reversed = Place::with(&run);
     let files = report::write(&one.options).unwrap().files;
     report::write(&two.options).unwrap();
     report::write(&two.options).unwrap();
@@ -313,13 +312,14 @@ fn the_same_records_give_the_same_bytes() {
 fn check_finds_what_differs() {
     let place = Place::with(&small());
     report::write(&place.options).unwrap();
-    assert_eq!(report::check(&place.options).unwrap(), Vec::<PathBuf>::new());
+    let check = || report::check(&place.options).unwrap().0;
+    assert_eq!(check(), Vec::<PathBuf>::new());
 
     let page = std::fs::read_to_string(&place.options.page).unwrap();
     std::fs::write(&place.options.page, page.replace("130.0 ns", "100.0 ns")).unwrap();
     std::fs::remove_file(place.image("latency.svg")).unwrap();
     let wanted = vec![place.image("latency.svg"), place.options.page.clone()];
-    assert_eq!(report::check(&place.options).unwrap(), wanted);
+    assert_eq!(check(), wanted);
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn text_outside_the_markers_is_kept() {
     let again = place.page();
     assert_eq!(again, format!("{page}\nBelow.\n"));
     // Editing one's own text is no difference.
-    assert!(report::check(&place.options).unwrap().is_empty());
+    assert!(report::check(&place.options).unwrap().0.is_empty());
 
     std::fs::write(&place.options.page, "<!-- BEGIN touchstone report -->\nno end").unwrap();
     let error = format!("{:#}", report::write(&place.options).unwrap_err());
@@ -345,7 +345,7 @@ fn a_chart_without_records_is_removed_and_nothing_else_is() {
     report::write(&place.options).unwrap();
     std::fs::write(place.image("mine.svg"), "mine").unwrap();
     std::fs::write(place.image("pooling.svg"), "of an earlier report").unwrap();
-    assert_eq!(report::check(&place.options).unwrap(), [place.image("pooling.svg")]);
+    assert_eq!(report::check(&place.options).unwrap().0, [place.image("pooling.svg")]);
     let removed = report::write(&place.options).unwrap().removed;
     assert_eq!(removed, [place.image("pooling.svg")]);
     assert!(place.image("mine.svg").exists());
@@ -364,53 +364,109 @@ fn a_folder_that_cannot_be_written_leaves_the_old_report_whole() {
 
 #[test]
 fn no_records_are_a_clear_error() {
-    let empty = Place::with(&[]);
-    let error = format!("{:#}", report::write(&empty.options).unwrap_err());
-    assert!(error.contains("holds no records; `make bench` makes them"), "{error}");
-    assert!(!empty.options.page.exists());
-
-    std::fs::write(&empty.options.records, "junk\n").unwrap();
-    let error = format!("{:#}", report::write(&empty.options).unwrap_err());
-    assert!(error.contains("1 line could not be believed, the first of them line 1"), "{error}");
-
-    std::fs::remove_file(&empty.options.records).unwrap();
-    assert!(report::write(&empty.options).is_err());
+    let place = Place::empty();
+    let error = || format!("{:#}", report::write(&place.options).unwrap_err());
+    assert!(error().contains("cannot read records from"), "{}", error());
+    for (text, says) in [
+        ("", "holds no run; `make bench` makes one"),
+        ("junk\n", "holds no run that this build can read: line 1"),
+    ] {
+        std::fs::write(&place.options.records, text).unwrap();
+        assert!(error().contains(says), "{}", error());
+        assert!(!place.options.page.exists());
+    }
 }
 
 #[test]
-fn pairs_alone_and_cells_without_a_time_make_a_page() {
-    let pairs = [Record::Pair(Box::new(pair("null", "alpha_pooling", [0.99, 1.0, 1.01])))];
-    let page = Place::with(&pairs).page();
-    assert_has(&page, "There are no records of any cell.");
-    assert_has(&page, "Nothing was timed, so there is nothing to choose by.");
+fn comparisons_alone_and_cells_without_a_time_make_a_page() {
+    let page = Place::with(&Run::of(null(EMPTY, ("alpha", "pooling"), [0.99, 1.0, 1.01]))).page();
+    assert_has(&page, "No cell of the run has a time.");
+    assert_has(&page, "Nothing that can be chosen was timed.");
 
-    let only = untimed(cell("alpha", "pooling", EMPTY, 1, 1.0), Status::Failed, "no memory");
-    let page = Place::with(&records([only])).page();
+    let failed = refusal(("alpha", "pooling"), Some(EMPTY), Status::Failed, "no memory");
+    let page = Place::with(&Run::of([failed])).page();
     assert_has(&page, "There is nothing to draw for the chart `heatmap`.");
-    assert_has(&page, "There are no records of pairs");
+    assert_has(&page, "The run holds no comparisons");
+    assert_has(&page, "| failed | `alpha` | no memory |");
 }
 
 #[test]
-fn peers_are_a_table_of_their_own_with_the_ratio_turned_round() {
-    let mut all = small();
-    let row = |threads, reference: &str, ratios| {
-        let mut row = pair(PEERS, "alpha_pooling", ratios);
-        (row.threads, row.reference) = (threads, reference.to_owned());
-        Record::Pair(Box::new(row))
+fn a_ratio_says_how_many_times_slower_than_the_baseline_the_subject_is() {
+    let against = |subject, interval| {
+        let [subject, baseline] =
+            [subject, "pooling"].map(|name| contender(("alpha", name), Means::Contract));
+        comparison(Purpose::Against, EMPTY, subject, baseline, interval)
     };
-    all.push(row(2, "beta_pooling", [0.004, 0.005, 0.008]));
-    all.push(row(2, "itself", [0.98, 1.0, 1.02]));
-    all.push(row(1, "itself", [0.98, 1.0, 1.02]));
-    let page = Place::with(&all).page();
-    let (_, section) = page.split_once("## Against the peer\n").unwrap();
-    let (section, pairs) = section.split_once("\n## Pairs\n").unwrap();
-    let lines: Vec<&str> = section.lines().filter(|line| line.contains("alpha")).collect();
-    let [alone, beta, itself]: [&str; 3] = lines.try_into().unwrap();
+    let run = small()
+        .and(against("instance_reuse", [0.004, 0.005, 0.008]))
+        .and(against("recreate_instance", [1.5, 2.0, 2.5]))
+        .and(against("recreate_instance_cow", [0.995, 1.0, 1.005]))
+        .and(against("pooling_cow", [0.9, 1.0, 1.1]));
+    let page = Place::with(&run).page();
+    let row = |name: &str| {
+        let start = format!("| `alpha_{name}` | alpha_pooling |");
+        page.lines().find(|line| line.starts_with(&start)).unwrap()
+    };
+    let fast = "| 0.00500 × [0.00400 – 0.00800] | 5.000 ns | 1.000 µs | faster |";
+    assert_has(row("instance_reuse"), fast);
+    assert_has(row("recreate_instance"), "| 2.000 × [1.500 – 2.500] |");
+    assert_has(row("recreate_instance"), "| slower |");
+    assert_has(row("recreate_instance_cow"), "| equivalent |");
+    assert_has(row("pooling_cow"), "| not enough data |");
+    assert_has(&page, "Of 4 comparisons: 1 slower, 1 equivalent, 1 faster, 1 not enough data;");
+}
+
+#[test]
+fn peers_and_swaps_come_from_files_of_their_own() {
+    let place = Place::with(&small());
+    let page = place.page();
+    assert_has(&page, "There are no records of peers");
+    assert_has(&page, "There are no records of swaps");
+
+    let mut subject = contender(("alpha", "instance_reuse"), Means::Contract);
+    let mut baseline = contender(("omega", "pooling_cow"), Means::Contract);
+    let peers = |subject: &_, baseline: &_, interval| {
+        comparison(Purpose::Peers, EMPTY, Clone::clone(subject), Clone::clone(baseline), interval)
+    };
+    let mut lines = peers(&subject, &baseline, [0.004, 0.005, 0.008]);
+    subject.threads = 2;
+    lines.extend(peers(&subject, &baseline, [0.04, 0.05, 0.08]));
+    baseline.threads = 2;
+    lines.extend(peers(&subject, &baseline, [0.4, 0.5, 0.8]));
+    Run::of(lines).append(&place.beside(PEERS));
+
+    let kind = |method: &str| {
+        let method = method.to_owned();
+        [Means::Swap { method: method.clone() }, Means::Sorted { method }]
+            .map(|means| contender(("alpha", "recreate_instance"), means))
+    };
+    let ([recompile, recompile_sorted], [load, load_sorted]) =
+        (kind("recompile"), kind("load_artifact"));
+    let swap = |subject: &_, baseline: &_, ratio: f64| {
+        let interval = [ratio * 0.9, ratio, ratio * 1.1];
+        comparison(Purpose::Swap, "a+b", Clone::clone(subject), Clone::clone(baseline), interval)
+    };
+    let lines = [
+        swap(&load, &load_sorted, 3.0),
+        swap(&load, &recompile, 0.1),
+        swap(&recompile, &recompile_sorted, 30.0),
+    ];
+    Run::of(lines.concat()).append(&place.beside(SWAPS));
+
+    let page = place.page();
     let start = "| `call_empty_function` | `test_runtime` |";
-    assert_eq!(beta, format!("{start} 2 | `alpha_pooling` | beta_pooling | 200 [125 – 250] |"));
-    assert!(alone.starts_with(&format!("{start} 1 |")) && itself.contains("| itself |"));
-    assert!(!pairs.contains("beta_pooling") && !pairs.contains("`peers`"), "{pairs}");
-    assert_has(&Place::with(&small()).page(), "There are no records of peers");
+    for threads in ["1", "2 against 1", "2"] {
+        assert_has(
+            &page,
+            &format!("{start} {threads} | `alpha_instance_reuse` | omega_pooling_cow"),
+        );
+    }
+    assert_has(&page, "| 0.00500 × [0.00400 – 0.00800] |");
+    let recompile =
+        page.find("| `alpha` | `recompile` | `recreate_instance` | 30.00 µs |").unwrap();
+    let load = page.find("| `alpha` | `load_artifact` | `recreate_instance` | 3.000 µs |").unwrap();
+    assert!(recompile < load, "the slowest method first");
+    assert_has(&page, "| 0.100 × [0.090 – 0.110], faster |");
 }
 
 #[test]
@@ -449,17 +505,14 @@ proptest::proptest! {
     fn no_text_in_a_record_breaks_the_page(
         name in "\\PC{0,12}|<!-- END -->|a\\|b`c|\\x01",
         reason in ".{0,40}|<!-- BEGIN touchstone report -->|</details>",
-        median in proptest::option::of(proptest::num::f64::ANY),
+        ns in proptest::num::f64::ANY,
     ) {
-        let mut odd = cell(&name, &name, &name, 1, 1.0);
-        (odd.median_ns, odd.low_ns) = (median.filter(|ns| ns.is_finite()), None);
-        let failed = untimed(cell("alpha", &name, EMPTY, 1, 1.0), Status::Failed, &reason);
-        let mut all = small();
-        all.extend(records([odd, failed]));
-        let place = Place::with(&all);
+        let odd = cell(&name, "pooling", &name, 1, if ns.is_finite() { ns } else { 1.0 }).on(&name);
+        let failed = refusal(("alpha", "pooling_cow"), Some(&name), Status::Failed, &reason);
+        let place = Place::with(&small().and(odd.lines()).and([failed]));
         let page = place.page();
         proptest::prop_assert_eq!(page.matches("<!-- END -->").count(), 1);
-        proptest::prop_assert!(report::check(&place.options).unwrap().is_empty());
+        proptest::prop_assert!(report::check(&place.options).unwrap().0.is_empty());
     }
 }
 
@@ -473,15 +526,15 @@ fn look() {
         let folder = folder.join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let options = Options {
-            records: folder.join("records.jsonl"),
+            records: folder.join(BENCH),
             page: folder.join("BENCHMARK.md"),
             images: folder.join("image"),
             tables: folder.join("tables"),
-            costs: folder.join("costs.json"),
-            trust: folder.join("trust"),
+            explanations: folder.join("explanations.toml"),
+            draft: true,
         };
         let _ = std::fs::remove_file(&options.records);
-        append(&options.records, &large_matrix(&threads));
+        large_matrix(&threads).append(&options.records);
         report::write(&options).unwrap();
     }
 }

@@ -1,38 +1,45 @@
 //! `touchstone report`.
 
 use super::Ended;
-use touchstone::terminal::{complain, print, short, warn_of_skipped};
-use touchstone::terminal::progress::Progress;
-use anyhow::Result;
+use anyhow::{Error, Result};
 use std::path::{Path, PathBuf};
-use touchstone::record::findings;
-use touchstone::report::{self, LeftOut, Options};
+use touchstone::record::{self, BENCH};
+use touchstone::report::gate::{Closed, Explanations};
+use touchstone::report::{self, Content, Options};
 use touchstone::tables;
-use touchstone::{cost, record};
+use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{complain, print, short, warn_of_skipped};
 
-/// Makes BENCHMARK.md and the charts from the records alone.
+/// Generates BENCHMARK.md and the charts from the records alone.
 ///
-/// Each file is replaced in one step and none before all of them could be
-/// written: when a folder cannot be written, the old report stays whole.
+/// Of each record file the newest run is shown. Each file is replaced in one step and none
+/// before all of them could be written: when a folder cannot be written, the old report
+/// stays whole. Numbers that contradict each other are not published: the broken rules are
+/// listed, nothing is written, and the exit code is 1.
 #[derive(Debug, clap::Args)]
 pub(super) struct Report {
-    /// The records [default: $TOUCHSTONE_RECORDS, or the project's records/records.jsonl]
+    /// Read the benchmarks' records from FILE, and those of peers, swaps, counts and checks
+    /// from the files beside it [default: the project's records/records.jsonl]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
-    /// The counts, if there are any [default: $TOUCHSTONE_COSTS, or `costs.json` beside
-    /// the records]
-    #[arg(long, value_name = "FILE")]
-    costs: Option<PathBuf>,
-    /// The findings of `make checks`, if there are any [default: `trust` beside the records]
-    #[arg(long, value_name = "DIR")]
-    trust: Option<PathBuf>,
-    /// The page; what stands outside its markers is kept [default: the
+    /// Write the page to FILE; what stands outside its markers is kept [default: the
     /// project's BENCHMARK.md]
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
-    /// The folder of the charts [default: `image` beside the page]
+    /// Write the charts to DIR [default: `image` beside the page]
     #[arg(long, value_name = "DIR")]
     images: Option<PathBuf>,
+    /// Read the tables that are laid out by hand from DIR [default: the project's
+    /// benches/tables]
+    #[arg(long, value_name = "DIR")]
+    tables: Option<PathBuf>,
+    /// Read the explanations of numbers that break a rule of publication from FILE [default:
+    /// the project's benches/explanations.toml]
+    #[arg(long, value_name = "FILE")]
+    explanations: Option<PathBuf>,
+    /// Write the page though rules of publication are broken, with the list on top
+    #[arg(long)]
+    draft: bool,
     /// Write nothing; print the files that differ from what would be written,
     /// and exit with 1 if there are any
     #[arg(long)]
@@ -44,25 +51,38 @@ impl Report {
         let page =
             self.page.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("BENCHMARK.md"));
         let images = self.images.unwrap_or_else(|| page.with_file_name("image"));
-        let costs = self.costs.unwrap_or_else(|| match &self.records {
-            Some(records) => cost::beside(records),
-            None => cost::default_path(),
-        });
-        let records = self.records.unwrap_or_else(record::default_path);
-        let trust = self.trust.unwrap_or_else(|| findings::beside(&records));
-        let options =
-            Options { records, page, images, tables: tables::default_folder(), costs, trust };
+        let records = self.records.unwrap_or_else(|| record::default_path(BENCH));
+        let tables = self.tables.unwrap_or_else(tables::default_folder);
+        let explanations = self.explanations.unwrap_or_else(Explanations::default_path);
+        let draft = self.draft;
+        let options = Options { records, page, images, tables, explanations, draft };
         let progress = Progress::new(1, true);
         progress.next("reading the records, drawing the charts");
         let ended = if self.check { check(&options) } else { write(&options) };
         drop(progress);
-        ended
+        ended.or_else(closed)
+    }
+}
+
+/// Lists the broken rules, where that is why there is no report.
+fn closed(error: Error) -> Result<Ended> {
+    let closed: Closed = error.downcast()?;
+    print(&closed.reasons.iter().map(|reason| format!("{reason}\n")).collect::<String>())?;
+    complain(&format!(
+        "{closed}; explain them in benches/explanations.toml, measure again, or use --draft"
+    ));
+    Ok(Ended::Badly)
+}
+
+fn warn(content: &Content) {
+    for (path, lines) in &content.skipped {
+        warn_of_skipped(path, lines);
     }
 }
 
 fn write(options: &Options) -> Result<Ended> {
     let written = report::write(options)?;
-    warn_of_skipped(&options.records, &written.skipped_lines);
+    warn(&written.content);
     let mut text = String::new();
     for path in &written.files {
         text += &format!("wrote    {}\n", short(path));
@@ -70,45 +90,27 @@ fn write(options: &Options) -> Result<Ended> {
     for path in &written.removed {
         text += &format!("removed  {}\n", short(path));
     }
-    text += &format!(
-        "{} cells and {} pairs, from {}\n",
-        written.cells,
-        written.pairs,
-        short(&options.records)
-    );
-    text += &left_out(&written.left_out);
+    let Content { cells, comparisons, older_runs, .. } = written.content;
+    let records = short(&options.records);
+    text += &format!("{cells} cells and {comparisons} comparisons, from {records}\n");
+    if older_runs > 0 {
+        text += &format!("{older_runs} older runs in {records} left out\n");
+    }
     print(&text)?;
     Ok(Ended::Well)
 }
 
-fn left_out(left_out: &LeftOut) -> String {
-    let parts: Vec<String> = [
-        (left_out.superseded, "made again later"),
-        (left_out.other_machine, "of another machine"),
-        (left_out.other_guest, "of other guest bytes"),
-        (left_out.other_version, "of another runtime version"),
-    ]
-    .into_iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, why)| format!("{count} {why}"))
-    .collect();
-    match left_out.total() {
-        0 => String::new(),
-        total => format!("{total} older records left out: {}\n", parts.join(", ")),
-    }
-}
-
 fn check(options: &Options) -> Result<Ended> {
-    let differ = report::check(options)?;
-    warn_of_skipped(&options.records, &record::load(&options.records)?.skipped);
+    let (differ, content) = report::check(options)?;
+    warn(&content);
     if differ.is_empty() {
-        print("the report is what the records say\n")?;
+        print("the report matches the records\n")?;
         return Ok(Ended::Well);
     }
     let list: String = differ.iter().map(|path| format!("{}\n", short(path))).collect();
     print(&list)?;
     complain(&format!(
-        "{} of the report's files are not what the records say; `touchstone report` writes them",
+        "{} of the report's files do not match the records; `touchstone report` writes them",
         differ.len()
     ));
     Ok(Ended::Badly)

@@ -1,199 +1,240 @@
 //! `touchstone show`.
 
 use super::Ended;
-use touchstone::terminal::{Style, Table, complain, near, print, short, warn_of_skipped};
-use anyhow::{Context, Result, bail};
-use serde_json::{Map, Value};
+use anyhow::{Result, bail};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
-use touchstone::matrix::Filter;
+use touchstone::compare::{self, Judged, MARGIN};
+use touchstone::plan::{Filter, near};
 use touchstone::record::{
-    self, CellRecord, PairRecord, Record, SoakPoint, Status, SwapFound, SwapRecord, SwapTail,
+    self, BENCH, Book, CellKey, Estimate, Match, Metric, Refusal, SoakPoint, Swap, SwapFound, Tail,
 };
-use touchstone::report::units::{difference, rate, time, time_with_interval};
+use touchstone::report::units::{median, rate, ratio_with_interval, time, time_with_interval};
+use touchstone::terminal::{Style, Table, print, short, warn_of_skipped};
 
-/// Shows the latest record of each cell and of each pair.
+/// Shows the newest run of a record file.
 #[derive(Debug, clap::Args)]
 pub(super) struct Show {
     /// Regular expression over the names, as `touchstone list` and `cargo bench`
     /// take it
     filter: Option<String>,
-    /// One JSON object a line; what was not measured is null
+    /// Print one JSON object a line; what was not measured is null
     #[arg(long)]
     json: bool,
-    /// With --json: the raw samples and rounds too
+    /// With --json: print the raw samples and rounds too
     #[arg(long, requires = "json")]
     samples: bool,
-    /// The records [default: $TOUCHSTONE_RECORDS, or the project's records/records.jsonl]
+    /// Read the records from FILE [default: the project's records/records.jsonl]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
 }
 
+/// Something that has a name in a run.
+enum Entry<'a> {
+    Cell(&'a CellKey),
+    Comparison(&'a Match, Judged),
+    Swap(&'a Swap),
+    Refusal(&'a Refusal),
+}
+
 impl Show {
     pub(super) fn execute(self) -> Result<Ended> {
-        let path = self.records.unwrap_or_else(record::default_path);
-        let loaded = record::load(&path)?;
+        let path = self.records.unwrap_or_else(|| record::default_path(BENCH));
+        let mut loaded = record::load(&path)?;
         warn_of_skipped(&path, &loaded.skipped);
-        let records = record::newest(loaded.records);
-        if records.is_empty() {
-            bail!("{} holds no usable record; `make bench` makes them", short(&path));
-        }
-        let names: Vec<String> = records.iter().map(Record::id).collect();
-        let filter = Filter::new(self.filter.as_deref());
-        let records: Vec<Record> =
-            records.into_iter().filter(|record| filter.matches(&record.id())).collect();
-        if let (Some(text), true) = (&self.filter, records.is_empty()) {
-            bail!("no record in {} matches '{text}'{}", short(&path), near(text, &names));
+        let Some((header, lines)) = loaded.runs.pop() else {
+            bail!("{} holds no run that this build can read; `make bench` makes one", short(&path));
+        };
+        let book = Book::of(header, lines);
+        let filter = Filter::new(self.filter.as_deref())?;
+        let all = entries(&book);
+        let names: Vec<String> = all.iter().map(|entry| entry.name(&book)).collect();
+        let shown: Vec<(&String, &Entry<'_>)> =
+            names.iter().zip(&all).filter(|(name, _)| filter.matches(name)).collect();
+        if let (Some(text), true) = (&self.filter, shown.is_empty()) {
+            bail!("nothing in {} matches '{text}'{}", short(&path), near(text, &names));
         }
         if self.json {
-            let lines: Vec<String> = records
+            let lines = shown
                 .iter()
-                .map(|record| json(record, self.samples).map(|line| line + "\n"))
-                .collect::<Result<_>>()?;
-            print(&lines.concat())?;
+                .map(|(name, entry)| Ok(format!("{}\n", entry.json(&book, name, self.samples)?)));
+            print(&lines.collect::<Result<String>>()?)?;
         } else {
-            note_mixture(&records);
-            print(&tables(&records))?;
+            print(&tables(&book, shown.into_iter().map(|(_, entry)| entry)))?;
         }
         Ok(Ended::Well)
     }
 }
 
-/// What is left out of a line when it was not measured, and must be seen to be.
-const NULLABLE: [&str; 9] = [
-    "reason",
-    "support",
-    "median_ns",
-    "low_ns",
-    "high_ns",
-    "throughput_per_s",
-    "throughput_low_per_s",
-    "throughput_high_per_s",
-    "phases",
-];
+/// All that a run holds, cells first.
+fn entries(book: &Book) -> Vec<Entry<'_>> {
+    let cells = book.cells.keys().map(Entry::Cell);
+    let comparisons = book.comparisons.iter().filter_map(|(of, processes)| {
+        let judged = compare::judge(&processes.iter().collect::<Vec<_>>(), MARGIN)?;
+        Some(Entry::Comparison(of, judged))
+    });
+    let swaps = book.swaps.iter().map(Entry::Swap);
+    let refusals = book.refusals.iter().map(Entry::Refusal);
+    cells.chain(comparisons).chain(swaps).chain(refusals).collect()
+}
 
-/// The raw data, of which there may be thousands.
-const RAW: [&str; 3] = ["samples", "throughput_rounds", "rounds"];
-
-fn json(record: &Record, raw: bool) -> Result<String> {
-    let context = "a record that JSON cannot hold";
-    let Value::Object(fields) = serde_json::to_value(record).context(context)? else {
-        bail!(context);
-    };
-    let mut line = Map::new();
-    line.insert("id".to_owned(), record.id().into());
-    line.extend(fields);
-    if let Record::Cell(_) = record {
-        for name in NULLABLE {
-            line.entry(name).or_insert(Value::Null);
-        }
-        if raw {
-            for name in ["samples", "throughput_rounds"] {
-                line.entry(name).or_insert_with(|| Vec::<Value>::new().into());
+impl Entry<'_> {
+    /// The name as filters take it.
+    fn name(&self, book: &Book) -> String {
+        match self {
+            Self::Cell(cell) => book.name(cell),
+            Self::Comparison(of, _) => of.name(),
+            Self::Swap(swap) => format!("swap/{}/{}", swap.executor, swap.method),
+            Self::Refusal(refusal) => {
+                let Refusal { engine, strategy, guest, case, .. } = refusal;
+                let part = |text: &Option<String>| text.clone().unwrap_or_default();
+                let strategy = strategy.map_or_else(String::new, |strategy| format!("_{strategy}"));
+                format!("{}_from_{}/{engine}{strategy}", part(case), part(guest))
             }
         }
     }
-    if !raw {
-        for name in RAW {
-            line.remove(name);
-        }
-        if let Some(ladder) = line.get_mut("found").and_then(|found| found.get_mut("ladder")) {
-            ladder.as_object_mut().and_then(|ladder| ladder.remove("rounds"));
-        }
-    }
-    serde_json::to_string(&line).context(context)
-}
 
-/// Numbers of several machines do not belong side by side; the report keeps
-/// them apart, here it is only said.
-fn note_mixture(records: &[Record]) {
-    let machine = |record: &Record| record.provenance().machine.clone();
-    let first = records.first().map(machine);
-    if records.iter().any(|record| Some(machine(record)) != first) {
-        complain("warning: these records were made on more than one machine");
-    }
-}
-
-fn tables(records: &[Record]) -> String {
-    let style = Style::of_stdout();
-    let mut groups: Vec<(String, Vec<&CellRecord>)> = Vec::new();
-    let (mut pairs, mut swaps) = (Vec::new(), Vec::new());
-    for record in records {
-        match record {
-            Record::Cell(cell) => {
-                let name = cell.key.group();
-                match groups.iter_mut().find(|(group, _)| *group == name) {
-                    Some((_, cells)) => cells.push(cell),
-                    None => groups.push((name, vec![cell])),
+    /// One object: what the record says, and what is published of it.
+    fn json(&self, book: &Book, name: &str, raw: bool) -> Result<Value> {
+        let mut line = Map::new();
+        let mut add = |value: Value| match value {
+            Value::Object(fields) => line.extend(fields),
+            other => drop(line.insert("value".to_owned(), other)),
+        };
+        match self {
+            Self::Cell(cell) => {
+                add(json!({ "id": name, "kind": "cell" }));
+                add(serde_json::to_value(cell)?);
+                for metric in Metric::ALL {
+                    let Value::String(key) = serde_json::to_value(metric)? else { continue };
+                    add(json!({ key: estimate(book.estimate(cell, metric)) }));
+                }
+                add(json!({ "throughput_per_s": estimate(book.throughput(cell)) }));
+                if raw {
+                    add(json!({ "processes": book.cells.get(cell) }));
                 }
             }
-            Record::Pair(pair) => pairs.push(&**pair),
-            Record::Swap(swap) => swaps.push(&**swap),
+            Self::Comparison(of, judged) => {
+                add(json!({ "id": name, "kind": "comparison" }));
+                add(serde_json::to_value(of)?);
+                add(json!({
+                    "ratio": estimate(Some(judged.estimate())),
+                    "verdict": judged.verdict.to_string(),
+                    "subject_ns": judged.subject_ns,
+                    "baseline_ns": judged.baseline_ns,
+                }));
+                if raw {
+                    add(json!({ "processes": book.comparisons.get(of) }));
+                }
+            }
+            Self::Swap(swap) => {
+                add(json!({ "id": name, "kind": "swap" }));
+                add(serde_json::to_value(swap)?);
+            }
+            Self::Refusal(refusal) => {
+                add(json!({ "id": name, "kind": "refusal" }));
+                add(serde_json::to_value(refusal)?);
+            }
+        }
+        Ok(Value::Object(line))
+    }
+}
+
+fn estimate(estimate: Option<Estimate>) -> Value {
+    estimate.map_or(Value::Null, |Estimate { median, interval, marked }| {
+        let (low, high) = interval.unzip();
+        json!({ "median": median, "low": low, "high": high, "marked": marked })
+    })
+}
+
+fn tables<'a>(book: &Book, entries: impl Iterator<Item = &'a Entry<'a>>) -> String {
+    let style = Style::of_stdout();
+    let mut works: Vec<(String, Vec<&CellKey>)> = Vec::new();
+    let (mut comparisons, mut swaps, mut refusals) = (Vec::new(), Vec::new(), Vec::new());
+    for entry in entries {
+        match entry {
+            Entry::Cell(cell) => match works.iter_mut().find(|(work, _)| *work == cell.work()) {
+                Some((_, cells)) => cells.push(cell),
+                None => works.push((cell.work(), vec![cell])),
+            },
+            Entry::Comparison(of, judged) => comparisons.push((*of, judged)),
+            Entry::Swap(swap) => swaps.push(*swap),
+            Entry::Refusal(refusal) => refusals.push(*refusal),
         }
     }
-    let mut parts: Vec<String> = groups
-        .iter()
-        .map(|(name, cells)| format!("{}\n{}", style.bold(name), cell_table(cells, style)))
-        .collect();
-    if !pairs.is_empty() {
-        parts.push(format!("{}\n{}", style.bold("pairs"), pair_table(&pairs, style)));
+    let heading = |name: &str, table: String| format!("{}\n{table}", style.bold(name));
+    let mut parts: Vec<String> =
+        works.iter().map(|(name, cells)| heading(name, cell_table(book, cells, style))).collect();
+    if !comparisons.is_empty() {
+        parts.push(heading("comparisons", comparison_table(&comparisons, style)));
     }
     if !swaps.is_empty() {
-        parts.push(format!("{}\n{}", style.bold("swaps"), swap_table(&swaps, style)));
+        parts.push(heading("swaps", swap_table(&swaps, style)));
+    }
+    // What was left out on purpose is counted: `touchstone list` has the reasons.
+    let failures: Vec<&Refusal> =
+        refusals.iter().copied().filter(|refusal| refusal.status.is_failure()).collect();
+    if !failures.is_empty() {
+        parts.push(heading("failures", refusal_table(&failures, style)));
+    }
+    if refusals.len() > failures.len() {
+        let others = refusals.len() - failures.len();
+        parts.push(format!("{others} refusals; --json prints them with their reasons\n"));
     }
     parts.join("\n")
 }
 
-fn cell_table(cells: &[&CellRecord], style: Style) -> String {
-    let head = ["executor", "threads", "status", "median [95 %]", "all threads", ""];
-    let mut table = Table::new(&head).right(&[1, 4]).indented(2);
+fn cell_table(book: &Book, cells: &[&CellKey], style: Style) -> String {
+    let head = ["executor", "threads", "time of a call [95 %]", "all threads", ""];
+    let mut table = Table::new(&head).right(&[1, 3]).indented(2);
     for cell in cells {
-        let median = cell.median_ns.map(|ns| time_with_interval(ns, cell.low_ns, cell.high_ns));
-        // A cell that was timed may have a note; the others have a reason.
-        let note = cell.reason.clone().map(|reason| match cell.status {
-            Status::Ok => format!("emulated: {reason}"),
-            _ => reason,
-        });
+        let nothing = || "–".to_owned();
+        let call = book.estimate(cell, Metric::Call);
+        let throughput = book.throughput(cell);
+        let setup = book.setups.get(&(cell.executor(), cell.guest.clone()));
+        let emulated = setup.and_then(|setup| setup.emulated.as_ref());
         table.row([
-            cell.key.executor(),
-            cell.key.threads.to_string(),
-            cell.status.to_string(),
-            median.unwrap_or_else(|| "–".to_owned()),
-            cell.throughput_per_s.map_or_else(|| "–".to_owned(), rate),
-            note.unwrap_or_default(),
+            cell.executor().to_string(),
+            cell.threads.to_string(),
+            call.as_ref().map_or_else(nothing, time_with_interval),
+            throughput.as_ref().map_or_else(nothing, rate),
+            emulated.map_or_else(String::new, |how| format!("emulated: {how}")),
         ]);
     }
     table.render(style)
 }
 
-fn pair_table(pairs: &[&PairRecord], style: Style) -> String {
-    let head = ["what", "subject", "call", "ratio [95 %]", "subject", "reference", "held against"];
-    let mut table = Table::new(&head).right(&[4, 5]).indented(2);
-    for pair in pairs {
+fn comparison_table(comparisons: &[(&Match, &Judged)], style: Style) -> String {
+    let head =
+        ["purpose", "subject", "baseline", "call", "subject / baseline [95 %]", "verdict", "", ""];
+    let mut table = Table::new(&head).right(&[6, 7]).indented(2);
+    for (of, judged) in comparisons {
+        let Match { purpose, case, guest, subject, baseline } = of;
+        let threads = match (subject.threads, baseline.threads) {
+            (1, 1) => String::new(),
+            (subject, baseline) if subject == baseline => format!(", {subject} threads"),
+            (subject, baseline) => format!(", {subject} threads against {baseline}"),
+        };
+        let time = |ns| median(&Estimate { median: ns, interval: None, marked: judged.marked });
         table.row([
-            pair.group.clone(),
-            pair.subject.clone(),
-            call(pair),
-            format!("{:.3} [{:.3} – {:.3}]", pair.ratio, pair.ratio_low, pair.ratio_high),
-            time(pair.subject_ns),
-            time(pair.reference_ns),
-            pair.reference.clone(),
+            purpose.to_string(),
+            subject.to_string(),
+            baseline.to_string(),
+            format!("{case}_from_{guest}{threads}"),
+            ratio_with_interval(&judged.estimate()),
+            judged.verdict.to_string(),
+            time(judged.subject_ns),
+            time(judged.baseline_ns),
         ]);
     }
     table.render(style)
 }
 
-/// What was found, as `touchstone swap` says it too.
-pub(super) fn swap_table(swaps: &[&SwapRecord], style: Style) -> String {
-    let mut table =
-        Table::new(&["engine", "rung", "strategy", "memory", ""]).right(&[3]).indented(2);
+/// What swaps left behind, as `touchstone swap` prints it too.
+pub(super) fn swap_table(swaps: &[&Swap], style: Style) -> String {
+    let mut table = Table::new(&["executor", "method", ""]).indented(2);
     for swap in swaps {
-        table.row([
-            swap.engine.clone(),
-            swap.rung.clone(),
-            swap.strategy.clone(),
-            format!("{:+} KiB", swap.growth_kib()),
-            found(&swap.found),
-        ]);
+        table.row([swap.executor.to_string(), swap.method.clone(), found(&swap.found)]);
     }
     table.render(style)
 }
@@ -201,25 +242,9 @@ pub(super) fn swap_table(swaps: &[&SwapRecord], style: Style) -> String {
 /// In a sentence.
 fn found(found: &SwapFound) -> String {
     match found {
-        SwapFound::Ladder {
-            messages,
-            changes,
-            per_message,
-            per_sorted_message,
-            per_swap,
-            per_message_with_swap,
-            ..
-        } => format!(
-            "{} a message, {} by kind, {} with a swap; {} a swap; {messages} messages a round, \
-             {changes} changes",
-            time(per_message.median_ns),
-            time(per_sorted_message.median_ns),
-            time(per_message_with_swap.median_ns),
-            difference(per_swap.median_ns, per_swap.low_ns, per_swap.high_ns),
-        ),
         SwapFound::UnderLoad { threads, replacements, failed, wrong, swapping, still, .. } => {
-            let tail = |tail: &SwapTail| {
-                let SwapTail { calls, p50_ns, p99_ns, p999_ns, max_ns } = *tail;
+            let tail = |tail: &Tail| {
+                let Tail { calls, p50_ns, p99_ns, p999_ns, max_ns } = *tail;
                 let [p50, p99, p999, max] =
                     [p50_ns, p99_ns, p999_ns, max_ns].map(|ns| time(ns as f64));
                 format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {max} of {calls}")
@@ -232,15 +257,26 @@ fn found(found: &SwapFound) -> String {
             )
         }
         SwapFound::Soak { points } => {
-            let point =
-                |point: &SoakPoint| format!("{} KiB at {}", point.resident_kib, point.swaps);
+            let point = |point: &SoakPoint| format!("{} KiB at {}", point.rss_kib, point.swaps);
             points.iter().map(point).collect::<Vec<_>>().join(", ")
         }
     }
 }
 
-/// What both sides call; most pairs are of one thread.
-fn call(pair: &PairRecord) -> String {
-    let call = format!("{}_from_{}", pair.case, pair.guest);
-    if pair.threads == 1 { call } else { format!("{call}, {} threads", pair.threads) }
+fn refusal_table(refusals: &[&Refusal], style: Style) -> String {
+    let mut table =
+        Table::new(&["engine", "strategy", "case", "guest", "status", "reason"]).indented(2);
+    for refusal in refusals {
+        let Refusal { engine, strategy, guest, case, status, reason, .. } = refusal;
+        let any = || "any".to_owned();
+        table.row([
+            engine.clone(),
+            strategy.map_or_else(any, |strategy| strategy.to_string()),
+            case.clone().unwrap_or_else(any),
+            guest.clone().unwrap_or_else(any),
+            status.to_string(),
+            reason.clone(),
+        ]);
+    }
+    table.render(style)
 }

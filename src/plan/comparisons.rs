@@ -29,17 +29,7 @@ impl Compare {
     /// Name for filters: `<purpose>/<subject>/<work>/<N>_threads/<baseline>`.
     #[must_use]
     pub fn name(&self) -> String {
-        let purpose = match self.of.purpose {
-            Purpose::Null => "null",
-            Purpose::Overhead => "overhead",
-            Purpose::Against => "against",
-            Purpose::Peers => "peers",
-            Purpose::Swap => "swap",
-            Purpose::Asked => "asked",
-        };
-        let key = &self.subject.key;
-        let (executor, work, threads) = (key.executor(), key.work(), key.threads);
-        format!("{purpose}/{executor}/{work}/{threads}_threads/{}", self.of.baseline)
+        self.of.name()
     }
 
     /// A comparison of two cells on the same work.

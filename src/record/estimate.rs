@@ -57,23 +57,20 @@ pub fn of_values(values: &[f64]) -> Option<Estimate> {
 /// they do not, everything is used and the estimate is marked.
 #[must_use]
 pub fn of_processes(processes: &[&Samples]) -> Option<Estimate> {
-    let clean: Vec<Vec<f64>> = processes
+    let used = used(processes);
+    let marked = used.marked;
+    let groups: Vec<Vec<f64>> = used
+        .groups
         .iter()
-        .map(|samples| values(&samples.0, true))
-        .filter(|values| values.len() >= CLEAN_SAMPLES.min(needed(processes)))
+        .map(|group| group.iter().map(|sample| sample.per_call()).collect())
         .collect();
-    let marked = clean.len() < PROCESSES;
-    let mut groups = clean;
-    if groups.is_empty() {
-        groups = processes.iter().map(|samples| values(&samples.0, false)).collect();
-    }
     let estimates: Vec<Estimate> = groups.iter().filter_map(|group| of_values(group)).collect();
     let medians: Vec<f64> = estimates.iter().map(|estimate| estimate.median).collect();
     let median = of_values(&medians)?.median;
     let all: usize = groups.iter().map(Vec::len).sum();
-    let ends = estimates.iter().map(|estimate| {
-        estimate.interval.unwrap_or((estimate.median, estimate.median))
-    });
+    let ends = estimates
+        .iter()
+        .map(|estimate| estimate.interval.unwrap_or((estimate.median, estimate.median)));
     // Groups too small for intervals of their own have one together.
     let pooled: Vec<f64> = groups.concat();
     let pooled = of_values(&pooled).and_then(|estimate| estimate.interval);
@@ -82,16 +79,35 @@ pub fn of_processes(processes: &[&Samples]) -> Option<Estimate> {
     Some(Estimate { median, interval, marked })
 }
 
-/// Samples that a process needs: fewer than [`CLEAN_SAMPLES`] where calls are so long that
-/// no process has as many.
-fn needed(processes: &[&Samples]) -> usize {
+/// Most samples of a process, and one at least. Where calls are so long that no process
+/// has [`CLEAN_SAMPLES`], that many are asked for.
+fn longest(processes: &[&Samples]) -> usize {
     processes.iter().map(|samples| samples.0.len()).max().unwrap_or(0).max(1)
 }
 
-/// Values per call, the clean ones alone or all.
-fn values(samples: &[Sample], only_clean: bool) -> Vec<f64> {
-    let wanted = samples.iter().filter(|sample| sample.clean || !only_clean);
-    wanted.map(Sample::per_call).collect()
+/// The samples that stand behind an estimate.
+#[derive(Debug)]
+pub struct Used<'a> {
+    /// The samples of each process that counts.
+    pub groups: Vec<Vec<&'a Sample>>,
+    /// Whether fewer than [`PROCESSES`] processes have enough clean samples.
+    pub marked: bool,
+}
+
+/// Chooses the samples that [`of_processes`] makes an estimate from.
+#[must_use]
+pub fn used<'a>(processes: &[&'a Samples]) -> Used<'a> {
+    let needed = CLEAN_SAMPLES.min(longest(processes));
+    let of = |samples: &&'a Samples, only_clean: bool| -> Vec<&'a Sample> {
+        samples.0.iter().filter(|sample| sample.clean || !only_clean).collect()
+    };
+    let clean = processes.iter().map(|samples| of(samples, true));
+    let mut groups: Vec<Vec<&Sample>> = clean.filter(|group| group.len() >= needed).collect();
+    let marked = groups.len() < PROCESSES;
+    if groups.is_empty() {
+        groups = processes.iter().map(|samples| of(samples, false)).collect();
+    }
+    Used { groups, marked }
 }
 
 /// The largest k with P(fewer than k heads in n tosses) ≤ [`TAIL`].

@@ -213,6 +213,19 @@ pub enum Purpose {
     Asked,
 }
 
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Null => "null",
+            Self::Overhead => "overhead",
+            Self::Against => "against",
+            Self::Peers => "peers",
+            Self::Swap => "swap",
+            Self::Asked => "asked",
+        })
+    }
+}
+
 /// How one side of a comparison makes its calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -308,6 +321,16 @@ pub struct Match {
     pub subject: Contender,
     /// What it is held against.
     pub baseline: Contender,
+}
+
+impl Match {
+    /// The name as filters take it: `<purpose>/<subject>/<work>/<N>_threads/<baseline>`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let Self { purpose, case, guest, subject, baseline } = self;
+        let (executor, threads) = (&subject.executor, subject.threads);
+        format!("{purpose}/{executor}/{case}_from_{guest}/{threads}_threads/{baseline}")
+    }
 }
 
 /// Subject and baseline timed in turns in one process, or in one pair of processes.

@@ -9,6 +9,7 @@ mod checks;
 mod choose;
 mod counts;
 mod facts;
+pub mod gate;
 mod markdown;
 mod matrix;
 mod page;
@@ -36,6 +37,11 @@ pub struct Options {
     pub images: PathBuf,
     /// The folder of the tables that are laid out by hand; it may be missing.
     pub tables: PathBuf,
+    /// The explanations of numbers that break a rule of publication; the file may be
+    /// missing.
+    pub explanations: PathBuf,
+    /// Whether the report is made though rules of publication are broken; it says so then.
+    pub draft: bool,
 }
 
 /// What was made.
@@ -78,8 +84,9 @@ struct Plan {
 ///
 /// # Errors
 ///
-/// When there are no usable records, when the page has only one of its two
-/// markers, or when a file cannot be written.
+/// When there is no run that can be read, when the page has only one of its two
+/// markers, or when a file cannot be written. [`gate::Closed`] when rules of publication
+/// are broken and no draft is wanted.
 pub fn write(options: &Options) -> Result<Written> {
     let plan = plan(options)?;
     let staged: Vec<files::Staged> = plan
@@ -98,12 +105,12 @@ pub fn write(options: &Options) -> Result<Written> {
 }
 
 /// Makes the report in memory and returns the files on disk that differ from
-/// it: changed by hand, missing, or left over.
+/// it: changed by hand, missing, or left over; and what it is made of.
 ///
 /// # Errors
 ///
 /// As [`write()`], except that nothing is written.
-pub fn check(options: &Options) -> Result<Vec<PathBuf>> {
+pub fn check(options: &Options) -> Result<(Vec<PathBuf>, Content)> {
     let plan = plan(options)?;
     let mut differ = Vec::new();
     for (path, content) in plan.files {
@@ -112,7 +119,7 @@ pub fn check(options: &Options) -> Result<Vec<PathBuf>> {
         }
     }
     differ.extend(plan.absent.into_iter().filter(|path| path.exists()));
-    Ok(differ)
+    Ok((differ, plan.content))
 }
 
 /// The record files of a report, read.
@@ -146,10 +153,18 @@ impl Records {
             path if path == records || !path.exists() => Ok(Loaded::default()),
             path => read(&path, &mut skipped),
         };
-        let [peers, swaps, counts] =
-            [beside(PEERS)?, beside(SWAPS)?, beside(COUNTS)?].map(newest);
+        let [peers, swaps, counts] = [beside(PEERS)?, beside(SWAPS)?, beside(COUNTS)?].map(newest);
         let checks = checks::Checks::of(beside(CHECKS)?);
         Ok(Self { bench, peers, swaps, counts, checks, older_runs, skipped })
+    }
+}
+
+impl Records {
+    /// What else the page shows that another build measured.
+    fn other_builds(&self) -> Vec<String> {
+        let beside = [(PEERS, &self.peers), (SWAPS, &self.swaps), (COUNTS, &self.counts)];
+        let beside = beside.into_iter().filter_map(|(name, book)| Some((name, book.as_ref()?)));
+        gate::warnings(&self.bench, &beside.collect::<Vec<_>>())
     }
 }
 
@@ -170,6 +185,11 @@ fn newest(mut loaded: Loaded) -> Option<Book> {
 fn plan(options: &Options) -> Result<Plan> {
     let records = Records::read(&options.records)?;
     let matrix = Matrix::of(&records.bench);
+    let explanations = gate::Explanations::load(&options.explanations)?;
+    let gate = gate::check(&records.bench, records.peers.as_ref(), &explanations);
+    if !options.draft {
+        gate.publish()?;
+    }
     let noise = rank::Noise::of(&records.bench);
     let layouts = tables::load_all(&options.tables)?;
     let charts = charts::draw(&matrix, &noise, &layouts)?;
@@ -183,6 +203,8 @@ fn plan(options: &Options) -> Result<Plan> {
     let generated = page::generated(&page::Sources {
         matrix: &matrix,
         noise: &noise,
+        gate: &gate,
+        other_builds: &records.other_builds(),
         peers: records.peers.as_ref(),
         swaps: records.swaps.as_ref(),
         counts: counts::Counts(records.counts.as_ref()),

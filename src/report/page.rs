@@ -4,6 +4,7 @@ use super::charts::Chart;
 use super::checks::Checks;
 use super::choose;
 use super::counts::Counts;
+use super::gate::{self, Gate};
 use super::matrix::Matrix;
 use super::rank::Noise;
 use super::sections::{
@@ -31,6 +32,10 @@ pub(super) struct Sources<'a> {
     pub matrix: &'a Matrix<'a>,
     /// The noise floor of that run.
     pub noise: &'a Noise,
+    /// What the gate found.
+    pub gate: &'a Gate,
+    /// Files whose run is of another build, a sentence each.
+    pub other_builds: &'a [String],
     /// Executors against their peers, where that was measured.
     pub peers: Option<&'a Book>,
     /// Swaps, where they were measured.
@@ -55,9 +60,10 @@ pub(super) struct Sources<'a> {
 pub(super) fn generated(sources: &Sources<'_>) -> String {
     let Sources { matrix, noise, counts, checks, layouts, .. } = *sources;
     let parts = [
+        gate::draft(sources.gate),
         introduction(matrix),
         choose::section(matrix, noise, checks),
-        pictures::section(sources.charts, matrix, sources.folder),
+        pictures::section(sources.charts, sources.folder),
         environment::section(matrix, sources.older_runs, sources.skipped),
         tables::section(matrix, counts, &layouts.tables),
         shares::section(matrix, &layouts.shares),
@@ -69,6 +75,7 @@ pub(super) fn generated(sources: &Sources<'_>) -> String {
         peers::section(sources.peers),
         swap::section(sources.swaps),
         comparisons::section(matrix.book, noise),
+        gate::anomalies(sources.gate, sources.other_builds),
         failed::section(matrix),
         settings::section(matrix.book),
         making(),

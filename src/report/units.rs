@@ -97,7 +97,7 @@ pub fn times(ratio: &Estimate) -> String {
 }
 
 /// How many times: `350`, `11.2`, `1.02`.
-fn factor(ratio: f64) -> String {
+pub(super) fn factor(ratio: f64) -> String {
     // Digits after the third of a large factor would only pretend.
     let step = if ratio >= 1e3 { 10_f64.powf(ratio.log10().floor() - 2.0) } else { 0.0 };
     let ratio = if step > 0.0 { (ratio / step).round() * step } else { ratio };

@@ -16,7 +16,9 @@ mod resume;
 mod task;
 mod worker;
 
-pub use arguments::{Arguments, Asked, SamplingName, serve_if_worker, shown, watch_for_ctrl_c};
+pub use arguments::{
+    Arguments, Asked, SamplingName, artifacts, serve_if_worker, shared_in, shown, watch_for_ctrl_c,
+};
 pub use job::{Came, Job, Selection, Tally};
 pub use passes::{Host, Observer, run};
 pub use perform::{Performer, perform_side};

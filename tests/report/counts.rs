@@ -1,60 +1,47 @@
 //! Counts in the report.
 
-use super::{EMPTY, Place, assert_has, small};
-use touchstone::cost::{Costs, Operators, Usage};
-use touchstone::record::Record;
+use super::{COUNTS, EMPTY, Metric, Place, Run, assert_has, cell, small};
+use std::collections::BTreeMap;
+use touchstone::record::{Count, Line};
 
-/// The small page's records, and counts of them.
-fn counted() -> (Place, Costs) {
-    let all = small();
-    let Record::Cell(cell) = &all[0] else { panic!("a cell") };
-    let mut costs = Costs::here();
-    costs.machine = cell.provenance.machine.clone();
-    let operators = Operators {
-        guest_sha256: cell.guest_sha256.clone(),
-        guest_bytes: 1234,
-        operators: 1_553_012,
-        warm: None,
+/// The small page's records, and counts of them for a guest of these bytes.
+fn counted(guest_sha256: &str) -> Place {
+    let place = Place::with(&small());
+    let count = Line::Count(Count {
+        case: EMPTY.to_owned(),
+        guest: "test_runtime".to_owned(),
+        guest_sha256: guest_sha256.to_owned(),
+        metrics: BTreeMap::from([(Metric::Operators, 1_553_012)]),
         counted_by: vec!["alpha".to_owned()],
-    };
-    costs.operators.insert(format!("{EMPTY}_from_test_runtime"), operators);
-    let usage = Usage {
-        runtime_version: cell.runtime_version.clone(),
-        guest_sha256: cell.guest_sha256.clone(),
-        artifact_bytes: 2048,
-        page_faults: Some(29.0),
-        system_calls: Some(1.25),
-        signals: None,
-    };
-    costs.usage.insert(cell.key.id(), usage);
-    (Place::with(&all), costs)
+    });
+    let mut usage = cell("alpha", "instance_reuse", EMPTY, 1, 1.0)
+        .with(Metric::PageFaults, 29.0)
+        .with(Metric::SystemCalls, 1.25)
+        .with(Metric::ArtifactBytes, 2048.0);
+    usage.metrics.remove(&Metric::Call);
+    Run::of(usage.lines()).and([count]).append(&place.beside(COUNTS));
+    place
 }
 
 #[test]
 fn operators_stand_beside_the_times_and_usage_in_a_section_of_its_own() {
-    let (place, costs) = counted();
-    costs.store(&place.options.costs).unwrap();
-    let page = place.page();
+    let page = counted("test_runtime-digest").page();
     assert_has(&page, "| Benchmark function | operators |");
     assert_has(&page, "_from_test_runtime_on_1_threads | 1,553,012 |");
+    assert_has(&page, "| Executors | page faults | system calls | signals | artifact bytes |");
     assert_has(&page, "| `alpha_instance_reuse` | 29 | 1.25 | – | 2.00 KiB |");
     assert_has(&page, "dirty_1mb_of_memory_from_test_runtime_on_1_threads | – |");
 }
 
 #[test]
-fn counts_of_another_guest_or_runtime_do_not_stand_there() {
-    let (place, mut costs) = counted();
-    costs.operators.values_mut().for_each(|one| one.guest_sha256 = "other".to_owned());
-    costs.usage.values_mut().for_each(|one| one.runtime_version = "other".to_owned());
-    costs.store(&place.options.costs).unwrap();
-    let page = place.page();
-    assert!(!page.contains("1,553,012") && !page.contains("## Counts"), "{page}");
+fn operators_of_another_guest_do_not_stand_there() {
+    let page = counted("other").page();
+    assert!(!page.contains("1,553,012"), "{page}");
 }
 
 #[test]
 fn operators_and_what_others_published_stand_in_tables_laid_out_by_hand() {
-    let (place, costs) = counted();
-    costs.store(&place.options.costs).unwrap();
+    let place = counted("test_runtime-digest");
     let layout = r#"
         [table]
         title = "Functions across"
@@ -74,8 +61,7 @@ fn operators_and_what_others_published_stand_in_tables_laid_out_by_hand() {
         guest = "test_runtime"
         threads = 1
     "#;
-    std::fs::create_dir(&place.options.tables).unwrap();
-    std::fs::write(place.options.tables.join("1.toml"), layout).unwrap();
+    place.table(layout);
     let page = place.page();
     assert_has(&page, "| Executor | empty | dirty |\n");
     assert_has(&page, "| *theirs, elsewhere* | *5 CUs* | – |\n| operators | 1,553,012 | – |\n");
@@ -84,10 +70,8 @@ fn operators_and_what_others_published_stand_in_tables_laid_out_by_hand() {
 
     let down =
         layout.replace("[[table.functions]]", "[[table.rows]]").replace("relative = true", "");
-    let down = format!(
-        "{down}\n[[table.columns]]\nheading = \"alpha\"\nexecutor = \"alpha_instance_reuse\""
-    );
-    std::fs::write(place.options.tables.join("1.toml"), down).unwrap();
+    let column = "\n[[table.columns]]\nheading = \"alpha\"\nexecutor = \"alpha_instance_reuse\"";
+    place.table(&format!("{down}{column}"));
     let page = place.page();
     assert_has(&page, "| Benchmark function | operators | theirs, elsewhere | alpha |");
     assert_has(&page, "| empty | 1,553,012 | *5 CUs* | 130.0 ns");

@@ -2,9 +2,9 @@
 
 mod axis;
 mod dots;
-mod grid;
-mod heatmap;
 mod legend;
+mod map;
+mod maps;
 mod picks;
 mod png;
 mod render;
@@ -12,19 +12,18 @@ mod scene;
 mod shares;
 mod text;
 mod theme;
-mod threads;
 
-use super::matrix::Matrix;
-use super::rank::Believable;
+use super::matrix::{Executor, Matrix, Work};
+use super::rank::Noise;
 use crate::tables::Layouts;
 use anyhow::{Context, Result};
-pub(super) use picks::{makes_new, reuses};
 use rayon::prelude::*;
 use scene::Scene;
 use theme::Theme;
+use touchstone_executor::InstanceFrom;
 
-/// Names of all charts there can be. A file in the images folder is ours, and
-/// is removed when its chart is no longer made, if its name is made of these.
+/// Names of all charts there can be. A file in the images folder that is named after one
+/// of them is removed when there is nothing to draw for it any more.
 pub(super) const NAMES: [&str; 9] = [
     "latency", "recreate", "reuse", "pooling", "threads", "heatmap", "shares", "payloads", "suites",
 ];
@@ -35,6 +34,21 @@ const ENDINGS: [&str; 3] = [".svg", "-dark.svg", ".png"];
 /// File names that a chart of this name can have.
 pub(super) fn file_names(name: &str) -> [String; 3] {
     ENDINGS.map(|ending| format!("{name}{ending}"))
+}
+
+/// Whether an executor makes a new instance for each call, without a pool.
+fn makes_new(executor: &Executor) -> bool {
+    executor.strategy.is_new_instance() && !pools(executor)
+}
+
+/// Whether an executor resets one instance for each call, without a pool.
+fn reuses(executor: &Executor) -> bool {
+    !executor.strategy.is_new_instance() && !pools(executor)
+}
+
+/// Whether instances come from a pool, the runtime's or Touchstone's.
+fn pools(executor: &Executor) -> bool {
+    matches!(executor.strategy.instance, InstanceFrom::Pooling | InstanceFrom::PoolingLate)
 }
 
 /// A chart that was drawn.
@@ -49,15 +63,11 @@ pub(super) struct Chart {
 }
 
 /// Draws every chart for which there are records, in the order of [`NAMES`].
-pub(super) fn draw(
-    matrix: &Matrix,
-    believable: &Believable,
-    layouts: &Layouts,
-) -> Result<Vec<Chart>> {
+pub(super) fn draw(matrix: &Matrix<'_>, noise: &Noise, layouts: &Layouts) -> Result<Vec<Chart>> {
     text::register()?;
     let charts: Vec<Option<Chart>> = NAMES
         .into_par_iter()
-        .map(|name| chart(name, |theme| scene(name, matrix, believable, layouts, theme)))
+        .map(|name| chart(name, |theme| scene(name, matrix, noise, layouts, theme)))
         .collect::<Result<_>>()?;
     Ok(charts.into_iter().flatten().collect())
 }
@@ -85,35 +95,38 @@ fn chart(
 /// One chart, laid out. `None` if there is nothing to show.
 fn scene(
     name: &str,
-    matrix: &Matrix,
-    believable: &Believable,
+    matrix: &Matrix<'_>,
+    noise: &Noise,
     layouts: &Layouts,
     theme: &Theme,
 ) -> Option<Scene> {
-    let plot = match name {
-        "latency" => picks::latency(matrix),
-        "recreate" => picks::family(matrix, "A new instance for each call", picks::makes_new),
-        "reuse" => picks::family(matrix, "One instance, reset for each call", picks::reuses),
-        "pooling" => picks::pools(matrix),
-        "threads" => return threads::scene(matrix, theme),
-        "shares" => return shares::scene(matrix, layouts.shares.first()?, theme),
+    let of =
+        |wanted: &dyn Fn(&Work) -> bool| matrix.only(|cell| wanted(&super::matrix::work_of(cell)));
+    match name {
+        "latency" => dots::scene(&picks::latency(matrix), theme),
+        "recreate" => {
+            dots::scene(&picks::family(matrix, "A new instance for each call", makes_new), theme)
+        }
+        "reuse" => {
+            dots::scene(&picks::family(matrix, "One instance, reset for each call", reuses), theme)
+        }
+        "pooling" => dots::scene(&picks::pooling(matrix), theme),
+        "threads" => dots::scene(&picks::threads(matrix)?, theme),
+        "shares" => shares::scene(matrix, layouts.shares.first()?, theme),
         "heatmap" => {
-            let known = matrix.of_works(|work| matrix.is_on_overview_guest(work));
-            let title = "Time of one call: every executor in every cell";
-            return heatmap::scene(&known, title, believable, theme);
+            let known = of(&|work| matrix.is_on_overview_guest(work));
+            map::scene(&maps::executors(&known, "Time of one call, every executor", noise), theme)
         }
         "payloads" => {
             let payloads =
-                matrix.of_works(|work| !matrix.is_on_overview_guest(work) && !matrix.is_once(work));
-            let title = "Time of one call with a payload: every executor in every cell";
-            return heatmap::scene(&payloads, title, believable, theme);
+                of(&|work| !matrix.is_on_overview_guest(work) && !matrix.is_preferred_only(work));
+            let title = "Time of one call with a payload, every executor";
+            map::scene(&maps::executors(&payloads, title, noise), theme)
         }
         "suites" => {
-            let once = matrix.of_works(|work| matrix.is_once(work));
-            let title = "The guest's work: a call on a used instance, engine by engine";
-            return grid::scene(&once, title, theme);
+            let suites = of(&|work| matrix.is_preferred_only(work));
+            map::scene(&maps::engines(&suites), theme)
         }
-        _ => return None,
-    };
-    dots::scene(&plot, theme)
+        _ => None,
+    }
 }

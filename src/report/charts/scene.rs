@@ -3,7 +3,15 @@
 //! Both outputs are drawn from the same list, so they cannot disagree, and a
 //! test can look at the list.
 
+use super::text::{self, NORMAL, TITLE};
+use super::theme::Theme;
+use crate::report::units::MARK;
 use plotters::style::RGBColor;
+
+/// Distance of everything from the edges, px.
+pub(super) const MARGIN: f64 = 18.0;
+/// Height of title, subtitle and legend, px.
+pub(super) const TOP: f64 = 92.0;
 
 /// A point, px from the upper left corner.
 pub(super) type Point = (f64, f64);
@@ -110,9 +118,25 @@ impl Shape {
 }
 
 impl Scene {
-    /// An empty chart.
-    pub(super) fn new(size: (f64, f64), title: &str, background: RGBColor) -> Self {
-        Self { size, title: title.to_owned(), background, items: Vec::new() }
+    /// A chart with nothing but title and subtitle, at least wide enough for both. The
+    /// subtitle says what † means, where a value is marked.
+    pub(super) fn new(
+        (width, height): Point,
+        title: &str,
+        subtitle: &str,
+        is_marked: bool,
+        theme: &Theme,
+    ) -> Self {
+        let note = if is_marked { format!(" {MARK} Interference.") } else { String::new() };
+        let subtitle = format!("{subtitle}{note}");
+        let wide = text::width(title, TITLE, true).max(text::width(&subtitle, NORMAL, false))
+            + 2.0 * MARGIN;
+        let size = (width.max(wide), height);
+        let background = theme.background;
+        let mut scene = Self { size, title: title.to_owned(), background, items: Vec::new() };
+        scene.bold((MARGIN, 24.0), title, TITLE, Align::Start, theme.text);
+        scene.text((MARGIN, 47.0), subtitle, NORMAL, Align::Start, theme.muted);
+        scene
     }
 
     /// Adds text.

@@ -1,8 +1,8 @@
 //! What calls are made of: a bar for each executor, as long for all, because shares
 //! are what is shown; the time that they are shares of stands beside it.
 
-use super::scene::{Align, Scene};
-use super::text::{self, NORMAL, SMALL, TITLE};
+use super::scene::{Align, MARGIN, Scene};
+use super::text::{self, NORMAL, SMALL};
 use super::theme::Theme;
 use crate::report::matrix::Matrix;
 use crate::report::shares::{PARTS, Row, rows};
@@ -17,8 +17,6 @@ const ROW: f64 = 19.0;
 const HEAD: f64 = 34.0;
 /// Height of the labels below a panel, px.
 const FOOT: f64 = 26.0;
-/// Distance from the edges, px.
-const MARGIN: f64 = 18.0;
 /// Height of title, subtitle and legend, px.
 const TOP: f64 = 88.0;
 /// Room for the time beside a bar, px.
@@ -27,7 +25,7 @@ const VALUE: f64 = 66.0;
 const COLORS: [usize; 4] = [0, 1, 4, 2];
 
 /// `None` if nothing of it was timed.
-pub(super) fn scene(matrix: &Matrix, shares: &Shares, theme: &Theme) -> Option<Scene> {
+pub(super) fn scene(matrix: &Matrix<'_>, shares: &Shares, theme: &Theme) -> Option<Scene> {
     let panels: Vec<(&str, Vec<Row<'_>>)> = shares
         .panels
         .iter()
@@ -38,15 +36,15 @@ pub(super) fn scene(matrix: &Matrix, shares: &Shares, theme: &Theme) -> Option<S
         return None;
     }
     let names: Vec<String> =
-        panels.iter().flat_map(|(_, rows)| rows).map(|row| row.executor.name()).collect();
+        panels.iter().flat_map(|(_, rows)| rows).map(|row| row.executor.to_string()).collect();
     let left = MARGIN + text::widest(names.iter().map(String::as_str), SMALL) + 12.0;
     let title = format!("{}: shares of a call on a clean instance, 1 thread", shares.title);
     let subtitle = "Each bar is one call; beside it the time of the whole call (median).";
-    let width = (left + BAR + VALUE + MARGIN).max(MARGIN * 2.0 + text::width(&title, TITLE, true));
-    let rows: f64 = panels.iter().map(|(_, rows)| HEAD + rows.len() as f64 * ROW + FOOT).sum();
-    let mut scene = Scene::new((width, TOP + rows), &title, theme.background);
-    scene.bold((MARGIN, 24.0), title.as_str(), TITLE, Align::Start, theme.text);
-    scene.text((MARGIN, 47.0), subtitle, NORMAL, Align::Start, theme.muted);
+    let rows = || panels.iter().flat_map(|(_, rows)| rows);
+    let heights = panels.iter().map(|(_, rows)| HEAD + rows.len() as f64 * ROW + FOOT);
+    let size = (left + BAR + VALUE + MARGIN, TOP + heights.sum::<f64>());
+    let is_marked = rows().any(|row| row.split.marked);
+    let mut scene = Scene::new(size, &title, subtitle, is_marked, theme);
     let mut x = MARGIN;
     for (part, color) in PARTS.iter().zip(COLORS) {
         scene.rect((x, 66.0), (11.0, 11.0), theme.category(color));
@@ -73,7 +71,7 @@ pub(super) fn scene(matrix: &Matrix, shares: &Shares, theme: &Theme) -> Option<S
 }
 
 fn bar(scene: &mut Scene, row: &Row<'_>, (left, middle): (f64, f64), theme: &Theme) {
-    let name = row.executor.name();
+    let name = row.executor.to_string();
     scene.text((left - 8.0, middle), name, SMALL, Align::End, theme.text);
     let whole: f64 = row.split.parts.iter().sum();
     let mut x = left;
@@ -84,6 +82,6 @@ fn bar(scene: &mut Scene, row: &Row<'_>, (left, middle): (f64, f64), theme: &The
         }
         x += width;
     }
-    let time = units::time_short(row.split.fresh);
+    let time = units::marked(units::time_short(row.split.fresh), row.split.marked);
     scene.text((left + BAR + 8.0, middle), time, SMALL, Align::Start, theme.text);
 }

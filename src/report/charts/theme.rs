@@ -14,8 +14,6 @@ pub(super) struct Theme {
     pub muted: RGBColor,
     /// Lines to look along.
     pub grid: RGBColor,
-    /// Data that is there to be compared with.
-    pub faint: RGBColor,
     /// Every other row.
     pub band: RGBColor,
     /// Cells without a value.
@@ -32,7 +30,6 @@ pub(super) static LIGHT: Theme = Theme {
     text: RGBColor(0x1f, 0x23, 0x28),
     muted: RGBColor(0x59, 0x63, 0x6e),
     grid: RGBColor(0xdc, 0xe0, 0xe5),
-    faint: RGBColor(0xb8, 0xbf, 0xc7),
     band: RGBColor(0xf3, 0xf5, 0xf7),
     missing: RGBColor(0xe9, 0xec, 0xef),
     categories: [
@@ -53,7 +50,6 @@ pub(super) static DARK: Theme = Theme {
     text: RGBColor(0xe6, 0xed, 0xf3),
     muted: RGBColor(0x9d, 0xa7, 0xb3),
     grid: RGBColor(0x2d, 0x33, 0x3b),
-    faint: RGBColor(0x4d, 0x55, 0x5f),
     band: RGBColor(0x15, 0x1b, 0x23),
     missing: RGBColor(0x21, 0x26, 0x2d),
     categories: [

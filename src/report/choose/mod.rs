@@ -3,21 +3,19 @@
 //! Every sentence comes from a rule over the records; where the numbers do not
 //! carry a statement, it is not made.
 
-mod floor;
 mod needs;
 mod words;
 
 use super::checks::Checks;
 use super::facts;
 use super::markdown::code;
-use super::matrix::{Executor, Matrix, Work, quotient};
-use super::rank::{Leaders, Noise, tied};
+use super::matrix::{Executor, Matrix, quotient};
+use super::rank::{Leaders, Noise};
 use super::units::{median, times};
-use crate::record::Estimate;
 use needs::{Column, columns, fastest};
 use std::fmt::Write;
 use touchstone_executor::Strategy;
-use words::{ANY, COMPILED, INTERPRETED, NATIVE, NEW, Need, PLAIN_WAYS};
+use words::{ANY, NATIVE, NEW, Need};
 
 /// The part of the page.
 pub(super) fn section(all: &Matrix<'_>, noise: &Noise, checks: &Checks) -> String {
@@ -35,13 +33,11 @@ pub(super) fn section(all: &Matrix<'_>, noise: &Noise, checks: &Checks) -> Strin
     if let Some(lead) = lead(matrix, noise) {
         let _ = write!(text, "{lead}\n\n");
     }
-    text.push_str(&needs::section(matrix, noise));
+    text.push_str(&needs::section(all, matrix, noise));
     let bullets = [
         facts::making(matrix),
         facts::scaling(matrix),
         facts::precompiled(matrix, noise),
-        kinds(matrix, noise),
-        floor::floor(all, matrix, noise),
         Some(facts::ties(noise)),
         facts::caution(matrix),
     ];
@@ -77,13 +73,12 @@ fn lead(matrix: &Matrix<'_>, noise: &Noise) -> Option<String> {
     let all = fastest(matrix, first, noise, &ANY)?;
     let strategy = all.best.0.strategy;
     let mut text = format!(
-        "**{}** ({}): {} for {} on a clean instance, with {}{}",
+        "**{}** ({}): {} for {} on a clean instance, with {}.",
         strategy.advice(),
         code(&strategy.to_string()),
         median(&all.best.1),
         words::call(matrix, first.work),
         code(&all.best.0.engine),
-        against(matrix, first.work, all.best)
     );
     if !all.others.is_empty() {
         let _ = write!(text, " It ties with {}.", words::several(&all.others, 2));
@@ -93,7 +88,7 @@ fn lead(matrix: &Matrix<'_>, noise: &Noise) -> Option<String> {
             text.push_str(&also(strategy, &other, &words::call(matrix, column.work)));
         }
     }
-    text.push_str(&instead(matrix, first, noise, strategy));
+    text.push_str(&instead(matrix, first, noise, &all));
     Some(text)
 }
 
@@ -110,78 +105,22 @@ fn also(strategy: Strategy, other: &Leaders<'_>, call: &str) -> String {
     }
 }
 
-/// What to take where the first choice is none.
-fn instead(matrix: &Matrix<'_>, column: &Column<'_>, noise: &Noise, strategy: Strategy) -> String {
+/// What to take where the first choice is none, and what that costs.
+fn instead(matrix: &Matrix<'_>, column: &Column<'_>, noise: &Noise, first: &Leaders<'_>) -> String {
     let needs = [
-        (&NEW, "every call must have a new instance"),
         (&NATIVE, "only what the runtime itself offers will do"),
+        (&NEW, "every call must have a new instance"),
     ];
     let instead = |(need, when): (&Need, &str)| {
         let leaders = fastest(matrix, column, noise, need)?;
-        // The first choice already meets the need, or ties with what does.
-        let (executor, time) = (!leaders.has(strategy)).then_some(leaders.best)?;
-        Some(format!(" If {when}: {} ({}).", code(&executor.to_string()), median(&time)))
+        // The first choice may meet the need already, or tie with what does.
+        let (executor, time) = (!leaders.has(first.best.0.strategy)).then_some(leaders.best)?;
+        Some(format!(
+            " If {when}: {}, {}, {} as long.",
+            code(&executor.to_string()),
+            median(&time),
+            times(&quotient(time, first.best.1))
+        ))
     };
     needs.into_iter().filter_map(instead).collect()
-}
-
-/// How the best compares with a plain new instance: the fastest one, and that of its own
-/// engine.
-fn against(matrix: &Matrix<'_>, work: &Work, (best, time): (&Executor, Estimate)) -> String {
-    if PLAIN_WAYS.contains(&best.strategy) {
-        return "; it is a plain new instance.".to_owned();
-    }
-    let timed = |executor: Executor| {
-        let time = matrix.time(&executor, work, 1)?;
-        Some((executor, time))
-    };
-    let own =
-        PLAIN_WAYS.into_iter().find_map(|strategy| timed(Executor { strategy, ..best.clone() }));
-    let plain = matrix.executors.iter().filter(|e| (words::PLAIN.met)(matrix, e)).cloned();
-    let fastest = plain.filter_map(timed).min_by(|a, b| a.1.median.total_cmp(&b.1.median));
-    let slower = |(plain, plain_time): &(Executor, Estimate)| {
-        let ratio = times(&quotient(*plain_time, time));
-        format!("{ratio} as long ({}, {})", code(&plain.to_string()), median(plain_time))
-    };
-    match (own, fastest) {
-        (Some(own), Some(fastest)) if own.0 != fastest.0 => format!(
-            ". The fastest plain new instance takes {}, the plain new instance of the same engine {}.",
-            slower(&fastest),
-            slower(&own)
-        ),
-        (_, Some(fastest)) => {
-            format!(". The fastest plain new instance takes {}.", slower(&fastest))
-        }
-        _ => ".".to_owned(),
-    }
-}
-
-/// The best interpreter beside the best compiler.
-fn kinds(matrix: &Matrix<'_>, noise: &Noise) -> Option<String> {
-    let columns = columns(matrix, matrix.main_guest()?);
-    let parts: Vec<String> = columns
-        .iter()
-        .filter(|column| column.threads == 1)
-        .filter_map(|column| {
-            let interpreter = fastest(matrix, column, noise, &INTERPRETED)?;
-            let compiler = fastest(matrix, column, noise, &COMPILED)?;
-            let (a, b) = (interpreter.best.1, compiler.best.1);
-            let tie = tied(a, b, noise.floor(&column.work.case));
-            Some(format!(
-                "{} against {}{} for {}",
-                median(&a),
-                median(&b),
-                if tie { " (a tie)" } else { "" },
-                words::call(matrix, column.work)
-            ))
-        })
-        .collect();
-    (!parts.is_empty()).then(|| {
-        format!(
-            "**Interpreted or compiled**: the best interpreter against the best compiled executor \
-             takes {}. These calls run almost no guest code: they show the cost of a clean \
-             instance, not the speed of code.",
-            parts.join(", ")
-        )
-    })
 }

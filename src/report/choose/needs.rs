@@ -1,6 +1,8 @@
 //! The table of needs: for each, the fastest strategy and what ties with it.
 
-use super::words::{self, ANY, COMPILED, INTERPRETED, NATIVE, NEW, Need, PLAIN, heading, several};
+use super::words::{
+    ANY, BASELINE, COMPILED, INTERPRETED, NATIVE, NEW, Need, PLAIN, heading, several,
+};
 use crate::record::Role;
 use crate::report::markdown::{Table, code};
 use crate::report::matrix::{Matrix, Work};
@@ -50,36 +52,35 @@ pub(super) fn fastest<'a>(
     leaders(matrix, column.work, column.threads, noise, met)
 }
 
-/// The table of the main guest with the payloads, what other guests say to it, and all
-/// other works.
-pub(super) fn section(matrix: &Matrix<'_>, noise: &Noise) -> String {
-    let mut text = String::new();
-    let main = matrix.main_guest().map(|guest| (guest, columns(matrix, guest)));
-    if let Some((guest, columns)) = &main
-        && !columns.is_empty()
-    {
-        let _ = write!(
-            text,
-            "On {}, the fastest strategy for each need: its median on its best engine, and what \
-             ties with it.\n\n",
-            code(guest)
-        );
-        let payloads = matrix.works_of(Role::Payload).map(|work| Column { work, threads: 1 });
-        let all: Vec<Column<'_>> = columns.iter().copied().chain(payloads).collect();
-        text.push_str(&table(matrix, &all, noise));
-        for other in matrix.guests().into_iter().filter(|other| other != guest) {
-            text.push_str(&other_guest(matrix, columns, other, noise));
+/// A table for each guest of the overview, the first with the payloads, and one of all
+/// other works. `all` has the baseline beside what there is to choose from.
+pub(super) fn section(all: &Matrix<'_>, matrix: &Matrix<'_>, noise: &Noise) -> String {
+    let mut text = String::from(
+        "The fastest strategy for each need: its median on its best engine, and what ties with \
+         it. Empty calls and calls that write memory run almost no guest code: they show the cost \
+         of a clean instance, not the speed of code. Nobody can choose the baseline: it runs no \
+         modules and isolates nothing.\n\n",
+    );
+    let mut payloads: Vec<Column<'_>> =
+        matrix.works_of(Role::Payload).map(|work| Column { work, threads: 1 }).collect();
+    for guest in matrix.guests() {
+        let mut columns = columns(matrix, guest);
+        if !columns.is_empty() {
+            columns.append(&mut payloads);
+            let table = table(all, matrix, &columns, noise);
+            let _ = write!(text, "On {}:\n\n{table}", code(guest));
         }
     }
     text.push_str(&other_works(matrix, noise));
     text
 }
 
-fn table(matrix: &Matrix<'_>, columns: &[Column<'_>], noise: &Noise) -> String {
+fn table(all: &Matrix<'_>, matrix: &Matrix<'_>, columns: &[Column<'_>], noise: &Noise) -> String {
     let mut headings = vec!["Need".to_owned()];
     headings.extend(columns.iter().map(|column| column.heading(matrix)));
     let mut table = Table::of_words(&headings);
-    for need in NEEDS {
+    let rows = NEEDS.into_iter().map(|need| (matrix, need)).chain([(all, &BASELINE)]);
+    for (matrix, need) in rows {
         let row: Vec<Option<Leaders<'_>>> =
             columns.iter().map(|column| fastest(matrix, column, noise, need)).collect();
         // A need that nobody meets is not a choice.
@@ -91,7 +92,7 @@ fn table(matrix: &Matrix<'_>, columns: &[Column<'_>], noise: &Noise) -> String {
     table.finish()
 }
 
-/// The fastest strategy, its time on its best backend, and what ties.
+/// The fastest strategy, its time on its best engine, and what ties.
 fn cell(leaders: &Option<Leaders<'_>>) -> String {
     let Some(leaders) = leaders else { return "–".to_owned() };
     let (best, time) = leaders.best;
@@ -113,60 +114,6 @@ fn cell(leaders: &Option<Leaders<'_>>) -> String {
     text
 }
 
-/// Another guest: a table of its own if other strategies lead there, else its
-/// numbers in a sentence.
-fn other_guest(matrix: &Matrix<'_>, main: &[Column<'_>], guest: &str, noise: &Noise) -> String {
-    let own = columns(matrix, guest);
-    if own.is_empty() {
-        return String::new();
-    }
-    let same = own.iter().all(|column| {
-        let beside = main
-            .iter()
-            .find(|other| other.work.case == column.work.case && other.threads == column.threads);
-        beside.is_none_or(|beside| agree(matrix, column, beside, noise))
-    });
-    if !same {
-        return format!(
-            "On {} other strategies lead:\n\n{}",
-            code(guest),
-            table(matrix, &own, noise)
-        );
-    }
-    let mut works: Vec<(&Work, Vec<String>)> = Vec::new();
-    for column in &own {
-        let best = |need| Some(median(&fastest(matrix, column, noise, need)?.best.1));
-        let Some(any) = best(&ANY) else { continue };
-        let plain = best(&PLAIN).map_or_else(String::new, |plain| format!(" and {plain}"));
-        let text = format!("{any}{plain} on {}", count(column.threads, "thread"));
-        match works.last_mut() {
-            Some((work, texts)) if *work == column.work => texts.push(text),
-            _ => works.push((column.work, vec![text])),
-        }
-    }
-    let works: Vec<String> = works
-        .into_iter()
-        .map(|(work, texts)| format!("{} {}", words::call(matrix, work), texts.join(", ")))
-        .collect();
-    format!(
-        "On {} the same strategies lead. Times of the fastest executor and of the plain new \
-         instance: {}.\n\n",
-        code(guest),
-        works.join("; ")
-    )
-}
-
-/// Whether, for every need, two columns have a leading strategy in common.
-fn agree(matrix: &Matrix<'_>, a: &Column<'_>, b: &Column<'_>, noise: &Noise) -> bool {
-    NEEDS.into_iter().all(|need| {
-        let (a, b) = (fastest(matrix, a, noise, need), fastest(matrix, b, noise, need));
-        match (a, b) {
-            (Some(a), Some(b)) => a.has(b.best.0.strategy) || b.has(a.best.0.strategy),
-            _ => true,
-        }
-    })
-}
-
 /// All works without a role, on one thread.
 fn other_works(matrix: &Matrix<'_>, noise: &Noise) -> String {
     let known = matrix.overview();
@@ -181,7 +128,7 @@ fn other_works(matrix: &Matrix<'_>, noise: &Noise) -> String {
     let mut table = Table::of_words(&headings);
     for work in works {
         let column = Column { work, threads: 1 };
-        let mut row = vec![format!("{} on {}", words::heading(matrix, work), code(&work.guest))];
+        let mut row = vec![format!("{} on {}", heading(matrix, work), code(&work.guest))];
         let cells = needs.iter().map(|need| cell(&fastest(matrix, &column, noise, need)));
         row.extend(cells);
         table.row(&row);

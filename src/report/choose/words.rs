@@ -44,8 +44,12 @@ pub(super) static PLAIN: Need = Need {
     met: |matrix, e| PLAIN_WAYS.contains(&e.strategy.base()) && matrix.is_native(e),
 };
 
+/// The guest's code in the host, without a runtime.
+pub(super) static BASELINE: Need =
+    Need { name: "Baseline (for comparison)", met: |matrix, e| matrix.is_baseline(&e.engine) };
+
 /// The plain ways to a clean instance, of which an engine has one.
-pub(super) const PLAIN_WAYS: [Strategy; 2] =
+const PLAIN_WAYS: [Strategy; 2] =
     [Strategy::new(InstanceFrom::Recreate, MemoryFrom::Segments), Strategy::INTERPRETED];
 
 /// A work as the heading of a column.

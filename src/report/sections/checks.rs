@@ -107,7 +107,7 @@ fn isolation(checked: &Checked) -> String {
         checked.findings.iter().map(|finding| (&finding.engine, finding.strategy)).collect();
     let leaks = checked.count(Outcome::Failed, |_| true);
     let tries = leaks + checked.count(Outcome::Held, |_| true);
-    let leaks = if leaks == 0 { "No leak".to_owned() } else { format!("{leaks} leaks") };
+    let leaks = if leaks == 0 { "No leak".to_owned() } else { number(leaks, "leak") };
     format!(
         "## Isolation\n\nDoes a call see state that the call before it left? Planted guests look \
          at {} of state after calls that changed them: on the same instance and on others, on the \
@@ -128,16 +128,16 @@ fn isolation(checked: &Checked) -> String {
 }
 
 fn hostile(checked: &Checked) -> String {
-    let number = |outcome| checked.count(outcome, |_| true);
+    let tries = |outcome| checked.count(outcome, |_| true);
     format!(
-        "## Hostile guests\n\nWhat malicious guests do to the host: {} attacks on an engine's \
-         strategy were held, {} only by ending the process that they ran in, {} failed. Held \
+        "## Hostile guests\n\nWhat malicious guests do to the host: {} on an engine's \
+         strategy held, {} only by ending the process that they ran in, {} failed. Held \
          means: a clear error or trap within the attack's time limit, the next call on the same \
          instance right and that of another guest too, and no memory left behind when it is \
          repeated. Found on {}.\n\n{}{}{}",
-        number(Outcome::Held),
-        number(Outcome::HeldByEnding),
-        number(Outcome::Failed),
+        number(tries(Outcome::Held), "attack"),
+        tries(Outcome::HeldByEnding),
+        tries(Outcome::Failed),
         source(checked),
         exceptions(checked),
         marks(checked, "Attack"),
@@ -168,6 +168,11 @@ fn survival(checked: &Checked) -> String {
         source(checked),
         table.finish()
     )
+}
+
+/// A number with its noun, thousands apart.
+fn number(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
 /// Where findings come from.

@@ -58,17 +58,8 @@ fn what(refusals: &[&Refusal]) -> String {
     let parts: Vec<String> = alike
         .into_iter()
         .map(|(strategies, places)| {
-            let names: Option<Vec<String>> = strategies
-                .into_iter()
-                .map(|strategy| strategy.map(|strategy| code(&strategy.to_string())))
-                .collect();
             let everywhere = places.iter().any(String::is_empty);
-            let names = match names {
-                None => "all strategies".to_owned(),
-                // What an engine cannot do anywhere has no row elsewhere: always named.
-                Some(names) if names.len() <= MOST_NAMED || everywhere => names.join(", "),
-                Some(names) => format!("{} strategies", names.len()),
-            };
+            let names = names(&strategies, everywhere);
             if everywhere {
                 names
             } else if places.len() > MOST_NAMED {
@@ -79,6 +70,23 @@ fn what(refusals: &[&Refusal]) -> String {
         })
         .collect();
     parts.join("<br>")
+}
+
+/// The strategies by name; where there are many of them, by their number unless they are
+/// refused `everywhere` and so have no row in any other table.
+fn names(strategies: &BTreeSet<Option<Strategy>>, everywhere: bool) -> String {
+    let Some(named) = strategies.iter().copied().collect::<Option<Vec<Strategy>>>() else {
+        return "all strategies".to_owned();
+    };
+    let variants = Strategy::all().into_iter().filter(|strategy| strategy.is_precompiled());
+    if variants.eq(named.iter().copied()) {
+        return "every precompiled variant".to_owned();
+    }
+    if named.len() > MOST_NAMED && !everywhere {
+        return format!("{} strategies", named.len());
+    }
+    let names: Vec<String> = named.iter().map(|strategy| code(&strategy.to_string())).collect();
+    names.join(", ")
 }
 
 /// Where a refusal holds; empty where it holds everywhere.

@@ -47,10 +47,10 @@ fn block(settings: &Settings<'_>, strategies: &BTreeSet<Strategy>) -> String {
             let own: Vec<String> = own.iter().map(|value| escape(value)).collect();
             values.entry(own.join(" or ")).or_default().push(*strategy);
         }
-        let _ = write!(text, "- {}: ", escape(name));
+        let _ = write!(text, "- {}:", escape(name));
         match values.iter().next() {
             Some((value, own)) if values.len() == 1 && own.len() == strategies.len() => {
-                let _ = writeln!(text, "{value}");
+                let _ = writeln!(text, " {value}");
             }
             _ => {
                 text.push('\n');

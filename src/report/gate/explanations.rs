@@ -1,0 +1,148 @@
+//! `benches/explanations.toml`: what is known of numbers that break a rule.
+
+use super::{Rule, Violation};
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use touchstone_executor::Strategy;
+
+/// Why a rule is broken, for the cells that a pattern names.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Explanation {
+    /// The rule.
+    pub rule: Rule,
+    /// The engine.
+    pub engine: String,
+    /// The strategy; all when left out.
+    #[serde(default)]
+    pub strategy: Option<Strategy>,
+    /// The case; all when left out.
+    #[serde(default)]
+    pub case: Option<String>,
+    /// The guest; all when left out.
+    #[serde(default)]
+    pub guest: Option<String>,
+    /// The number of threads; all when left out.
+    #[serde(default)]
+    pub threads: Option<usize>,
+    /// The explanation, Markdown of one paragraph.
+    pub text: Text,
+}
+
+/// A text that says something.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Text(String);
+
+impl TryFrom<String> for Text {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if text.is_empty() { Err("the explanation is empty") } else { Ok(Self(text)) }
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// The explanations, in the order of the file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Explanations(pub Vec<Explanation>);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    explanation: Vec<Explanation>,
+}
+
+impl Explanations {
+    /// `benches/explanations.toml` of the project.
+    #[must_use]
+    pub fn default_path() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/explanations.toml")
+    }
+
+    /// Reads a file; none where there is no file.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or is wrong; the message has the line.
+    pub fn load(path: &Path) -> Result<Self> {
+        let Some(bytes) = crate::files::read(path)? else { return Ok(Self::default()) };
+        let file: File = String::from_utf8(bytes)
+            .context("it is not text")
+            .and_then(|text| Ok(toml::from_str(&text)?))
+            .with_context(|| format!("the explanations {} are wrong", path.display()))?;
+        Ok(Self(file.explanation))
+    }
+}
+
+impl Explanation {
+    /// Whether it explains a violation.
+    #[must_use]
+    pub fn fits(&self, violation: &Violation) -> bool {
+        let Violation::Cell { cell, fault } = violation else { return false };
+        self.rule == fault.rule()
+            && self.engine == cell.engine
+            && self.strategy.is_none_or(|strategy| strategy == cell.strategy)
+            && self.case.as_ref().is_none_or(|case| *case == cell.case)
+            && self.guest.as_ref().is_none_or(|guest| *guest == cell.guest)
+            && self.threads.is_none_or(|threads| threads == cell.threads)
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an explanation has nothing to explain: {}, {}", self.rule.name(), self.engine)?;
+        if let Some(strategy) = self.strategy {
+            write!(f, "_{strategy}")?;
+        }
+        for part in [&self.case, &self.guest].into_iter().flatten() {
+            write!(f, ", {part}")?;
+        }
+        self.threads.map_or(Ok(()), |threads| write!(f, ", {threads} threads"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str) -> Result<Explanations> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("explanations.toml");
+        std::fs::write(&path, text).unwrap();
+        Explanations::load(&path)
+    }
+
+    #[test]
+    fn a_file_is_read_strictly_and_errors_have_the_line() {
+        let good = "[[explanation]]\nrule = \"scaling\"\nengine = \"wasmi\"\n\
+                    strategy = \"pooling_cow\"\nthreads = 2\ntext = \"one\\n  two\"\n";
+        let read = load(good).unwrap();
+        assert_eq!(read.0.len(), 1);
+        assert_eq!(read.0[0].text.to_string(), "one two");
+        assert!(read.0[0].to_string().contains("scaling, wasmi_pooling_cow, 2 threads"));
+        for (change, line, says) in [
+            (("scaling", "scalling"), 2, "unknown variant"),
+            (("pooling_cow", "pooling_cold"), 4, "pooling_cold"),
+            (("threads", "thread"), 5, "unknown field"),
+            (("one\\n  two", " "), 6, "is empty"),
+        ] {
+            let error = format!("{:#}", load(&good.replace(change.0, change.1)).unwrap_err());
+            assert!(error.contains(&format!("line {line}")), "{error}");
+            assert!(error.contains(says) && error.contains("explanations.toml"), "{error}");
+        }
+        assert!(load("[[explanations]]\n").is_err());
+        assert_eq!(load("").unwrap(), Explanations::default());
+        let missing = Explanations::load(Path::new("/nowhere/explanations.toml"));
+        assert_eq!(missing.unwrap(), Explanations::default());
+    }
+}

@@ -1,0 +1,238 @@
+//! Each rule, over small runs.
+
+use super::*;
+use crate::record::{
+    Comparison, Contender, Header, Line, Machine, Match, Means, Observations, SCHEMA, Sample,
+    Samples, Sampling, Tools,
+};
+use std::collections::BTreeMap;
+use touchstone_executor::Strategy;
+
+fn header(commit: &str) -> Header {
+    let text = |text: &str| text.to_owned();
+    Header {
+        schema: SCHEMA,
+        run: text("run"),
+        started_at: text("2026-01-01T00:00:00Z"),
+        machine: Machine {
+            cpu: text("cpu"),
+            cores: 2,
+            siblings: Vec::new(),
+            memory_kib: 1,
+            kernel: text("6.18"),
+            os: text("os"),
+            pagemap_scan: true,
+            huge_pages: text("never"),
+        },
+        tools: Tools {
+            touchstone: text("0.1.0"),
+            rustc: text("rustc"),
+            profile: text("opt-level 3"),
+            commit: text(commit),
+            binary: text("0123"),
+        },
+        sampling: Sampling {
+            name: text("full"),
+            seed: 1,
+            processes: 3,
+            samples: 10,
+            sample_us: 100,
+            in_process: false,
+        },
+        engines: BTreeMap::new(),
+        works: Vec::new(),
+    }
+}
+
+fn executor(engine: &str) -> Executor {
+    Executor { engine: engine.to_owned(), strategy: Strategy::INTERPRETED }
+}
+
+fn cell(engine: &str, threads: usize) -> CellKey {
+    CellKey {
+        case: "case".to_owned(),
+        guest: "guest".to_owned(),
+        engine: engine.to_owned(),
+        strategy: Strategy::INTERPRETED,
+        threads,
+    }
+}
+
+/// A sample of `calls` calls on each thread, each of `ns`.
+fn sample(threads: usize, calls: u64, ns: f64) -> Sample {
+    let all = calls * threads as u64;
+    Sample { calls: all, total: all as f64 * ns, slowest: calls, clean: true }
+}
+
+fn observed(cell: &CellKey, processes: u32, sample: Sample) -> Vec<Line> {
+    let line = |process| {
+        let metrics = BTreeMap::from([(Metric::Call, Samples(vec![sample; 10]))]);
+        Line::Observations(Observations { cell: cell.clone(), process, metrics })
+    };
+    (0..processes).map(line).collect()
+}
+
+/// A call of `ns` in three processes, with nothing wrong.
+fn timed(engine: &str, threads: usize, ns: f64) -> Vec<Line> {
+    observed(&cell(engine, threads), 3, sample(threads, 1000, ns))
+}
+
+fn compared(purpose: Purpose, ratio: f64, noisy: bool) -> Vec<Line> {
+    let side =
+        |engine| Contender { executor: executor(engine), threads: 1, means: Means::Contract };
+    let of = Match {
+        purpose,
+        case: "case".to_owned(),
+        guest: "guest".to_owned(),
+        subject: side("a"),
+        baseline: side("b"),
+    };
+    let noisy: Vec<usize> = if noisy { (0..10).collect() } else { Vec::new() };
+    let line = |process| {
+        let rounds = vec![(100.0 * ratio, 100.0); 10];
+        let comparison = Comparison { of: of.clone(), process, rounds, noisy: noisy.clone() };
+        Line::Comparison(Box::new(comparison))
+    };
+    (0..3).map(line).collect()
+}
+
+fn book(lines: impl IntoIterator<Item = Vec<Line>>) -> Book {
+    Book::of(header("abc"), lines.into_iter().flatten().collect())
+}
+
+/// What the gate says of some lines.
+fn said(lines: impl IntoIterator<Item = Vec<Line>>) -> Vec<String> {
+    check(&book(lines), None, &Explanations::default()).reasons()
+}
+
+fn explanation(rule: Rule, engine: &str) -> Explanation {
+    let text = "known".to_owned().try_into().unwrap();
+    let engine = engine.to_owned();
+    Explanation { rule, engine, strategy: None, case: None, guest: None, threads: None, text }
+}
+
+#[test]
+fn a_sound_run_is_published() {
+    let lines = [timed("a", 1, 100.0), timed("a", 2, 100.0), timed("b", 1, 200.0)];
+    let lines = lines.into_iter().chain([compared(Purpose::Against, 0.5, false)]);
+    assert_eq!(said(lines), [""; 0]);
+}
+
+#[test]
+fn scaling_above_the_number_of_threads() {
+    assert_eq!(said([timed("a", 1, 104.0), timed("a", 2, 100.0)]), [""; 0]);
+    assert_eq!(
+        said([timed("a", 1, 189.0), timed("a", 2, 100.0)]),
+        ["scaling 3.78 on 2 threads: a_interpreted, case_from_guest (limit 2.10)"]
+    );
+}
+
+#[test]
+fn a_thread_that_stood_by() {
+    let slow = Sample { slowest: 400, ..sample(2, 1000, 100.0) };
+    assert_eq!(
+        said([observed(&cell("a", 2), 3, slow)]),
+        ["a thread makes 0.40 of its share of the calls, in 30 of 30 samples: a_interpreted, \
+          case_from_guest on 2 threads (limit 0.5)"]
+    );
+    // On one thread: throughput and latency would differ by a factor of two.
+    let odd = Sample { slowest: 500, ..sample(1, 1000, 100.0) };
+    assert!(said([observed(&cell("a", 1), 3, odd)])[0].starts_with("a thread makes 0.50"));
+    let none = Sample { calls: 0, slowest: 0, ..sample(2, 1000, 100.0) };
+    let said = said([observed(&cell("a", 2), 3, none)]);
+    assert!(said.iter().any(|line| line.starts_with("a thread makes")), "{said:?}");
+}
+
+#[test]
+fn a_comparison_and_its_cells() {
+    let cells = || [timed("a", 1, 100.0), timed("b", 1, 100.0)];
+    let with = |lines| said(cells().into_iter().chain([lines]));
+    assert_eq!(with(compared(Purpose::Against, 1.25, false)), [""; 0]);
+    assert_eq!(
+        with(compared(Purpose::Against, 1.5, false)),
+        ["comparison 1.50, cells 1.00, against b_interpreted: a_interpreted, case_from_guest \
+          (limit a factor of 1.3)"]
+    );
+    assert_eq!(with(compared(Purpose::Against, 0.5, false)).len(), 1);
+    // With interference, or where no cells are meant, nothing is said.
+    assert_eq!(with(compared(Purpose::Against, 1.5, true)), [""; 0]);
+    assert_eq!(with(compared(Purpose::Overhead, 1.5, false)), [""; 0]);
+    // Peers lie in a file of their own and are held against the same cells.
+    let peers = book([compared(Purpose::Peers, 1.5, false)]);
+    let gate = check(&book(cells()), Some(&peers), &Explanations::default());
+    assert!(gate.reasons()[0].starts_with("peers 1.50, cells 1.00"), "{:?}", gate.reasons());
+}
+
+#[test]
+fn few_calls_and_short_samples() {
+    assert_eq!(
+        said([observed(&cell("a", 1), 3, sample(1, 2, 15_000.0))]),
+        ["60 calls behind 15.00 µs: a_interpreted, case_from_guest (limit 1,000 calls)"]
+    );
+    assert_eq!(
+        said([observed(&cell("a", 2), 3, sample(2, 100, 100.0))]),
+        ["call: 30 of 30 samples too short, the shortest 10.00 µs: a_interpreted, \
+          case_from_guest on 2 threads (limit 20 µs)"]
+    );
+}
+
+#[test]
+fn fewer_processes_than_three() {
+    let some = (0..50).flat_map(|n| timed(&format!("x{n}"), 1, 100.0)).collect();
+    let two = observed(&cell("a", 1), 2, sample(1, 1000, 100.0));
+    assert_eq!(
+        said([some, two]),
+        ["measured in 2 processes: a_interpreted, case_from_guest (limit 3)"]
+    );
+}
+
+#[test]
+fn too_many_marked_cells() {
+    let noisy = Sample { clean: false, ..sample(1, 1000, 100.0) };
+    let run = |cells: usize| {
+        let good = (1..cells).flat_map(|n| timed(&format!("x{n}"), 1, 100.0)).collect();
+        said([good, observed(&cell("a", 1), 3, noisy)])
+    };
+    assert_eq!(run(21), [""; 0]);
+    assert_eq!(run(20), ["1 of 20 cells are marked † (5.0 %; limit below 5.0 %)"]);
+}
+
+#[test]
+fn a_binary_that_no_commit_holds() {
+    for (commit, says) in [("abc-dirty", "tree with changes"), ("unknown", "not known")] {
+        let gate = check(&Book::of(header(commit), Vec::new()), None, &Explanations::default());
+        assert!(gate.reasons()[0].contains(says), "{:?}", gate.reasons());
+    }
+}
+
+#[test]
+fn explanations_fit_or_are_stale() {
+    let book = book([timed("a", 1, 300.0), timed("a", 2, 100.0)]);
+    let explained = |explanation: Explanation| check(&book, None, &Explanations(vec![explanation]));
+    let gate = explained(explanation(Rule::Scaling, "a"));
+    assert!(gate.publish().is_ok() && gate.explained.len() == 1);
+    assert!(page::draft(&gate).is_empty());
+    let section = page::anomalies(&gate, &[]);
+    let name = "`case_from_guest/a_interpreted/2_threads`";
+    assert!(section.contains(name) && section.contains("| known |"), "{section}");
+    assert!(section.contains("scaling 6.00 on 2 threads (limit 2.10)"), "{section}");
+
+    let other = Explanation { threads: Some(4), ..explanation(Rule::Scaling, "a") };
+    for stale in [other, explanation(Rule::FewCalls, "a"), explanation(Rule::Scaling, "b")] {
+        let gate = explained(stale);
+        assert_eq!((gate.violations.len(), gate.stale.len()), (1, 1));
+        let closed = gate.publish().unwrap_err().to_string();
+        assert_eq!(closed, "2 rules of publication are broken; nothing was written");
+        assert!(gate.reasons()[1].starts_with("an explanation has nothing to explain"));
+        assert!(page::draft(&gate).starts_with("**Draft: 2 rules of publication are broken"));
+    }
+}
+
+#[test]
+fn files_of_another_commit_are_named() {
+    let [own, other] = ["abc", "def"].map(|commit| Book::of(header(commit), Vec::new()));
+    assert_eq!(
+        warnings(&own, &[("swap.jsonl", &own), ("counts.jsonl", &other)]),
+        ["`counts.jsonl` is of commit def, the benchmarks of abc"]
+    );
+}

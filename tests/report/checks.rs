@@ -1,0 +1,159 @@
+//! What the checks found, beside the times.
+
+use super::{EMPTY, Place, Run, assert_has, cell};
+use std::collections::BTreeMap;
+use touchstone::record::{CHECKS, Check, Finding, Line, Outcome};
+
+fn finding(
+    check: Check,
+    name: &str,
+    (engine, strategy): (&str, Option<&str>),
+    counts: &[(Outcome, u64)],
+    (cause, evidence): (Option<&str>, &[&str]),
+) -> Line {
+    Line::Finding(Box::new(Finding {
+        check,
+        name: name.to_owned(),
+        engine: engine.to_owned(),
+        strategy: strategy.map(|strategy| strategy.parse().unwrap()),
+        counts: BTreeMap::from_iter(counts.iter().copied()),
+        cause: cause.map(str::to_owned),
+        evidence: evidence.iter().map(|&text| text.to_owned()).collect(),
+    }))
+}
+
+const HELD: &[(Outcome, u64)] = &[(Outcome::Held, 1)];
+const NOTHING: (Option<&str>, &[&str]) = (None, &[]);
+
+/// Two engines, of which one strategy leaks.
+fn isolation() -> Vec<Line> {
+    let refused = (None, &["it drops | segments"] as &[&str]);
+    let leak = (None, &["sees 1 of <8> bytes"] as &[&str]);
+    let [reuse, recreate] =
+        ["instance_reuse", "recreate_instance"].map(|name| ("alpha", Some(name)));
+    let isolation =
+        |name, executor, counts, why| finding(Check::Isolation, name, executor, counts, why);
+    vec![
+        isolation("memory_low", reuse, HELD, NOTHING),
+        isolation("memory_low", recreate, HELD, NOTHING),
+        isolation("memory_low", ("beta", Some("pooling")), HELD, NOTHING),
+        isolation("memory_high", reuse, &[(Outcome::Failed, 1)], leak),
+        isolation("memory_high", recreate, HELD, NOTHING),
+        isolation("segment", reuse, &[(Outcome::Refused, 1)], refused),
+    ]
+}
+
+fn page(lines: Vec<Line>) -> String {
+    let place = Place::with(&Run::of_cells([
+        cell("alpha", "instance_reuse", EMPTY, 1, 100.0),
+        cell("alpha", "recreate_instance", EMPTY, 1, 9000.0),
+        cell("gamma", "pooling", EMPTY, 1, 700.0),
+    ]));
+    if !lines.is_empty() {
+        Run::of(lines).append(&place.beside(CHECKS));
+    }
+    place.page()
+}
+
+#[test]
+fn the_worst_outcome_over_the_strategies_stands_in_the_table() {
+    let page = page(isolation());
+    assert_has(&page, "**1 leak in 5 checks** of 3 executors");
+    assert_has(&page, "| Kind of state | `alpha` | `beta` |");
+    assert_has(&page, "| `memory_low` | ✓ | ✓ |");
+    assert_has(&page, "| `memory_high` | ✗ |   |");
+    assert_has(&page, "| `segment` | – |   |");
+    assert_has(&page, "✗ failed; ✓ held; – refused by the executor (the worst");
+    assert_has(&page, "`segment` on `alpha` (`instance_reuse`): it drops \\| segments");
+}
+
+#[test]
+fn a_leak_stands_beside_the_name_and_is_never_advised() {
+    let page = page(isolation());
+    assert_has(
+        &page,
+        "- **failed**: `memory_high` on `alpha` (`instance_reuse`): sees 1 of &lt;8&gt; bytes",
+    );
+    assert_has(
+        &page,
+        "Not to be chosen, because a call sees state that the call before left: \
+         `alpha_instance_reuse` (memory_high).",
+    );
+    assert_has(&page, "| Fastest clean instance of all | `pooling` 700.0 ns (`gamma`) |");
+    assert_has(
+        &page,
+        "| alpha_instance_reuse<br>**leaks memory_high** | alpha_recreate_instance |",
+    );
+}
+
+#[test]
+fn without_findings_nothing_is_said() {
+    let page = page(Vec::new());
+    for heading in ["## Isolation", "## Conformance", "## Hostile", "## Survival"] {
+        assert!(!page.contains(heading), "{heading}");
+    }
+    assert_has(&page, "| Fastest clean instance of all | `instance_reuse` 100.0 ns (`alpha`) |");
+}
+
+#[test]
+fn conformance_counts_by_script_and_engine_with_causes() {
+    let conformance =
+        |name, engine, counts, why| finding(Check::Conformance, name, (engine, None), counts, why);
+    let cause = (Some("a NaN is quiet"), &["simd/x:7: got 1"] as &[&str]);
+    let missing = (Some("no threads"), &[] as &[&str]);
+    let page = page(vec![
+        conformance("simd", "alpha", &[(Outcome::Held, 90), (Outcome::NotDriven, 5)], NOTHING),
+        conformance("simd", "alpha", &[(Outcome::Failed, 2)], cause),
+        conformance("simd", "beta", &[(Outcome::Held, 92)], NOTHING),
+        conformance("threads", "alpha", &[(Outcome::Refused, 243)], missing),
+    ]);
+    assert_has(&page, "| simd | **90**/92 | 92/92 |");
+    assert_has(&page, "| threads | –<br>243 refused | – |");
+    assert_has(&page, "| a NaN is quiet | `alpha` 2 | simd/x:7: got 1 |");
+    assert_has(&page, "| no threads | `alpha` 243 |  |");
+}
+
+#[test]
+fn hostile_guests_and_survival_have_their_exceptions_on_top() {
+    let hostile = |engine, outcome, how: &'static str| {
+        let executor = (engine, Some("pooling"));
+        finding(Check::Hostile, "endless_loop", executor, &[(outcome, 1)], (None, &[how]))
+    };
+    let told = (None, &["exit code 130"] as &[&str]);
+    let counts = [(Outcome::Held, 99), (Outcome::Failed, 1)];
+    let page = page(vec![
+        hostile("alpha", Outcome::Held, "trap: deadline exceeded"),
+        hostile("beta", Outcome::HeldByEnding, "ended after 2 s"),
+        hostile("gamma", Outcome::Failed, "does not end"),
+        finding(Check::Survival, "SIGTERM", ("", None), &counts, told),
+    ]);
+    for part in [
+        "1 attack on an engine's strategy held, 1 only by ending the process that they ran \
+         in, 1 failed",
+        "| `endless_loop` | ✓ | ◐ | ✗ |",
+        "- **failed**: `endless_loop` on `gamma` (`pooling`): does not end",
+        "- **held only by ending the process**: `endless_loop` on `beta` (`pooling`): ended after 2 s",
+        "* trap: deadline exceeded: `alpha`",
+        "| SIGTERM | 99 | **1** | exit code 130 |",
+    ] {
+        assert_has(&page, part);
+    }
+}
+
+/// Checks can be run one by one: each is shown from the newest run that made it.
+#[test]
+fn each_check_comes_from_its_newest_run() {
+    let hostile = |how: &'static str| {
+        let held = [(Outcome::Held, 1)];
+        let executor = ("alpha", Some("pooling"));
+        finding(Check::Hostile, "endless_loop", executor, &held, (None, &[how]))
+    };
+    let place = Place::with(&Run::of_cells([cell("alpha", "pooling", EMPTY, 1, 100.0)]));
+    let checks = place.beside(CHECKS);
+    Run::of(isolation().into_iter().chain([hostile("an older way")])).append(&checks);
+    Run::of([hostile("a newer way")]).append(&checks);
+    let page = place.page();
+    assert_has(&page, "## Isolation");
+    assert_has(&page, "a newer way");
+    assert!(!page.contains("an older way"));
+}

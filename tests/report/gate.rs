@@ -1,0 +1,65 @@
+//! What is not published, and how it is.
+
+use super::{EMPTY, Place, assert_has, fixtures};
+use fixtures::{Run, cell};
+use touchstone::report::{self, gate::Closed};
+
+const SCALING: &str = "scaling 6.00 on 2 threads: alpha_instance_reuse, \
+                       call_empty_function_from_test_runtime (limit 2.10)";
+
+/// A run in which two threads make six times as many calls as one.
+fn odd() -> Place {
+    let cells = [
+        cell("alpha", "instance_reuse", EMPTY, 1, 300.0),
+        cell("alpha", "instance_reuse", EMPTY, 2, 100.0),
+    ];
+    let mut place = Place::with(&Run::of_cells(cells));
+    place.options.draft = false;
+    place
+}
+
+fn closed(place: &Place) -> Vec<String> {
+    let error = report::write(&place.options).unwrap_err();
+    assert!(!place.options.page.exists() && !place.options.images.exists());
+    error.downcast::<Closed>().unwrap().reasons
+}
+
+fn explain(place: &Place, rule: &str, engine: &str) {
+    let text = format!(
+        "[[explanation]]\nrule = \"{rule}\"\nengine = \"{engine}\"\ntext = \"A | known cause.\"\n"
+    );
+    std::fs::write(&place.options.explanations, text).unwrap();
+}
+
+#[test]
+fn nothing_is_written_where_numbers_contradict_each_other() {
+    let mut place = odd();
+    assert_eq!(closed(&place), [SCALING]);
+    assert!(report::check(&place.options).unwrap_err().is::<Closed>());
+    place.options.draft = true;
+    let page = place.page();
+    let draft = page.find("**Draft: 1 rule of publication is broken.**").unwrap();
+    assert!(draft < page.find("# Benchmark").unwrap());
+    assert_has(&page, &format!("- {SCALING}\n"));
+}
+
+#[test]
+fn an_explanation_stands_beside_the_number() {
+    let place = odd();
+    explain(&place, "scaling", "alpha");
+    let page = place.page();
+    assert!(!page.contains("Draft"));
+    assert_has(
+        &page,
+        "| `call_empty_function_from_test_runtime/alpha_instance_reuse/2_threads` | scaling 6.00 on \
+         2 threads (limit 2.10) | A \\| known cause. |",
+    );
+}
+
+#[test]
+fn an_explanation_of_nothing_is_an_error() {
+    let place = odd();
+    explain(&place, "few_calls", "alpha");
+    let stale = "an explanation has nothing to explain: few_calls, alpha";
+    assert_eq!(closed(&place), [SCALING, stale]);
+}
