@@ -193,15 +193,14 @@ impl Swap {
         };
         let stop = Stop::default();
         watch_for_ctrl_c(&stop, false)?;
-        let artifacts = tempfile::Builder::new().prefix("touchstone-").tempdir();
-        let artifacts = artifacts.context("cannot make a folder for artifacts")?;
+        let artifacts = run::artifacts()?;
         let host = Host {
             cases,
             engines,
             guests: &Guests::built,
             worker: &worker,
             limit: LIMIT,
-            artifacts: Some(artifacts.path().to_owned()),
+            artifacts: Some(run::shared_in(&artifacts)),
             stop: stop.clone(),
         };
         let tasks = job.tasks().len() * job.budget.processes as usize;
