@@ -9,6 +9,7 @@
 
 pub mod case;
 pub mod compare;
+pub mod count;
 mod files;
 pub mod lab;
 pub mod measure;

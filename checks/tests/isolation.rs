@@ -10,7 +10,7 @@ use leaky::{Leaky, Reach};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use touchstone::record::findings::Found;
+use touchstone::record::{Check, Outcome};
 use touchstone_checks::isolation::{self, Isolation, KINDS, Verdict, jobs};
 use touchstone_executor::mock::{Answer, MockEngine};
 use touchstone_executor::{Engine, InstanceFrom, Strategy, Support, Trap, TrapKind};
@@ -226,11 +226,14 @@ fn the_command_prints_a_table_and_how_many_checks_there_were() {
 }
 
 #[test]
-fn findings_are_read_back_as_they_were_stored() {
+fn each_executor_and_kind_is_stored_with_its_outcome() {
     let engine: Arc<dyn Engine> = Arc::new(MockEngine::new("mock"));
-    let found = find(&[engine], Some("mock_interpreted/memory_data"));
-    let folder = tempfile::tempdir().unwrap();
-    let stored = Found::here(found);
-    stored.store(folder.path()).unwrap();
-    assert_eq!(Found::load(folder.path()).unwrap(), Some(stored));
+    let findings = find(&[engine], Some("mock_interpreted/memory_data")).findings();
+    assert!(!findings.is_empty());
+    for finding in findings {
+        assert_eq!((finding.check, &*finding.engine), (Check::Isolation, "mock"));
+        assert_eq!(finding.strategy, Some(Strategy::INTERPRETED));
+        assert_eq!(finding.counts.keys().collect::<Vec<_>>(), [&Outcome::Failed]);
+        assert_eq!(finding.evidence.len(), 1, "{finding:?}");
+    }
 }

@@ -5,8 +5,8 @@ mod command;
 
 use command::{checks, texts};
 use std::process::Command;
-use touchstone::record::findings::Found;
-use touchstone_checks::survival::{Plan, Survival, check, names};
+use touchstone::record::{Check, Finding, Line, RecordFile, Sampling, Sink, load};
+use touchstone_checks::survival::{Plan, check, names};
 
 /// Looks at what a name stands for, with a few rounds.
 fn held(wanted: impl Fn(&str) -> bool) {
@@ -47,13 +47,46 @@ fn no_room_no_folder_company_and_clocks_lose_nothing() {
 #[test]
 fn findings_are_stored_and_a_filter_stores_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().to_str().unwrap();
+    let file = folder.path().join("checks.jsonl");
+    let path = file.to_str().unwrap();
     let name = "a folder that cannot be written";
-    let (out, _) = texts(&checks(&["survival", name, "--findings", path]).success());
+    let (out, _) = texts(&checks(&["survival", name, "--records", path]).success());
     assert!(out.contains("held") && out.contains(name), "{out}");
-    assert!(Found::<Survival>::load(folder.path()).unwrap().is_none());
+    assert!(!file.exists());
     let (_, error) = texts(&checks(&["survival", "nothing like it"]).code(2));
     assert!(error.contains("nothing matches"), "{error}");
     checks(&["survival", name, "--store"]).code(2);
     assert!(names().iter().any(|known| known == name));
+
+    // An old finding of the same check is replaced.
+    let sampling = Sampling {
+        name: "checks".to_owned(),
+        seed: 0,
+        processes: 1,
+        samples: 0,
+        sample_us: 0,
+        in_process: false,
+    };
+    let nothing = touchstone::plan::Plan { cells: vec![], refusals: vec![], works: vec![] };
+    let old = Finding {
+        check: Check::Survival,
+        name: "old".to_owned(),
+        engine: String::new(),
+        strategy: None,
+        counts: Default::default(),
+        cause: None,
+        evidence: Vec::new(),
+    };
+    let mut records = RecordFile::append_to(&file).unwrap();
+    let header = touchstone::run::header(sampling, &[], &nothing);
+    records.append(&Line::Run(Box::new(header))).unwrap();
+    records.append(&Line::Finding(Box::new(old))).unwrap();
+    drop(records);
+    checks(&["survival", "--rounds", "1", "--store", "--records", path]).success();
+    let loaded = load(&file).unwrap();
+    assert_eq!((loaded.runs.len(), loaded.skipped.len()), (1, 0));
+    let found = loaded.runs[0].1.iter();
+    let found =
+        found.filter(|line| matches!(line, Line::Finding(it) if it.check == Check::Survival));
+    assert_eq!(found.count(), names().len());
 }

@@ -6,6 +6,7 @@ use crate::contract::{CallState, ExportId, Instance};
 use crate::error::{Error, Result};
 use crate::memory::Restorer;
 use crate::outcome::Outcome;
+use crate::padded::Padded;
 use std::sync::Arc;
 
 const UNPREPARED: Error = Error::Misuse("invoke without prepare");
@@ -31,7 +32,7 @@ pub trait Disposable: Live + Send + Sized {
 /// Instantiates in `prepare`, drops in `finish`.
 pub struct Fresh<L: Disposable> {
     shared: Arc<L::Shared>,
-    live: Option<L>,
+    live: Padded<Option<L>>,
     kept: Option<L::Kept>,
 }
 
@@ -39,14 +40,14 @@ impl<L: Disposable> Fresh<L> {
     /// Nothing is made before the first call is prepared.
     #[must_use]
     pub fn new(shared: &Arc<L::Shared>) -> Self {
-        Self { shared: Arc::clone(shared), live: None, kept: None }
+        Self { shared: Arc::clone(shared), live: Padded(None), kept: None }
     }
 }
 
 impl<L: Disposable> Instance for Fresh<L> {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
-        self.live = Some(L::new(&self.shared, self.kept.take())?);
+        *self.live = Some(L::new(&self.shared, self.kept.take())?);
         Ok(())
     }
 
@@ -118,15 +119,11 @@ pub trait Resident: Send + Sized {
 }
 
 /// Resets in `finish`, so that an idle instance is clean and small.
-///
-/// On cache lines of its own (two, because processors fetch them in pairs): it is
-/// written in every call, and another thread's may lie beside it.
-#[repr(align(128))]
 pub struct Reused<R: Resident> {
     shared: Arc<R::Shared>,
     /// Clean unless the state says that it is used. `None` before the first call
     /// and after one that cannot be undone in place.
-    resident: Option<R>,
+    resident: Padded<Option<R>>,
     state: CallState,
 }
 
@@ -134,7 +131,7 @@ impl<R: Resident> Reused<R> {
     /// Nothing is made before the first call is prepared.
     #[must_use]
     pub fn new(shared: &Arc<R::Shared>) -> Self {
-        Self { shared: Arc::clone(shared), resident: None, state: CallState::Idle }
+        Self { shared: Arc::clone(shared), resident: Padded(None), state: CallState::Idle }
     }
 }
 
@@ -143,7 +140,7 @@ impl<R: Resident> Instance for Reused<R> {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
         if self.resident.is_none() {
-            self.resident = Some(R::new(&self.shared)?);
+            *self.resident = Some(R::new(&self.shared)?);
         }
         self.state = CallState::Prepared;
         Ok(())
@@ -151,7 +148,7 @@ impl<R: Resident> Instance for Reused<R> {
 
     #[inline]
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
-        match &mut self.resident {
+        match &mut *self.resident {
             Some(resident) if self.state != CallState::Idle => {
                 self.state = CallState::Used;
                 abi::invoke(resident.live(), export, input, output)
@@ -167,7 +164,7 @@ impl<R: Resident> Instance for Reused<R> {
             // way, nobody takes the instance for a clean one.
             let reset = self.resident.as_mut().map_or(Ok(true), R::reset);
             if !matches!(reset, Ok(true)) {
-                self.resident = None;
+                *self.resident = None;
             }
             self.state = CallState::Idle;
             return reset.map(drop);
@@ -177,7 +174,7 @@ impl<R: Resident> Instance for Reused<R> {
     }
 
     fn trim(&mut self) -> Result<()> {
-        match &mut self.resident {
+        match &mut *self.resident {
             Some(resident) if self.state == CallState::Idle => resident.trim(),
             _ => Ok(()),
         }

@@ -25,6 +25,7 @@ pub mod host;
 pub mod memory;
 pub mod mock;
 mod outcome;
+mod padded;
 mod pool;
 pub mod probe;
 mod shelf;
@@ -40,6 +41,7 @@ pub use contract::{
 pub use error::{Error, Result};
 pub use folder::{ArtifactFolder, ArtifactKey};
 pub use outcome::{Claim, Outcome, Trap, TrapKind};
+pub use padded::Padded;
 pub use pool::WithPool;
 pub use signature::{Signature, Value, ValueType};
 pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, Owner, ParseStrategyError, Strategy};

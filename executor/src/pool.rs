@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::folder::ArtifactFolder;
 use crate::guest::GuestModule;
 use crate::outcome::Outcome;
+use crate::padded::Padded;
 use crate::shelf::Shelf;
 use crate::strategy::{InstanceFrom, Strategy};
 use crate::support::Support;
@@ -164,7 +165,7 @@ impl Module for Pool {
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
         let (module, idle) = (Arc::clone(&self.module), Arc::clone(&self.idle));
-        Ok(Box::new(Taken { instance: None, module, idle }))
+        Ok(Box::new(Taken { instance: Padded(None), module, idle }))
     }
 
     fn probe(&mut self) -> Result<()> {
@@ -187,7 +188,7 @@ impl Module for Pool {
 
 /// A call's view of the pool: it has an instance between `prepare` and `finish`.
 struct Taken {
-    instance: Option<Box<dyn Instance>>,
+    instance: Padded<Option<Box<dyn Instance>>>,
     module: Arc<Mutex<Box<dyn Module>>>,
     idle: Arc<Idle>,
 }
@@ -208,12 +209,12 @@ impl Instance for Taken {
         let mut instance = self.take()?;
         // Finishes the call before, where that was left to us.
         instance.prepare()?;
-        self.instance = Some(instance);
+        *self.instance = Some(instance);
         Ok(())
     }
 
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
-        match &mut self.instance {
+        match &mut *self.instance {
             Some(instance) => instance.invoke(export, input, output),
             None => Err(Error::Misuse("invoke without prepare")),
         }

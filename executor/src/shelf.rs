@@ -1,6 +1,7 @@
 //! Where idle things wait: each thread gets back what it put there last, and what
 //! nobody needs is asked to shrink.
 
+use crate::padded::Padded;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,21 +23,16 @@ const LOOK_AROUND: u64 = UNUSED / BOARDS as u64;
 /// Only a thread whose board is empty looks at the others'.
 #[derive(Debug)]
 pub(crate) struct Shelf<T> {
-    boards: [Padded<T>; BOARDS],
+    boards: [Padded<Mutex<Board<T>>>; BOARDS],
     /// Things that are not the only ones on their board, and how many of those are
     /// kept.
-    extra: AtomicUsize,
+    extra: Padded<AtomicUsize>,
     capacity: usize,
 }
 
-/// A board on cache lines of its own (two, because processors fetch them in pairs).
-#[derive(Debug)]
-#[repr(align(128))]
-struct Padded<T>(Mutex<Board<T>>);
-
 #[derive(Debug)]
 struct Board<T> {
-    idle: Vec<Idle<T>>,
+    idle: Vec<Padded<Idle<T>>>,
     /// Things put here so far, and how many there had been when somebody looked.
     now: u64,
     looked: u64,
@@ -53,7 +49,8 @@ impl<T> Shelf<T> {
     /// An empty one that keeps at most `capacity` things, and one for each board.
     pub(crate) fn new(capacity: usize) -> Self {
         let board = || Padded(Mutex::new(Board { idle: Vec::new(), now: 0, looked: 0 }));
-        Self { boards: std::array::from_fn(|_| board()), extra: AtomicUsize::new(0), capacity }
+        let boards = std::array::from_fn(|_| board());
+        Self { boards, extra: Padded(AtomicUsize::new(0)), capacity }
     }
 
     /// How many things are kept beside one for each board.
@@ -67,7 +64,7 @@ impl<T> Shelf<T> {
         let own = own_board();
         self.take_from(&mut self.lock(own)).or_else(|| {
             (1..BOARDS).find_map(|step| {
-                let other = self.boards[(own + step) % BOARDS].0.try_lock().ok();
+                let other = self.boards[(own + step) % BOARDS].try_lock().ok();
                 self.take_from(&mut *other?)
             })
         })
@@ -79,7 +76,7 @@ impl<T> Shelf<T> {
         if !board.idle.is_empty() {
             self.extra.fetch_sub(1, Ordering::Relaxed);
         }
-        Some(taken.thing)
+        Some(taken.0.thing)
     }
 
     /// Keeps a thing if there is room. Now and then `shrink` is called for one that
@@ -98,7 +95,7 @@ impl<T> Shelf<T> {
                 })
                 .is_ok();
         if fits {
-            board.idle.push(Idle { thing, since, is_small: false });
+            board.idle.push(Padded(Idle { thing, since, is_small: false }));
         }
         if now.is_multiple_of(LOOK) {
             self.look(own, now, board, shrink);
@@ -115,7 +112,7 @@ impl<T> Shelf<T> {
         mut board: MutexGuard<'_, Board<T>>,
         mut shrink: impl FnMut(&mut T),
     ) {
-        let unused = |idle: &&mut Idle<T>| !idle.is_small && now - idle.since >= UNUSED;
+        let unused = |idle: &&mut Padded<Idle<T>>| !idle.is_small && now - idle.since >= UNUSED;
         if let Some(idle) = board.idle.iter_mut().find(unused) {
             idle.is_small = true;
             shrink(&mut idle.thing);
@@ -125,7 +122,7 @@ impl<T> Shelf<T> {
         // A thread may have ended, or have no work; its things stay where they are.
         if turn != own
             && now.is_multiple_of(LOOK_AROUND)
-            && let Ok(mut other) = self.boards[turn].0.try_lock()
+            && let Ok(mut other) = self.boards[turn].try_lock()
         {
             if other.now == other.looked {
                 for idle in other.idle.iter_mut().filter(|idle| !idle.is_small) {
@@ -138,7 +135,7 @@ impl<T> Shelf<T> {
     }
 
     fn lock(&self, board: usize) -> MutexGuard<'_, Board<T>> {
-        self.boards[board].0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.boards[board].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many there are.

@@ -1,85 +1,72 @@
 //! `touchstone costs` and `touchstone gate`.
 
 use super::Ended;
-use touchstone::terminal::{Style, Table, complain, print, short};
-use touchstone::terminal::progress::Progress;
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::Command;
 use touchstone::case;
-use touchstone::cost::count::{Counted, Job, default_plan};
-use touchstone::cost::gate::{Change, Verdict, compare};
-use touchstone::cost::{self, Costs as Counts, usage};
-use touchstone::guests::Guests;
-use touchstone::matrix::Filter;
-use touchstone::session::Session;
-use touchstone_executor::Config;
+use touchstone::count::{self, Change, Counted, Job, Verdict, compare};
+use touchstone::plan::Filter;
+use touchstone::record::{Book, COUNTS, Metric, default_path};
+use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{Style, Table, complain, print, short};
 
-/// Counts what calls cost: operators that the guests execute, page faults, system calls,
-/// signals, bytes of code.
+/// Count what calls cost: operators that the guests execute, page faults, system calls,
+/// signals, bytes of code
 ///
-/// Without --store, nothing is written. The operators of each case are counted by every
-/// means that this build has, and have to be the same by all of them.
+/// The operators of each case are counted by every engine of this build that can, and have
+/// to be the same by all of them. Nothing is written without --store.
 #[derive(Debug, clap::Args)]
 pub(super) struct Costs {
-    /// Regular expression over `<case>_from_<guest>` and over the cells' names
+    /// Count only what this regular expression matches: `<case>_from_<guest>`, or the name
+    /// of a cell
     filter: Option<String>,
     /// Replace the stored counts; not with a filter
     #[arg(long, conflicts_with = "filter")]
     store: bool,
-    /// Where they are stored [default: $TOUCHSTONE_COSTS, or `costs.json` beside the
-    /// records]
+    /// Store the counts in this file [default: records/counts.jsonl of the project]
     #[arg(long, value_name = "FILE")]
-    costs: Option<PathBuf>,
+    counts: Option<PathBuf>,
+    /// Make the calls that another process of this program counts
+    #[arg(long, hide = true)]
+    worker: bool,
 }
 
-/// Counts again and compares with the stored counts: exits with 1 and a table of what
-/// grew, if anything did.
+/// Count again and compare with the stored counts
 ///
-/// Operators and sizes of guests are compared everywhere; page faults, system calls and
-/// signals where the kernel is the one of the stored counts; sizes of artifacts where
-/// the processor is.
+/// Operators and sizes of guests have to be the same on every machine. Page faults, system
+/// calls and signals are compared on the kernel of the stored counts, sizes of artifacts on
+/// its processor; they may grow by half a per cent. Exits with 1 and a table when a count
+/// grew, and with 1 when nothing could be compared.
 #[derive(Debug, clap::Args)]
 pub(super) struct Gate {
-    /// Regular expression over `<case>_from_<guest>` and over the cells' names
+    /// Count only what this regular expression matches: `<case>_from_<guest>`, or the name
+    /// of a cell
     filter: Option<String>,
-    /// Where the stored counts are [default: $TOUCHSTONE_COSTS, or `costs.json` beside
-    /// the records]
+    /// Compare with this file [default: records/counts.jsonl of the project]
     #[arg(long, value_name = "FILE")]
-    costs: Option<PathBuf>,
-}
-
-/// Makes the calls that another process of this command counts.
-#[derive(Debug, clap::Args)]
-pub(super) struct CountedCalls {
-    filter: Option<String>,
-    #[arg(long)]
-    traced: bool,
-}
-
-impl CountedCalls {
-    pub(super) fn execute(self) -> Result<Ended> {
-        let job = job(self.filter.as_deref())?;
-        let mut session = Session::new(Guests::built(), Config::default()).without_times();
-        usage::make_calls(&mut session, job.cells(), self.traced)?;
-        Ok(Ended::Well)
-    }
+    counts: Option<PathBuf>,
 }
 
 impl Costs {
     pub(super) fn execute(self) -> Result<Ended> {
-        let Counted { costs, problems, untraced } = count(self.filter.as_deref())?;
-        print(&table(&costs))?;
-        say(&problems, untraced.as_deref());
-        if !problems.is_empty() {
+        if self.worker {
+            let cases = case::load_all(&case::default_folder())?;
+            count::serve(&cases, &touchstone_runtimes::engines())?;
+            return Ok(Ended::Well);
+        }
+        let counted = count(&Filter::new(self.filter.as_deref())?)?;
+        print(&table(&counted.book()))?;
+        say(&counted);
+        if !counted.problems.is_empty() {
             return Ok(Ended::Badly);
         }
         if self.store {
-            if let Some(reason) = untraced {
+            if let Some(reason) = counted.untraced {
                 bail!("counts without system calls are not stored: {reason}");
             }
-            let path = self.costs.unwrap_or_else(cost::default_path);
-            costs.store(&path)?;
+            let path = self.counts.unwrap_or_else(|| default_path(COUNTS));
+            count::store(&path, &counted.header, &counted.lines)?;
             print(&format!("wrote {}\n", short(&path)))?;
         }
         Ok(Ended::Well)
@@ -88,75 +75,67 @@ impl Costs {
 
 impl Gate {
     pub(super) fn execute(self) -> Result<Ended> {
-        let path = self.costs.unwrap_or_else(cost::default_path);
-        let mut stored = Counts::load(&path)?;
-        if let Some(filter) = &self.filter {
-            let filter = Filter::new(Some(filter));
-            stored.operators.retain(|name, _| filter.matches(name));
-        }
-        let Counted { costs, problems, untraced } = count(self.filter.as_deref())?;
-        let verdict = compare(&stored, &costs);
-        say(&problems, untraced.as_deref());
+        let filter = Filter::new(self.filter.as_deref())?;
+        let path = self.counts.unwrap_or_else(|| default_path(COUNTS));
+        let mut stored = count::load(&path)?;
+        stored.counts.retain(|(case, guest), _| filter.matches(&count::work(case, guest)));
+        let counted = count(&filter)?;
+        let verdict = compare(&stored, &counted.book());
+        say(&counted);
         print(&words(&verdict))?;
-        Ok(if verdict.is_open() && problems.is_empty() { Ended::Well } else { Ended::Badly })
+        let is_well = verdict.is_open() && counted.problems.is_empty();
+        Ok(if is_well { Ended::Well } else { Ended::Badly })
     }
 }
 
-fn job(filter: Option<&str>) -> Result<Job> {
+fn count(filter: &Filter) -> Result<Counted> {
     let cases = case::load_all(&case::default_folder())?;
     let engines = touchstone_runtimes::engines();
-    Job::new(&cases, &engines, &default_plan(), &Filter::new(filter))
-}
-
-fn count(filter: Option<&str>) -> Result<Counted> {
-    let job = job(filter)?;
+    let job = Job::new(&cases, &engines, &count::default_file(), filter)?;
     let progress = Progress::new(job.steps(), true);
-    let caller = |traced: bool| {
+    let caller = || {
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(program);
-        command.arg("counted-calls").args(filter).args(traced.then_some("--traced"));
+        command.args(["costs", "--worker"]);
         Ok(command)
     };
     job.count(caller, |step| progress.next(step))
 }
 
-fn say(problems: &[String], untraced: Option<&str>) {
-    for problem in problems {
+fn say(counted: &Counted) {
+    for problem in &counted.problems {
         complain(&format!("not counted: {problem}"));
     }
-    if let Some(reason) = untraced {
+    if let Some(reason) = &counted.untraced {
         complain(&format!("system calls and signals are not counted: {reason}"));
     }
 }
 
-fn table(costs: &Counts) -> String {
+fn table(book: &Book) -> String {
     let style = Style::of_stdout();
     let mut text = String::new();
-    if !costs.operators.is_empty() {
+    if !book.counts.is_empty() {
         let head = ["operators", "second call", "guest bytes", "case and guest", "counted by"];
         let mut table = Table::new(&head).right(&[0, 1, 2]);
-        for (name, one) in &costs.operators {
-            table.row([
-                one.operators.to_string(),
-                one.warm.map_or_else(|| "-".to_owned(), |warm| warm.to_string()),
-                one.guest_bytes.to_string(),
-                name.clone(),
+        for ((case, guest), one) in &book.counts {
+            let metrics = [Metric::Operators, Metric::WarmOperators, Metric::GuestBytes];
+            let numbers = metrics.map(|metric| number(one.metrics.get(&metric).map(|n| *n as f64)));
+            table.row(numbers.into_iter().chain([
+                count::work(case, guest),
                 one.counted_by.join(", "),
-            ]);
+            ]));
         }
         text += &table.render(style);
     }
-    if !costs.usage.is_empty() {
+    if !book.cells.is_empty() {
         let head = ["page faults", "system calls", "signals", "artifact bytes", "cell"];
         let mut table = Table::new(&head).right(&[0, 1, 2, 3]);
-        for (name, one) in &costs.usage {
-            table.row([
-                number(one.page_faults),
-                number(one.system_calls),
-                number(one.signals),
-                one.artifact_bytes.to_string(),
-                name.clone(),
-            ]);
+        for cell in book.cells.keys() {
+            let metrics =
+                [Metric::PageFaults, Metric::SystemCalls, Metric::Signals, Metric::ArtifactBytes];
+            let numbers =
+                metrics.map(|metric| number(book.estimate(cell, metric).map(|seen| seen.median)));
+            table.row(numbers.into_iter().chain([book.name(cell)]));
         }
         text += "\n";
         text += &table.render(style);
@@ -186,7 +165,7 @@ fn words(verdict: &Verdict) -> String {
         text += &format!("{heading}\n");
         let mut table =
             Table::new(&["what", "stored", "now", "change", "where"]).right(&[1, 2, 3]).indented(2);
-        for Change { name, what, stored, now } in changes {
+        for Change { name, metric, stored, now } in changes {
             let change = match (stored, now) {
                 (Some(stored), Some(now)) if *stored > 0.0 => {
                     format!("{:+.2} %", (now / stored - 1.0) * 100.0)
@@ -195,19 +174,19 @@ fn words(verdict: &Verdict) -> String {
                 (_, None) => "gone".to_owned(),
                 _ => String::new(),
             };
-            table.row([(*what).to_owned(), number(*stored), number(*now), change, name.clone()]);
+            table.row([metric.to_string(), number(*stored), number(*now), change, name.clone()]);
         }
         text += &table.render(style);
     }
     for left_out in &verdict.left_out {
         text += &format!("not compared: {left_out}\n");
     }
-    text += &match verdict.grown.len() {
-        0 => format!("nothing grew: {} counts compared\n", verdict.compared),
-        grown => format!(
-            "{grown} counts grew or are new, of {} compared. If that is meant, `make costs` stores \
-             the new ones, for the same commit.\n",
-            verdict.compared
+    text += &match (verdict.grown.len(), verdict.compared) {
+        (0, 0) => "the gate fails because nothing was compared\n".to_owned(),
+        (0, compared) => format!("nothing grew: {compared} counts compared\n"),
+        (grown, compared) => format!(
+            "{grown} counts grew or are new, of {compared} compared. If that is intended, store \
+             the new ones with `make costs` in the same commit.\n"
         ),
     };
     text

@@ -15,7 +15,6 @@ mod repeat;
 mod report;
 mod run;
 mod show;
-mod swap;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -38,14 +37,11 @@ enum Command {
     Report(report::Report),
     Run(run::Run),
     Peers(peers::Peers),
-    Swap(swap::Swap),
     Cases(cases::Cases),
     Repeat(repeat::Repeat),
     Interference(interference::Interference),
     Costs(costs::Costs),
     Gate(costs::Gate),
-    #[command(hide = true)]
-    CountedCalls(costs::CountedCalls),
 }
 
 /// How a command ended that could do its work.
@@ -68,13 +64,11 @@ pub(crate) fn main() -> ExitCode {
         Command::Report(report) => report.execute(),
         Command::Run(run) => run.execute(),
         Command::Peers(peers) => peers.execute(),
-        Command::Swap(swap) => swap.execute(),
         Command::Cases(cases) => cases.execute(),
         Command::Repeat(repeat) => repeat.execute(),
         Command::Interference(interference) => interference.execute(),
         Command::Costs(costs) => costs.execute(),
         Command::Gate(gate) => gate.execute(),
-        Command::CountedCalls(calls) => calls.execute(),
     };
     match ended {
         Ok(Ended::Well) => ExitCode::SUCCESS,

@@ -12,7 +12,9 @@ use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::lab::Guests;
 use touchstone::plan::{Budget, Filter, Plan, Rows, default_rows};
 use touchstone::record::{self, Book, Line, Match, Purpose, RecordFile, Sink};
-use touchstone::run::{Finished, Host, Job, Progress, header, run, watch_for_ctrl_c};
+use touchstone::run::{
+    Finished, Host, Job, Progress, artifacts, header, run, shared_in, watch_for_ctrl_c,
+};
 use touchstone::supervise::Stop;
 
 /// Times executors against their peers, in turns, and prints a line for each row.
@@ -79,14 +81,14 @@ impl Peers {
         }
         let stop = Stop::default();
         watch_for_ctrl_c(&stop, false)?;
-        let artifacts = tempfile::tempdir()?;
+        let artifacts = artifacts()?;
         let host = Host {
             cases: &cases,
             engines: &engines,
             guests: &Guests::built,
             worker: &worker,
             limit: Duration::from_secs(600),
-            artifacts: Some(artifacts.path().to_owned()),
+            artifacts: Some(shared_in(&artifacts)),
             stop,
         };
         let matches: Vec<Match> = job.compares.iter().map(|compare| compare.of.clone()).collect();

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use touchstone_executor::{Engine, Strategy};
+use tempfile::TempDir;
+use touchstone_executor::{ArtifactFolder, Engine, Strategy};
 
 /// What to measure, for how long, and where the records go.
 #[derive(Debug, Clone, clap::Args)]
@@ -179,15 +180,14 @@ impl Asked<'_> {
             records.clear()?;
         }
         // Dropped, and with it the artifacts, when the run is over.
-        let artifacts = tempfile::Builder::new().prefix("touchstone-").tempdir();
-        let artifacts = artifacts.context("cannot make a folder for artifacts")?;
+        let artifacts = artifacts()?;
         let host = Host {
             cases,
             engines: self.engines,
             guests: &Guests::built,
             worker: self.worker,
             limit: self.arguments.cell_limit,
-            artifacts: Some(artifacts.path().to_owned()),
+            artifacts: Some(shared_in(&artifacts)),
             stop: stop.clone(),
         };
         run(job, &host, &mut records, observer)
@@ -198,6 +198,25 @@ impl Asked<'_> {
     pub fn records(&self) -> PathBuf {
         self.arguments.records.clone().unwrap_or_else(|| record::default_path(record::BENCH))
     }
+}
+
+/// A folder through which the processes of a run share artifacts: [`shared_in`] it, until it
+/// is dropped.
+///
+/// # Errors
+///
+/// When it cannot be made.
+pub fn artifacts() -> Result<TempDir> {
+    let folder = tempfile::Builder::new().prefix("touchstone-").tempdir();
+    let folder = folder.context("cannot make a folder for artifacts")?;
+    ArtifactFolder::create(&shared_in(&folder))?;
+    Ok(folder)
+}
+
+/// The folder of the artifacts itself.
+#[must_use]
+pub fn shared_in(folder: &TempDir) -> PathBuf {
+    folder.path().join("artifacts")
 }
 
 /// Lets Ctrl-C, SIGTERM and SIGHUP end a run in order: running workers end, and

@@ -16,12 +16,15 @@ mod resume;
 mod task;
 mod worker;
 
-pub use arguments::{Arguments, Asked, SamplingName, serve_if_worker, shown, watch_for_ctrl_c};
+pub use arguments::{
+    Arguments, Asked, SamplingName, artifacts, serve_if_worker, shared_in, shown, watch_for_ctrl_c,
+};
 pub use job::{Came, Job, Selection, Tally};
 pub use passes::{Host, Observer, run};
 pub use perform::{Performer, perform_side};
 pub use progress::Progress;
 pub use provenance::{header, machine, now, tools};
 pub use resume::{Done as Finished, go_on};
+pub(crate) use task::Names;
 pub use task::{Done, Task};
 pub use worker::{FromWorker, ToWorker, serve};

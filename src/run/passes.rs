@@ -196,7 +196,7 @@ impl Run<'_> {
         };
         // Who cannot be told has died, which is found out below.
         let _ = child.send(&told);
-        let mut over = 0;
+        let (mut over, mut began) = (0, false);
         let mut budget = None;
         let mut deadline = Instant::now() + self.host.limit;
         let death = loop {
@@ -205,7 +205,7 @@ impl Run<'_> {
                     if let Some(task) = tasks.get(place) {
                         self.observer.begins(&self.job.name(task));
                     }
-                    budget = None;
+                    (budget, began) = (None, true);
                     deadline = Instant::now() + self.host.limit;
                 }
                 Ok(Heard::Message(FromWorker::Calls(place))) => {
@@ -237,6 +237,7 @@ impl Run<'_> {
             return Ok(over);
         }
         let Some(task) = tasks.get(over) else { return Ok(over) };
+        anyhow::ensure!(began, "a worker {death} before its first task");
         self.lost(task, &death, budget)?;
         Ok(over + 1)
     }

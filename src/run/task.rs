@@ -84,13 +84,13 @@ pub enum Done {
 }
 
 /// Brings names back to cells.
-pub(super) struct Names<'a> {
-    pub(super) cases: &'a [Arc<Case>],
-    pub(super) engines: &'a [Arc<dyn Engine>],
+pub(crate) struct Names<'a> {
+    pub(crate) cases: &'a [Arc<Case>],
+    pub(crate) engines: &'a [Arc<dyn Engine>],
 }
 
 impl Names<'_> {
-    pub(super) fn cell(&self, key: &CellKey) -> Result<Cell> {
+    pub(crate) fn cell(&self, key: &CellKey) -> Result<Cell> {
         let case = self.case(&key.case)?;
         let engine = self.engines.iter().find(|engine| engine.id() == key.engine);
         let engine = engine.with_context(|| format!("there is no engine {} here", key.engine))?;

@@ -1,8 +1,12 @@
 //! `touchstone-checks conformance`.
 
-use super::{Ended, Keep, child};
+use super::store::Keep;
+use super::{Ended, child};
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
+use touchstone::plan::Filter;
+use touchstone::record::Check;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, print};
 use touchstone_checks::conformance::known::{self, Known};
@@ -26,6 +30,7 @@ pub(super) struct Conformance {
 impl Conformance {
     pub(super) fn execute(self) -> Result<Ended> {
         let filter = self.filter.as_deref();
+        let pattern = Filter::new(filter)?;
         let mut found = Found::default();
         for source in sources() {
             let name = source.group.name;
@@ -35,7 +40,7 @@ impl Conformance {
         }
         let jobs: Vec<_> = engines()
             .into_iter()
-            .map(|engine| (meant(&*engine, filter).len(), engine))
+            .map(|engine| (meant(&*engine, &pattern).len(), engine))
             .filter(|(scripts, _)| *scripts > 0)
             .collect();
         if jobs.is_empty() {
@@ -55,7 +60,7 @@ impl Conformance {
         drop(progress);
         let unexplained = Known::load(&known::default_path())?.explain(&mut found);
         print(&words(&found))?;
-        self.keep.keep(found)?;
+        self.keep.keep(Check::Conformance, 0, found.findings())?;
         Ok(Ended::well_if(unexplained == 0))
     }
 }
@@ -92,11 +97,15 @@ fn words(found: &Found) -> String {
         {
             if !reasons.is_empty() {
                 text += &format!("\n{} {what}\n", one.engine);
-                let mut reasons: Vec<_> = reasons.iter().collect();
-                reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+                let mut all: BTreeMap<&str, u64> = BTreeMap::new();
+                for ((_, reason), count) in reasons {
+                    *all.entry(reason).or_default() += count;
+                }
+                let mut all: Vec<_> = all.into_iter().collect();
+                all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
                 let mut table = Table::new(&[]).right(&[0]).indented(2);
-                for (reason, count) in reasons {
-                    table.row([count.to_string(), reason.clone()]);
+                for (reason, count) in all {
+                    table.row([count.to_string(), reason.to_owned()]);
                 }
                 text += &table.render(style);
             }

@@ -1,12 +1,15 @@
 //! `touchstone-checks hostile`.
 
-use super::{Ended, Keep, child};
+use super::store::Keep;
+use super::{Ended, child};
 use anyhow::{Result, bail};
-use touchstone::matrix::Filter;
+use touchstone::plan::Filter;
+use touchstone::record::Check;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, print};
 use touchstone_checks::engines;
 use touchstone_checks::hostile::{Hostile as Findings, Job, Limits, Verdict, Watch, jobs};
+use touchstone_executor::Strategy;
 
 /// Runs hostile guests on every engine that runs modules: loops without an end,
 /// bombs of memory, tables and code, exhausted stacks, wrong pointers, malformed modules,
@@ -27,7 +30,8 @@ pub(super) struct Hostile {
 impl Hostile {
     pub(super) fn execute(self) -> Result<Ended> {
         let filter = self.filter.as_deref();
-        let jobs = |engine: &str| jobs(engine, &Filter::new(filter)).len();
+        let pattern = Filter::new(filter)?;
+        let jobs = |engine: &str| jobs(engine, &pattern).len();
         let all: usize = engines().iter().map(|engine| jobs(engine.id())).sum();
         if all == 0 {
             bail!("the filter means no attack on an engine of this build");
@@ -42,7 +46,7 @@ impl Hostile {
         let found = watch.found();
         print(&text(&found))?;
         let failed = found.counts()[2];
-        self.keep.keep(found)?;
+        self.keep.keep(Check::Hostile, 0, found.findings())?;
         Ok(Ended::well_if(failed == 0))
     }
 }
@@ -66,7 +70,7 @@ fn text(found: &Findings) -> String {
             finding.attack.clone(),
             finding.engine.clone(),
             finding.verdict.words().to_owned(),
-            finding.strategies.join(", "),
+            names(&finding.strategies),
             finding.how.join("; "),
         ]);
     }
@@ -74,4 +78,8 @@ fn text(found: &Findings) -> String {
     let [held, in_child, failed] = found.counts();
     text += &format!("{held} held, {in_child} held in a child, {failed} failed\n");
     text
+}
+
+fn names(strategies: &[Strategy]) -> String {
+    strategies.iter().map(Strategy::to_string).collect::<Vec<_>>().join(", ")
 }

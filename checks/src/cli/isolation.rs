@@ -1,7 +1,9 @@
 //! `touchstone-checks isolation`.
 
-use super::{Ended, Keep};
+use super::Ended;
+use super::store::Keep;
 use anyhow::Result;
+use touchstone::record::Check;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, print};
 use touchstone_checks::isolation::{Isolation as Findings, Reason, Tally, Verdict, find, jobs};
@@ -26,7 +28,7 @@ impl Isolation {
         drop(progress);
         print(&text(&findings))?;
         let tally = findings.tally();
-        self.keep.keep(findings)?;
+        self.keep.keep(Check::Isolation, 0, findings.findings())?;
         Ok(Ended::well_if(tally.leaks + tally.failed == 0))
     }
 }

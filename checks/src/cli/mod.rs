@@ -6,15 +6,13 @@
 mod conformance;
 mod hostile;
 mod isolation;
+mod store;
 mod survival;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use std::path::PathBuf;
 use std::process::ExitCode;
-use touchstone::record;
-use touchstone::record::findings::{self, Findings, Found};
-use touchstone::terminal::{complain, print, short};
+use touchstone::terminal::complain;
 use touchstone_checks::conformance::run::take_steps;
 use touchstone_checks::hostile::attack_in_this_process;
 use touchstone_checks::survival::Job;
@@ -93,26 +91,4 @@ fn child(arguments: &[&str]) -> Result<std::process::Command> {
     let mut command = std::process::Command::new(program);
     command.args(arguments);
     Ok(command)
-}
-
-/// Where findings are kept.
-#[derive(Debug, clap::Args)]
-struct Keep {
-    /// Replace the stored findings; not with a filter
-    #[arg(long, conflicts_with = "filter")]
-    store: bool,
-    /// Folder of the findings [default: `trust` beside the records]
-    #[arg(long, value_name = "DIR")]
-    findings: Option<PathBuf>,
-}
-
-impl Keep {
-    /// Stores what was found, if that was asked for, and says where.
-    fn keep<T: Findings>(self, found: T) -> Result<()> {
-        if !self.store {
-            return Ok(());
-        }
-        let folder = self.findings.unwrap_or_else(|| findings::beside(&record::default_path()));
-        print(&format!("wrote {}\n", short(&Found::here(found).store(&folder)?)))
-    }
 }

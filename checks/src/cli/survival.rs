@@ -1,11 +1,14 @@
 //! `touchstone-checks survival`.
 
-use super::{Ended, Keep, child};
+use super::store::Keep;
+use super::{Ended, child};
 use anyhow::{Result, bail};
 use std::process::Command;
-use touchstone::matrix::Filter;
+use touchstone::plan::Filter;
+use touchstone::plan::near;
+use touchstone::record::Check;
 use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{Style, Table, complain, near, print};
+use touchstone::terminal::{Style, Table, complain, print};
 use touchstone_checks::survival::{self, Plan, ROUNDS, SEED};
 
 /// Kills runs at random moments, fills their disk, starts a second run on their records, and
@@ -40,7 +43,7 @@ pub(super) fn command(job: &str) -> Result<Command> {
 
 impl Survival {
     pub(super) fn execute(self) -> Result<Ended> {
-        let filter = Filter::new(self.filter.as_deref());
+        let filter = Filter::new(self.filter.as_deref())?;
         let names = survival::names();
         let chosen = names.iter().filter(|name| filter.matches(name)).count();
         if let (Some(text), 0) = (&self.filter, chosen) {
@@ -62,7 +65,7 @@ impl Survival {
             }
         }
         let held = found.held();
-        self.keep.keep(found)?;
+        self.keep.keep(Check::Survival, found.seed, found.findings())?;
         Ok(Ended::well_if(held))
     }
 }

@@ -12,6 +12,7 @@
 pub mod adapt;
 pub mod drive;
 pub mod expect;
+mod found;
 pub mod known;
 pub mod prepare;
 pub mod run;
@@ -19,6 +20,4 @@ pub mod script;
 mod spectest;
 pub mod suite;
 
-pub use touchstone::record::findings::conformance::{
-    Conformance, Failure, OnEngine, Tally, failures,
-};
+pub use found::{Conformance, Failure, OnEngine, Tally, failures};

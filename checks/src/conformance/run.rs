@@ -15,7 +15,7 @@ use std::io::{Read, Seek};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone::matrix::Filter;
+use touchstone::plan::Filter;
 use touchstone::supervise::{self, Child, Heard, Parent};
 use touchstone_executor::Engine;
 
@@ -85,7 +85,7 @@ pub fn take_steps(engines: &[Arc<dyn Engine>]) -> Result<()> {
         Parent::<Order, Line>::join()?.context("this process takes steps for another one")?;
     let order = parent.hear()?.context("the parent asks for no steps")?;
     let engine = named(engines, &order.engine)?;
-    let sources = meant(&**engine, order.filter.as_deref());
+    let sources = meant(&**engine, &Filter::new(order.filter.as_deref())?);
     // Two closures say something, one after the other.
     let parent = RefCell::new(parent);
     let broken = Cell::new(None);
@@ -124,8 +124,7 @@ pub fn take_steps(engines: &[Arc<dyn Engine>]) -> Result<()> {
 
 /// The scripts that a filter over `<engine>/<group>/<script>` means.
 #[must_use]
-pub fn meant(engine: &dyn Engine, filter: Option<&str>) -> Vec<Source> {
-    let filter = Filter::new(filter);
+pub fn meant(engine: &dyn Engine, filter: &Filter) -> Vec<Source> {
     let mut sources = sources();
     sources.retain(|source| filter.matches(&format!("{}/{}", engine.id(), source.id())));
     sources
@@ -144,7 +143,7 @@ pub fn run(
     command: impl Fn() -> Result<Command>,
     mut progress: impl FnMut(&Source),
 ) -> Result<OnEngine> {
-    let sources = meant(engine, filter);
+    let sources = meant(engine, &Filter::new(filter)?);
     let mut found = OnEngine {
         engine: engine.id().to_owned(),
         version: engine.version().to_owned(),
@@ -296,11 +295,11 @@ fn count(
         }
         Verdict::Unsupported(reason) if assertion => {
             tally.unsupported += one;
-            *found.unsupported.entry(reason).or_default() += one;
+            *found.unsupported.entry((group.to_owned(), reason)).or_default() += one;
         }
         Verdict::NotDriven(reason) if assertion => {
             tally.not_driven += one;
-            *found.not_driven.entry(reason).or_default() += one;
+            *found.not_driven.entry((group.to_owned(), reason)).or_default() += one;
         }
         Verdict::Unsupported(_) | Verdict::NotDriven(_) => {}
     }

@@ -5,7 +5,7 @@ use super::attack::Class;
 use super::bench::{Bench, Load, well_behaved};
 use anyhow::{Context, Result, bail};
 use std::io::{Seek, Write};
-use touchstone::swap::splitmix;
+use touchstone::plan::Random;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{Artifact, CodeFrom, CompiledCode, Engine, Error, Strategy};
 
@@ -62,8 +62,8 @@ fn tampered(
         add(format!("cut off after {length} bytes"), code[..length.min(code.len())].to_vec());
     }
     add("with a byte more".to_owned(), [code, &[0]].concat());
-    let mut state = 1;
-    let mut below = |limit: usize| (splitmix(&mut state) % limit as u64) as usize;
+    let mut random = Random::new(1);
+    let mut below = |limit: usize| (random.next_number() % limit as u64) as usize;
     add("random bytes".to_owned(), (0..code.len()).map(|_| below(256) as u8).collect());
     add("zeros".to_owned(), vec![0; code.len()]);
     let flipped = |at: usize, bit: usize| {

@@ -3,7 +3,7 @@
 use super::calls::{self, Call};
 use super::large::{self, Large};
 use std::time::Duration;
-use touchstone::matrix::Filter;
+use touchstone::plan::Filter;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{CodeFrom, Engine, InstanceFrom, Strategy};
 

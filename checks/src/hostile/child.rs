@@ -9,11 +9,10 @@ use crate::named;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::sync::Arc;
-use touchstone::matrix::Filter;
+use touchstone::plan::Filter;
 use touchstone::supervise::Parent;
-use touchstone::swap::resident_kib;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{CodeFrom, Engine, Error, Outcome};
+use touchstone_executor::{CodeFrom, Engine, Error, Outcome, Strategy};
 
 /// How often each attack is made at least.
 const ROUNDS: usize = 3;
@@ -48,7 +47,7 @@ pub fn attack_in_this_process(engines: &[Arc<dyn Engine>]) -> Result<()> {
     };
     parent.say(&Line::Engine(said))?;
     let mut kept = Artifacts::default();
-    let jobs = jobs(engine.id(), &Filter::new(order.filter.as_deref()));
+    let jobs = jobs(engine.id(), &Filter::new(order.filter.as_deref())?);
     for (number, job) in jobs.iter().enumerate().skip(order.from) {
         let Some(strategy) = strategy(&**engine, job)? else {
             parent.say(&Line::Without { job: number })?;
@@ -57,7 +56,7 @@ pub fn attack_in_this_process(engines: &[Arc<dyn Engine>]) -> Result<()> {
         let endless = matches!(job.attack.work, Work::Endless(_) | Work::EndlessStart);
         parent.say(&Line::Begin {
             job: number,
-            strategy: strategy.clone(),
+            strategy,
             unstoppable: endless && !has_deadline,
         })?;
         let bench = Bench::new(engine, engines, job.class, has_deadline, &mut parent, &mut kept);
@@ -99,8 +98,8 @@ fn no_deadline(engine: &dyn Engine) -> Result<Option<String>> {
     }
 }
 
-/// The name of the strategy on which an attack is made; `None` when it cannot be.
-fn strategy(engine: &dyn Engine, job: &Job) -> Result<Option<String>> {
+/// The strategy on which an attack is made; `None` when it cannot be.
+fn strategy(engine: &dyn Engine, job: &Job) -> Result<Option<Strategy>> {
     let strategy = match job.attack.work {
         Work::Artifacts => artifacts::strategy(engine, job.class)?,
         Work::EndlessStart => job.class.strategy(engine, &endless_start()?, CodeFrom::InProcess),
@@ -117,7 +116,7 @@ fn strategy(engine: &dyn Engine, job: &Job) -> Result<Option<String>> {
         }
         Work::Large(_) => job.class.strategy(engine, &well_behaved()?, CodeFrom::InProcess),
     };
-    Ok(strategy.map(|strategy| strategy.to_string()))
+    Ok(strategy)
 }
 
 /// What stopped the attack in all rounds, or why it was not held.
@@ -179,6 +178,14 @@ fn start(bench: &mut Bench<'_>) -> Result<()> {
         },
     }
     Ok(())
+}
+
+/// Resident memory of this process, KiB, as the kernel counts it page by page (the counters of
+/// `statm` lag behind); 0 where the kernel does not say.
+fn resident_kib() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("Rss:")?.trim().strip_suffix("kB"));
+    line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
 /// Addresses that this process has reserved, KiB; 0 where the kernel does not say.

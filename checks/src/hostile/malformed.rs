@@ -4,7 +4,7 @@
 use super::bench::{Bench, Load};
 use super::guests;
 use anyhow::Result;
-use touchstone::swap::splitmix;
+use touchstone::plan::Random;
 use touchstone_executor::Error;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
@@ -19,8 +19,8 @@ pub(super) const EACH_ROUND: usize = CUT + RANDOM + FLIPPED;
 
 /// The mutations of one round, other ones in each; the same on every machine.
 pub(super) fn mutations(valid: &[u8], round: usize) -> Vec<Vec<u8>> {
-    let mut state = round as u64 + 1;
-    let mut below = |limit: usize| (splitmix(&mut state) % limit.max(1) as u64) as usize;
+    let mut random = Random::new(round as u64 + 1);
+    let mut below = |limit: usize| (random.next_number() % limit.max(1) as u64) as usize;
     let mut all = Vec::new();
     for _ in 0..CUT {
         all.push(valid[..below(valid.len())].to_vec());

@@ -14,6 +14,7 @@ mod bench;
 mod blob;
 mod calls;
 mod child;
+mod found;
 mod guests;
 mod large;
 mod malformed;
@@ -23,16 +24,15 @@ pub use attack::{Attack, Class, Job, attacks, jobs};
 pub use child::attack_in_this_process;
 pub use watch::{Limits, Watch};
 
-pub use touchstone::record::findings::hostile::{
-    AttackSaid, EngineSaid, Finding, Hostile, Verdict,
-};
+pub use found::{AttackSaid, EngineSaid, Finding, Hostile, Verdict};
 
 use serde::{Deserialize, Serialize};
+use touchstone_executor::Strategy;
 
 /// How one attack ended on one strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    strategy: String,
+    strategy: Strategy,
     verdict: Verdict,
     how: Vec<String>,
 }
@@ -55,7 +55,7 @@ enum Line {
     Engine(EngineSaid),
     /// An attack begins: its number, the strategy, and whether nothing but the end of
     /// the process can stop it.
-    Begin { job: usize, strategy: String, unstoppable: bool },
+    Begin { job: usize, strategy: Strategy, unstoppable: bool },
     /// What is done now.
     Phase(Phase),
     /// It ended.

@@ -6,8 +6,9 @@ use super::{AttackSaid, Ended, Finding, Hostile, Line, Order, Phase, Verdict};
 use anyhow::{Context, Result, bail};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use touchstone::matrix::Filter;
+use touchstone::plan::Filter;
 use touchstone::supervise::{self, Child, Heard};
+use touchstone_executor::Strategy;
 
 /// How long a process may do something else than an attack: start, compile a guest without
 /// harm, look for a strategy.
@@ -73,7 +74,7 @@ impl<'a> Watch<'a> {
         command: impl Fn() -> Result<Command>,
         mut progress: impl FnMut(&Job),
     ) -> Result<()> {
-        let jobs = jobs(engine, &Filter::new(self.filter));
+        let jobs = jobs(engine, &Filter::new(self.filter)?);
         let mut from = 0;
         while from < jobs.len() {
             let mut command = command()?;
@@ -196,7 +197,7 @@ impl<'a> Watch<'a> {
         verdict: Verdict,
         how: String,
     ) -> End {
-        let ended = Ended { strategy: current.strategy.clone(), verdict, how: vec![how] };
+        let ended = Ended { strategy: current.strategy, verdict, how: vec![how] };
         add(&mut self.found, &jobs[current.job], engine, ended);
         End::In(current.job)
     }
@@ -205,7 +206,7 @@ impl<'a> Watch<'a> {
 /// The attack that is being made.
 struct Current {
     job: usize,
-    strategy: String,
+    strategy: Strategy,
     unstoppable: bool,
     since: Instant,
     limit: Duration,
@@ -213,7 +214,7 @@ struct Current {
 }
 
 impl Current {
-    fn new(job: usize, strategy: String, unstoppable: bool, limit: Duration) -> Self {
+    fn new(job: usize, strategy: Strategy, unstoppable: bool, limit: Duration) -> Self {
         Self { job, strategy, unstoppable, since: Instant::now(), limit, compiling: None }
     }
 

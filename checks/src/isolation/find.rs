@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone::guests::Guests;
-use touchstone::matrix::{Filter, near};
+use touchstone::lab::Guests;
+use touchstone::plan::{Filter, near};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Artifact, Config, Engine, Error, Execution, Strategy, Support};
 
@@ -36,7 +36,7 @@ impl Job {
 ///
 /// When the filter means none.
 pub fn jobs(engines: &[Arc<dyn Engine>], filter: Option<&str>) -> Result<Vec<Job>> {
-    let wanted = Filter::new(filter);
+    let wanted = Filter::new(filter)?;
     let mut names = Vec::new();
     let mut jobs = Vec::new();
     for engine in engines {
@@ -59,13 +59,7 @@ pub fn jobs(engines: &[Arc<dyn Engine>], filter: Option<&str>) -> Result<Vec<Job
     }
     match filter {
         Some(text) if jobs.is_empty() => {
-            let near = near(text, &names);
-            let near = if near.is_empty() {
-                String::new()
-            } else {
-                format!("; near: {}", near.join(", "))
-            };
-            bail!("no executor and kind of state matches '{text}'{near}")
+            bail!("no executor and kind of state matches '{text}'{}", near(text, &names))
         }
         _ => Ok(jobs),
     }
@@ -125,11 +119,10 @@ fn add(engine: &mut EngineFound, row: Row) {
 
 /// All kinds on one executor.
 fn row(job: &Job, guests: &BTreeMap<&str, GuestModule>, artifacts: &mut Artifacts) -> Row {
-    let mut row =
-        Row { strategies: vec![job.strategy.to_string()], checks: 0, others: BTreeMap::new() };
+    let mut row = Row { strategies: vec![job.strategy], ..Row::default() };
     for kind in &job.kinds {
         let (found, checks) = cell(job, kind, &guests[kind.name], artifacts);
-        row.checks += checks;
+        row.checks.insert(kind.name.to_owned(), checks);
         if let Some(other) = found {
             row.others.insert(kind.name.to_owned(), other);
         }

@@ -9,6 +9,7 @@
 
 mod detect;
 mod find;
+mod found;
 mod kinds;
 mod list;
 
@@ -16,6 +17,4 @@ pub use find::{Job, find, jobs};
 pub use kinds::{Act, Ends, Kind, Spoil};
 pub use list::KINDS;
 
-pub use touchstone::record::findings::isolation::{
-    EngineFound, Isolation, KindName, Other, Reason, Row, Tally, Verdict,
-};
+pub use found::{EngineFound, Isolation, KindName, Other, Reason, Row, Tally, Verdict};

@@ -1,55 +1,71 @@
 //! Whether a record file holds what it has to.
 
-use super::Look;
-use super::job::Job;
+use super::Scenario;
+use super::job::{Job, PROCESSES, name};
 use super::place::{Place, Told};
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use touchstone::record::{self, CellRecord, Record, Status};
+use touchstone::record::{self, Line, Metric, Observations, Refusal};
 
-/// What lies in a record file: the cells' records by name, and the cut lines.
+/// What lies in a record file.
+#[derive(Default)]
 pub(super) struct Kept {
-    pub(super) cells: BTreeMap<String, Vec<CellRecord>>,
+    /// What was measured, by name.
+    pub(super) seen: BTreeMap<String, Vec<Observations>>,
+    pub(super) refusals: Vec<Refusal>,
+    /// Lines that were cut off.
     pub(super) skipped: usize,
 }
 
 pub(super) fn kept(path: &Path) -> Result<Kept> {
-    let mut kept = Kept { cells: BTreeMap::new(), skipped: 0 };
+    let mut kept = Kept::default();
     // Broken off before anything was written.
     if !path.exists() {
         return Ok(kept);
     }
     let loaded = record::load(path)?;
     kept.skipped = loaded.skipped.len();
-    for record in loaded.records {
-        if let Record::Cell(cell) = record {
-            kept.cells.entry(cell.key.id()).or_default().push(*cell);
+    for line in loaded.runs.into_iter().flat_map(|(_, lines)| lines) {
+        match line {
+            Line::Observations(seen) => {
+                kept.seen.entry(name(&seen.cell, seen.process)).or_default().push(seen);
+            }
+            Line::Refusal(refusal) => kept.refusals.push(refusal),
+            _ => {}
         }
     }
     Ok(kept)
 }
 
-impl Look {
+impl Job {
+    /// The names of all that a run measures.
+    pub(super) fn names(&self) -> Result<BTreeSet<String>> {
+        let cells = self.cells()?;
+        Ok(cells.iter().flat_map(|cell| (0..PROCESSES).map(move |at| name(cell, at))).collect())
+    }
+}
+
+impl Scenario {
     /// After something has happened to a run: everything that it said was finished is in
     /// the file, whole and once, and a run that goes on does the rest and no more.
     pub(super) fn look_after(&mut self, place: &Place<'_>, job: &Job, told: &Told) -> Result<()> {
-        let all: BTreeSet<String> = job.cells()?.iter().map(|cell| cell.key.id()).collect();
+        let all = job.names()?;
         let broken_off = kept(&job.records)?;
         self.finished += told.finished.len();
         let lost = |kept: &Kept, finished: &[String]| {
-            finished.iter().filter(|id| !kept.cells.contains_key(*id)).count()
+            finished.iter().filter(|name| !kept.seen.contains_key(*name)).count()
         };
         self.lost += lost(&broken_off, &told.finished);
         self.expect(broken_off.skipped <= 1, || {
             format!("{} lines were cut off by one end", broken_off.skipped)
         });
-        for (id, records) in &broken_off.cells {
-            let whole = |cell: &CellRecord| {
-                cell.status != Status::Ok || (cell.median_ns.is_some() && cell.samples.len() == 10)
+        for (name, seen) in &broken_off.seen {
+            let whole = |seen: &Observations| {
+                seen.metrics.get(&Metric::Call).is_some_and(|samples| !samples.0.is_empty())
             };
-            self.expect(all.contains(id) && records.iter().all(whole), || {
-                format!("a record of '{id}' is not what the run has written")
+            self.expect(all.contains(name) && seen.iter().all(whole), || {
+                format!("a record of '{name}' is not what the run has written")
             });
         }
 
@@ -64,16 +80,14 @@ impl Look {
         let in_the_end = kept(&job.records)?;
         self.lost += lost(&in_the_end, &ran.told.finished);
         self.half_lines += in_the_end.skipped;
-        let missing = all.iter().filter(|id| !in_the_end.cells.contains_key(*id)).count();
+        let missing = all.iter().filter(|name| !in_the_end.seen.contains_key(*name)).count();
         self.expect(missing == 0, || format!("{missing} cells were never done"));
-        let well =
-            |records: &[CellRecord]| records.last().is_some_and(|it| it.status == Status::Ok);
-        let unwell = in_the_end.cells.values().filter(|records| !well(records)).count();
-        self.expect(unwell == 0, || format!("{unwell} cells were not done again"));
         let twice = broken_off
-            .cells
+            .seen
             .iter()
-            .filter(|(id, before)| well(before) && in_the_end.cells[*id].len() > before.len())
+            .filter(|(name, before)| {
+                in_the_end.seen.get(*name).is_some_and(|after| after.len() > before.len())
+            })
             .count();
         self.expect(twice == 0, || format!("{twice} finished cells were done twice"));
         Ok(())

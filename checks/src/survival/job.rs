@@ -6,33 +6,30 @@ use nix::sys::signal::{SigSet, Signal, raise};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone::case;
-use touchstone::guests::Guests;
-use touchstone::matrix::{self, Cell};
-use touchstone::plan::Plan;
-use touchstone::record::{CellKey, Ended, Provenance, Record, RecordFile, Sink};
-use touchstone::run::{Runner, Sampler, Tally, blank, end_in_order, go_on};
-use touchstone::session::Session;
+use touchstone::case::{self, Case};
+use touchstone::lab::Guests;
+use touchstone::plan::{Budget, Plan};
+use touchstone::record::{self, CellKey, Line, Observations, RecordFile, Sink};
+use touchstone::run::{self, Host, Observer, Selection, go_on, serve, watch_for_ctrl_c};
 use touchstone::supervise::{Parent, Stop};
-use touchstone::worker::{Task, Unit, Worker, Workers};
 use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Config, Engine, Strategy};
+use touchstone_executor::{Engine, Strategy};
 
 /// Names of the engines.
 pub(super) const ENGINES: [&str; 2] = ["first", "second"];
+
+/// Processes in which each cell is measured.
+pub(super) const PROCESSES: u32 = 2;
 
 /// Nothing of it is executed: the guest is only there to be loaded.
 const CASE: &str = "[case]\nname = \"nothing\"\nguests = [\"core-runtime\"]\n\
     export = \"Core_version\"\nabi = \"substrate\"\nthreads = [1]\n\
     expect = { output = \"0x\" }\nanalysis = \"For the survival checks.\"\n";
-
-/// What a run prints that was ended in order.
-pub(super) const STOPPED: &str = "stopped";
 
 /// What a process is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -41,8 +38,6 @@ pub struct Job {
     pub(super) folder: PathBuf,
     /// Where records go.
     pub(super) records: PathBuf,
-    /// Stands in every record.
-    pub(super) provenance: Provenance,
     /// Go on where the last run was broken off.
     pub(super) resume: bool,
     /// Each engine in a process of its own.
@@ -51,10 +46,8 @@ pub struct Job {
     pub(super) is_worker: bool,
     /// How long a cell may take there.
     pub(super) limit: Duration,
-    /// What goes wrong, by the ends of cells' names.
-    pub(super) mishaps: Vec<(String, Mishap)>,
-    /// The engine whose workers die before they begin.
-    pub(super) dies_as: Option<String>,
+    /// What goes wrong, by cells.
+    pub(super) mishaps: Vec<(CellKey, Mishap)>,
     /// Files must not become larger than this, bytes.
     pub(super) room: Option<u64>,
 }
@@ -64,7 +57,7 @@ pub struct Job {
 pub(super) enum Said {
     /// It holds the record file and is about to begin its first cell.
     Begun,
-    /// This cell is finished: its record is kept.
+    /// This is finished: its record is kept.
     Finished(String),
     /// A sentence for people.
     Sentence(String),
@@ -102,20 +95,24 @@ impl Job {
     }
 
     /// All cells.
-    pub(super) fn cells(&self) -> Result<Vec<Cell>> {
-        let engines = ENGINES.map(|name| -> Arc<dyn Engine> { Arc::new(self.engine(name)) });
-        Ok(matrix::cells(&case::load(&self.folder.join("nothing.toml"))?, &engines))
+    pub(super) fn cells(&self) -> Result<Vec<CellKey>> {
+        let plan = Plan::new(&self.cases()?, &self.engines(), &mut Guests::built())?;
+        let keys = plan.cells.into_iter().map(|cell| cell.key);
+        Ok(keys.filter(|key| strategies().contains(&key.strategy)).collect())
+    }
+
+    fn cases(&self) -> Result<Vec<Case>> {
+        case::load(&self.folder.join("nothing.toml"))
+    }
+
+    fn engines(&self) -> Vec<Arc<dyn Engine>> {
+        ENGINES.map(|name| -> Arc<dyn Engine> { Arc::new(self.engine(name)) }).to_vec()
     }
 
     fn engine(&self, name: &'static str) -> MockEngine {
-        let mishaps: Vec<(Strategy, Mishap)> = Strategy::all()
-            .into_iter()
-            .flat_map(|strategy| {
-                let of = format!("/{name}_{strategy}/1_threads");
-                let mishap = self.mishaps.iter().find(move |(cell, _)| *cell == of);
-                mishap.map(|(_, mishap)| (strategy, *mishap))
-            })
-            .collect();
+        let of = self.mishaps.iter().filter(|(cell, _)| cell.engine == name);
+        let mishaps: Vec<(Strategy, Mishap)> =
+            of.map(|(cell, mishap)| (cell.strategy, *mishap)).collect();
         MockEngine::new(name).answering(move |call| {
             for (strategy, mishap) in &mishaps {
                 if *strategy == call.strategy {
@@ -135,158 +132,101 @@ impl Job {
     /// started by these checks.
     pub fn execute(&self, command: &dyn Fn(&str) -> Result<Command>) -> Result<usize> {
         let alone = "this process is a run of the survival checks, which did not start it";
-        let all = self.cells()?;
-        let mut session = Session::new(Guests::built(), Config::default()).without_times();
+        let (cases, engines) = (self.cases()?, self.engines());
         if self.is_worker {
-            let mut worker = Worker::join()?.context(alone)?;
-            end_in_order("")?;
-            let cells: Vec<&Cell> =
-                all.iter().filter(|cell| worker.is_to_do(&cell.key.id())).collect();
-            if cells.first().map(|cell| &cell.key.backend) == self.dies_as.as_ref() {
-                Mishap::Abort.happen();
-            }
-            let came = run(&cells, &mut session, worker.provenance(), worker.plan(), &mut worker);
-            worker.leave(came)?;
+            serve(Parent::join()?.context(alone)?, &cases, &engines, Guests::built())?;
             return Ok(0);
         }
-        let mut parent = Parent::<(), Said>::join()?.context(alone)?;
-        let mut provenance = self.provenance.clone();
-        let done = match self.resume {
-            true => go_on(&self.records, &mut provenance, &all, &mut session)?.unwrap_or_default(),
-            false => Vec::new(),
-        };
-        let done: HashSet<String> = done.into_iter().collect();
-        let cells: Vec<&Cell> = all.iter().filter(|cell| !done.contains(&cell.key.id())).collect();
+        let parent = Rc::new(RefCell::new(Parent::<(), Said>::join()?.context(alone)?));
+        let mut guests = Guests::built();
+        let all = Selection { strategies: strategies(), ..Selection::default() };
+        let in_process = !self.workers;
+        let rows = &self.folder;
+        let mut job =
+            run::Job::new(&cases, &engines, &mut guests, rows, &all, |_| budget(), in_process)?;
+        if self.resume {
+            // Where nothing was kept, there is nothing to go on with.
+            let _ = go_on(&mut job, record::load(&self.records)?.runs);
+        }
         if let Some(room) = self.room {
             limit_files(room)?;
         }
-        let mut records = RecordFile::append_to(&self.records)?;
-        if self.workers {
-            return self.in_workers(
-                &cells,
-                &mut session,
-                provenance,
-                &mut records,
-                command,
-                parent,
-            );
-        }
-        end_in_order(STOPPED)?;
-        parent.say(&Said::Begun)?;
-        let mut sink = Telling { records, parent };
-        Ok(run(&cells, &mut session, provenance, plan(), &mut sink)?.failed)
-    }
-
-    fn in_workers(
-        &self,
-        cells: &[&Cell],
-        session: &mut Session,
-        provenance: Provenance,
-        records: &mut RecordFile,
-        command: &dyn Fn(&str) -> Result<Command>,
-        mut parent: Parent<(), Said>,
-    ) -> Result<usize> {
+        let mut sink =
+            Telling { records: RecordFile::append_to(&self.records)?, parent: Rc::clone(&parent) };
         let stop = Stop::default();
-        let handle = stop.clone();
-        ctrlc::set_handler(move || handle.now()).context("cannot watch for Ctrl-C")?;
-        let mut units =
-            ENGINES.map(|name| Unit { name: name.to_owned(), tasks: Vec::new() }).to_vec();
-        for cell in cells {
-            let digest = session.digest(&cell.guest);
-            let task = Task {
-                id: cell.key.id(),
-                blank: Some(blank(cell, digest, &provenance)),
-                counted: true,
-            };
-            for unit in units.iter_mut().filter(|unit| unit.name == cell.key.backend) {
-                unit.tasks.push(task.clone());
-            }
-        }
-        parent.say(&Said::Begun)?;
-        let job = Self { is_worker: true, ..self.clone() }.text()?;
-        let parent = RefCell::new(parent);
-        // Who is killed says nothing; one that nobody hears goes on.
-        let tell = |said: &Said| drop(parent.borrow_mut().say(said));
-        let came = Workers {
-            command: &|| command(&job),
-            records,
-            provenance,
-            plan: plan(),
+        watch_for_ctrl_c(&stop, in_process)?;
+        let worker = Self { is_worker: true, ..self.clone() }.text()?;
+        let host = Host {
+            cases: &cases,
+            engines: &engines,
+            guests: &Guests::built,
+            worker: &|| command(&worker),
             limit: self.limit,
+            artifacts: None,
             stop,
-            say: &mut |sentence| tell(&Said::Sentence(sentence.to_owned())),
-            ended: &mut |id| tell(&Said::Finished(id.to_owned())),
-        }
-        .run(&units)?;
+        };
+        parent.borrow_mut().say(&Said::Begun)?;
+        let came = run::run(job, &host, &mut sink, &mut Speaker(parent))?;
         if came.stopped {
-            println!("{STOPPED}");
             std::process::exit(130);
         }
-        Ok(came.cells.failed)
+        Ok(came.failed())
     }
 }
 
-fn run(
-    cells: &[&Cell],
-    session: &mut Session,
-    provenance: Provenance,
-    plan: Plan,
-    sink: &mut dyn Sink,
-) -> Result<Tally> {
-    let mut runner = Runner {
-        session,
-        records: Some(sink),
-        provenance,
-        plan,
-        tally: Tally::default(),
-        disturbed: Vec::new(),
-        again: false,
-    };
-    for cell in cells {
-        runner.cell(cell, &mut OneCallEach)?;
-    }
-    Ok(runner.tally)
+/// Enough strategies for something to be in the middle of a run.
+fn strategies() -> Vec<Strategy> {
+    Strategy::all().into_iter().take(6).collect()
 }
 
 /// As short as it gets: what is timed here is nobody's.
-pub(super) fn plan() -> Plan {
-    let short = Duration::from_micros(500);
-    Plan {
+fn budget() -> Budget {
+    let short = Duration::from_micros(100);
+    Budget {
         name: "custom".to_owned(),
-        warm_up: short,
-        measurement: short,
-        throughput: short,
-        samples: 10,
-        pair_rounds: 11,
+        processes: PROCESSES,
+        extra: 0,
+        samples: 3,
+        sample: short,
+        cell: short,
+        patience: Duration::ZERO,
+        rounds: 1,
+        seed: 1,
     }
 }
 
-struct OneCallEach;
-
-impl Sampler for OneCallEach {
-    fn sample(
-        &mut self,
-        _: &CellKey,
-        samples: usize,
-        sample: &mut dyn FnMut(u64) -> Duration,
-    ) -> Vec<(u64, u64)> {
-        (0..samples).map(|_| (1, sample(1).as_nanos() as u64)).collect()
-    }
+/// The name of what was measured of a cell in a process.
+pub(super) fn name(cell: &CellKey, process: u32) -> String {
+    format!("{} in process {process}", cell.name(None))
 }
 
-/// Tells the parent which cells are finished, once they are kept.
+/// Tells the parent what is finished, once it is kept.
 struct Telling {
     records: RecordFile,
-    parent: Parent<(), Said>,
+    parent: Rc<RefCell<Parent<(), Said>>>,
 }
 
 impl Sink for Telling {
-    fn append(&mut self, record: &Record) -> Result<()> {
-        self.records.append(record)
+    fn append(&mut self, line: &Line) -> Result<()> {
+        self.records.append(line)?;
+        if let Line::Observations(Observations { cell, process, .. }) = line {
+            self.parent.borrow_mut().say(&Said::Finished(name(cell, *process)))?;
+        }
+        Ok(())
     }
+}
 
-    fn end(&mut self, id: &str, _: Ended) -> Result<()> {
-        Ok(self.parent.say(&Said::Finished(id.to_owned()))?)
+/// Tells the parent what people are told.
+struct Speaker(Rc<RefCell<Parent<(), Said>>>);
+
+impl Observer for Speaker {
+    fn begins(&mut self, _: &str) {}
+
+    fn more(&mut self, _: usize) {}
+
+    fn says(&mut self, sentence: &str) {
+        // A parent that is gone ends this process anyway.
+        let _ = self.0.borrow_mut().say(&Said::Sentence(sentence.to_owned()));
     }
 }
 

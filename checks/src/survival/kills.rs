@@ -1,6 +1,6 @@
 //! Runs that are ended by a signal, at random moments.
 
-use super::Look;
+use super::Scenario;
 use super::job::Job;
 use super::place::Place;
 use anyhow::Result;
@@ -8,28 +8,28 @@ use nix::sys::signal::Signal;
 use std::time::{Duration, Instant};
 use touchstone::supervise::Death;
 
-pub(super) fn kill(place: &mut Place<'_>) -> Result<Look> {
+pub(super) fn kill(place: &mut Place<'_>) -> Result<Scenario> {
     rounds(place, Signal::SIGKILL, false)
 }
 
-pub(super) fn terminate(place: &mut Place<'_>) -> Result<Look> {
+pub(super) fn terminate(place: &mut Place<'_>) -> Result<Scenario> {
     rounds(place, Signal::SIGTERM, false)
 }
 
-pub(super) fn interrupt(place: &mut Place<'_>) -> Result<Look> {
+pub(super) fn interrupt(place: &mut Place<'_>) -> Result<Scenario> {
     rounds(place, Signal::SIGINT, false)
 }
 
-pub(super) fn kill_with_workers(place: &mut Place<'_>) -> Result<Look> {
+pub(super) fn kill_with_workers(place: &mut Place<'_>) -> Result<Scenario> {
     rounds(place, Signal::SIGKILL, true)
 }
 
-pub(super) fn terminate_with_workers(place: &mut Place<'_>) -> Result<Look> {
+pub(super) fn terminate_with_workers(place: &mut Place<'_>) -> Result<Scenario> {
     rounds(place, Signal::SIGTERM, true)
 }
 
-fn rounds(place: &mut Place<'_>, signal: Signal, workers: bool) -> Result<Look> {
-    let mut scenario = Look::default();
+fn rounds(place: &mut Place<'_>, signal: Signal, workers: bool) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     let whole = undisturbed(place, workers)?;
     for _ in 0..place.rounds() {
         let job = Job { workers, ..place.job() };
@@ -43,7 +43,7 @@ fn rounds(place: &mut Place<'_>, signal: Signal, workers: bool) -> Result<Look> 
         let ended = ran.death.is_success()
             || match signal {
                 Signal::SIGKILL => ran.death == Death::Signal(signal.to_string()),
-                _ => ran.death == Death::Exit(130) && ran.told.stopped,
+                _ => ran.death == Death::Exit(130),
             };
         scenario.expect(ended, || format!("after {signal} it {}", ran.death));
         scenario.rounds += 1;
@@ -51,7 +51,7 @@ fn rounds(place: &mut Place<'_>, signal: Signal, workers: bool) -> Result<Look> 
         scenario.look_after(place, &job, &ran.told)?;
     }
     if signal != Signal::SIGKILL {
-        scenario.said = "exit code 130, and how to go on".to_owned();
+        scenario.said = "exit code 130".to_owned();
     }
     Ok(scenario)
 }

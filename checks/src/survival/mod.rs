@@ -3,6 +3,7 @@
 //! runtime, in processes that are killed.
 
 mod check;
+mod found;
 mod job;
 mod kills;
 mod place;
@@ -12,41 +13,14 @@ pub use job::Job;
 
 use anyhow::Result;
 use place::Place;
-use std::ops::{Deref, DerefMut};
 use std::process::Command;
 
-pub use touchstone::record::findings::survival::{Scenario, Survival};
+pub use found::{Scenario, Survival};
 
 /// Rounds of each kind of kill, unless told otherwise.
 pub const ROUNDS: usize = 100;
 /// Where the random moments start, unless told otherwise.
 pub const SEED: u64 = 1;
-
-/// A scenario while it is looked at.
-#[derive(Default)]
-struct Look(Scenario);
-
-impl Look {
-    fn expect(&mut self, holds: bool, problem: impl FnOnce() -> String) {
-        if !holds {
-            self.problems.push(problem());
-        }
-    }
-}
-
-impl Deref for Look {
-    type Target = Scenario;
-
-    fn deref(&self) -> &Scenario {
-        &self.0
-    }
-}
-
-impl DerefMut for Look {
-    fn deref_mut(&mut self) -> &mut Scenario {
-        &mut self.0
-    }
-}
 
 /// How to check.
 pub struct Plan<'a> {
@@ -63,7 +37,7 @@ pub struct Plan<'a> {
 }
 
 /// Makes something happen to runs and looks at what they leave behind.
-type Happen = fn(&mut Place<'_>) -> Result<Look>;
+type Happen = fn(&mut Place<'_>) -> Result<Scenario>;
 
 const LOOKS: [(&str, Happen); 13] = [
     ("SIGKILL", kills::kill),
@@ -78,7 +52,7 @@ const LOOKS: [(&str, Happen); 13] = [
     ("a clock that goes back", scenarios::clock),
     ("a backend that crashes, in a worker", scenarios::crash),
     ("a backend that hangs, in a worker", scenarios::hang),
-    ("a backend that never starts, in a worker", scenarios::never_starts),
+    ("a backend that crashes in every cell, in workers", scenarios::always_crashes),
 ];
 
 /// The names of what is looked at.
@@ -97,7 +71,7 @@ pub fn check(plan: &Plan<'_>, wanted: impl Fn(&str) -> bool) -> Result<Survival>
     let mut scenarios = Vec::new();
     for (name, happen) in LOOKS.iter().filter(|(name, _)| wanted(name)) {
         (plan.progress)(name);
-        scenarios.push(Scenario { name: (*name).to_owned(), ..happen(&mut place)?.0 });
+        scenarios.push(Scenario { name: (*name).to_owned(), ..happen(&mut place)? });
     }
     Ok(Survival { seed: plan.seed, scenarios })
 }

@@ -1,17 +1,17 @@
 //! A folder for the runs, and starting them.
 
 use super::Plan;
-use super::job::{Job, STOPPED, Said, plan, write_case};
+use super::job::{Job, Said, write_case};
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
+use touchstone::plan::Random;
 use touchstone::supervise::{Child, Death, Heard, Limits};
-use touchstone::swap::splitmix;
-use touchstone::{provenance, record};
 
 /// How long a run may say nothing.
 const SILENCE: Duration = Duration::from_secs(120);
@@ -19,22 +19,15 @@ const SILENCE: Duration = Duration::from_secs(120);
 pub(super) struct Place<'a> {
     plan: &'a Plan<'a>,
     folder: tempfile::TempDir,
-    provenance: record::Provenance,
     files: usize,
-    random: u64,
+    random: Random,
 }
 
 impl<'a> Place<'a> {
     pub(super) fn new(plan_of: &'a Plan<'a>) -> Result<Self> {
         let folder = tempfile::tempdir().context("cannot make a folder for the runs")?;
         write_case(folder.path())?;
-        Ok(Self {
-            plan: plan_of,
-            folder,
-            provenance: provenance::of_this_run(plan().sampling()),
-            files: 0,
-            random: plan_of.seed,
-        })
+        Ok(Self { plan: plan_of, folder, files: 0, random: Random::new(plan_of.seed) })
     }
 
     pub(super) fn rounds(&self) -> usize {
@@ -43,7 +36,7 @@ impl<'a> Place<'a> {
 
     /// A number below `end`.
     pub(super) fn random(&mut self, end: u64) -> u64 {
-        splitmix(&mut self.random) % end.max(1)
+        self.random.next_number() % end.max(1)
     }
 
     pub(super) fn folder(&self) -> PathBuf {
@@ -54,31 +47,26 @@ impl<'a> Place<'a> {
     pub(super) fn job(&mut self) -> Job {
         self.files += 1;
         let records = self.folder.path().join(format!("run-{}/records.jsonl", self.files));
-        let mut provenance = self.provenance.clone();
-        provenance.run = format!("run-{}", self.files);
         Job {
             folder: self.folder(),
             records,
-            provenance,
             resume: false,
             workers: false,
             is_worker: false,
             limit: Duration::from_secs(60),
             mishaps: Vec::new(),
-            dies_as: None,
             room: None,
         }
     }
 
     /// Starts it.
     pub(super) fn start(&self, job: &Job) -> Result<Running> {
-        let file = || tempfile::tempfile().context("cannot make a temporary file");
-        let same = |file: &File| file.try_clone().context("cannot open a temporary file again");
-        let (out, complaint) = (file()?, file()?);
+        let complaint = tempfile::tempfile().context("cannot make a temporary file")?;
         let mut command = (self.plan.command)(&job.text()?)?;
-        command.stdout(same(&out)?).stderr(same(&complaint)?);
+        command.stdout(Stdio::null());
+        command.stderr(complaint.try_clone().context("cannot open a temporary file again")?);
         let child = Child::spawn(command, Limits::default())?;
-        Ok(Running { child, out, complaint, told: Told::default() })
+        Ok(Running { child, complaint, told: Told::default() })
     }
 
     /// Runs it to its end.
@@ -92,13 +80,11 @@ impl<'a> Place<'a> {
 pub(super) struct Told {
     pub(super) finished: Vec<String>,
     pub(super) said: Vec<String>,
-    pub(super) stopped: bool,
 }
 
 /// A run that was started.
 pub(super) struct Running {
     child: Child<(), Said>,
-    out: File,
     complaint: File,
     told: Told,
 }
@@ -129,7 +115,6 @@ impl Running {
     pub(super) fn ends(mut self) -> Result<Ran> {
         let death = self.listen(false)?.context("a run did not end")?;
         let complaint = content(&mut self.complaint)?;
-        self.told.stopped = content(&mut self.out)? == STOPPED;
         Ok(Ran { death, told: self.told, complaint })
     }
 

@@ -1,21 +1,21 @@
 //! What else happens to runs.
 
-use super::Look;
+use super::Scenario;
 use super::check::kept;
-use super::job::{Job, Mishap};
+use super::job::{Job, Mishap, PROCESSES, name};
 use super::place::Place;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::time::Duration;
-use touchstone::record::{Status, load, newest};
+use touchstone::record::{CellKey, Line, Status, load};
 use touchstone::supervise::Death;
 
 /// Rounds of what is not about a moment.
 const FEW: usize = 10;
 
 /// A crash of the whole machine leaves part of the last line, or zeros in its place.
-pub(super) fn cut(place: &mut Place<'_>) -> Result<Look> {
-    let mut scenario = Look::default();
+pub(super) fn cut(place: &mut Place<'_>) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     for round in 0..place.rounds().min(FEW) {
         let job = place.job();
         let ran = place.run(&job)?;
@@ -36,8 +36,8 @@ pub(super) fn cut(place: &mut Place<'_>) -> Result<Look> {
 }
 
 /// A file that cannot grow, at some length, and a device without room.
-pub(super) fn full_disk(place: &mut Place<'_>) -> Result<Look> {
-    let mut scenario = Look::default();
+pub(super) fn full_disk(place: &mut Place<'_>) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     let whole = place.job();
     place.run(&whole)?;
     let length = std::fs::metadata(&whole.records).context("cannot look at records")?.len();
@@ -66,8 +66,8 @@ pub(super) fn full_disk(place: &mut Place<'_>) -> Result<Look> {
 }
 
 /// Folders that not even root can write into: below a file, and below /proc.
-pub(super) fn no_folder(place: &mut Place<'_>) -> Result<Look> {
-    let mut scenario = Look::default();
+pub(super) fn no_folder(place: &mut Place<'_>) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     let file = place.folder().join("a-file");
     std::fs::write(&file, "").context("cannot write a file")?;
     for folder in [file.as_path(), Path::new("/proc/touchstone")] {
@@ -83,14 +83,13 @@ pub(super) fn no_folder(place: &mut Place<'_>) -> Result<Look> {
 }
 
 /// The second is sent away and told by whom, and the first goes on.
-pub(super) fn two_runs(place: &mut Place<'_>) -> Result<Look> {
-    let mut scenario = Look::default();
+pub(super) fn two_runs(place: &mut Place<'_>) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     for round in 0..place.rounds().min(FEW) {
         let mut first = place.job();
         // One cell hangs, so that the first is at work for as long as it takes.
-        let hangs = first.cells()?[round].key.id();
-        let end = hangs.split_once('/').map_or(String::new(), |(_, end)| format!("/{end}"));
-        first.mishaps.push((end, Mishap::Hang));
+        let hangs = first.cells()?[round].clone();
+        first.mishaps.push((hangs, Mishap::Hang));
         let mut running = place.start(&first)?;
         running.has_begun()?;
         let second = Job { mishaps: Vec::new(), ..first.clone() };
@@ -110,22 +109,24 @@ pub(super) fn two_runs(place: &mut Place<'_>) -> Result<Look> {
     Ok(scenario)
 }
 
-/// Records that were made under a clock that was a year ahead, before it was set right:
-/// a run goes on with them, and what is made anew later counts as newer.
-pub(super) fn clock(place: &mut Place<'_>) -> Result<Look> {
-    let mut scenario = Look::default();
+/// A run that began under a clock that was centuries ahead, before it was set right: it is
+/// gone on with, and a later run counts as newer.
+pub(super) fn clock(place: &mut Place<'_>) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     let ahead = "2999-12-31T23:59:59Z";
     for _ in 0..place.rounds().min(FEW) {
         let job = place.job();
-        let all = job.cells()?.len();
         let finished = place.run(&job)?.told.finished;
-        let text = std::fs::read_to_string(&job.records).context("cannot read records back")?;
-        let left = 1 + place.random(all as u64 - 1) as usize;
-        let mut early = String::new();
-        for line in text.lines().take(left) {
-            let mut record: serde_json::Value = serde_json::from_str(line)?;
-            record["recorded_at"] = ahead.into();
-            early += &format!("{record}\n");
+        let left = 1 + place.random(finished.len() as u64 - 1) as usize;
+        let (mut early, mut seen) = (String::new(), 0);
+        for (mut header, lines) in load(&job.records)?.runs {
+            ahead.clone_into(&mut header.started_at);
+            for line in std::iter::once(Line::Run(Box::new(header))).chain(lines) {
+                seen += usize::from(matches!(line, Line::Observations(_)));
+                if seen <= left {
+                    early += &(serde_json::to_string(&line)? + "\n");
+                }
+            }
         }
         std::fs::write(&job.records, early).context("cannot set records ahead")?;
         let told = super::place::Told { finished: finished[..left].to_vec(), ..Default::default() };
@@ -133,18 +134,21 @@ pub(super) fn clock(place: &mut Place<'_>) -> Result<Look> {
         scenario.look_after(place, &job, &told)?;
 
         // All of it once more, by a run of its own, under the clock that is right.
-        let mut again = job.clone();
-        again.provenance.run += "-again";
-        scenario.finished += place.run(&again)?.told.finished.len();
-        let shown = newest(load(&job.records)?.records);
-        let old = shown.iter().filter(|it| it.provenance().recorded_at == ahead).count();
-        scenario.expect(old == 0, || format!("{old} cells are shown as the old run has them"));
+        scenario.finished += place.run(&job)?.told.finished.len();
+        let runs = load(&job.records)?.runs;
+        let newest = runs.last().map(|(header, lines)| {
+            let seen = lines.iter().filter(|line| matches!(line, Line::Observations(_))).count();
+            (header.started_at == ahead, seen)
+        });
+        scenario.expect(newest == Some((false, finished.len())), || {
+            "the newest run is not the one that was made last".to_owned()
+        });
     }
     Ok(scenario)
 }
 
 /// A backend that aborts, faults, ends its process or panics takes its cell down.
-pub(super) fn crash(place: &mut Place<'_>) -> Result<Look> {
+pub(super) fn crash(place: &mut Place<'_>) -> Result<Scenario> {
     let mishaps = [
         (Mishap::Abort, "was killed by SIGABRT"),
         (Mishap::Fault, "was killed by SIGSEGV"),
@@ -152,7 +156,7 @@ pub(super) fn crash(place: &mut Place<'_>) -> Result<Look> {
         (Mishap::Exit, "ended with exit code 3"),
         (Mishap::Panic, "ended with exit code 101"),
     ];
-    let mut scenario = Look::default();
+    let mut scenario = Scenario::default();
     let mut said = Vec::new();
     for (index, (mishap, words)) in mishaps.into_iter().enumerate() {
         takes_its_cell_down(place, &mut scenario, mishap, words, index)?;
@@ -163,31 +167,32 @@ pub(super) fn crash(place: &mut Place<'_>) -> Result<Look> {
 }
 
 /// A backend that hangs is killed when its cell's time is over.
-pub(super) fn hang(place: &mut Place<'_>) -> Result<Look> {
-    let mut scenario = Look::default();
+pub(super) fn hang(place: &mut Place<'_>) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     let words = "took longer than 1 s";
     takes_its_cell_down(place, &mut scenario, Mishap::Hang, words, 7)?;
     scenario.said = format!("the process that ran it {words}");
     Ok(scenario)
 }
 
-/// A backend whose process dies before its first cell fails its cells, and no other's.
-pub(super) fn never_starts(place: &mut Place<'_>) -> Result<Look> {
-    let mut scenario = Look::default();
+/// A backend that crashes in every cell fails its cells, and no other's.
+pub(super) fn always_crashes(place: &mut Place<'_>) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
     let mut job = Job { workers: true, ..place.job() };
-    job.dies_as = Some("first".to_owned());
+    let first = job.cells()?.into_iter().filter(|cell| cell.engine == "first");
+    job.mishaps = first.map(|cell| (cell, Mishap::Abort)).collect();
     let ran = place.run(&job)?;
-    let words = "the process that was to run it was killed by SIGABRT before its first cell";
-    scenario.failed_alone(&job, &|id| id.contains("/first_"), words)?;
+    let words = "the process that ran it was killed by SIGABRT";
+    scenario.failed_alone(&job, &|cell| cell.engine == "first", words)?;
     scenario.said = words.to_owned();
     scenario.rounds += 1;
-    scenario.look_after(place, &Job { dies_as: None, ..job }, &ran.told)?;
+    scenario.look_after(place, &job, &ran.told)?;
     Ok(scenario)
 }
 
 fn takes_its_cell_down(
     place: &mut Place<'_>,
-    scenario: &mut Look,
+    scenario: &mut Scenario,
     mishap: Mishap,
     words: &str,
     which: usize,
@@ -196,9 +201,8 @@ fn takes_its_cell_down(
     if mishap == Mishap::Hang {
         job.limit = Duration::from_secs(1);
     }
-    let cell = job.cells()?[which].key.id();
-    let end = cell.split_once('/').map_or(String::new(), |(_, end)| format!("/{end}"));
-    job.mishaps.push((end, mishap));
+    let cell = job.cells()?[which].clone();
+    job.mishaps.push((cell.clone(), mishap));
     let ran = place.run(&job)?;
     scenario.expect(ran.death == Death::Exit(1), || {
         format!("with a cell that failed it {}: {}", ran.death, ran.complaint)
@@ -206,26 +210,29 @@ fn takes_its_cell_down(
     scenario.expect(ran.told.said.iter().any(|said| said.contains(words)), || {
         format!("it was not told that the worker {words}")
     });
-    scenario.failed_alone(&job, &|id| id == cell, &format!("the process that ran it {words}"))?;
+    let reason = format!("the process that ran it {words}");
+    scenario.failed_alone(&job, &|other| *other == cell, &reason)?;
     scenario.rounds += 1;
     // Going on tries the failed cell again, which is well now.
     scenario.look_after(place, &job, &ran.told)
 }
 
-impl Look {
+impl Scenario {
     /// That exactly these cells failed, for this reason, and all others are well.
-    fn failed_alone(&mut self, job: &Job, failed: &dyn Fn(&str) -> bool, why: &str) -> Result<()> {
+    fn failed_alone(
+        &mut self,
+        job: &Job,
+        failed: &dyn Fn(&CellKey) -> bool,
+        why: &str,
+    ) -> Result<()> {
         let kept = kept(&job.records)?;
         for cell in job.cells()? {
-            let id = cell.key.id();
-            let found = kept.cells.get(&id).and_then(|records| records.last());
-            let found = found.map(|cell| (cell.status, cell.reason.clone().unwrap_or_default()));
-            let wanted = match failed(&id) {
-                true => (Status::Failed, why.to_owned()),
-                false => (Status::Ok, String::new()),
-            };
-            self.expect(found.as_ref() == Some(&wanted), || {
-                format!("{id} is {found:?} and has to be {wanted:?}")
+            let refusal = kept.refusals.iter().find(|refusal| refusal.is_of(&cell));
+            let found = refusal.map(|refusal| (refusal.status, refusal.reason.as_str()));
+            let wanted = failed(&cell).then_some((Status::Failed, why));
+            let seen = (0..PROCESSES).all(|at| kept.seen.contains_key(&name(&cell, at)));
+            self.expect(found == wanted && seen == wanted.is_none(), || {
+                format!("{} is {found:?} and has to be {wanted:?}", cell.name(None))
             });
         }
         Ok(())

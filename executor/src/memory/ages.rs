@@ -10,6 +10,8 @@
 //! clean instance, looks like one that nobody writes. It is let go and comes back
 //! until the patience is so long that this costs nothing worth speaking of.
 
+use crate::padded::Padded;
+
 /// Resets without a change after which a page is let go, at first.
 pub(super) const PATIENCE: u16 = 5;
 /// The most that patience grows to.
@@ -18,12 +20,15 @@ const LONGEST: u16 = 2560;
 /// not have cost more to keep them than to fault on them again.
 const SOON: u32 = 8;
 
+/// Pages whose ages fill one block of cache lines.
+const BLOCK: usize = 64;
+
 /// What a memory's pages did in the calls before.
 #[derive(Debug)]
 pub(super) struct Ages {
     /// For each page of the memory: 0 when it is not kept, else one more than the
-    /// number of resets since it was changed.
-    pages: Vec<u16>,
+    /// number of resets since it was changed. Written in every reset, hence padded.
+    pages: Vec<Padded<[u16; BLOCK]>>,
     patience: u16,
     /// Resets so far.
     now: u32,
@@ -63,19 +68,21 @@ impl Ages {
     /// The memory has at least so many pages.
     #[inline]
     pub(super) fn grow(&mut self, pages: usize) {
-        if self.pages.len() < pages {
-            self.pages.resize(pages, 0);
+        let blocks = pages.div_ceil(BLOCK);
+        if self.pages.len() < blocks {
+            self.pages.resize(blocks, Padded([0; BLOCK]));
         }
     }
 
     /// A kept page was compared. `changed`: the call had changed it.
     #[inline]
     pub(super) fn seen(&mut self, page: usize, changed: bool) -> Verdict {
-        let Some(age) = self.pages.get_mut(page) else { return Verdict::LetGo };
-        if *age == 0 && self.is_soon() {
+        let is_soon = self.is_soon();
+        let Some(age) = self.pages.get_mut(page / BLOCK) else { return Verdict::LetGo };
+        let age = &mut age[page % BLOCK];
+        if *age == 0 && is_soon {
             self.came_back += 1;
         }
-        let age = &mut self.pages[page];
         if changed {
             *age = 1;
             return Verdict::Keep;
@@ -86,14 +93,14 @@ impl Ages {
 
     /// A page is no longer kept.
     pub(super) fn forget(&mut self, page: usize) {
-        if let Some(age) = self.pages.get_mut(page) {
-            *age = 0;
+        if let Some(ages) = self.pages.get_mut(page / BLOCK) {
+            ages[page % BLOCK] = 0;
         }
     }
 
     /// No page is kept any more.
     pub(super) fn forget_all(&mut self) {
-        self.pages.fill(0);
+        self.pages.fill(Padded([0; BLOCK]));
     }
 
     /// So many pages were let go in this reset: time to judge what came of the
@@ -112,7 +119,7 @@ impl Ages {
     /// Pages that are kept.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
-        self.pages.iter().filter(|age| **age > 0).count()
+        self.pages.iter().flat_map(|ages| ages.0).filter(|age| *age > 0).count()
     }
 
     /// Resets so far; the number wraps.

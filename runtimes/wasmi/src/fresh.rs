@@ -29,6 +29,11 @@ impl Module for FreshModule {
         self.0
             .effective()
             .with("instance", "new store and instance each call")
+            .with(
+                "engine",
+                "one for all instances, whose lock every call takes: one for each instance would \
+                 mean to translate the module in every call",
+            )
             .with("memory", "wasmi's own, allocated and zeroed by it for each call")
             .with("reset", "everything is dropped")
             .with("grown memory", "dropped with the instance")

@@ -5,6 +5,7 @@
 //! called. Both offer a new instance each call, and one instance reset in place
 //! whose memory is ours.
 
+mod code;
 mod engine;
 mod fresh;
 mod home;

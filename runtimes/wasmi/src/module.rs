@@ -1,5 +1,6 @@
 //! A translated guest, and what all instances of a loaded one share.
 
+use crate::code::Codes;
 use crate::imports::Imports;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +16,7 @@ pub(crate) struct Translated {
     guest: GuestModule,
     class: &'static str,
     metered: bool,
-    engine: wasmi::Engine,
-    module: wasmi::Module,
+    codes: Arc<Codes>,
 }
 
 impl Translated {
@@ -35,18 +35,11 @@ impl Translated {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Self> {
-        let failed = |error| Error::runtime(id, "translate the module")(error);
-        let engine = wasmi::Engine::new(wasmi);
-        let module = match strategy.instance {
-            InstanceFrom::Reuse => wasmi::Module::new(&engine, guest.with_imported_memory()?),
-            _ => wasmi::Module::new(&engine, guest.wasm()),
-        };
         Ok(Self {
             guest: guest.clone(),
             class: Self::class_of(strategy),
             metered: config.deadline.is_some(),
-            engine,
-            module: module.map_err(failed)?,
+            codes: Codes::new(id, wasmi, guest, strategy, config.instances as usize)?,
         })
     }
 
@@ -73,8 +66,7 @@ impl Translated {
 /// What all instances of a loaded module share.
 pub(crate) struct Shared {
     pub(crate) engine: &'static str,
-    pub(crate) wasmi: wasmi::Engine,
-    pub(crate) module: wasmi::Module,
+    pub(crate) codes: Arc<Codes>,
     pub(crate) imports: Imports,
     pub(crate) exports: Exports,
     pub(crate) deadline: Option<Duration>,
@@ -93,9 +85,8 @@ impl Shared {
         translated.check(engine, guest, strategy, config)?;
         Ok(Arc::new(Self {
             engine,
-            wasmi: translated.engine.clone(),
-            module: translated.module.clone(),
-            imports: Imports::of(engine, &translated.module, &guest.info().imports)?,
+            codes: Arc::clone(&translated.codes),
+            imports: Imports::of(engine, &translated.codes.first().module, &guest.info().imports)?,
             exports: Exports::of(guest),
             deadline: config.deadline,
             guest: guest.clone(),
@@ -120,12 +111,12 @@ impl Shared {
     /// was asked for.
     pub(crate) fn effective(&self) -> EffectiveConfig {
         // The engine gives its configuration only as a whole, for printing.
-        let inside = format!("{:?}", self.wasmi.config());
+        let inside = format!("{:?}", self.codes.first().engine.config());
         let field = |name: &str| {
             let value = inside.split(&format!("{name}: ")).nth(1).unwrap_or("unknown");
             value.split([',', ' ', '}']).next().unwrap_or_default().to_owned()
         };
-        let fuel = match Store::new(&self.wasmi, ()).get_fuel() {
+        let fuel = match Store::new(&self.codes.first().engine, ()).get_fuel() {
             Ok(_) => "on (deadline)",
             Err(_) => "off",
         };

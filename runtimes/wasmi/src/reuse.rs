@@ -1,5 +1,6 @@
 //! `instance_reuse…`: one instance, reset in place, in a memory of ours.
 
+use crate::code::OwnCode;
 use crate::home::Home;
 use crate::module::Shared;
 use crate::running::{Buffers, Running};
@@ -74,7 +75,7 @@ impl Module for ReuseModule {
         let (Some(limits), Some(plan)) = (self.0.shared.info().memory, &self.0.plan) else {
             return Ok(());
         };
-        let mut home = Home::new(&self.0.shared.wasmi, self.0.shared.host());
+        let mut home = Home::new(&self.0.shared.codes.first().engine, self.0.shared.host());
         home.lend(self.0.shared.engine, MemoryLimits { minimum: 0, ..limits })?;
         check_mapping(&self.0.shared, self.0.strategy, &home.install(plan)?)
     }
@@ -88,6 +89,11 @@ impl Module for ReuseModule {
                 info.mutable_globals.len(),
                 if info.writes_tables { info.tables.len() } else { 0 }
             ),
+        );
+        effective = effective.with(
+            "engine",
+            "one for each instance: instances of one engine wait for each other in every call; \
+             each instance beside the first translates the module again when it is made",
         );
         let grown = "the instance is replaced after a call that grew its memory or a table";
         let Some(limits) = info.memory else {
@@ -113,6 +119,8 @@ struct Live {
     engine: &'static str,
     running: Running,
     snapshot: Snapshot,
+    /// What `running` runs, its own until it is dropped, which comes first.
+    _code: OwnCode,
 }
 
 impl Resident for Live {
@@ -121,11 +129,12 @@ impl Resident for Live {
 
     fn new(recipe: &Arc<Recipe>) -> Result<Self> {
         let shared = &recipe.shared;
-        let mut home = Home::new(&shared.wasmi, shared.host());
+        let code = shared.codes.take()?;
+        let mut home = Home::new(&code.engine, shared.host());
         if let Some(limits) = shared.info().memory {
             home.lend(shared.engine, limits)?;
         }
-        let mut running = Running::instantiate(shared, home, Buffers::default())?;
+        let mut running = Running::instantiate(shared, &code.module, home, Buffers::default())?;
         let snapshot = Snapshot::take(shared.engine, &mut running, shared.info())?;
         let plan = match running.bytes() {
             None => None,
@@ -148,7 +157,7 @@ impl Resident for Live {
             running = running.install(&plan)?;
             check_mapping(shared, recipe.strategy, &running.home)?;
         }
-        Ok(Self { engine: shared.engine, running, snapshot })
+        Ok(Self { engine: shared.engine, running, snapshot, _code: code })
     }
 
     fn live(&mut self) -> &mut Running {

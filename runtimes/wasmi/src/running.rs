@@ -57,9 +57,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Instantiates: initialises, and runs the start function.
+    /// Instantiates a module of the home's engine: initialises, and runs the start
+    /// function.
     pub(crate) fn instantiate(
         shared: &Arc<Shared>,
+        module: &wasmi::Module,
         mut home: Home,
         mut buffers: Buffers,
     ) -> Result<Self> {
@@ -72,8 +74,7 @@ impl Running {
         let lent = home.state().memory;
         let mut store = home.store();
         let imports = shared.imports.define(&mut store, lent);
-        let instance =
-            wasmi::Instance::new(&mut store, &shared.module, &imports).map_err(failed)?;
+        let instance = wasmi::Instance::new(&mut store, module, &imports).map_err(failed)?;
         let memory = instance.get_memory(&store, MEMORY);
         home.state().memory = memory;
         buffers.entries.clear();
@@ -170,8 +171,9 @@ impl Disposable for Running {
     type Kept = Buffers;
 
     fn new(shared: &Arc<Shared>, kept: Option<Buffers>) -> Result<Self> {
-        let home = Home::new(&shared.wasmi, shared.host());
-        Self::instantiate(shared, home, kept.unwrap_or_default())
+        let code = shared.codes.first();
+        let home = Home::new(&code.engine, shared.host());
+        Self::instantiate(shared, &code.module, home, kept.unwrap_or_default())
     }
 
     fn into_kept(self) -> Buffers {

@@ -4,8 +4,8 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use touchstone_executor::Result;
 use touchstone_executor::memory::{Lease, Recycler};
+use touchstone_executor::{Padded, Result};
 use wasmtime::LinearMemory;
 
 /// Where a memory lies that was taken back: at no address that a processor can access
@@ -19,8 +19,9 @@ const NOWHERE: usize = 1 << 62;
 pub(crate) struct Loan {
     base: AtomicPtr<u8>,
     size: AtomicUsize,
-    /// Which loan it is: whoever has an earlier one has nothing any more.
-    turn: AtomicU64,
+    /// Which loan it is: whoever has an earlier one has nothing any more. Written in every
+    /// call, as the fields above are.
+    turn: Padded<AtomicU64>,
     first: usize,
     /// Bytes that the memory may grow to.
     largest: usize,
@@ -32,7 +33,7 @@ pub(crate) struct Loan {
 impl Loan {
     fn new(lease: Lease, first: usize, largest: usize, moves: bool) -> Self {
         let (base, size) = (AtomicPtr::new(lease.base()), AtomicUsize::new(first));
-        let (turn, lease) = (AtomicU64::new(0), Mutex::new(lease));
+        let (turn, lease) = (Padded(AtomicU64::new(0)), Mutex::new(lease));
         Self { base, size, turn, first, largest, moves, lease }
     }
 

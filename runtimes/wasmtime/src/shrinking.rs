@@ -8,16 +8,13 @@
 //! its size lie pages without access, and `memory.size` reads what Wasmtime was told.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use touchstone_executor::Result;
 use touchstone_executor::memory::{Lease, Memory};
+use touchstone_executor::{Padded, Result};
 use wasmtime::LinearMemory;
 
-/// A memory that both Wasmtime and the instance that resets it hold.
-///
-/// On cache lines of its own (two, because processors fetch them in pairs): its lock is
-/// taken in every call, and another thread's may lie beside it.
-#[repr(align(128))]
-pub(crate) struct Place(Mutex<Held>);
+/// A memory that both Wasmtime and the instance that resets it hold. Its lock is taken
+/// in every call.
+pub(crate) struct Place(Padded<Mutex<Held>>);
 
 struct Held {
     memory: Kind,
@@ -113,7 +110,7 @@ impl Shrinking {
     }
 
     fn new(memory: Kind, size: usize, largest: usize, moves: bool) -> Self {
-        let place = Place(Mutex::new(Held { memory, size, first: size }));
+        let place = Place(Padded(Mutex::new(Held { memory, size, first: size })));
         Self { place: Arc::new(place), largest, moves }
     }
 

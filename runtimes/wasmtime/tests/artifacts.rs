@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{
-    Artifact, ArtifactFolder, Config, Engine, Error, Outcome, Strategy, Support,
-};
+use touchstone_executor::{Artifact, ArtifactFolder, Config, Engine, Error, Outcome, Strategy};
 
 fn guest(answer: u8) -> GuestModule {
     let text = format!(
@@ -24,7 +22,7 @@ fn engines() -> Vec<Box<dyn Engine>> {
 
 fn strategies(engine: &dyn Engine) -> Vec<Strategy> {
     let mut all = Strategy::all();
-    all.retain(|one| !matches!(engine.support_for(*one, &guest(42)), Support::Unsupported { .. }));
+    all.retain(|one| engine.support_for(*one, &guest(42)).is_supported());
     all
 }
 
@@ -122,4 +120,37 @@ fn a_file_that_was_changed_is_never_loaded() {
     code.stage().unwrap().set_len(100).unwrap();
     let refused = engine.load(&guest(42), &restored, strategy, &config).err();
     assert!(matches!(refused, Some(Error::BadArtifact { .. })), "{refused:?}");
+}
+
+#[test]
+fn components_are_taken_over_as_well() {
+    let text = r#"(component
+        (core module $inner
+            (memory (export "memory") 1)
+            (func (export "once")
+                (if (i32.load (i32.const 0)) (then unreachable))
+                (i32.store (i32.const 0) (i32.const 1))))
+        (core instance $inner (instantiate $inner))
+        (func (export "once") (canon lift (core func $inner "once"))))"#;
+    let wasm = wat::parse_str(text).unwrap();
+    let guest = GuestModule::new("component", &wasm, HeapPages::default()).unwrap();
+    let config = Config::default();
+    for (first, second) in engines().into_iter().zip(engines()) {
+        let (_parent, folder) = folder();
+        for strategy in Strategy::all() {
+            if !first.support_for(strategy, &guest).is_supported() {
+                continue;
+            }
+            assert!(first.compile(&guest, strategy, &config).unwrap().save(&folder).unwrap());
+            let restored = second.restore(&guest, strategy, &config, &folder).unwrap().unwrap();
+            let mut module = second.load(&guest, &restored, strategy, &config).unwrap();
+            module.probe().unwrap();
+            let export = module.export("once", Abi::Input).unwrap();
+            let mut instance = module.new_instance().unwrap();
+            for _ in 0..2 {
+                let outcome = instance.call(export, b"", &mut Vec::new()).unwrap();
+                assert_eq!(outcome, Outcome::Returned, "{} {strategy}", first.id());
+            }
+        }
+    }
 }

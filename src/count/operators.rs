@@ -1,30 +1,34 @@
-//! Operators executed: a count by every means there is, and all of them the same.
+//! Operators executed: counted by every means there is, with the same result by all.
 
-use super::Operators;
 use crate::case::Case;
-use crate::guests::Guests;
-use crate::matrix::Cell;
-use crate::session::{Opened, Session};
+use crate::lab::{Guests, Lab, Opened, Refused};
+use crate::plan::{Cell, Plan};
+use crate::record::{Count, Metric, Status};
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::OPERATORS;
 use touchstone_executor::{
-    Config, Engine, Execution, ExportId, Instance, InstanceFrom, Outcome, Strategy, Support,
+    Config, Engine, Execution, ExportId, Instance, InstanceFrom, Outcome, Strategy,
 };
 
 /// Calls of more operators are counted by two means only: interpreters take seconds for
 /// some of them.
 const LONG: u64 = 1_000_000;
 
+/// Operators of a call on a clean instance, and of a second one on the same instance.
+type Counts = (u64, Option<u64>);
+
 /// Means of counting, and what they share: modules are loaded once.
-pub struct Counter {
-    engines: Vec<Arc<dyn Engine>>,
+pub(super) struct Counter<'a> {
+    engines: &'a [Arc<dyn Engine>],
+    /// Engines that a case asks for, by case and guest.
+    asked: BTreeSet<(&'a str, &'a str, &'a str)>,
     /// For runtimes that count by themselves.
-    metered: Session,
+    metered: Lab,
     /// For guests that count themselves.
-    counting: Session,
+    counting: Lab,
     guests: Guests,
 }
 
@@ -35,47 +39,51 @@ struct Means {
     by_meter: bool,
 }
 
-impl Counter {
-    /// Over the engines of this build. Guests that count themselves are run by
+impl<'a> Counter<'a> {
+    /// Over the engines that the plan has cells of. Guests that count themselves are run by
     /// interpreters, because a compiler would take its time with each.
-    #[must_use]
-    pub fn new(engines: &[Arc<dyn Engine>]) -> Self {
+    pub(super) fn new(engines: &'a [Arc<dyn Engine>], plan: &'a Plan) -> Self {
+        let asked = |cell: &'a Cell| (&*cell.key.case, &*cell.guest, &*cell.key.engine);
+        let metered = Config { metered: true, ..Config::default() };
         Self {
-            engines: engines.to_vec(),
-            metered: Session::new(Guests::built(), Config { metered: true, ..Config::default() })
-                .without_times(),
-            counting: Session::new(Guests::built().counting(), Config::default()).without_times(),
+            engines,
+            asked: plan.cells.iter().map(asked).collect(),
+            metered: Lab::new(Guests::built(), metered).without_times(),
+            counting: Lab::new(Guests::built().counting(), Config::default()).without_times(),
             guests: Guests::built(),
         }
     }
 
-    /// Counts one call of a case, on every engine that can; a long one on two.
+    /// Counts one call of a case on every engine that can; a long one on two. An engine that
+    /// exceeds the case's budget is left out.
     ///
     /// # Errors
     ///
-    /// When nobody can count it, when two counts differ, when an output is not the
+    /// When no engine can count it, when two counts differ, when an output is not the
     /// expected one, or when a guest or a runtime fails.
-    pub fn count(&mut self, case: &Arc<Case>, guest: &str) -> Result<Operators> {
-        let mut counts: BTreeMap<String, (u64, Option<u64>)> = BTreeMap::new();
+    pub(super) fn count(&mut self, case: &Arc<Case>, guest: &str) -> Result<Count> {
+        let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
         for means in self.means(case, guest)? {
             let is_long = counts.values().any(|(operators, _)| *operators > LONG);
             if is_long && counts.len() > 1 {
                 break;
             }
             let cell = Cell::new(case, guest, &means.engine, means.strategy, 1);
-            // By executor: engines of one runtime are means of their own.
             let how = if means.by_meter { "meter" } else { "counting guest" };
             let name = format!("{} ({how})", cell.key.executor());
-            let session = if means.by_meter { &mut self.metered } else { &mut self.counting };
-            let count = calls(session, &cell, means.by_meter);
-            counts.insert(name.clone(), count.with_context(|| name)?);
+            let lab = if means.by_meter { &mut self.metered } else { &mut self.counting };
+            match calls(lab, &cell, means.by_meter) {
+                Ok(count) => drop(counts.insert(name, count)),
+                Err(error) if is_over_budget(&error) => {}
+                Err(error) => return Err(error.context(name)),
+            }
         }
         let mut all = counts.values();
         let Some(&(operators, warm)) = all.next() else {
-            bail!("no backend of this build can count operators here; try --features=all");
+            bail!("no engine of this build can count its operators; try --features=all");
         };
         if all.any(|other| *other != (operators, warm)) {
-            let words = |(name, (clean, warm)): (&String, &(u64, Option<u64>))| match warm {
+            let words = |(name, (clean, warm)): (&String, &Counts)| match warm {
                 Some(warm) => format!("{clean} and then {warm} by {name}"),
                 None => format!("{clean} by {name}"),
             };
@@ -83,11 +91,16 @@ impl Counter {
             bail!("the counts differ: {}", list.join(", "));
         }
         let file = self.guests.file(guest)?;
-        Ok(Operators {
+        let mut metrics = BTreeMap::from([
+            (Metric::Operators, operators),
+            (Metric::GuestBytes, file.bytes.len() as u64),
+        ]);
+        metrics.extend(warm.map(|warm| (Metric::WarmOperators, warm)));
+        Ok(Count {
+            case: case.name.clone(),
+            guest: guest.replace('-', "_"),
             guest_sha256: file.sha256.clone(),
-            guest_bytes: file.bytes.len() as u64,
-            operators,
-            warm,
+            metrics,
             counted_by: counts.into_keys().collect(),
         })
     }
@@ -96,19 +109,21 @@ impl Counter {
         let module = self.guests.module(guest, case.heap.into())?;
         let is_module = module.info().component.is_none();
         let (mut meters, mut guests) = (Vec::new(), Vec::new());
-        for engine in self.engines.iter().filter(|engine| !case.is_without(&***engine)) {
-            let runs = |strategy: &Strategy| {
-                !matches!(engine.support_for(*strategy, &module), Support::Unsupported { .. })
-            };
-            let fresh = |strategy: &Strategy| strategy.instance != InstanceFrom::Pooling;
-            let Some(strategy) = Strategy::all().into_iter().filter(fresh).find(runs) else {
+        for engine in self.engines {
+            if !self.asked.contains(&(&*case.name, guest, engine.id())) {
                 continue;
-            };
+            }
+            let strategy = Strategy::all().into_iter().find(|strategy| {
+                strategy.instance != InstanceFrom::Pooling
+                    && engine.support_for(*strategy, &module).is_supported()
+            });
+            let Some(strategy) = strategy else { continue };
+            let means = |by_meter| Means { engine: Arc::clone(engine), strategy, by_meter };
             if engine.has_meter() {
-                meters.push(Means { engine: Arc::clone(engine), strategy, by_meter: true });
+                meters.push(means(true));
             }
             if is_module && engine.execution() == Execution::Interpreted {
-                guests.push(Means { engine: Arc::clone(engine), strategy, by_meter: false });
+                guests.push(means(false));
             }
         }
         // A meter, an interpreter, and then the others: long calls are counted by two.
@@ -117,6 +132,11 @@ impl Counter {
         meters.extend(others);
         Ok(meters)
     }
+}
+
+fn is_over_budget(error: &anyhow::Error) -> bool {
+    let refused = error.downcast_ref::<Refused>();
+    refused.is_some_and(|refused| refused.status == Status::OverBudget)
 }
 
 /// Entries into functions that the host asks for in one call: they are no operators of
@@ -131,9 +151,9 @@ fn entries(abi: Abi) -> u64 {
 
 /// The count of a call on a clean instance, and of one more on the same instance where
 /// the case is about that.
-fn calls(session: &mut Session, cell: &Cell, by_meter: bool) -> Result<(u64, Option<u64>)> {
+fn calls(lab: &mut Lab, cell: &Cell, by_meter: bool) -> Result<Counts> {
     // The output was compared with the expected one when this returns.
-    let opened = session.open(cell)?;
+    let opened = lab.open(cell)?;
     let reader = match by_meter {
         true => None,
         false => Some(opened.instances.export(OPERATORS, Abi::Plain)?),

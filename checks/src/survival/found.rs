@@ -1,10 +1,9 @@
 //! What of a run survived what happened to it.
 
-use super::Findings;
-use serde::{Deserialize, Serialize};
+use touchstone::record::{Check, Finding, Outcome};
 
 /// What was found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survival {
     /// Where the random moments started.
     pub seed: u64,
@@ -12,12 +11,8 @@ pub struct Survival {
     pub scenarios: Vec<Scenario>,
 }
 
-impl Findings for Survival {
-    const NAME: &'static str = "survival";
-}
-
 /// One kind of thing that happens to a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scenario {
     /// What happens.
     pub name: String,
@@ -37,6 +32,29 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// As it is stored. A round is held unless one of the problems is of it, and there is no
+    /// telling of which round a problem is.
+    fn finding(&self) -> Finding {
+        let failed = (self.problems.len() + self.lost).min(self.rounds);
+        let counts = [(Outcome::Held, self.rounds - failed), (Outcome::Failed, failed)];
+        let said = (!self.said.is_empty()).then(|| self.said.clone());
+        Finding {
+            check: Check::Survival,
+            name: self.name.clone(),
+            engine: String::new(),
+            strategy: None,
+            counts: counts.into_iter().map(|(outcome, count)| (outcome, count as u64)).collect(),
+            cause: None,
+            evidence: said.into_iter().chain(self.problems.iter().cloned()).collect(),
+        }
+    }
+
+    pub(super) fn expect(&mut self, holds: bool, problem: impl FnOnce() -> String) {
+        if !holds {
+            self.problems.push(problem());
+        }
+    }
+
     /// Whether nothing was lost and nothing else went wrong.
     #[must_use]
     pub fn held(&self) -> bool {
@@ -45,6 +63,12 @@ impl Scenario {
 }
 
 impl Survival {
+    /// Everything as it is stored.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        self.scenarios.iter().map(Scenario::finding).collect()
+    }
+
     /// Whether every scenario held.
     #[must_use]
     pub fn held(&self) -> bool {

@@ -1,7 +1,9 @@
 //! What hostile guests did.
 
-use super::Findings;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use touchstone::record::{self, Check, Outcome};
+use touchstone_executor::Strategy;
 
 /// What hostile guests did to the engines.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,10 +14,6 @@ pub struct Hostile {
     pub engines: Vec<EngineSaid>,
     /// What was found, attack by attack and engine by engine.
     pub findings: Vec<Finding>,
-}
-
-impl Findings for Hostile {
-    const NAME: &'static str = "hostile";
 }
 
 /// An attack, in words.
@@ -48,7 +46,7 @@ pub struct Finding {
     /// The engine.
     pub engine: String,
     /// The strategies.
-    pub strategies: Vec<String>,
+    pub strategies: Vec<Strategy>,
     /// Whether it was held.
     pub verdict: Verdict,
     /// What stopped it, or what failed.
@@ -68,6 +66,15 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// As it is stored.
+    const fn outcome(self) -> Outcome {
+        match self {
+            Self::Held => Outcome::Held,
+            Self::HeldInChild => Outcome::HeldByEnding,
+            Self::Failed => Outcome::Failed,
+        }
+    }
+
     /// In words.
     #[must_use]
     pub const fn words(self) -> &'static str {
@@ -90,6 +97,22 @@ impl Verdict {
 }
 
 impl Hostile {
+    /// Everything as it is stored.
+    #[must_use]
+    pub fn findings(&self) -> Vec<record::Finding> {
+        let stored = |found: &Finding, strategy: Strategy| record::Finding {
+            check: Check::Hostile,
+            name: found.attack.clone(),
+            engine: found.engine.clone(),
+            strategy: Some(strategy),
+            counts: BTreeMap::from([(found.verdict.outcome(), 1)]),
+            cause: None,
+            evidence: found.how.clone(),
+        };
+        let all = self.findings.iter();
+        all.flat_map(|found| found.strategies.iter().map(|one| stored(found, *one))).collect()
+    }
+
     /// The worst that an attack did to an engine; `None` where it was not made.
     #[must_use]
     pub fn worst(&self, attack: &str, engine: &str) -> Option<Verdict> {

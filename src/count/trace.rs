@@ -11,24 +11,18 @@ use nix::sys::signal::{Signal, raise};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 
-/// Waits for a stop or the end of a process, and leaves both to be waited for.
-const LOOK: WaitPidFlag = WaitPidFlag::WEXITED
-    .union(WaitPidFlag::WSTOPPED)
-    .union(WaitPidFlag::WNOWAIT)
-    .union(WaitPidFlag::__WALL);
-
 /// What happened in one section.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Section {
+pub(super) struct Section {
     /// System calls.
-    pub system_calls: u64,
+    pub(super) system_calls: u64,
     /// Signals.
-    pub signals: u64,
+    pub(super) signals: u64,
 }
 
 /// The side that is traced: its calling thread, which has to be its first one.
 #[derive(Debug)]
-pub struct Traced(());
+pub(super) struct Traced(());
 
 impl Traced {
     /// Lets the parent process trace this thread. Its first section is the empty one.
@@ -36,7 +30,7 @@ impl Traced {
     /// # Errors
     ///
     /// When the kernel does not let it.
-    pub fn begin() -> Result<Self> {
+    pub(super) fn begin() -> Result<Self> {
         ptrace::traceme().context("the kernel lets nobody trace this process")?;
         let traced = Self(());
         traced.section(|| Ok(()))?;
@@ -48,7 +42,7 @@ impl Traced {
     /// # Errors
     ///
     /// Those of what is done.
-    pub fn section<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(super) fn section<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         raise(Signal::SIGSTOP).context("cannot stop for the tracer")?;
         let done = work();
         raise(Signal::SIGSTOP).context("cannot stop for the tracer")?;
@@ -56,29 +50,32 @@ impl Traced {
     }
 }
 
-/// The side that traces: follows a process that calls [`Traced::begin`] until it ends,
-/// and gives its sections, without the empty one. Has to be called by the thread that
-/// started the process, and leaves it to that to wait for its end. `progress` is told each
-/// section's number.
+/// The side that traces: follows a child that calls [`Traced::begin`] until it ends, and
+/// gives its sections, without the empty one. Has to be called by the thread that started
+/// the child, which still has to be waited for afterwards. `between` is called while the
+/// child is stopped before each section.
 ///
 /// # Errors
 ///
-/// When the process ends badly, or not as it should, and those of `progress`.
-pub fn follow(process: u32, mut progress: impl FnMut(usize) -> Result<()>) -> Result<Vec<Section>> {
-    let pid = Pid::from_raw(i32::try_from(process).context("a process number")?);
+/// When the child ends in the middle of a section or before the first one, or `between`
+/// fails.
+pub(super) fn follow(pid: u32, mut between: impl FnMut() -> Result<()>) -> Result<Vec<Section>> {
+    let pid = Pid::from_raw(i32::try_from(pid).context("a process number")?);
     let mut sections: Vec<Section> = Vec::new();
     // The section that is being counted, and system calls begun and ended.
     let mut current: Option<(Section, u64)> = None;
     let mut known = false;
+    let all = WaitPidFlag::__WALL | WaitPidFlag::WEXITED | WaitPidFlag::WSTOPPED;
     loop {
         let mut deliver = None;
-        // Its end is only looked at.
-        let waiting = "waiting for the traced process";
-        match waitid(Id::Pid(pid), LOOK).context(waiting)? {
-            WaitStatus::Exited(..) | WaitStatus::Signaled(..) => break,
-            _ => {}
+        // The end is only looked at: whoever started the child waits for it.
+        let next = waitid(Id::Pid(pid), all | WaitPidFlag::WNOWAIT);
+        if let WaitStatus::Exited(..) | WaitStatus::Signaled(..) =
+            next.context("waiting for the traced process")?
+        {
+            break;
         }
-        match waitpid(pid, Some(WaitPidFlag::__WALL)).context(waiting)? {
+        match waitpid(pid, Some(WaitPidFlag::__WALL)).context("waiting for the traced process")? {
             WaitStatus::PtraceSyscall(_) => {
                 if let Some((_, stops)) = &mut current {
                     *stops += 1;
@@ -91,11 +88,13 @@ pub fn follow(process: u32, mut progress: impl FnMut(usize) -> Result<()>) -> Re
                     known = true;
                 }
                 current = match current.take() {
-                    None => Some((Section::default(), 0)),
+                    None => {
+                        between()?;
+                        Some((Section::default(), 0))
+                    }
                     Some((section, stops)) => {
                         // One stop as a call begins, one as it ends.
                         sections.push(Section { system_calls: stops / 2, ..section });
-                        progress(sections.len())?;
                         None
                     }
                 };
@@ -115,7 +114,7 @@ pub fn follow(process: u32, mut progress: impl FnMut(usize) -> Result<()>) -> Re
         .context("the traced process cannot go on")?;
     }
     if current.is_some() || sections.is_empty() {
-        bail!("the traced process ended before or within a section");
+        bail!("the traced process ended before its calls were counted");
     }
     let empty = sections.remove(0);
     for section in &mut sections {

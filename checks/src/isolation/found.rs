@@ -1,14 +1,11 @@
 //! What calls saw of the ones before.
 
-use super::Findings;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// How the name of a strategy ends whose code comes from a file.
-const PRECOMPILED: &str = "_precompiled";
+use touchstone::record::{Check, Finding, Outcome};
+use touchstone_executor::Strategy;
 
 /// What was found about every executor.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Isolation {
     /// The kinds of state, in the order of the tables.
     pub kinds: Vec<KindName>,
@@ -17,7 +14,7 @@ pub struct Isolation {
 }
 
 /// A kind of state by its name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KindName {
     /// Its name.
     pub name: String,
@@ -27,8 +24,31 @@ pub struct KindName {
     pub what: String,
 }
 
+impl KindName {
+    fn finding(&self, engine: &EngineFound, row: &Row, strategy: Strategy) -> Finding {
+        let checks = row.checks.get(&self.name).copied().unwrap_or_default();
+        let other = row.others.get(&self.name);
+        let (outcome, count) = match row.verdict(&self.name) {
+            Verdict::Clean => (Outcome::Held, checks),
+            Verdict::Unproven => (Outcome::Unproven, checks),
+            Verdict::Leaks | Verdict::Failed => (Outcome::Failed, 1),
+            Verdict::Refused => (Outcome::Refused, 1),
+            Verdict::Absent => (Outcome::NotDriven, 1),
+        };
+        Finding {
+            check: Check::Isolation,
+            name: self.name.clone(),
+            engine: engine.engine.clone(),
+            strategy: Some(strategy),
+            counts: BTreeMap::from([(outcome, count)]),
+            cause: None,
+            evidence: other.map(|other| other.reason.clone()).into_iter().collect(),
+        }
+    }
+}
+
 /// What was found about one engine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineFound {
     /// Its name, as in records.
     pub engine: String,
@@ -41,18 +61,18 @@ pub struct EngineFound {
 }
 
 /// What was found about some strategies of an engine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row {
-    /// Their names.
-    pub strategies: Vec<String>,
-    /// Observations of each strategy that were held against the clean one.
-    pub checks: u64,
+    /// The strategies.
+    pub strategies: Vec<Strategy>,
+    /// Observations of each strategy that were held against the clean one, by kind.
+    pub checks: BTreeMap<String, u64>,
     /// Kinds that are not simply clean, by name.
     pub others: BTreeMap<String, Other>,
 }
 
 /// What was found instead of a clean call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Other {
     /// What it is.
     pub verdict: Verdict,
@@ -61,8 +81,7 @@ pub struct Other {
 }
 
 /// What was found about an executor and a kind of state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// No call saw anything of the one before.
     Clean,
@@ -106,10 +125,6 @@ impl Verdict {
     }
 }
 
-impl Findings for Isolation {
-    const NAME: &'static str = "isolation";
-}
-
 impl Row {
     /// What was found about a kind.
     #[must_use]
@@ -121,21 +136,15 @@ impl Row {
     /// once, as `<strategy>[_precompiled]`.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        let precompiled = |name: &str| format!("{name}{PRECOMPILED}");
-        let has = |name: &str| self.strategies.iter().any(|known| known == name);
-        let is_twin = |name: &String| name.strip_suffix(PRECOMPILED).is_some_and(&has);
-        let alone = self.strategies.iter().filter(|name| !is_twin(name));
-        let short = |name: &String| match has(&precompiled(name)) {
-            true => format!("{name}[{PRECOMPILED}]"),
-            false => name.clone(),
+        let has = |wanted: &dyn Fn(&Strategy) -> bool| self.strategies.iter().any(wanted);
+        let is_double = |one: &&Strategy| {
+            one.is_precompiled() && has(&|other| !other.is_precompiled() && *other == one.base())
         };
-        alone.map(short).collect()
-    }
-
-    /// The kinds that leak.
-    pub fn leaks(&self) -> impl Iterator<Item = (&str, &str)> {
-        let leaking = self.others.iter().filter(|(_, other)| other.verdict == Verdict::Leaks);
-        leaking.map(|(kind, other)| (kind.as_str(), other.reason.as_str()))
+        let short = |one: &Strategy| {
+            let is_both = has(&|other| other.is_precompiled() && other.base() == *one);
+            if is_both { format!("{one}[_precompiled]") } else { one.to_string() }
+        };
+        self.strategies.iter().filter(|one| !is_double(one)).map(short).collect()
     }
 }
 
@@ -212,6 +221,21 @@ pub struct Tally {
 }
 
 impl Isolation {
+    /// Everything as it is stored: a line for each executor and kind.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for engine in &self.engines {
+            for row in &engine.rows {
+                for strategy in &row.strategies {
+                    let kinds = self.kinds.iter();
+                    findings.extend(kinds.map(|kind| kind.finding(engine, row, *strategy)));
+                }
+            }
+        }
+        findings
+    }
+
     /// The kinds, those of a group together.
     #[must_use]
     pub fn groups(&self) -> Vec<Group<'_>> {
@@ -223,13 +247,6 @@ impl Isolation {
             }
         }
         groups
-    }
-
-    /// What was found about an executor; `None` where it was not looked at.
-    #[must_use]
-    pub fn row(&self, engine: &str, strategy: &str) -> Option<&Row> {
-        let found = self.engines.iter().find(|found| found.engine == engine)?;
-        found.rows.iter().find(|row| row.strategies.iter().any(|name| name == strategy))
     }
 
     /// The reasons for a verdict, each once, with the kinds and the executors that it is
@@ -263,7 +280,7 @@ impl Isolation {
         for row in self.engines.iter().flat_map(|engine| &engine.rows) {
             let executors = row.strategies.len();
             tally.executors += executors;
-            tally.checks += row.checks * executors as u64;
+            tally.checks += row.checks.values().sum::<u64>() * executors as u64;
             for kind in &self.kinds {
                 let verdict = row.verdict(&kind.name);
                 let counted = match verdict {

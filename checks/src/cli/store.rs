@@ -1,0 +1,56 @@
+//! Keeping findings for the report.
+
+use anyhow::Result;
+use std::path::PathBuf;
+use touchstone::plan::Plan;
+use touchstone::record::{CHECKS, Check, Finding, Line, RecordFile, Sampling, Sink, default_path};
+use touchstone::run::header;
+use touchstone::terminal::{print, short};
+use touchstone_runtimes::engines;
+
+/// Where findings are kept.
+#[derive(Debug, clap::Args)]
+pub(super) struct Keep {
+    /// Replace the stored findings of this check; not with a filter
+    #[arg(long, conflicts_with = "filter")]
+    store: bool,
+    /// File of the findings [default: `checks.jsonl` in the project's `records`]
+    #[arg(long, value_name = "FILE")]
+    records: Option<PathBuf>,
+}
+
+impl Keep {
+    /// Stores what a check found, if that was asked for, and says where. Earlier findings of
+    /// the same check are dropped, those of other checks stay.
+    pub(super) fn keep(self, check: Check, seed: u64, findings: Vec<Finding>) -> Result<()> {
+        if !self.store {
+            return Ok(());
+        }
+        let path = self.records.unwrap_or_else(|| default_path(CHECKS));
+        let mut file = RecordFile::append_to(&path)?;
+        let mut lines = Vec::new();
+        for (header, mut others) in touchstone::record::load(&path)?.runs {
+            others.retain(|line| !matches!(line, Line::Finding(old) if old.check == check));
+            if !others.is_empty() {
+                lines.push(Line::Run(Box::new(header)));
+                lines.extend(others);
+            }
+        }
+        let sampling = Sampling {
+            name: "checks".to_owned(),
+            seed,
+            processes: 1,
+            samples: 0,
+            sample_us: 0,
+            in_process: false,
+        };
+        let none = Plan { cells: Vec::new(), refusals: Vec::new(), works: Vec::new() };
+        lines.push(Line::Run(Box::new(header(sampling, &engines(), &none))));
+        lines.extend(findings.into_iter().map(|finding| Line::Finding(Box::new(finding))));
+        file.clear()?;
+        for line in &lines {
+            file.append(line)?;
+        }
+        print(&format!("wrote {}\n", short(&path)))
+    }
+}

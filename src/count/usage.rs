@@ -1,0 +1,144 @@
+//! Page faults, system calls and signals per call, of a child process that makes the same
+//! call again and again.
+
+use super::trace::{Section, Traced, follow};
+use crate::case::Case;
+use crate::lab::{Guests, Lab, Opened};
+use crate::plan::Cell;
+use crate::record::{CellKey, Metric, Observations, Sample, Samples, Status};
+use crate::run::Names;
+use crate::supervise::{Child, Death, Heard, Limits, Parent};
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use touchstone_executor::probe::thread_usage;
+use touchstone_executor::{Config, Engine, Outcome};
+
+/// Calls before the counted ones: what grows only at first is there then.
+const WARM_UP: u64 = 32;
+/// Calls that are counted.
+const CALLS: u64 = 32;
+/// How long the child may take for one cell.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// What the child is told.
+#[derive(Debug, Serialize, Deserialize)]
+struct Told {
+    /// Whether the parent traces it.
+    traced: bool,
+    cells: Vec<CellKey>,
+}
+
+/// Serves as the child that makes the counted calls, one cell after the other.
+///
+/// # Errors
+///
+/// When this process was not started as such a child, a cell fails that is not merely
+/// unsupported, or the process cannot be traced.
+pub fn serve(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Result<()> {
+    let parent = Parent::<Told, Observations>::join()?;
+    let mut parent = parent.context("this is for the program's own use")?;
+    let Some(Told { traced, cells }) = parent.hear()? else { return Ok(()) };
+    let cases: Vec<Arc<Case>> = cases.iter().cloned().map(Arc::new).collect();
+    let names = Names { cases: &cases, engines };
+    let mut lab = Lab::new(Guests::built(), Config::default()).without_times();
+    let traced = traced.then(Traced::begin).transpose()?;
+    for key in cells {
+        let cell = names.cell(&key)?;
+        let opened = match lab.open(&cell) {
+            Ok(opened) => opened,
+            Err(refused) if refused.status == Status::Unsupported => continue,
+            Err(refused) => return Err(refused).context(cell.name()),
+        };
+        let page_faults = calls(&opened, traced.as_ref()).with_context(|| cell.name())?;
+        let bytes = Samples(vec![Sample::single(opened.artifact_bytes as f64)]);
+        let mut metrics = BTreeMap::from([(Metric::ArtifactBytes, bytes)]);
+        metrics.extend(page_faults.map(|faults| (Metric::PageFaults, counted(faults))));
+        parent.say(&Observations { cell: key, process: 0, metrics })?;
+    }
+    Ok(())
+}
+
+/// Page faults of the counted calls, while the tracer counts the rest.
+fn calls(opened: &Opened, traced: Option<&Traced>) -> Result<Option<u64>> {
+    let mut instance = opened.instances.take()?;
+    let mut output = Vec::with_capacity(opened.expected.len());
+    let mut make = |count: u64| -> Result<()> {
+        for _ in 0..count {
+            let outcome = instance.call(opened.export, &opened.input, &mut output)?;
+            if outcome != Outcome::Returned || output != *opened.expected {
+                bail!("the output is not the expected one");
+            }
+        }
+        Ok(())
+    };
+    make(WARM_UP)?;
+    let before = thread_usage();
+    match traced {
+        Some(traced) => traced.section(|| make(CALLS))?,
+        None => make(CALLS)?,
+    }
+    let after = thread_usage();
+    opened.instances.give_back(instance);
+    Ok(before.zip(after).map(|(before, after)| after.page_faults - before.page_faults))
+}
+
+/// One sample of what the counted calls came to together.
+fn counted(total: u64) -> Samples {
+    Samples(vec![Sample { calls: CALLS, slowest: CALLS, ..Sample::single(total as f64) }])
+}
+
+/// Lets a child make the calls of some cells, traced or not, and gives what was counted of
+/// those that are supported. `command` has to call [`serve`].
+///
+/// # Errors
+///
+/// When the child fails, or its answers and its sections do not match.
+pub(super) fn count(
+    command: Command,
+    cells: &[Cell],
+    traced: bool,
+    progress: &mut impl FnMut(String),
+) -> Result<Vec<Observations>> {
+    let mut child = Child::<Told, Observations>::spawn(command, Limits::default())?;
+    let keys = cells.iter().map(|cell| cell.key.clone()).collect();
+    child.send(&Told { traced, cells: keys })?;
+    let mut seen: Vec<Observations> = Vec::new();
+    let mut hear = |child: &mut Child<Told, Observations>, wait| -> Result<Option<Death>> {
+        loop {
+            match child.receive(Instant::now() + wait)? {
+                Heard::Message(one) => {
+                    progress(format!("counted {}", one.cell.name(None)));
+                    seen.push(one);
+                }
+                Heard::Ended(death) => return Ok(Some(death)),
+                Heard::Silent => return Ok(None),
+            }
+        }
+    };
+    // Nobody else empties the connection while the child is traced.
+    let sections = match traced {
+        true => Some(follow(child.pid(), || hear(&mut child, Duration::ZERO).map(drop))?),
+        false => None,
+    };
+    match hear(&mut child, LIMIT)? {
+        Some(death) if death.is_success() => {}
+        Some(death) => bail!("the process that makes the calls {death}"),
+        None => bail!("the process that makes the calls took too long for one cell"),
+    }
+    let Some(sections) = sections else { return Ok(seen) };
+    ensure!(
+        sections.len() == seen.len(),
+        "{} cells came back, {} were traced",
+        seen.len(),
+        sections.len()
+    );
+    for (seen, Section { system_calls, signals }) in seen.iter_mut().zip(sections) {
+        seen.metrics.insert(Metric::SystemCalls, counted(system_calls));
+        seen.metrics.insert(Metric::Signals, counted(signals));
+    }
+    Ok(seen)
+}
