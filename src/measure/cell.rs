@@ -67,7 +67,7 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let mut crew = Crew::start(threads, move || {
         Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>)
     })?;
-    let plan = crew.plan(budget.sample, opened.estimate_ns)?;
+    let plan = crew.plan(budget.sample)?;
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (0, budget.patience);
     let began = Instant::now();
