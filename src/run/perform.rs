@@ -113,14 +113,8 @@ impl Performer {
         baseline: &mut dyn Side,
         rounds: usize,
     ) -> Result<Done> {
-        let (rounds, noisy) = turns(
-            subject,
-            baseline,
-            self.budget.sample,
-            rounds,
-            self.budget.patience,
-            &mut self.random,
-        )?;
+        let budget = Budget { rounds, ..self.budget.clone() };
+        let (rounds, noisy) = turns(subject, baseline, &budget, &mut self.random)?;
         Ok(Done::Compared { rounds: rounds.into_iter().map(rounded).collect(), noisy })
     }
 
