@@ -1,4 +1,4 @@
-//! Cells, and why some are not asked for.
+//! Cells, and the reasons for cells that are left out.
 
 use crate::case::Case;
 use crate::lab::{Guests, cores};
@@ -7,7 +7,7 @@ use anyhow::Result;
 use std::sync::Arc;
 use touchstone_executor::{Engine, Strategy, Support};
 
-/// One cell: what is to be measured.
+/// One cell: a case on a guest, an engine, a strategy and a number of threads.
 #[derive(Clone)]
 pub struct Cell {
     /// Its name.
@@ -44,25 +44,25 @@ impl Cell {
         }
     }
 
-    /// First part of the name: the case's title on the guest, or case and guest.
+    /// First part of the name: the title of the case on the guest, or `<case>_from_<guest>`.
     #[must_use]
     pub fn group(&self) -> String {
         self.case.title(&self.guest).map_or_else(|| self.key.work(), str::to_owned)
     }
 
-    /// The name, as filters and criterion take it.
+    /// The name for filters and criterion.
     #[must_use]
     pub fn name(&self) -> String {
         self.key.name(self.case.title(&self.guest))
     }
 }
 
-/// Everything that the cases ask of some engines on this machine.
+/// Everything that the cases request from some engines on this machine.
 #[derive(Clone, Default)]
 pub struct Plan {
-    /// The cells to be measured.
+    /// The cells to measure.
     pub cells: Vec<Cell>,
-    /// What is not measured, as far as that is known without running anything.
+    /// What is left out, as far as that is known without running anything.
     pub refusals: Vec<Refusal>,
     /// The cases on their guests.
     pub works: Vec<WorkFacts>,
@@ -73,7 +73,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// When a guest is missing or is not the one that is listed.
+    /// When a guest is missing or its digest differs from the listed one.
     pub fn new(cases: &[Case], engines: &[Arc<dyn Engine>], guests: &mut Guests) -> Result<Self> {
         let mut plan = Self::default();
         for engine in engines {
@@ -183,7 +183,7 @@ impl Plan {
     }
 }
 
-/// The strategies that an engine has and that are wanted, in the order of all.
+/// The supported strategies of an engine that are wanted, in the order of [`Strategy::all`].
 fn supported(engine: &dyn Engine, wanted: impl Fn(Strategy) -> bool) -> Vec<Strategy> {
     let all = Strategy::all().into_iter();
     all.filter(|strategy| wanted(*strategy) && engine.support(*strategy).is_supported()).collect()
