@@ -1,38 +1,37 @@
-//! One round of a crew, and how long it is.
+//! A round of a crew: its plan and its result.
 
 use crate::plan::FEWEST_CALLS_US;
 use crate::record::Sample;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What the threads of a crew do in a round.
+/// The plan of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundPlan {
-    /// Calls that a thread makes at least.
+    /// Smallest number of calls of a thread.
     pub calls: u64,
-    /// Calls between two looks at the clock.
+    /// Calls between two readings of the clock.
     pub batch: u64,
-    /// Time that a thread goes on for at least.
+    /// Shortest time for which a thread makes calls.
     pub time: Duration,
-    /// Whether untimed calls come first: short calls depend on what the processor has
-    /// learned, and the probe takes that from them.
+    /// Whether untimed calls come first. Short calls depend on the branch predictor, which the
+    /// probe disturbs.
     pub settles: bool,
 }
 
-/// Calls that take longer need no untimed calls before them.
+/// Longer calls need no untimed calls before them.
 const LONG: Duration = Duration::from_millis(1);
 
-/// What is done once in so many calls belongs into each round: an engine that drops the
-/// pages of 500 instances together would otherwise have rounds with two such turns and
-/// rounds with three.
+/// Number of calls that a round should be a multiple of. An engine that drops the pages of 500
+/// instances together would otherwise do so twice in some rounds and three times in others.
 const PERIOD: u64 = 500;
-/// How many times longer a round may become by that.
+/// How many times longer a round may become because of [`PERIOD`].
 const WIDER: u64 = 5;
 
 impl RoundPlan {
-    /// A round of about `sample` for calls of about `call_ns`. A single thread makes an exact
-    /// number of calls; several go on until the time is over, so that each has the others
-    /// beside it to the end.
+    /// Plans a round of about `sample` for calls of about `call_ns`. A single thread makes an
+    /// exact number of calls. Several threads go on until the time is over, so that all of
+    /// them run to the end.
     #[must_use]
     pub fn new(sample: Duration, call_ns: u64, threads: usize) -> Self {
         let call_ns = call_ns.max(1);
@@ -58,7 +57,7 @@ impl RoundPlan {
     }
 }
 
-/// What came of a round.
+/// The result of a round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// Calls and ns of each thread.
@@ -68,8 +67,8 @@ pub struct Round {
 }
 
 impl Round {
-    /// Whether every thread completed at least half as many calls as every other one: then
-    /// each was timed beside the others.
+    /// Whether every thread completed at least half as many calls as every other one, so that
+    /// each was timed while the others ran.
     #[must_use]
     pub fn others_kept_up(&self) -> bool {
         let calls = || self.threads.iter().map(|(calls, _)| *calls);

@@ -1,4 +1,4 @@
-//! The steps of a call, timed one by one, and the page faults it takes.
+//! The steps of a call, timed one by one, and its page faults.
 
 use crate::lab::{Opened, elapsed};
 use crate::record::{Metric, Sample, Samples, estimate};
@@ -10,14 +10,13 @@ use touchstone_executor::probe::thread_usage;
 
 use super::probe;
 
-/// Samples, as many as an estimate needs from each process and two more.
+/// Samples per process: two more than an estimate needs.
 const SAMPLES: usize = estimate::CLEAN_SAMPLES + 2;
-/// Calls of a sample at most.
+/// Largest number of calls of a sample.
 const CALLS: u64 = 40;
 
 /// Times `prepare`, `invoke` and `finish` of calls, for about `time`. A sample is the median
-/// over its calls: a step cannot be repeated without the others, and reading the clock
-/// between the steps costs a little, which is left in.
+/// over its calls. The time includes reading the clock between the steps.
 ///
 /// # Errors
 ///
@@ -46,7 +45,7 @@ pub fn steps(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples
         }
         Ok(())
     };
-    // The first calls set things up, and bring the processor back to this work.
+    // The first calls set things up and warm the processor up.
     for _ in 0..calls.min(10) {
         call(None)?;
     }
