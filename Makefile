@@ -72,11 +72,9 @@ quick: setup $(NEEDED) ## the same with short sampling, on the small guest
 peers: setup $(NEEDED) ## executors against Substrate's, timed in turns: a line with tabs for each row
 	@$(CARGO) run --locked --release --features=$(FEATURES) -- peers
 
-# SOAK is a filter over <engine>/<rung>; each rung that it means makes SWAPS swaps.
+# Each <engine>/<method> that SOAK matches makes SWAPS swaps for the memory they leave behind.
 swap: setup $(NEEDED) ## replace modules while messages arrive: what a swap costs, memory, and tails under load
-	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- swap
-	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- swap --under-load
-	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- swap --swaps $(SWAPS) '$(SOAK)'
+	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- swap --swaps $(SWAPS) --soak '$(SOAK)'
 
 costs: setup $(NEEDED) ## count operators, page faults, system calls and code sizes, and store them
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- costs --store
