@@ -400,9 +400,7 @@ fn calls_that_go_wrong_under_load_are_counted() {
     });
     let load = LoadPlan { threads: 2, replacements: 3, pause: Duration::from_millis(2) };
     let (swap, problem) = Place::new().under_load(&shared(&engine), load).unwrap();
-    let SwapFound::UnderLoad { failed, wrong, swapping, .. } = swap.found else {
-        panic!("a load")
-    };
+    let SwapFound::UnderLoad { failed, wrong, swapping, .. } = swap.found else { panic!("a load") };
     assert!(failed > 0 && wrong > 0 && swapping.calls == 0, "{failed} {wrong} {swapping:?}");
     let first = problem.unwrap();
     assert!(first.starts_with("first: ") && first.contains("a cable"), "{first}");
