@@ -244,10 +244,7 @@ fn compared(place: &mut Place, compare: &Compare) -> anyhow::Result<Vec<(f64, f6
     let plan = sides.subject.plan(Duration::ZERO)?;
     assert!(plan.calls % 4 == 0 && plan.calls == plan.batch, "{plan:?}");
     assert_eq!(plan, sides.baseline.plan(Duration::ZERO)?, "the same messages");
-    let (mut random, rounds) = (Random::new(1), sides.rounds);
-    let (subject, baseline) = (&mut sides.subject, &mut sides.baseline);
-    let none = Duration::ZERO;
-    Ok(turns(subject, baseline, none, rounds, none, &mut random)?.0)
+    Ok(turns(&mut sides.subject, &mut sides.baseline, &budget(), &mut Random::new(1))?.0)
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Everything that is measured of one cell in one process.
 
+use super::once::ONCE;
 use super::{Caller, Crew, Work, probe, steps, warm};
 use crate::lab::Opened;
 use crate::plan::{Budget, Cell};
@@ -35,13 +36,11 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Measured
     let mut is_clean = has_enough(&call);
     metrics.insert(Metric::Call, call);
     if cell.key.threads == 1 {
-        let single = |value: u64| Samples(vec![Sample::single(value as f64)]);
-        if let Some(compile) = opened.compile_ns {
-            metrics.insert(Metric::Compile, single(compile));
+        for (metric, observe) in ONCE {
+            if let Some(value) = observe(opened) {
+                metrics.insert(*metric, Samples(vec![Sample::single(value)]));
+            }
         }
-        metrics.insert(Metric::Load, single(opened.load_ns));
-        metrics.insert(Metric::FirstCall, single(opened.first_call_ns));
-        metrics.insert(Metric::ArtifactBytes, single(opened.artifact_bytes));
         if Duration::from_nanos(opened.estimate_ns) < VERY_LONG {
             let time = budget.cell / 8;
             metrics.extend(again(budget.patience, || steps(opened, time))?);
@@ -67,7 +66,7 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let mut crew = Crew::start(threads, move || {
         Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>)
     })?;
-    let plan = crew.plan(budget.sample, opened.estimate_ns)?;
+    let plan = crew.plan(budget.sample)?;
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (0, budget.patience);
     let began = Instant::now();

@@ -102,24 +102,25 @@ impl Crew {
         })
     }
 
-    /// The plan of rounds that take about `sample`, from a first estimate of a call.
+    /// The plan of rounds that take about `sample`. Finding out also warms the crew up.
     ///
     /// # Errors
     ///
     /// Those of [`round`](Self::round).
-    pub fn plan(&mut self, sample: Duration, estimate_ns: u64) -> Result<RoundPlan> {
-        let mut call_ns = estimate_ns.max(1);
+    pub fn plan(&mut self, sample: Duration) -> Result<RoundPlan> {
+        let one = RoundPlan { calls: 1, batch: 1, time: Duration::ZERO, settles: false };
+        let mut call_ns = self.round(one)?.per_call().max(1.0);
         // The first calls of an instance are slower than those that follow.
         for _ in 0..8 {
-            let plan = RoundPlan { settles: false, ..self.plan_for(sample, call_ns) };
-            let seen = (self.round(plan)?.per_call() as u64).max(1);
-            let is_close = seen * 4 >= call_ns * 3;
+            let plan = RoundPlan { settles: false, ..self.plan_for(sample, call_ns as u64) };
+            let seen = self.round(plan)?.per_call().max(1.0);
+            let is_close = seen >= call_ns * 0.8;
             call_ns = seen;
-            if is_close {
+            if is_close || plan.calls == 1 {
                 break;
             }
         }
-        Ok(self.plan_for(sample, call_ns))
+        Ok(self.plan_for(sample, call_ns as u64))
     }
 
     fn plan_for(&self, sample: Duration, call_ns: u64) -> RoundPlan {

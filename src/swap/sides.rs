@@ -16,11 +16,6 @@ const MESSAGES: usize = 1024;
 const BLOCK: u64 = 4;
 /// How much longer a round is than a sample of calls: it holds messages of two kinds.
 const LONGER: u32 = 20;
-/// Time that all rounds together take in a process, in times of a cell: a slow method has
-/// fewer rounds.
-const ROUNDS: u32 = 100;
-/// Rounds that are made in any case.
-const FEWEST_ROUNDS: usize = 2;
 
 /// Subject and baseline: the same messages by two methods, or by one method in random order
 /// and sorted by kind.
@@ -33,8 +28,6 @@ pub struct Sides {
     pub subject: Swapping,
     /// What it is compared with.
     pub baseline: Swapping,
-    /// Rounds to make.
-    pub rounds: usize,
 }
 
 /// One side.
@@ -79,10 +72,7 @@ impl Sides {
         let fewest = (FEWEST_CALLS_US * 1000) as f64 / fast;
         let messages = (fit.max(fewest) as u64).next_multiple_of(BLOCK).min(MESSAGES as u64);
         (subject.plan, baseline.plan) = (plan(messages), plan(messages));
-        let all = (budget.cell * ROUNDS).as_nanos() as f64;
-        let rounds = (all / ((first + second) * messages as f64)) as usize;
-        let rounds = rounds.min(budget.rounds).max(FEWEST_ROUNDS);
-        Ok(Self { subject, baseline, rounds })
+        Ok(Self { subject, baseline })
     }
 }
 
