@@ -77,6 +77,12 @@ impl Round {
         least * 2 >= most && least > 0
     }
 
+    /// Whether a thread's calls took less time than a sample has to.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        self.threads.iter().any(|(_, ns)| *ns < FEWEST_CALLS_US * 1000)
+    }
+
     /// The round as a sample.
     #[must_use]
     pub fn sample(&self) -> Sample {
