@@ -107,7 +107,7 @@ impl Entry<'_> {
             Self::Cell(cell) => {
                 add(json!({ "id": name, "kind": "cell" }));
                 add(serde_json::to_value(cell)?);
-                for metric in Metric::ALL {
+                for &metric in Metric::ALL {
                     let Value::String(key) = serde_json::to_value(metric)? else { continue };
                     add(json!({ key: estimate(book.estimate(cell, metric)) }));
                 }

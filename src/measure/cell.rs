@@ -65,7 +65,7 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let mut crew = Crew::start(threads, move || {
         Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>)
     })?;
-    let plan = crew.plan(budget.sample)?;
+    let mut plan = crew.plan(budget.sample)?;
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (0, budget.patience);
     let began = Instant::now();
@@ -84,6 +84,15 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
                      one in {lost} rounds: the machine has more to do"
                 );
             }
+            continue;
+        }
+        if round.is_short() {
+            // Calls have become much shorter since the plan was made.
+            plan = crew.plan(budget.sample)?;
+            clean.clear();
+            noisy.clear();
+            lost += 1;
+            anyhow::ensure!(lost <= LOST_ROUNDS * budget.samples, "calls keep changing their time");
             continue;
         }
         if round.clean {

@@ -96,25 +96,19 @@ impl Performer {
         self.lab.unload();
         if compare.of.purpose == Purpose::Swap {
             let seed = self.random.next_number();
-            let Sides { mut subject, mut baseline, rounds } =
+            let Sides { mut subject, mut baseline } =
                 Sides::new(&mut self.lab, compare, &self.budget, seed)?;
-            return self.in_turns(&mut subject, &mut baseline, rounds);
+            return self.in_turns(&mut subject, &mut baseline);
         }
         let mut subject = self.side(compare, &compare.of.subject, &compare.subject)?;
         // Both sides are loaded separately, even if they are the same.
         self.lab.unload();
         let mut baseline = self.side(compare, &compare.of.baseline, &compare.baseline)?;
-        self.in_turns(&mut subject, &mut baseline, self.budget.rounds)
+        self.in_turns(&mut subject, &mut baseline)
     }
 
-    fn in_turns(
-        &mut self,
-        subject: &mut dyn Side,
-        baseline: &mut dyn Side,
-        rounds: usize,
-    ) -> Result<Done> {
-        let budget = Budget { rounds, ..self.budget.clone() };
-        let (rounds, noisy) = turns(subject, baseline, &budget, &mut self.random)?;
+    fn in_turns(&mut self, subject: &mut dyn Side, baseline: &mut dyn Side) -> Result<Done> {
+        let (rounds, noisy) = turns(subject, baseline, &self.budget, &mut self.random)?;
         Ok(Done::Compared { rounds: rounds.into_iter().map(rounded).collect(), noisy })
     }
 

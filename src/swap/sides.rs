@@ -17,11 +17,6 @@ const MESSAGES: usize = 1024;
 const BLOCK: u64 = 4;
 /// How many times longer a round is than a sample of calls.
 const LONGER: u32 = 20;
-/// Longest time of all rounds in a process, in multiples of the time of a cell. Slow methods
-/// have fewer rounds.
-const ROUNDS: u32 = 100;
-/// Rounds that are made however long they take.
-const FEWEST_ROUNDS: usize = 2;
 
 /// Subject and baseline: the same messages by two methods, or by one method in random order
 /// and sorted by kind.
@@ -33,8 +28,6 @@ pub struct Sides {
     pub subject: Swapping,
     /// The baseline.
     pub baseline: Swapping,
-    /// Number of rounds.
-    pub rounds: usize,
 }
 
 /// One side.
@@ -77,12 +70,9 @@ impl Sides {
         let (slow, fast) = (first.max(second).max(1.0), first.min(second).max(1.0));
         let fit = (budget.sample * LONGER).as_nanos() as f64 / slow;
         let fewest = (FEWEST_CALLS_US * 1000) as f64 / fast;
-        let messages = (fit.max(fewest) as u64).next_multiple_of(BLOCK).min(MESSAGES as u64);
+        let messages = (fit.max(fewest).max(1.0) as u64).next_multiple_of(BLOCK).min(MESSAGES as u64);
         (subject.plan, baseline.plan) = (plan(messages), plan(messages));
-        let all = (budget.cell * ROUNDS).as_nanos() as f64;
-        let rounds = (all / ((first + second) * messages as f64)) as usize;
-        let rounds = rounds.min(budget.rounds).max(FEWEST_ROUNDS);
-        Ok(Self { subject, baseline, rounds })
+        Ok(Self { subject, baseline })
     }
 }
 
