@@ -103,12 +103,17 @@ impl Crew {
         })
     }
 
-    /// The plan of rounds that take about `sample`. Finding out also warms the crew up.
+    /// The plan of rounds that take about `sample`. Finding out also warms the crew up,
+    /// unless calls are known to be long; an estimate of 0 is none.
     ///
     /// # Errors
     ///
     /// Those of [`round`](Self::round).
-    pub fn plan(&mut self, sample: Duration) -> Result<RoundPlan> {
+    pub fn plan(&mut self, sample: Duration, estimate_ns: u64) -> Result<RoundPlan> {
+        let long = self.plan_for(sample, estimate_ns);
+        if Duration::from_nanos(estimate_ns) > sample * 20 {
+            return Ok(long);
+        }
         let one = RoundPlan { calls: 1, batch: 1, time: Duration::ZERO, settles: false };
         let mut call_ns = self.round(one)?.per_call().max(1.0);
         // The first calls of an instance are slower than those that follow, and so is a
