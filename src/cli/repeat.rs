@@ -86,7 +86,7 @@ impl Repeat {
         let mut crew = Crew::start(threads, move || {
             Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>)
         })?;
-        let plan = crew.plan(ROUND)?;
+        let plan = crew.plan(ROUND, opened.estimate_ns)?;
         let (mut calls, mut ns) = (0, 0.0);
         let started = Instant::now();
         while self.calls.map_or(started.elapsed() < self.seconds, |wanted| calls < wanted) {

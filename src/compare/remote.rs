@@ -72,7 +72,7 @@ pub fn serve_side(
             }
             (_, None) => Err(anyhow::anyhow!("nothing was opened")),
             (ToSide::Plan(sample_us), Some(crew)) => {
-                crew.plan(Duration::from_micros(sample_us)).map(FromSide::Plan)
+                crew.plan(Duration::from_micros(sample_us), 0).map(FromSide::Plan)
             }
             (ToSide::Round(plan), Some(crew)) => crew.round(plan).map(FromSide::Round),
         };

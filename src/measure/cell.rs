@@ -65,7 +65,7 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let mut crew = Crew::start(threads, move || {
         Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>)
     })?;
-    let mut plan = crew.plan(budget.sample)?;
+    let mut plan = crew.plan(budget.sample, opened.estimate_ns)?;
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (0, budget.patience);
     let began = Instant::now();
@@ -88,7 +88,7 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
         }
         if round.is_short() {
             // Calls have become much shorter since the plan was made.
-            plan = crew.plan(budget.sample)?;
+            plan = crew.plan(budget.sample, opened.estimate_ns)?;
             clean.clear();
             noisy.clear();
             lost += 1;

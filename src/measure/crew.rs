@@ -104,12 +104,17 @@ impl Crew {
         })
     }
 
-    /// Plans rounds that take about `sample`. This also warms the crew up.
+    /// Plans rounds that take about `sample`. This also warms the crew up, unless calls are known
+    /// to be long. An estimate of 0 means unknown.
     ///
     /// # Errors
     ///
     /// Those of [`round`](Self::round).
-    pub fn plan(&mut self, sample: Duration) -> Result<RoundPlan> {
+    pub fn plan(&mut self, sample: Duration, estimate_ns: u64) -> Result<RoundPlan> {
+        let long = self.plan_for(sample, estimate_ns);
+        if Duration::from_nanos(estimate_ns) > sample * 20 {
+            return Ok(long);
+        }
         let one = RoundPlan { calls: 1, batch: 1, time: Duration::ZERO, settles: false };
         let mut call_ns = self.round(one)?.per_call().max(1.0);
         // The first calls of an instance are slower than those that follow, and so is a

@@ -25,7 +25,7 @@ pub trait Side {
 
 impl Side for Crew {
     fn plan(&mut self, sample: Duration) -> Result<RoundPlan> {
-        Self::plan(self, sample)
+        Self::plan(self, sample, 0)
     }
 
     fn round(&mut self, plan: RoundPlan) -> Result<Round> {
