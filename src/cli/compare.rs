@@ -12,7 +12,7 @@ use touchstone::case::{self, Case};
 use touchstone::compare::{
     Contest, FromSide, Judged, MARGIN, ToSide, Verdict, contest, of_records, serve_side,
 };
-use touchstone::lab::Guests;
+use touchstone::case::Guests;
 use touchstone::plan::{Budget, near};
 use touchstone::record::{self, Book, Contender, Executor, Match, Means, Purpose, Role};
 use touchstone::report::units;

@@ -5,7 +5,7 @@ use touchstone::terminal::{Style, Table, complain, print};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use touchstone::case::{self, Case};
-use touchstone::lab::Guests;
+use touchstone::case::Guests;
 use touchstone::plan::{Cell, Filter, Plan, near};
 use touchstone::record::Refusal;
 use touchstone_executor::Support;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use touchstone::case;
 use touchstone::compare::{Judged, MARGIN, judge};
-use touchstone::lab::Guests;
+use touchstone::case::Guests;
 use touchstone::plan::{Budget, Filter, Plan, Rows, default_rows};
 use touchstone::record::{self, Book, Line, Match, Purpose, RecordFile, Sink};
 use touchstone::run::{

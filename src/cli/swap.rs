@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use touchstone::case::{self, Case};
 use touchstone::compare::{Judged, MARGIN, judge};
-use touchstone::lab::{Guests, Lab, Refused, config_for, cores};
+use touchstone::case::Guests;
+use touchstone::lab::{Lab, Refused, config_for};
+use touchstone::plan::cores;
 use touchstone::plan::{Budget, Compare, Filter, Plan, near};
 use touchstone::record::{
     self, Book, Comparison, Contender, Line, Means, RecordFile, Refusal, SWAPS, Sink, SoakPoint,

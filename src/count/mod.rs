@@ -16,7 +16,7 @@ pub use usage::serve;
 
 use crate::case::Case;
 use crate::files;
-use crate::lab::Guests;
+use crate::case::Guests;
 use crate::plan::{Cell, Filter, Plan};
 use crate::record::{self, Book, Header, Line, Sampling};
 use crate::run;

@@ -1,7 +1,8 @@
 //! The kinds of messages.
 
 use crate::case::Case;
-use crate::lab::{Guests, Refused};
+use crate::case::Guests;
+use crate::lab::Refused;
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
 
