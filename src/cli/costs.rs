@@ -1,10 +1,9 @@
 //! `touchstone costs` and `touchstone gate`.
 
 use super::Ended;
-use anyhow::{Context, Result, bail};
+use super::common::{cases, this_program};
+use anyhow::{Result, bail};
 use std::path::PathBuf;
-use std::process::Command;
-use touchstone::case;
 use touchstone::count::{self, Change, Counted, Job, Verdict, compare};
 use touchstone::plan::Filter;
 use touchstone::record::{Book, COUNTS, Metric, default_path};
@@ -51,8 +50,7 @@ pub(super) struct Gate {
 impl Costs {
     pub(super) fn execute(self) -> Result<Ended> {
         if self.worker {
-            let cases = case::load_all(&case::default_folder())?;
-            count::serve(&cases, &touchstone_runtimes::engines())?;
+            count::serve(&cases()?, &touchstone_runtimes::engines())?;
             return Ok(Ended::Well);
         }
         let counted = count(&Filter::new(self.filter.as_deref())?)?;
@@ -84,22 +82,15 @@ impl Gate {
         say(&counted);
         print(&words(&verdict))?;
         let is_well = verdict.is_open() && counted.problems.is_empty();
-        Ok(if is_well { Ended::Well } else { Ended::Badly })
+        Ok(Ended::well_if(is_well))
     }
 }
 
 fn count(filter: &Filter) -> Result<Counted> {
-    let cases = case::load_all(&case::default_folder())?;
     let engines = touchstone_runtimes::engines();
-    let job = Job::new(&cases, &engines, &count::default_file(), filter)?;
+    let job = Job::new(&cases()?, &engines, &count::default_file(), filter)?;
     let progress = Progress::new(job.steps(), true);
-    let caller = || {
-        let program = std::env::current_exe().context("cannot find this program")?;
-        let mut command = Command::new(program);
-        command.args(["costs", "--worker"]);
-        Ok(command)
-    };
-    job.count(caller, |step| progress.next(step))
+    job.count(|| this_program(&["costs", "--worker"]), |step| progress.next(step))
 }
 
 fn say(counted: &Counted) {
@@ -112,35 +103,30 @@ fn say(counted: &Counted) {
 }
 
 fn table(book: &Book) -> String {
+    let works = [Metric::Operators, Metric::WarmOperators, Metric::GuestBytes];
+    let head = ["operators", "second call", "guest bytes", "case and guest", "counted by"];
+    let mut of_works = Table::new(&head).right(&[0, 1, 2]);
+    for ((case, guest), one) in &book.counts {
+        let numbers = works.map(|metric| number(one.metrics.get(&metric).map(|n| *n as f64)));
+        let names = [count::work(case, guest), one.counted_by.join(", ")];
+        of_works.row(numbers.into_iter().chain(names));
+    }
+    let cells = [Metric::PageFaults, Metric::SystemCalls, Metric::Signals, Metric::ArtifactBytes];
+    let head: Vec<&str> = cells.iter().map(|metric| metric.name()).chain(["cell"]).collect();
+    let mut of_cells = Table::new(&head).right(&[0, 1, 2, 3]);
+    for cell in book.cells.keys() {
+        let seen = cells.map(|metric| number(book.estimate(cell, metric).map(|seen| seen.median)));
+        of_cells.row(seen.into_iter().chain([book.name(cell)]));
+    }
     let style = Style::of_stdout();
-    let mut text = String::new();
+    let mut parts = Vec::new();
     if !book.counts.is_empty() {
-        let head = ["operators", "second call", "guest bytes", "case and guest", "counted by"];
-        let mut table = Table::new(&head).right(&[0, 1, 2]);
-        for ((case, guest), one) in &book.counts {
-            let metrics = [Metric::Operators, Metric::WarmOperators, Metric::GuestBytes];
-            let numbers = metrics.map(|metric| number(one.metrics.get(&metric).map(|n| *n as f64)));
-            table.row(numbers.into_iter().chain([
-                count::work(case, guest),
-                one.counted_by.join(", "),
-            ]));
-        }
-        text += &table.render(style);
+        parts.push(of_works.render(style));
     }
     if !book.cells.is_empty() {
-        let head = ["page faults", "system calls", "signals", "artifact bytes", "cell"];
-        let mut table = Table::new(&head).right(&[0, 1, 2, 3]);
-        for cell in book.cells.keys() {
-            let metrics =
-                [Metric::PageFaults, Metric::SystemCalls, Metric::Signals, Metric::ArtifactBytes];
-            let numbers =
-                metrics.map(|metric| number(book.estimate(cell, metric).map(|seen| seen.median)));
-            table.row(numbers.into_iter().chain([book.name(cell)]));
-        }
-        text += "\n";
-        text += &table.render(style);
+        parts.push(of_cells.render(style));
     }
-    text
+    parts.join("\n")
 }
 
 /// A count or a mean; a dash where there is none.

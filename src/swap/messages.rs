@@ -1,10 +1,51 @@
-//! Sending messages by one method.
+//! The kinds of messages, and sending them by one method.
 
-use super::{Kind, Method};
-use crate::lab::{Lab, Refused, checked_call, host};
+use super::Method;
+use crate::case::Case;
+use crate::lab::{Guests, Lab, Refused, checked_call, host};
 use crate::plan::Cell;
 use std::sync::Arc;
+use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Artifact, Config, Engine, ExportId, Instance, Module, Strategy};
+
+/// A kind of message: the module that answers it, what it is given, what has to come out.
+#[derive(Debug, Clone)]
+pub struct Kind {
+    /// The case.
+    pub case: Arc<Case>,
+    /// The module.
+    pub guest: GuestModule,
+    /// The message.
+    pub input: Arc<[u8]>,
+    /// The answer.
+    pub expected: Arc<[u8]>,
+}
+
+/// The two kinds of two cases, on the first guest of each.
+///
+/// # Errors
+///
+/// When a guest is missing or cannot be hosted, or an input cannot be made.
+pub fn kinds(cases: [&Arc<Case>; 2], guests: &mut Guests) -> anyhow::Result<Arc<[Kind; 2]>> {
+    let mut kind = |case: &Arc<Case>| {
+        let guest = guests.module(&case.guests[0], case.heap.into())?;
+        let heap_base = guest.info().heap_base;
+        anyhow::Ok(Kind {
+            input: case.input.bytes(heap_base)?.into(),
+            expected: case.expect.output.bytes(heap_base)?.into(),
+            case: Arc::clone(case),
+            guest,
+        })
+    };
+    Ok(Arc::new([kind(cases[0])?, kind(cases[1])?]))
+}
+
+impl Kind {
+    /// A refusal that names the kind.
+    fn refused(&self, refused: Refused) -> Refused {
+        Refused { reason: format!("{}: {}", self.case.name, refused.reason), ..refused }
+    }
+}
 
 /// What a method has before the first message, for any thread.
 #[derive(Clone)]
@@ -109,7 +150,6 @@ pub struct Messages {
     /// By kind, in the same way.
     loaded: [Option<Loaded>; 2],
     last: usize,
-    changes: u64,
 }
 
 impl Messages {
@@ -120,11 +160,9 @@ impl Messages {
     /// When a module cannot be loaded or gives a wrong answer.
     pub fn new(ready: Ready) -> Result<Self, Refused> {
         let method = ready.method;
-        let mut messages = Self { ready, live: [None, None], loaded: [None, None], last: 1, changes: 0 };
-        for kind in [0, 1] {
-            if method.keeps_modules() {
-                messages.loaded[kind] = Some(messages.ready.load(kind)?);
-            }
+        let mut messages = Self { ready, live: [None, None], loaded: [None, None], last: 1 };
+        if method.keeps_modules() {
+            messages.loaded = [Some(messages.ready.load(0)?), Some(messages.ready.load(1)?)];
         }
         for kind in [0, 1] {
             messages.send(kind)?;
@@ -138,12 +176,6 @@ impl Messages {
         self.last
     }
 
-    /// Messages so far of another kind than the one before.
-    #[must_use]
-    pub fn changes(&self) -> u64 {
-        self.changes
-    }
-
     /// Sends a message of a kind, after having changed to its module where the last
     /// was of the other kind, and compares the answer.
     ///
@@ -151,7 +183,6 @@ impl Messages {
     ///
     /// When the module cannot be had or the answer is another one than the expected one.
     pub fn send(&mut self, kind: usize) -> Result<(), Refused> {
-        self.changes += u64::from(self.last != kind);
         self.last = kind;
         if self.live[kind].is_none() {
             self.change_to(kind)?;

@@ -6,7 +6,6 @@
 //! memory behind, [`under_load`] what callers see of a module that is replaced while they
 //! call it.
 
-mod kind;
 mod load;
 mod messages;
 mod method;
@@ -14,10 +13,9 @@ mod plan;
 mod sides;
 mod soak;
 
-pub use kind::{Kind, kinds};
-pub use load::{LoadPlan, under_load};
-pub use messages::{Messages, Ready};
+pub use load::under_load;
+pub use messages::{Kind, Messages, Ready, kinds};
 pub use method::Method;
-pub use plan::{SwapPlan, default_file, load};
+pub use plan::{LoadPlan, SwapPlan, default_file, load};
 pub use sides::{Sides, random_order};
 pub use soak::{resident_kib, soak};
