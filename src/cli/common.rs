@@ -2,6 +2,7 @@
 
 use super::Ended;
 use anyhow::{Context, Result, bail};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -9,11 +10,12 @@ use touchstone::case::{self, Case};
 use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::lab::Guests;
 use touchstone::plan::{Budget, Cell, Compare, Filter, Plan, near};
-use touchstone::record::{Comparison, Header, Refusal, Sink};
+use touchstone::record::{self, Book, Comparison, Header, Refusal, Sink};
 use touchstone::run::{
-    Came, Finished, Host, Job, Progress, artifacts, header, run, shared_in, watch_for_ctrl_c,
+    Came, Finished, Host, Job, Progress, artifacts, header, run, shared_in, shown, watch_for_ctrl_c,
 };
 use touchstone::supervise::Stop;
+use touchstone::terminal::warn_of_skipped;
 use touchstone_executor::Engine;
 
 /// The cases of the project.
@@ -103,6 +105,17 @@ impl Comparing<'_> {
         };
         Ok((run(job, &host, sink, &mut Progress::new(steps))?, header))
     }
+}
+
+/// The newest run of a record file. Lines that cannot be read are named.
+pub(super) fn newest(path: &Path) -> Result<Book> {
+    let mut loaded = record::load(path)?;
+    warn_of_skipped(path, &loaded.skipped);
+    let (path, run) = (shown(path), loaded.runs.pop());
+    let (header, lines) = run.with_context(|| {
+        format!("{path} holds no run that this build can read; `make bench` makes one")
+    })?;
+    Ok(Book::of(header, lines))
 }
 
 /// What the processes of a comparison come to together.

@@ -1,7 +1,7 @@
 //! `touchstone compare`.
 
 use super::Ended;
-use super::common::{cases, seed, this_program};
+use super::common::{cases, newest, seed, this_program};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ use touchstone::compare::{
 };
 use touchstone::lab::Guests;
 use touchstone::plan::{Budget, near};
-use touchstone::record::{self, Book, Contender, Executor, Match, Means, Purpose, Role};
+use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
 use touchstone::report::units;
 use touchstone::run::watch_for_ctrl_c;
 use touchstone::supervise::{Parent, Stop};
@@ -166,13 +166,7 @@ impl Compare {
     }
 
     fn records(&self, a: &Path, b: &Path, margin: f64) -> Result<Ended> {
-        let book = |path: &Path| -> Result<Book> {
-            let run = record::load(path)?.runs.pop();
-            let (header, lines) =
-                run.with_context(|| format!("{} holds no run", path.display()))?;
-            Ok(Book::of(header, lines))
-        };
-        let (a, b) = (book(a)?, book(b)?);
+        let (a, b) = (newest(a)?, newest(b)?);
         if a.header.machine != b.header.machine {
             complain("warning: the two runs were made on different machines");
         }

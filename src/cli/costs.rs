@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use touchstone::count::{self, Change, Counted, Job, Verdict, compare};
 use touchstone::plan::Filter;
 use touchstone::record::{Book, COUNTS, Metric, default_path};
+use touchstone::run::shown;
 use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{Style, Table, complain, print, short};
+use touchstone::terminal::{Style, Table, complain, print};
 
 /// Count what calls cost: operators that the guests execute, page faults, system calls,
 /// signals, bytes of code
@@ -65,7 +66,7 @@ impl Costs {
             }
             let path = self.counts.unwrap_or_else(|| default_path(COUNTS));
             count::store(&path, &counted.header, &counted.lines)?;
-            print(&format!("wrote {}\n", short(&path)))?;
+            print(&format!("wrote {}\n", shown(&path)))?;
         }
         Ok(Ended::Well)
     }

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use touchstone::record::{self, BENCH};
 use touchstone::report::gate::{Closed, Explanations};
 use touchstone::report::{self, Content, Options};
+use touchstone::run::shown;
 use touchstone::tables;
 use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{complain, print, short, warn_of_skipped};
+use touchstone::terminal::{complain, print, warn_of_skipped};
 
 /// Generates BENCHMARK.md and the charts from the records alone.
 ///
@@ -85,13 +86,13 @@ fn write(options: &Options) -> Result<Ended> {
     warn(&written.content);
     let mut text = String::new();
     for path in &written.files {
-        text += &format!("wrote    {}\n", short(path));
+        text += &format!("wrote    {}\n", shown(path));
     }
     for path in &written.removed {
-        text += &format!("removed  {}\n", short(path));
+        text += &format!("removed  {}\n", shown(path));
     }
     let Content { cells, comparisons, older_runs, .. } = written.content;
-    let records = short(&options.records);
+    let records = shown(&options.records);
     text += &format!("{cells} cells and {comparisons} comparisons, from {records}\n");
     if older_runs > 0 {
         text += &format!("{older_runs} older runs in {records} left out\n");
@@ -107,7 +108,7 @@ fn check(options: &Options) -> Result<Ended> {
         print("the report matches the records\n")?;
         return Ok(Ended::Well);
     }
-    let list: String = differ.iter().map(|path| format!("{}\n", short(path))).collect();
+    let list: String = differ.iter().map(|path| format!("{}\n", shown(path))).collect();
     print(&list)?;
     complain(&format!(
         "{} of the report's files do not match the records; `touchstone report` writes them",

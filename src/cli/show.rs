@@ -1,6 +1,7 @@
 //! `touchstone show`.
 
-use super::{Ended, common};
+use super::Ended;
+use super::common::{judged, newest};
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -13,7 +14,8 @@ use touchstone::record::{
 use touchstone::report::units::{
     marked, median, rate, ratio_with_interval, time, time_with_interval,
 };
-use touchstone::terminal::{Style, Table, print, short, warn_of_skipped};
+use touchstone::run::shown;
+use touchstone::terminal::{Style, Table, print};
 
 /// Shows the newest run of a record file.
 #[derive(Debug, clap::Args)]
@@ -43,27 +45,22 @@ enum Entry<'a> {
 impl Show {
     pub(super) fn execute(self) -> Result<Ended> {
         let path = self.records.unwrap_or_else(|| record::default_path(BENCH));
-        let mut loaded = record::load(&path)?;
-        warn_of_skipped(&path, &loaded.skipped);
-        let Some((header, lines)) = loaded.runs.pop() else {
-            bail!("{} holds no run that this build can read; `make bench` makes one", short(&path));
-        };
-        let book = Book::of(header, lines);
+        let book = newest(&path)?;
         let filter = Filter::new(self.filter.as_deref())?;
         let all = entries(&book);
         let names: Vec<String> = all.iter().map(|entry| entry.name(&book)).collect();
-        let shown: Vec<(&String, &Entry<'_>)> =
+        let meant: Vec<(&String, &Entry<'_>)> =
             names.iter().zip(&all).filter(|(name, _)| filter.matches(name)).collect();
-        if let (Some(text), true) = (&self.filter, shown.is_empty()) {
-            bail!("nothing in {} matches '{text}'{}", short(&path), near(text, &names));
+        if let (Some(text), true) = (&self.filter, meant.is_empty()) {
+            bail!("nothing in {} matches '{text}'{}", shown(&path), near(text, &names));
         }
         if self.json {
-            let lines = shown
+            let lines = meant
                 .iter()
                 .map(|(name, entry)| Ok(format!("{}\n", entry.json(&book, name, self.samples)?)));
             print(&lines.collect::<Result<String>>()?)?;
         } else {
-            print(&tables(&book, shown.into_iter().map(|(_, entry)| entry)))?;
+            print(&tables(&book, meant.into_iter().map(|(_, entry)| entry)))?;
         }
         Ok(Ended::Well)
     }
@@ -75,7 +72,7 @@ fn entries(book: &Book) -> Vec<Entry<'_>> {
     let comparisons = book
         .comparisons
         .iter()
-        .filter_map(|(of, processes)| Some(Entry::Comparison(of, common::judged(processes)?)));
+        .filter_map(|(of, processes)| Some(Entry::Comparison(of, judged(processes)?)));
     let swaps = book.swaps.iter().map(Entry::Swap);
     let refusals = book.refusals.iter().map(Entry::Refusal);
     cells.chain(comparisons).chain(swaps).chain(refusals).collect()

@@ -1,8 +1,8 @@
 //! `touchstone swap`.
 
-use super::common::{Comparing, cases, judged, seed};
+use super::common::{Comparing, cases, judged, newest, seed};
 use super::{Ended, show};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use touchstone::record::{
     self, Book, Contender, Line, Means, RecordFile, Refusal, SWAPS, Sink, SoakPoint,
 };
 use touchstone::report::units::{marked, time};
-use touchstone::run::SamplingName;
+use touchstone::run::{SamplingName, shown};
 use touchstone::swap::{self, Kind, Method, Ready, SwapPlan};
-use touchstone::terminal::{Style, Table, complain, print, short};
+use touchstone::terminal::{Style, Table, complain, print};
 use touchstone_executor::Engine;
 
 /// Measure what replacing modules costs
@@ -114,9 +114,8 @@ impl Swap {
             let made = ready.and_then(|ready| swap::soak(ready, swaps, progress));
             failed += keep(&mut records, &name, made.map(|swap| (swap, None)).map_err(Into::into))?;
         }
-        let (header, lines) = record::load(&path)?.runs.pop().context("the run is not there")?;
-        print(&tables(&Book::of(header, lines)))?;
-        complain(&format!("records: {}", short(&path)));
+        print(&tables(&newest(&path)?))?;
+        complain(&format!("records: {}", shown(&path)));
         Ok(Ended::well_if(failed == 0))
     }
 

@@ -36,17 +36,6 @@ pub fn warn_of_skipped(records: &Path, skipped: &[Skipped]) {
     }
 }
 
-/// A path as short as it can be typed from here.
-#[must_use]
-pub fn short(path: &Path) -> String {
-    let here = std::env::current_dir().ok();
-    let below = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
-    match below {
-        Some(below) if !below.as_os_str().is_empty() => below.display().to_string(),
-        _ => path.display().to_string(),
-    }
-}
-
 /// Colours of the text; none when the output is no terminal.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
