@@ -146,10 +146,6 @@ fn words(verdict: &Verdict) -> String {
         (&verdict.grown, style.bad("grown")),
         (&verdict.shrunk, style.good("less than stored; `make costs` stores the new counts")),
     ] {
-        if changes.is_empty() {
-            continue;
-        }
-        text += &format!("{heading}\n");
         let mut table =
             Table::new(&["what", "stored", "now", "change", "where"]).right(&[1, 2, 3]).indented(2);
         for Change { name, metric, stored, now } in changes {
@@ -163,18 +159,19 @@ fn words(verdict: &Verdict) -> String {
             };
             table.row([metric.to_string(), number(*stored), number(*now), change, name.clone()]);
         }
-        text += &table.render(style);
+        if !changes.is_empty() {
+            text += &format!("{heading}\n{}", table.render(style));
+        }
     }
     for left_out in &verdict.left_out {
         text += &format!("not compared: {left_out}\n");
     }
-    text += &match (verdict.grown.len(), verdict.compared) {
+    text + &match (verdict.grown.len(), verdict.compared) {
         (0, 0) => "the gate fails because nothing was compared\n".to_owned(),
         (0, compared) => format!("nothing grew: {compared} counts compared\n"),
         (grown, compared) => format!(
             "{grown} counts grew or are new, of {compared} compared. If that is intended, store \
              the new ones with `make costs` in the same commit.\n"
         ),
-    };
-    text
+    }
 }

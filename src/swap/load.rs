@@ -1,6 +1,6 @@
 //! Swap under load: threads keep calling while another one replaces what they call.
 
-use super::messages::{Live, Loaded};
+use super::messages::Loaded;
 use super::{Kind, LoadPlan, Method, Ready};
 use crate::lab::{Lab, Refused, elapsed};
 use crate::record::{Executor, Status, Swap, SwapFound, Tail};
@@ -11,12 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
-use touchstone_executor::Engine;
+use touchstone_executor::{Engine, Instance};
 
 /// Everything that a call needs, in one piece: nobody can see half of it.
 struct Deployment {
     generation: u64,
-    kind: usize,
     loaded: Loaded,
 }
 
@@ -99,8 +98,7 @@ struct Load(Ready);
 impl Load {
     /// A module that nobody has used, of the other kind than the generation before.
     fn deployment(&self, generation: u64) -> Result<Deployment, Refused> {
-        let kind = usize::from(generation % 2 == 1);
-        Ok(Deployment { generation, kind, loaded: self.0.load(kind)? })
+        Ok(Deployment { generation, loaded: self.0.load((generation % 2) as usize)? })
     }
 
     /// Lets the threads call while `meanwhile` runs, which begins when all of them have
@@ -148,7 +146,7 @@ impl Load {
     /// caller sees the last generation.
     fn call(&self, place: &Place) -> Result<Seen> {
         let mut seen = Seen::nothing()?;
-        let mut mine: Option<(Live, Arc<Deployment>)> = None;
+        let mut mine = None;
         let mut is_first = true;
         loop {
             let is_last = place.done.load(Ordering::Acquire);
@@ -176,20 +174,19 @@ impl Load {
     fn message(
         &self,
         place: &Place,
-        mine: &mut Option<(Live, Arc<Deployment>)>,
+        mine: &mut Option<(Box<dyn Instance>, Arc<Deployment>)>,
         instances_taken: &mut u64,
     ) -> Result<(), Refused> {
         let newest = place.generation.load(Ordering::Acquire);
-        let is_old = mine.as_ref().is_none_or(|(_, mine)| mine.generation < newest);
-        if is_old {
+        if mine.as_ref().is_none_or(|(_, mine)| mine.generation < newest) {
             *mine = None;
             let deployment = Arc::clone(&place.newest.lock());
-            let live = self.0.instance(deployment.kind, &deployment.loaded)?;
+            let live = self.0.instance(&deployment.loaded)?;
             *instances_taken += 1;
             *mine = Some((live, deployment));
         }
         let Some((live, deployment)) = mine else { return Ok(()) };
-        self.0.send(deployment.kind, live)
+        self.0.send(&deployment.loaded, &mut **live)
     }
 }
 

@@ -60,15 +60,10 @@ pub struct Ready {
     artifacts: [Artifact; 2],
 }
 
-/// A loaded module and what of it is called.
+/// The loaded module of a kind, and what of it is called.
 pub(super) struct Loaded {
+    kind: usize,
     module: Box<dyn Module>,
-    export: ExportId,
-}
-
-/// An instance of a kind's module, ready for its messages.
-pub(super) struct Live {
-    instance: Box<dyn Instance>,
     export: ExportId,
 }
 
@@ -92,9 +87,8 @@ impl Ready {
             let heap = kind.case.heap.into();
             lab.artifact(&**engine, strategy, &kind.guest, heap).map_err(host)
         };
-        let [first, second] = &**kinds;
-        let (first, _) = artifact(first).map_err(|refused| first.refused(refused))?;
-        let (second, _) = artifact(second).map_err(|refused| second.refused(refused))?;
+        let mut of = |kind: &Kind| artifact(kind).map_err(|refused| kind.refused(refused));
+        let artifacts = [of(&kinds[0])?.0, of(&kinds[1])?.0];
         lab.unload();
         Ok(Self {
             method,
@@ -102,7 +96,7 @@ impl Ready {
             engine: Arc::clone(engine),
             kinds: Arc::clone(kinds),
             config: lab.config().clone(),
-            artifacts: [first, second],
+            artifacts,
         })
     }
 
@@ -120,23 +114,20 @@ impl Ready {
             };
             let module = self.engine.load(&of.guest, &artifact, self.strategy, &self.config)?;
             let export = module.export(&of.case.export, of.case.abi)?;
-            Ok(Loaded { module, export })
+            Ok(Loaded { kind, module, export })
         };
         load().map_err(|error| of.refused(host(error)))
     }
 
     /// A new instance of a loaded module.
-    pub(super) fn instance(&self, kind: usize, loaded: &Loaded) -> Result<Live, Refused> {
-        match loaded.module.new_instance() {
-            Ok(instance) => Ok(Live { instance, export: loaded.export }),
-            Err(error) => Err(self.kinds[kind].refused(host(error))),
-        }
+    pub(super) fn instance(&self, of: &Loaded) -> Result<Box<dyn Instance>, Refused> {
+        of.module.new_instance().map_err(|error| self.kinds[of.kind].refused(host(error)))
     }
 
     /// Sends a message to an instance of its module and compares the answer.
-    pub(super) fn send(&self, kind: usize, live: &mut Live) -> Result<(), Refused> {
-        let of = &self.kinds[kind];
-        let sent = checked_call(&mut *live.instance, live.export, &of.input, &of.expected);
+    pub(super) fn send(&self, to: &Loaded, instance: &mut dyn Instance) -> Result<(), Refused> {
+        let of = &self.kinds[to.kind];
+        let sent = checked_call(instance, to.export, &of.input, &of.expected);
         sent.map(drop).map_err(|refused| of.refused(refused))
     }
 }
@@ -146,7 +137,7 @@ pub struct Messages {
     ready: Ready,
     /// By kind; of the methods that keep one instance, the other is empty. Instances come
     /// before their modules, here and where they are dropped.
-    live: [Option<Live>; 2],
+    live: [Option<Box<dyn Instance>>; 2],
     /// By kind, in the same way.
     loaded: [Option<Loaded>; 2],
     last: usize,
@@ -187,9 +178,9 @@ impl Messages {
         if self.live[kind].is_none() {
             self.change_to(kind)?;
         }
-        match &mut self.live[kind] {
-            Some(live) => self.ready.send(kind, live),
-            None => Ok(()),
+        match (&self.loaded[kind], &mut self.live[kind]) {
+            (Some(loaded), Some(live)) => self.ready.send(loaded, &mut **live),
+            _ => Ok(()),
         }
     }
 
@@ -204,7 +195,7 @@ impl Messages {
             self.loaded[kind] = Some(self.ready.load(kind)?);
         }
         if let Some(loaded) = &self.loaded[kind] {
-            self.live[kind] = Some(self.ready.instance(kind, loaded)?);
+            self.live[kind] = Some(self.ready.instance(loaded)?);
         }
         Ok(())
     }
