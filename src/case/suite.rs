@@ -5,7 +5,7 @@ use crate::record::{Role, Sweep};
 use serde::Deserialize;
 use touchstone_executor::abi::Abi;
 
-/// Scenarios and what they have in common; the fields are those of [`Case`].
+/// Scenarios and their common settings; the fields are those of [`Case`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Suite {

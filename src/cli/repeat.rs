@@ -11,10 +11,9 @@ use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, print};
 use touchstone_executor::probe::thread_usage;
 
-/// Makes the same call again and again, and prints what each one costs: time, its
-/// steps, page faults, context switches.
+/// Repeats a call and prints its cost: time, steps, page faults, context switches.
 ///
-/// Run it under a profiler: `perf record -- touchstone repeat …`, `strace -cf touchstone
+/// Use it under a profiler: `perf record -- touchstone repeat …`, `strace -cf touchstone
 /// repeat …`. Outputs are compared. On several threads, faults and switches are those of one
 /// thread that makes the same calls alone.
 #[derive(Debug, clap::Args)]
@@ -84,7 +83,7 @@ impl Repeat {
         let mut crew = Crew::start(threads, move || {
             Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>)
         })?;
-        let plan = crew.plan(ROUND)?;
+        let plan = crew.plan(ROUND, opened.estimate_ns)?;
         let (mut calls, mut ns) = (0, 0.0);
         let started = Instant::now();
         while self.calls.map_or(started.elapsed() < self.seconds, |wanted| calls < wanted) {

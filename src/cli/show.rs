@@ -20,10 +20,9 @@ use touchstone::terminal::{Style, Table, print};
 /// Shows the newest run of a record file.
 #[derive(Debug, clap::Args)]
 pub(super) struct Show {
-    /// Regular expression over the names, as `touchstone list` and `cargo bench`
-    /// take it
+    /// Show only what has a name that this regular expression matches
     filter: Option<String>,
-    /// Print one JSON object a line; what was not measured is null
+    /// Print one JSON object per line; what was not measured is null
     #[arg(long)]
     json: bool,
     /// With --json: print the raw samples and rounds too
@@ -34,7 +33,7 @@ pub(super) struct Show {
     records: Option<PathBuf>,
 }
 
-/// Something that has a name in a run.
+/// A named entry of a run.
 enum Entry<'a> {
     Cell(&'a CellKey),
     Comparison(&'a Match, Judged),
@@ -66,7 +65,7 @@ impl Show {
     }
 }
 
-/// All that a run holds, cells first.
+/// All entries of a run, cells first.
 fn entries(book: &Book) -> Vec<Entry<'_>> {
     let cells = book.cells.keys().map(Entry::Cell);
     let comparisons = book
@@ -79,7 +78,7 @@ fn entries(book: &Book) -> Vec<Entry<'_>> {
 }
 
 impl Entry<'_> {
-    /// The name as filters take it.
+    /// The name for filters.
     fn name(&self, book: &Book) -> String {
         match self {
             Self::Cell(cell) => book.name(cell),
@@ -97,7 +96,7 @@ impl Entry<'_> {
         }
     }
 
-    /// One object: what the record says, and what is published of it.
+    /// The JSON object of the entry: its record and its estimates.
     fn json(&self, book: &Book, name: &str, raw: bool) -> Result<Value> {
         let (kind, mut line) = match self {
             Self::Cell(cell) => ("cell", serde_json::to_value(cell)?),
@@ -109,7 +108,7 @@ impl Entry<'_> {
         line["kind"] = kind.into();
         match self {
             Self::Cell(cell) => {
-                for metric in Metric::ALL {
+                for &metric in Metric::ALL {
                     let key = serde_json::to_value(metric)?;
                     line[key.as_str().unwrap_or_default()] = estimate(book.estimate(cell, *metric));
                 }

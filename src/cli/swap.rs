@@ -54,12 +54,12 @@ pub(super) struct Swap {
     records: Option<PathBuf>,
 }
 
-/// The name of what is done under load, in filters.
+/// The name of swaps under load in filters.
 const UNDER_LOAD: &str = "under_load";
-/// How long a comparison may take in a process.
+/// Longest time of a comparison in a process.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// What is to be done.
+/// The selected work.
 struct Work {
     compares: Vec<Compare>,
     refusals: Vec<Refusal>,
@@ -180,7 +180,7 @@ fn keep(
     Ok(usize::from(problem.is_some()))
 }
 
-/// What was found, as tables.
+/// The results as tables.
 fn tables(book: &Book) -> String {
     let style = Style::of_stdout();
     let head = ["a message", "sorted", "a swap", "against recompile", "engine/method", "strategy"];

@@ -1,4 +1,4 @@
-//! Swap under load: threads keep calling while another one replaces what they call.
+//! Swaps under load: threads call while another thread replaces the module.
 
 use super::messages::Loaded;
 use super::{Kind, LoadPlan, Method, Ready};
@@ -13,15 +13,15 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 use touchstone_executor::{Engine, Instance};
 
-/// Everything that a call needs, in one piece: nobody can see half of it.
+/// Everything that a call needs, replaced in one step.
 struct Deployment {
     generation: u64,
     loaded: Loaded,
 }
 
-/// Where callers find the deployment.
+/// Gives callers the current deployment.
 struct Place {
-    /// Of the newest deployment: all that a caller reads while nothing changes.
+    /// Generation of the newest deployment. Callers read only this while nothing changes.
     generation: AtomicU64,
     newest: Mutex<Arc<Deployment>>,
     /// Callers that have made a call, or tried to.
@@ -34,12 +34,12 @@ impl Place {
         let generation = deployment.generation;
         let old = std::mem::replace(&mut *self.newest.lock(), Arc::new(deployment));
         self.generation.store(generation, Ordering::Release);
-        // Outside of the lock: freeing a module may take long.
+        // Outside the lock, because freeing a module may take long.
         drop(old);
     }
 }
 
-/// What one caller saw, or all of them.
+/// The results of one caller, or of all.
 struct Seen {
     histogram: Histogram<u64>,
     instances_taken: u64,
@@ -48,14 +48,14 @@ struct Seen {
     first_problem: Option<String>,
 }
 
-/// Lets threads call for as long as the module is replaced so many times, and then for
-/// as long while it is not. The kinds take turns. Gives what was found, and the first call
-/// that went wrong, in words.
+/// Makes threads call while the module is replaced, and then for the same time without
+/// replacements. The kinds alternate. Returns the results, and a description of the first
+/// wrong call.
 ///
 /// # Errors
 ///
-/// [`Refused`] when the engine cannot do it or a replacement cannot be loaded; another error
-/// when a thread cannot be started. Calls that fail are no error; they are counted.
+/// [`Refused`] when the engine does not support it or a replacement cannot be loaded; another
+/// error when a thread cannot be started. Failed calls are counted, not errors.
 pub fn under_load(
     engine: &Arc<dyn Engine>,
     kinds: &Arc<[Kind; 2]>,
@@ -92,17 +92,17 @@ pub fn under_load(
     Ok((swap, swapping.first_problem.or(still.first_problem)))
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Load(Ready);
 
 impl Load {
-    /// A module that nobody has used, of the other kind than the generation before.
+    /// A fresh module, of the other kind than that of the previous generation.
     fn deployment(&self, generation: u64) -> Result<Deployment, Refused> {
         Ok(Deployment { generation, loaded: self.0.load((generation % 2) as usize)? })
     }
 
-    /// Lets the threads call while `meanwhile` runs, which begins when all of them have
-    /// made a call.
+    /// Makes the threads call while `meanwhile` runs, which begins after each of them has made a
+    /// call.
     fn run(
         &self,
         threads: usize,
@@ -142,8 +142,8 @@ impl Load {
         })
     }
 
-    /// Calls until it is done; the last call is begun after that, so that every
-    /// caller sees the last generation.
+    /// Calls until the work is done. The last call begins after that, so that every caller sees
+    /// the last generation.
     fn call(&self, place: &Place) -> Result<Seen> {
         let mut seen = Seen::nothing()?;
         let mut mine = None;
@@ -190,12 +190,12 @@ impl Load {
     }
 }
 
-/// Longest time that is told from longer ones, ns: a minute.
+/// Longest recorded time, ns (one minute); longer ones are recorded as this.
 const LONGEST_NS: u64 = 60_000_000_000;
 
 impl Seen {
-    /// With room for times of three significant digits: some 20,000 counters, however
-    /// many calls there are.
+    /// A histogram with three significant digits: about 20,000 counters for any number of
+    /// calls.
     fn nothing() -> Result<Self> {
         Ok(Self {
             histogram: Histogram::new_with_bounds(1, LONGEST_NS, 3)?,

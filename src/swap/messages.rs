@@ -8,16 +8,16 @@ use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Artifact, Config, Engine, ExportId, Instance, Module, Strategy};
 
-/// A kind of message: the module that answers it, what it is given, what has to come out.
+/// A kind of message: a module, an input, and the expected answer.
 #[derive(Debug, Clone)]
 pub struct Kind {
     /// The case.
     pub case: Arc<Case>,
     /// The module.
     pub guest: GuestModule,
-    /// The message.
+    /// The input.
     pub input: Arc<[u8]>,
-    /// The answer.
+    /// The expected answer.
     pub expected: Arc<[u8]>,
 }
 
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// What a method has before the first message, for any thread.
+/// What a method prepares before the first message, shared by all threads.
 #[derive(Clone)]
 pub struct Ready {
     /// The method.
@@ -60,7 +60,7 @@ pub struct Ready {
     artifacts: [Artifact; 2],
 }
 
-/// The loaded module of a kind, and what of it is called.
+/// The loaded module of a kind, and its export.
 pub(super) struct Loaded {
     kind: usize,
     module: Box<dyn Module>,
@@ -73,7 +73,7 @@ impl Ready {
     ///
     /// # Errors
     ///
-    /// When the engine does not have the method, or a module cannot be loaded.
+    /// When the engine does not support the method, or a module cannot be loaded.
     pub fn new(
         method: Method,
         engine: &Arc<dyn Engine>,
@@ -100,7 +100,7 @@ impl Ready {
         })
     }
 
-    /// Loads the module of a kind, which is compiled for it where the method says so.
+    /// Loads the module of a kind, and compiles it first if the method says so.
     pub(super) fn load(&self, kind: usize) -> Result<Loaded, Refused> {
         let of = &self.kinds[kind];
         let load = || {
@@ -135,16 +135,16 @@ impl Ready {
 /// Sends messages of both kinds in any order.
 pub struct Messages {
     ready: Ready,
-    /// By kind; of the methods that keep one instance, the other is empty. Instances come
-    /// before their modules, here and where they are dropped.
+    /// By kind. Methods that keep one instance leave the other empty. Instances are declared,
+    /// and so dropped, before their modules.
     live: [Option<Box<dyn Instance>>; 2],
-    /// By kind, in the same way.
+    /// By kind, likewise.
     loaded: [Option<Loaded>; 2],
     last: usize,
 }
 
 impl Messages {
-    /// Loads what the method has beforehand, and sends a message of each kind.
+    /// Loads what the method keeps, and sends a message of each kind.
     ///
     /// # Errors
     ///
@@ -167,12 +167,12 @@ impl Messages {
         self.last
     }
 
-    /// Sends a message of a kind, after having changed to its module where the last
-    /// was of the other kind, and compares the answer.
+    /// Sends a message and compares the answer. Changes the module first if the last message was
+    /// of the other kind.
     ///
     /// # Errors
     ///
-    /// When the module cannot be had or the answer is another one than the expected one.
+    /// When the module cannot be loaded or the answer is wrong.
     pub fn send(&mut self, kind: usize) -> Result<(), Refused> {
         self.last = kind;
         if self.live[kind].is_none() {
@@ -186,7 +186,7 @@ impl Messages {
 
     fn change_to(&mut self, kind: usize) -> Result<(), Refused> {
         let method = self.ready.method;
-        // The old one goes first: never are there two of them.
+        // Drop the old one first, so that there are never two.
         if !method.keeps_instances() {
             self.live = [None, None];
         }

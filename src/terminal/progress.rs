@@ -1,4 +1,4 @@
-//! A progress bar for work that takes longer than a moment.
+//! A progress bar for longer work.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
@@ -7,7 +7,8 @@ use std::time::Duration;
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// `wanted` is false where other lines go to the standard error meanwhile.
+    /// A bar over `steps` steps; none if `wanted` is false, for instance because other lines go
+    /// to the standard error meanwhile.
     #[must_use]
     pub fn new(steps: usize, wanted: bool) -> Self {
         let target =
@@ -22,7 +23,7 @@ impl Progress {
         Self(bar)
     }
 
-    /// The next step begins.
+    /// Begins the next step.
     pub fn next(&self, what: impl Into<String>) {
         self.0.set_message(what.into());
         self.0.inc(1);

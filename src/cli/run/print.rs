@@ -1,4 +1,4 @@
-//! How a run is shown: to people as tables, to programs as one object a line.
+//! The output: tables for people, one JSON object per line for programs.
 
 use super::row::{Answer, Row, Verdict, harmless};
 use super::target::Target;
@@ -27,7 +27,7 @@ pub(super) struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// What is called, every row, and whether they agree.
+    /// The call, every row, and whether they agree.
     pub(super) fn outcome(&self) -> String {
         let run = self.rows.iter().filter(|row| row.answer.status() != "not_run");
         let rows = run.map(|row| (row, vec![self.result(&row.answer)]));
@@ -59,7 +59,7 @@ impl Shown<'_> {
                 memory\n"
     }
 
-    /// A line of JSON for each row. Those with the same `group` came out alike; `ratio` is
+    /// A line of JSON for each row. Rows with the same `group` have the same result; `ratio` is
     /// times slower than the baseline.
     pub(super) fn json(&self) -> String {
         let line = |(index, row): (usize, &Row)| {
@@ -151,7 +151,7 @@ impl Shown<'_> {
         }
     }
 
-    /// A group's result where there is room, with what it means.
+    /// The result of a group in full, with its meaning.
     fn full(&self, group: &[usize]) -> String {
         let answer = &self.rows[group[0]].answer;
         let Answer::Returned(output) = answer else { return self.result(answer) };
@@ -162,7 +162,7 @@ impl Shown<'_> {
         }
     }
 
-    /// Whether they agree, in a sentence, and on what.
+    /// A sentence that says whether the rows agree, and on what.
     fn judgement(&self) -> String {
         let Self { rows, style, .. } = self;
         let mut text = String::new();
@@ -240,13 +240,13 @@ fn support(row: &Row) -> &'static str {
     }
 }
 
-/// All of the bytes, however many.
+/// All bytes in hexadecimal.
 fn hexadecimal(bytes: &[u8]) -> String {
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("0x{digits}")
 }
 
-/// Bytes as hexadecimal, the first so many of them.
+/// The first bytes in hexadecimal.
 fn bytes(bytes: &[u8], most: usize) -> String {
     match bytes.len() {
         0 => "empty".to_owned(),

@@ -1,4 +1,4 @@
-//! Combinations of backend and strategy, and what each one answers.
+//! Combinations of backend and strategy, and their answers.
 
 use super::target::Target;
 use super::timing::Times;
@@ -14,11 +14,11 @@ use touchstone_executor::{
     Config, Engine, Error, Execution, Module, Outcome, Strategy, Support, Trap, TrapKind,
 };
 
-/// Instances that may live at once: one is ever used, and a pool reserves
-/// address space for each.
+/// Number of instances that may live at once. Only one is used, and a pool reserves address
+/// space for each.
 const INSTANCES: u32 = 4;
 
-/// One combination, and all that is known about it.
+/// A combination and its answer.
 pub(super) struct Row {
     pub(super) engine: Arc<dyn Engine>,
     pub(super) strategy: Strategy,
@@ -27,12 +27,12 @@ pub(super) struct Row {
     pub(super) times: Option<Result<Times, String>>,
 }
 
-/// What a combination answered.
+/// The answer of a combination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
     /// The export returned this, twice.
     Returned(Vec<u8>),
-    /// The guest trapped, twice alike.
+    /// The guest trapped, twice in the same way.
     Trapped(Trap),
     /// There is no result, for a reason.
     Nothing(Why, String),
@@ -41,19 +41,18 @@ pub(super) enum Answer {
 /// Why there is no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
-    /// Two calls on clean instances came out differently.
+    /// Two calls on clean instances had different results.
     Unstable,
     /// The host side failed.
     Failed,
-    /// It cannot be had, or not for this module.
+    /// It is unsupported, or unsupported for this module.
     Unsupported,
-    /// It was left out, because the answer would have been the same.
+    /// It was left out because its answer would be the same.
     NotRun,
 }
 
-/// The combinations that were asked for. Without names: everything that the
-/// backends have, also where it is refused for this module; but of one that runs
-/// no modules nothing, unless this is one of the few whose code it has.
+/// The requested combinations. Without names, these are all that the backends support, even if
+/// refused for this module. The baseline is included only for guests that it contains.
 pub(super) fn choose(
     guest: &GuestModule,
     backend: Option<&str>,
@@ -120,7 +119,7 @@ impl<'a> Loader<'a> {
         if let Support::Unsupported { reason } = &row.support {
             return Answer::Nothing(Why::Unsupported, reason.clone());
         }
-        // Other strategies of a backend run the same code, and would take as long again.
+        // Other strategies of a backend run the same code and would take the same time.
         let stopped =
             |other: &&Row| other.engine.id() == row.engine.id() && other.answer.is_out_of_time();
         match before.iter().find(stopped) {
@@ -178,8 +177,8 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// The refusal of something that can run a start function. When that is stopped,
-/// runtimes call it a failure to instantiate.
+/// The refusal of a call that can run a start function. When one is stopped, runtimes report a
+/// failure to instantiate.
 fn refusal_after(error: Error, started: Instant, config: &Config) -> Answer {
     let is_over = config.deadline.is_some_and(|deadline| started.elapsed() >= deadline);
     match refusal(error) {
@@ -199,8 +198,7 @@ fn refusal(error: Error) -> Answer {
     }
 }
 
-/// A guest's text without control characters: it is not to be trusted, and may hold what
-/// moves a terminal's cursor.
+/// A text of a guest, which is not trusted, with its control characters escaped.
 pub(super) fn harmless(text: &str) -> String {
     let mut shown = String::new();
     for c in text.chars() {
@@ -229,8 +227,7 @@ impl Answer {
         matches!(self, Self::Trapped(Trap { kind: TrapKind::DeadlineExceeded, .. }))
     }
 
-    /// Whether two answers are the same result of the guest. How a runtime words
-    /// a trap is its own affair.
+    /// Whether two answers are the same result of the guest. The wording of traps is ignored.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Returned(a), Self::Returned(b)) => a == b,
@@ -263,7 +260,7 @@ impl Answer {
         Some(harmless(&reason.split_whitespace().collect::<Vec<_>>().join(" ")))
     }
 
-    /// For a sentence about it.
+    /// The state as part of a sentence.
     fn in_words(&self) -> String {
         match self {
             Self::Returned(output) => abbreviate(output),
@@ -272,14 +269,14 @@ impl Answer {
     }
 }
 
-/// Who came out alike with whom.
+/// Groups of rows with the same result.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     /// Rows with the same result, largest group first.
     pub(super) groups: Vec<Vec<usize>>,
     /// Whether a combination failed or did not agree with itself.
     pub(super) failed: bool,
-    /// Whether all that came to a result returned the same output.
+    /// Whether all rows with a result returned the same output.
     pub(super) returned_alike: bool,
 }
 
