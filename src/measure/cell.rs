@@ -3,19 +3,11 @@
 use super::{Caller, Crew, Work, probe, steps, warm};
 use crate::lab::Opened;
 use crate::plan::{Budget, Cell};
+use crate::record::estimate::{INTERVAL_SAMPLES, has_enough};
 use crate::record::{Metric, Sample, Samples};
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-
-/// What was measured, and whether interference left enough clean samples.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
-    /// The samples of each metric.
-    pub metrics: BTreeMap<Metric, Samples>,
-    /// Whether enough of them are clean for the process to count.
-    pub is_clean: bool,
-}
 
 /// Rounds in which the others did not keep up, for each one in which they did.
 const LOST_ROUNDS: usize = 4;
@@ -29,11 +21,9 @@ const VERY_LONG: Duration = Duration::from_secs(1);
 /// # Errors
 ///
 /// When a call fails, or the other threads did not keep up.
-pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Measured> {
+pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap<Metric, Samples>> {
     let mut metrics = BTreeMap::new();
-    let call = calls(cell.key.threads, opened, budget)?;
-    let mut is_clean = has_enough(&call);
-    metrics.insert(Metric::Call, call);
+    metrics.insert(Metric::Call, calls(cell.key.threads, opened, budget)?);
     if cell.key.threads == 1 {
         let single = |value: u64| Samples(vec![Sample::single(value as f64)]);
         if let Some(compile) = opened.compile_ns {
@@ -46,13 +36,11 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Measured
             let time = budget.cell / 8;
             metrics.extend(again(budget.patience, || steps(opened, time))?);
             if cell.case.warm {
-                let warm = again(budget.patience, || warm(opened, time))?;
-                is_clean &= warm.values().all(has_enough);
-                metrics.extend(warm);
+                metrics.extend(again(budget.patience, || warm(opened, time))?);
             }
         }
     }
-    Ok(Measured { metrics, is_clean })
+    Ok(metrics)
 }
 
 /// The latency of calls on some threads at once.
@@ -104,17 +92,11 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
         }
     }
     // Few noisy samples beside enough clean ones would only widen the record.
-    if clean.len() >= crate::record::estimate::INTERVAL_SAMPLES {
+    if clean.len() >= INTERVAL_SAMPLES {
         noisy.clear();
     }
     clean.extend(noisy);
     Ok(Samples(clean))
-}
-
-/// Whether a process counts: see [`crate::record::estimate::of_processes`].
-fn has_enough(samples: &Samples) -> bool {
-    let clean = samples.0.iter().filter(|sample| sample.clean).count();
-    clean >= crate::record::estimate::CLEAN_SAMPLES.min(samples.0.len())
 }
 
 /// Measures again until all of it has enough clean samples, or the patience is used up.

@@ -68,6 +68,11 @@ impl Book {
                     book.setups.insert((setup.executor, setup.guest), in_force);
                 }
                 Line::Observations(seen) => {
+                    // A cell that failed is measured again only when a run is continued.
+                    let failed = |refusal: &Refusal| {
+                        refusal.status.is_failure() && refusal.is_of(&seen.cell)
+                    };
+                    book.refusals.retain(|refusal| !failed(refusal));
                     let all = book.cells.entry(seen.cell.clone()).or_default();
                     all.retain(|other| other.process != seen.process);
                     all.push(seen);

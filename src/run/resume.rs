@@ -1,16 +1,23 @@
 //! Going on with a run that was broken off.
 
 use super::{Job, Task};
-use crate::record::{CellKey, Header, Line, Refusal, Samples, estimate};
+use crate::record::estimate::{CLEAN_SAMPLES, has_enough};
+use crate::record::{CellKey, Executor, Header, Line, Metric, Refusal, Setup};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a run has done so far.
 #[derive(Debug, Clone, Default)]
 pub struct Done {
+    /// Whether its header is written.
+    pub begun: bool,
     /// By task: the processes in which it was done, and whether each of them was clean.
     pub tasks: BTreeMap<Task, BTreeMap<u32, bool>>,
     /// What is refused.
     pub refusals: BTreeSet<Refusal>,
+    /// What is in force on each executor's first guest of the run.
+    pub setups: BTreeMap<Executor, Setup>,
+    /// Executors and guests whose setup is written.
+    pub written: BTreeSet<(Executor, String)>,
 }
 
 impl Done {
@@ -18,16 +25,23 @@ impl Done {
     pub fn take(&mut self, line: &Line) {
         match line {
             Line::Observations(seen) => {
-                let clean = seen.metrics.values().all(is_clean);
+                // The steps of a call have a mark of their own, and no pass for their sake.
+                let counts = |metric: &Metric| seen.metrics.get(metric).is_none_or(has_enough);
+                let clean = [Metric::Call, Metric::WarmCall, Metric::WarmTake].iter().all(counts);
                 let task = Task::Cell(seen.cell.clone());
                 self.tasks.entry(task).or_default().insert(seen.process, clean);
             }
             Line::Comparison(comparison) => {
-                let clean = comparison.noisy.is_empty();
+                let (all, noisy) = (comparison.rounds.len(), comparison.noisy.len());
+                let clean = all.saturating_sub(noisy) >= CLEAN_SAMPLES.min(all);
                 let task = Task::Compare(comparison.of.clone());
                 self.tasks.entry(task).or_default().insert(comparison.process, clean);
             }
             Line::Refusal(refusal) => drop(self.refusals.insert(refusal.clone())),
+            Line::Setup(setup) => {
+                self.written.insert((setup.executor.clone(), setup.guest.clone()));
+                self.setups.entry(setup.executor.clone()).or_insert_with(|| setup.clone());
+            }
             _ => {}
         }
     }
@@ -43,12 +57,6 @@ impl Done {
     pub fn clean_processes(&self, task: &Task) -> usize {
         self.tasks.get(task).map_or(0, |seen| seen.values().filter(|clean| **clean).count())
     }
-}
-
-/// Whether a process's samples of a sampled metric count. What is observed once always does.
-fn is_clean(samples: &Samples) -> bool {
-    let clean = samples.0.iter().filter(|sample| sample.clean).count();
-    clean >= estimate::CLEAN_SAMPLES.min(samples.0.len())
 }
 
 /// Makes a job go on with the last run of a file, if that was made on this machine, by this
@@ -68,6 +76,7 @@ pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
     }
     job.budget.seed = header.sampling.seed;
     job.header = header;
+    job.done.begun = true;
     for line in &lines {
         // What failed may have been the machine's fault: it is tried again.
         if let Line::Refusal(refusal) = line
