@@ -83,7 +83,7 @@ fn a_suite_is_a_case_for_each_scenario() {
     // What a scenario does not say is nothing; a codec goes to those that need one.
     assert_eq!(nothing.input.bytes(None).unwrap(), [0_u8; 0]);
     assert_eq!(nothing.expect.output.bytes(None).unwrap(), [0_u8; 0]);
-    assert_eq!((nothing.warm, nothing.take, nothing.codec), (false, None, None));
+    assert_eq!((nothing.warm, &nothing.take, &nothing.codec), (false, &None, &None));
     assert_eq!(decode.codec.as_deref(), Some("dictionary"));
     assert_eq!(decode.expect.output.bytes(None).unwrap(), b"done");
     assert_eq!((decode.sweep, decode.role), (Sweep::Distinct, Some(Role::Payload)));
