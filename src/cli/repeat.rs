@@ -93,9 +93,7 @@ impl Repeat {
         while self.calls.map_or(started.elapsed() < self.seconds, |wanted| calls < wanted) {
             let left = self.calls.map_or(plan.calls, |wanted| wanted - calls);
             let now = plan.calls.min(left);
-            // A number of calls that is asked for is kept, however little time it takes.
-            let time = if self.calls.is_some() { Duration::ZERO } else { plan.time };
-            let plan = RoundPlan { calls: now, batch: plan.batch.min(now), time, ..plan };
+            let plan = RoundPlan { calls: now, batch: plan.batch.min(now), ..plan };
             let sample = crew.round(plan)?.sample();
             calls += sample.calls / threads as u64;
             ns += sample.total / threads as f64;

@@ -30,9 +30,9 @@ const PERIOD: u64 = 500;
 const WIDER: u64 = 5;
 
 impl RoundPlan {
-    /// A round of about `sample` for calls of about `call_ns`. A single thread makes a fixed
-    /// number of calls, and again as many until they took [`FEWEST_CALLS_US`]; several go on
-    /// until the time is over, so that each has the others beside it to the end.
+    /// A round of about `sample` for calls of about `call_ns`. A single thread makes an exact
+    /// number of calls; several go on until the time is over, so that each has the others
+    /// beside it to the end.
     #[must_use]
     pub fn new(sample: Duration, call_ns: u64, threads: usize) -> Self {
         let call_ns = call_ns.max(1);
@@ -46,11 +46,7 @@ impl RoundPlan {
         };
         let settles = Duration::from_nanos(call_ns) < LONG;
         match threads {
-            // Where calls turn out to be shorter than planned, the same number is made again.
-            0 | 1 => {
-                let time = Duration::from_micros(FEWEST_CALLS_US);
-                Self { calls, batch: calls, time, settles }
-            }
+            0 | 1 => Self { calls, batch: calls, time: Duration::ZERO, settles },
             _ => Self {
                 // A call that was in progress as the round began is no call of the round.
                 calls: calls.max(2),
