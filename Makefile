@@ -4,10 +4,6 @@ CARGO     ?= cargo
 # The peer of `make peers` is not in `all`: see ARCHITECTURE.md.
 comma     := ,
 FEATURES  ?= all$(if $(filter peers,$(MAKECMDGOALS)),$(comma)substrate)
-# Budgets in seconds for all cells together, compilation and set-up not counted.
-# They are shared out among the cells, so more backends do not take longer.
-BUDGET_FULL  ?= 240
-BUDGET_QUICK ?= 40
 # Seconds that the differential tests go on for (the parsers half as long), and where
 # their numbers start.
 FUZZ_SECONDS ?= 600
@@ -59,41 +55,42 @@ fuzz: setup $(NEEDED) ## random files and modules for FUZZ_SECONDS from FUZZ_SEE
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) FUZZ_INDEX=$(FUZZ_INDEX) $(CARGO) test --release --locked \
 	  --features=$(FEATURES) --test differential fuzz -- --ignored --nocapture
 
-# WORKERS=1: each backend in a process of its own, whose death fails a cell and no more.
-bench: setup $(NEEDED) ## the full matrix, then BENCHMARK.md and image/ (three quarters of an hour on two cores)
-	$(if $(WORKERS),TOUCHSTONE_WORKERS=$(WORKERS) )TOUCHSTONE_BUDGET=$(BUDGET_FULL) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling full --noplot
-	@$(MAKE) --no-print-directory report
+RUN      = $(CARGO) run --locked --release --quiet --features=$(FEATURES) --
 
-quick: setup $(NEEDED) ## the same with short sampling, on the small guest
-	TOUCHSTONE_BUDGET=$(BUDGET_QUICK) $(CARGO) bench --locked --features=$(FEATURES) --bench matrix -- --sampling quick --noplot from_test_runtime
-	@$(MAKE) --no-print-directory report
+QUICK    = target/quick
+
+quick: setup $(NEEDED) ## measure the overview on every engine: page and charts in target/quick
+	$(RUN) bench --overview --sampling quick --replace --records $(QUICK)/records.jsonl
+	$(RUN) report --draft --records $(QUICK)/records.jsonl --page $(QUICK)/BENCHMARK.md
+
+bench: setup $(NEEDED) ## measure everything anew, then BENCHMARK.md and image/
+	$(RUN) bench --replace
+	$(RUN) report
 
 # On the standard output are the rows alone.
-peers: setup $(NEEDED) ## executors against Substrate's, timed in turns: a line with tabs for each row
-	@$(CARGO) run --locked --release --features=$(FEATURES) -- peers
+peers: setup $(NEEDED) ## compare executors with Substrate's, in turns: a line with tabs for each row
+	@$(RUN) peers
 
-# SOAK is a filter over <engine>/<rung>; each rung that it means makes SWAPS swaps.
-swap: setup $(NEEDED) ## replace modules while messages arrive: what a swap costs, memory, and tails under load
-	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- swap
-	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- swap --under-load
-	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- swap --swaps $(SWAPS) '$(SOAK)'
+# SOAK is a filter over <engine>/<method>; each method that it matches makes SWAPS swaps.
+swap: setup $(NEEDED) ## replace modules while messages arrive: time, memory, and latency under load
+	$(RUN) swap --swaps $(SWAPS) --soak '$(SOAK)'
 
 costs: setup $(NEEDED) ## count operators, page faults, system calls and code sizes, and store them
-	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- costs --store
+	$(RUN) costs --store
 
 gate: setup $(NEEDED) ## count again and compare with what is stored
-	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- gate
+	$(RUN) gate
 
 CHECKS   = $(CARGO) run --locked --release --quiet -p touchstone-checks --features=$(FEATURES) --
 
-checks: setup $(NEEDED) ## check conformance, isolation, hostile guests and survival, and store the findings
+checks: setup $(NEEDED) ## conformance, isolation, hostile guests and survival on every executor; store the findings
 	$(CHECKS) conformance --store
 	$(CHECKS) isolation --store
 	$(CHECKS) hostile --store
 	$(CHECKS) survival --store
 
 report: setup $(NEEDED) ## BENCHMARK.md and image/ from the stored records alone
-	$(CARGO) run --locked --release --quiet --features=$(FEATURES) -- report
+	$(RUN) report
 
 guests: setup ## rebuild the guests byte for byte
 	test-runtime/build.sh

@@ -18,5 +18,6 @@ pub mod record;
 pub mod report;
 pub mod run;
 pub mod supervise;
+pub mod swap;
 pub mod tables;
 pub mod terminal;

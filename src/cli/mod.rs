@@ -15,6 +15,7 @@ mod repeat;
 mod report;
 mod run;
 mod show;
+mod swap;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ enum Command {
     Report(report::Report),
     Run(run::Run),
     Peers(peers::Peers),
+    Swap(swap::Swap),
     Cases(cases::Cases),
     Repeat(repeat::Repeat),
     Interference(interference::Interference),
@@ -64,6 +66,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Report(report) => report.execute(),
         Command::Run(run) => run.execute(),
         Command::Peers(peers) => peers.execute(),
+        Command::Swap(swap) => swap.execute(),
         Command::Cases(cases) => cases.execute(),
         Command::Repeat(repeat) => repeat.execute(),
         Command::Interference(interference) => interference.execute(),

@@ -87,9 +87,12 @@ impl Entry<'_> {
             Self::Swap(swap) => format!("swap/{}/{}", swap.executor, swap.method),
             Self::Refusal(refusal) => {
                 let Refusal { engine, strategy, guest, case, .. } = refusal;
-                let part = |text: &Option<String>| text.clone().unwrap_or_default();
-                let strategy = strategy.map_or_else(String::new, |strategy| format!("_{strategy}"));
-                format!("{}_from_{}/{engine}{strategy}", part(case), part(guest))
+                let work: Vec<&str> = [case, guest].into_iter().flatten().map(|s| &**s).collect();
+                let strategy = strategy.map(|strategy| strategy.to_string());
+                let executor: Vec<&str> =
+                    std::iter::once(engine.as_str()).chain(strategy.as_deref()).collect();
+                let parts = [work.join("_from_"), executor.join("_")];
+                parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
             }
         }
     }
@@ -105,7 +108,7 @@ impl Entry<'_> {
             Self::Cell(cell) => {
                 add(json!({ "id": name, "kind": "cell" }));
                 add(serde_json::to_value(cell)?);
-                for metric in Metric::ALL {
+                for &metric in Metric::ALL {
                     let Value::String(key) = serde_json::to_value(metric)? else { continue };
                     add(json!({ key: estimate(book.estimate(cell, metric)) }));
                 }

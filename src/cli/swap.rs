@@ -1,241 +1,305 @@
 //! `touchstone swap`.
 
 use super::Ended;
-use touchstone::terminal::{Style, complain, near, print, short};
-use touchstone::terminal::progress::Progress;
-use super::show::swap_table;
-use anyhow::{Result, bail};
+use super::bench::worker;
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-use touchstone::guests::Guests;
-use touchstone::matrix::Filter;
-use touchstone::record::{self, Provenance, Record, RecordFile, SwapFound, SwapRecord};
-use touchstone::session::cores;
-use touchstone::swap::{self, Kind, LadderPlan, LoadPlan, Problem, Step, SwapPlan};
-use touchstone::{case, provenance};
-use touchstone_executor::{Config, Engine};
+use std::time::{Duration, SystemTime};
+use touchstone::case::{self, Case};
+use touchstone::compare::{Judged, MARGIN, judge};
+use touchstone::lab::{Guests, Lab, Refused, config_for, cores};
+use touchstone::plan::{Budget, Compare, Filter, Plan, near};
+use touchstone::record::{
+    self, Book, Comparison, Contender, Line, Means, RecordFile, Refusal, SWAPS, Sink, SoakPoint,
+    SwapFound, Tail,
+};
+use touchstone::run::{self, Host, Job, Observer, Progress, SamplingName, watch_for_ctrl_c};
+use touchstone::supervise::Stop;
+use touchstone::swap::{self, Kind, LoadPlan, Method, Ready, SwapPlan};
+use touchstone::terminal::{Style, Table, complain, print, short};
+use touchstone_executor::Engine;
 
-/// Replaces modules while messages arrive, and says what a swap costs.
+/// Measure what replacing modules costs
 ///
-/// Messages of two kinds come in random order (benches/swap.toml), each answered by a
-/// module of its own. The rungs are ways to have the right one at hand: recompile,
-/// load_artifact, instantiate, two_live_instances, pool. Those of an engine are timed
-/// in turns, on the random order and on the same messages by kind.
-///
-/// With --under-load, threads call while another one replaces the module; with --swaps,
-/// a rung swaps for long and the resident memory is looked at on the way. Every answer
-/// is compared. Exits with 1 when a call failed or an answer was wrong.
+/// Messages of two kinds (benches/swap.toml) are each answered by a module of its own. The
+/// methods to have the right one at hand are recompile, load_artifact, instantiate,
+/// two_live_instances and pool. Each is compared with recompile, and with the same messages
+/// sorted by kind, in at least three fresh processes. Then threads call while another one
+/// replaces the module (under_load). With --swaps, a method swaps for long and the resident
+/// memory is read on the way. Every answer is compared with the expected one. Exits with 1
+/// when a call failed or an answer was wrong.
 #[derive(Debug, clap::Args)]
 pub(super) struct Swap {
-    /// Regular expression over `<engine>/<rung>`; with --under-load, the rung is called
-    /// under_load
+    /// Measure only what this regular expression matches: `<engine>/<method>`, or
+    /// `<engine>/under_load`
     filter: Option<String>,
-    /// Replace the module while threads call, as many threads as there are processors
-    #[arg(long, conflicts_with = "swaps")]
-    under_load: bool,
-    /// Swap so many times, looking at the resident memory
+    /// Take many samples, or few with wider intervals
+    #[arg(long, value_enum, value_name = "HOW", default_value = "full")]
+    sampling: SamplingName,
+    /// Use this seed for the order of messages and rounds [default: from the clock]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Swap N times by each method that --soak matches, and read the resident memory
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(20..))]
     swaps: Option<u64>,
-    /// Rounds of a ladder; 6 are the fewest for an interval
-    #[arg(long, value_name = "N", default_value_t = 11)]
-    rounds: usize,
-    /// Time that a rung takes part in further rounds for
-    #[arg(long, value_name = "SECONDS", default_value = "12", value_parser = super::run::seconds)]
-    rung_time: Duration,
-    /// Print the results and store no record of them
-    #[arg(long)]
-    no_record: bool,
+    /// Swap for long only by the methods that this regular expression matches:
+    /// `<engine>/<method>`
+    #[arg(long, value_name = "REGEX", requires = "swaps")]
+    soak: Option<String>,
+    /// Read the kinds of messages from this file [default: benches/swap.toml of the project]
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+    /// Append the records to this file [default: records/swap.jsonl of the project]
+    #[arg(long, value_name = "FILE")]
+    records: Option<PathBuf>,
 }
 
-/// Time of a rung on one order in one round.
-const PASS: Duration = Duration::from_millis(300);
-
-/// The name of what --under-load does, in filters.
+/// The name of what is done under load, in filters.
 const UNDER_LOAD: &str = "under_load";
+/// How long a comparison may take in a process.
+const LIMIT: Duration = Duration::from_secs(1800);
+
+/// What is to be done.
+struct Work {
+    compares: Vec<Compare>,
+    refusals: Vec<Refusal>,
+    loads: Vec<Arc<dyn Engine>>,
+    soaks: Vec<(Arc<dyn Engine>, Method)>,
+}
 
 impl Swap {
     pub(super) fn execute(self) -> Result<Ended> {
         let cases = case::load_all(&case::default_folder())?;
-        let plan = swap::load(&swap::default_path(), &cases)?;
-        let kinds = swap::kinds(&plan.kinds, &mut Guests::built())?;
-        let mut engines = touchstone_runtimes::engines();
-        engines.retain(|engine| !plan.without.iter().any(|name| name == engine.id()));
-        let jobs = self.jobs(&engines)?;
-
-        let path = record::default_path();
-        let mut records = if self.no_record { None } else { Some(RecordFile::append_to(&path)?) };
-        let mut work = Work {
-            swap: &self,
-            plan: &plan,
-            kinds: &kinds,
-            config: Config::default(),
-            provenance: provenance::of_this_run(swap::sampling(self.rung_time)),
-            progress: Progress::new(self.steps(&jobs), true),
-            found: Vec::new(),
-            problems: Vec::new(),
+        let plan = swap::load(&self.plan.clone().unwrap_or_else(swap::default_file), &cases)?;
+        let engines = touchstone_runtimes::engines();
+        let mut lab = Lab::new(Guests::built(), config_for(cores()));
+        let kinds = swap::kinds(plan.kinds.each_ref(), lab.guests())?;
+        let work = self.work(&plan, &kinds, &engines)?;
+        for Refusal { engine, reason, .. } in &work.refusals {
+            complain(&format!("left out: {engine}: {reason}"));
+        }
+        let path = self.records.clone().unwrap_or_else(|| record::default_path(SWAPS));
+        let mut records = RecordFile::append_to(&path)?;
+        let mut failed = self.compare(&cases, &plan, &engines, &work, &mut records)?;
+        let load = LoadPlan {
+            threads: cores(),
+            replacements: plan.replacements,
+            pause: plan.pause,
         };
-        for (engine, steps) in &jobs {
-            let before = work.found.len();
-            work.engine(engine, steps);
-            if let Some(records) = &mut records {
-                for found in &work.found[before..] {
-                    records.append(&Record::Swap(Box::new(found.clone())))?;
+        for engine in &work.loads {
+            match swap::under_load(engine, &kinds, &mut lab, load) {
+                Ok((swap, problem)) => {
+                    failed += usize::from(problem.is_some());
+                    if let Some(problem) = problem {
+                        complain(&format!("{}/{UNDER_LOAD}: {problem}", engine.id()));
+                    }
+                    records.append(&Line::Swap(Box::new(swap)))?;
+                }
+                Err(error) => failed += usize::from(is_failure(engine, UNDER_LOAD, &error)),
+            }
+        }
+        for (engine, method) in &work.soaks {
+            let progress = |SoakPoint { swaps, rss_kib }| {
+                complain(&format!("{}/{method}: {swaps} swaps, {rss_kib} KiB", engine.id()));
+            };
+            let ready = Ready::new(*method, engine, &kinds, &mut lab);
+            let swaps = self.swaps.unwrap_or_default();
+            match ready.and_then(|ready| swap::soak(ready, swaps, progress)) {
+                Ok(swap) => records.append(&Line::Swap(Box::new(swap)))?,
+                Err(refused) => {
+                    failed += usize::from(is_failure(engine, method.name(), &refused.into()));
                 }
             }
         }
-        work.tell(records.is_some().then(|| short(&path)))
-    }
-
-    /// Engines and their rungs that the filter means.
-    fn jobs(&self, engines: &[Arc<dyn Engine>]) -> Result<Vec<Job>> {
-        let filter = Filter::new(self.filter.as_deref());
-        let name = |engine: &Arc<dyn Engine>, step: Step| match self.under_load {
-            true => format!("{}/{UNDER_LOAD}", engine.id()),
-            false => format!("{}/{step}", engine.id()),
-        };
-        let all: &[Step] = if self.under_load { &[Step::LoadArtifact] } else { &Step::ALL };
-        let wanted = |engine: &Arc<dyn Engine>| -> Vec<Step> {
-            all.iter().copied().filter(|step| filter.matches(&name(engine, *step))).collect()
-        };
-        let jobs: Vec<_> = engines
-            .iter()
-            .map(|engine| (Arc::clone(engine), wanted(engine)))
-            .filter(|(_, steps)| !steps.is_empty())
-            .collect();
-        if let (Some(text), true) = (&self.filter, jobs.is_empty()) {
-            let names: Vec<String> = engines
-                .iter()
-                .flat_map(|engine| all.iter().map(|step| name(engine, *step)))
-                .collect();
-            bail!("no rung matches '{text}'{}", near(text, &names));
-        }
-        Ok(jobs)
-    }
-
-    /// Steps of the progress.
-    fn steps(&self, jobs: &[Job]) -> usize {
-        let rungs: usize = jobs.iter().map(|(_, steps)| steps.len()).sum();
-        match (self.swaps, self.under_load) {
-            (None, false) => rungs * (self.rounds.max(2) + 1),
-            _ => rungs,
-        }
-    }
-}
-
-/// An engine and its rungs.
-type Job = (Arc<dyn Engine>, Vec<Step>);
-
-/// What is done, and what came of it.
-struct Work<'a> {
-    swap: &'a Swap,
-    plan: &'a SwapPlan,
-    kinds: &'a [Kind; 2],
-    config: Config,
-    provenance: Provenance,
-    progress: Progress,
-    found: Vec<SwapRecord>,
-    /// By the names of the rungs.
-    problems: Vec<(String, Problem)>,
-}
-
-impl Work<'_> {
-    fn engine(&mut self, engine: &Arc<dyn Engine>, steps: &[Step]) {
-        if self.swap.under_load {
-            let found = self.load(engine);
-            self.note(format!("{}/{UNDER_LOAD}", engine.id()), found);
-        } else if let Some(swaps) = self.swap.swaps {
-            for step in steps {
-                let found = self.soak(engine, *step, swaps);
-                self.note(format!("{}/{step}", engine.id()), found);
-            }
-        } else {
-            self.ladder(engine, steps);
-        }
-    }
-
-    fn note(&mut self, name: String, found: Result<SwapRecord, Problem>) {
-        match found {
-            Ok(record) => self.found.push(record),
-            Err(problem) => self.problems.push((name, problem)),
-        }
-    }
-
-    fn ladder(&mut self, engine: &Arc<dyn Engine>, steps: &[Step]) {
-        let plan = LadderPlan {
-            rounds: self.swap.rounds,
-            pass: PASS,
-            rung: self.swap.rung_time,
-            sees_execution: true,
-        };
-        let order = swap::random_order(self.plan.seed, self.plan.messages);
-        let (kinds, progress) = (self.kinds, &self.progress);
-        let ladder = swap::ladder(
-            engine,
-            kinds,
-            &order,
-            &self.config,
-            plan,
-            |step| steps.contains(&step),
-            |step| progress.next(format!("{}/{step}", engine.id())),
-        );
-        for (step, measured) in ladder {
-            let found = measured.map(|measured| {
-                swap::of_ladder(&**engine, kinds, step, &measured, &self.provenance)
-            });
-            self.note(format!("{}/{step}", engine.id()), found);
-        }
-    }
-
-    fn soak(
-        &self,
-        engine: &Arc<dyn Engine>,
-        step: Step,
-        swaps: u64,
-    ) -> Result<SwapRecord, Problem> {
-        self.progress.next(format!("{}/{step}", engine.id()));
-        let progress = |made, resident| {
-            complain(&format!("{}/{step}: {made} swaps, {resident} KiB resident", engine.id()));
-        };
-        let seen = swap::soak(step, engine, self.kinds, &self.config, swaps, progress)?;
-        Ok(swap::of_soak(&**engine, self.kinds, step, &seen, &self.provenance))
-    }
-
-    fn load(&self, engine: &Arc<dyn Engine>) -> Result<SwapRecord, Problem> {
-        self.progress.next(format!("{}/{UNDER_LOAD}", engine.id()));
-        let threads = cores();
-        let plan =
-            LoadPlan { threads, replacements: self.plan.replacements, pause: self.plan.pause };
-        let seen = swap::under_load(engine, self.kinds, &self.config, plan)?;
-        if let Some(problem) = &seen.first_problem {
-            complain(&format!("{}/{UNDER_LOAD}: {problem}", engine.id()));
-        }
-        Ok(swap::of_load(&**engine, self.kinds, threads, &seen, &self.provenance))
-    }
-
-    /// The table, what was left out, and how it ended.
-    fn tell(self, records: Option<String>) -> Result<Ended> {
-        drop(self.progress);
-        let found: Vec<&SwapRecord> = self.found.iter().collect();
-        if !found.is_empty() {
-            print(&swap_table(&found, Style::of_stdout()))?;
-        }
-        let mut failed = found.iter().filter(|record| has_failed(&record.found)).count();
-        for (name, problem) in self.problems {
-            if let Problem::LeftOut { reason } = problem {
-                complain(&format!("left out: {name}: {reason}"));
-            } else {
-                failed += 1;
-                complain(&format!("failed: {:#}", anyhow::Error::new(problem)));
-            }
-        }
-        if let Some(records) = records {
-            complain(&format!("{} records: {records}", found.len()));
-        }
+        let (header, lines) = record::load(&path)?.runs.pop().context("the run is not there")?;
+        print(&tables(&Book::of(header, lines)))?;
+        complain(&format!("records: {}", short(&path)));
         Ok(if failed == 0 { Ended::Well } else { Ended::Badly })
     }
+
+    /// What the filters match.
+    fn work(
+        &self,
+        plan: &SwapPlan,
+        kinds: &[Kind; 2],
+        all: &[Arc<dyn Engine>],
+    ) -> Result<Work> {
+        let filter = Filter::new(self.filter.as_deref())?;
+        let soak = Filter::new(self.soak.as_deref())?;
+        let (engines, left_out) = plan.engines(all);
+        let mut work =
+            Work { compares: Vec::new(), refusals: left_out, loads: Vec::new(), soaks: Vec::new() };
+        let mut names = Vec::new();
+        for engine in &engines {
+            let name = |what: &str| format!("{}/{what}", engine.id());
+            let (compares, refusals) = plan.compares(engine, kinds);
+            let matches = |what: &str| filter.matches(&name(what));
+            if Method::ALL.iter().any(|method| matches(method.name())) {
+                work.refusals.extend(refusals);
+            }
+            let compares = compares.into_iter().filter(|(method, _)| matches(method.name()));
+            work.compares.extend(compares.map(|(_, compare)| compare));
+            if matches(UNDER_LOAD) {
+                work.loads.push(Arc::clone(engine));
+            }
+            for method in Method::ALL {
+                let name = name(method.name());
+                if self.swaps.is_some() && filter.matches(&name) && soak.matches(&name) {
+                    work.soaks.push((Arc::clone(engine), method));
+                }
+                names.push(name);
+            }
+            names.push(name(UNDER_LOAD));
+        }
+        if let (Some(text), true) = (&self.filter, !names.iter().any(|name| filter.matches(name))) {
+            bail!("no method matches '{text}'{}", near(text, &names));
+        }
+        Ok(work)
+    }
+
+    /// Makes the comparisons below a new header, and gives how many failed.
+    fn compare(
+        &self,
+        cases: &[Case],
+        plan: &SwapPlan,
+        engines: &[Arc<dyn Engine>],
+        work: &Work,
+        records: &mut RecordFile,
+    ) -> Result<usize> {
+        let seed = self.seed.unwrap_or_else(|| {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            now.map_or(1, |now| now.as_secs())
+        });
+        let budget = match self.sampling {
+            SamplingName::Full => Budget::full(seed),
+            SamplingName::Quick => Budget::quick(seed),
+        };
+        let both = plan.kinds.each_ref().map(|case| Case::clone(case));
+        let mut sampling = budget.sampling(false);
+        "swap".clone_into(&mut sampling.name);
+        let job = Job {
+            header: run::header(
+                sampling,
+                engines,
+                &Plan::new(&both, engines, &mut Guests::built())?,
+            ),
+            cells: Vec::new(),
+            compares: work.compares.clone(),
+            refusals: work.refusals.clone(),
+            budget,
+            in_process: false,
+            done: run::Finished::default(),
+        };
+        let stop = Stop::default();
+        watch_for_ctrl_c(&stop, false)?;
+        let artifacts = run::artifacts()?;
+        let host = Host {
+            cases,
+            engines,
+            guests: &Guests::built,
+            worker: &worker,
+            limit: LIMIT,
+            artifacts: Some(run::shared_in(&artifacts)),
+            stop: stop.clone(),
+        };
+        let tasks = job.tasks().len() * job.budget.processes as usize;
+        let mut progress = Progress::new(tasks);
+        let came = run::run(job, &host, records, &mut progress as &mut dyn Observer)?;
+        if came.stopped {
+            bail!("stopped; the comparisons that were made are recorded");
+        }
+        Ok(came.failed())
+    }
 }
 
-/// Whether a call failed or an answer was wrong.
-fn has_failed(found: &SwapFound) -> bool {
-    matches!(found, SwapFound::UnderLoad { failed, wrong, .. } if failed + wrong > 0)
+/// Says why something was not done, and whether that is a failure.
+fn is_failure(engine: &Arc<dyn Engine>, what: &str, error: &anyhow::Error) -> bool {
+    let refused = error.downcast_ref::<Refused>();
+    let failed = refused.is_none_or(|refused| refused.status.is_failure());
+    let how = if failed { "failed" } else { "left out" };
+    complain(&format!("{how}: {}/{what}: {error:#}", engine.id()));
+    failed
+}
+
+/// What was found, as tables.
+fn tables(book: &Book) -> String {
+    let style = Style::of_stdout();
+    let judged = |processes: &Vec<Comparison>| {
+        judge(&processes.iter().collect::<Vec<_>>(), MARGIN)
+    };
+    let mut text = String::new();
+    let head = ["a message", "sorted", "a swap", "against recompile", "engine/method", "strategy"];
+    let mut methods = Table::new(&head).right(&[0, 1, 2, 3]);
+    for (of, processes) in &book.comparisons {
+        let (Means::Sorted { .. }, Some(own)) = (&of.baseline.means, judged(processes)) else {
+            continue;
+        };
+        let recompile = |(other, _): &(&record::Match, _)| {
+            other.subject == of.subject && other.baseline.means != of.baseline.means
+        };
+        let recompile = book.comparisons.iter().find(recompile);
+        let recompile = recompile.and_then(|(_, processes)| judged(processes));
+        methods.row(row(&of.subject, &own, recompile.as_ref()));
+    }
+    if !book.comparisons.is_empty() {
+        text += &methods.render(style);
+        text += "Half of the messages are of another kind than the one before; sorted, no swap is \
+                 timed. Against recompile: times slower, below 1 is faster. †: too few clean \
+                 samples.\n";
+    }
+    for swap in &book.swaps {
+        let (engine, method) = (&swap.executor.engine, &swap.method);
+        text += &match &swap.found {
+            SwapFound::UnderLoad { threads, replacements, failed, wrong, swapping, still, .. } => {
+                format!(
+                    "{engine}/{UNDER_LOAD}: {threads} threads, {replacements} replacements, {failed} \
+                     failed, {wrong} wrong; swapping: {}; without: {}\n",
+                    tail(swapping),
+                    tail(still)
+                )
+            }
+            SwapFound::Soak { points } => {
+                let point = |point: Option<&SoakPoint>| {
+                    point.map_or_else(String::new, |p| format!("{} KiB at {}", p.rss_kib, p.swaps))
+                };
+                let (first, last) = (point(points.first()), point(points.last()));
+                format!("{engine}/{method}: resident {first} swaps, {last} swaps\n")
+            }
+        };
+    }
+    text
+}
+
+fn row(of: &Contender, own: &Judged, recompile: Option<&Judged>) -> [String; 6] {
+    let marked = |mark: bool, text: String| if mark { format!("{text} †") } else { text };
+    let method = match &of.means {
+        Means::Swap { method } => method.as_str(),
+        _ => "",
+    };
+    [
+        marked(own.marked, time(own.subject_ns)),
+        marked(own.marked, time(own.baseline_ns)),
+        marked(own.marked, time((own.subject_ns - own.baseline_ns) * 2.0)),
+        recompile.map_or_else(
+            || "-".to_owned(),
+            |judged| marked(judged.marked, format!("{:.4}", judged.ratio)),
+        ),
+        format!("{}/{method}", of.executor.engine),
+        of.executor.strategy.to_string(),
+    ]
+}
+
+fn tail(tail: &Tail) -> String {
+    let [p50, p99, max] = [tail.p50_ns, tail.p99_ns, tail.max_ns].map(|ns| time(ns as f64));
+    format!("{} messages, p50 {p50}, p99 {p99}, max {max}", tail.calls)
+}
+
+/// A time with its unit.
+fn time(ns: f64) -> String {
+    match ns.abs() {
+        below if below < 1e3 => format!("{ns:.0} ns"),
+        below if below < 1e6 => format!("{:.2} µs", ns / 1e3),
+        _ => format!("{:.2} ms", ns / 1e6),
+    }
 }

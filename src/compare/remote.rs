@@ -72,7 +72,7 @@ pub fn serve_side(
             }
             (_, None) => Err(anyhow::anyhow!("nothing was opened")),
             (ToSide::Plan(sample_us), Some(crew)) => {
-                crew.plan(Duration::from_micros(sample_us), 1000).map(FromSide::Plan)
+                crew.plan(Duration::from_micros(sample_us), 0).map(FromSide::Plan)
             }
             (ToSide::Round(plan), Some(crew)) => crew.round(plan).map(FromSide::Round),
         };
@@ -188,9 +188,7 @@ pub fn contest(
         let (rounds, noisy) = turns(
             &mut subject,
             &mut baseline,
-            budget.sample,
-            budget.rounds,
-            budget.patience,
+            budget,
             &mut random,
         )?;
         all.push(Comparison { of: of.clone(), process, rounds, noisy });

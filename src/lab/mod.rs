@@ -8,11 +8,10 @@ mod opened;
 pub use guests::{GuestFile, Guests, digest};
 pub use instances::Instances;
 pub use opened::{Opened, Refused, abbreviate};
-pub(crate) use opened::elapsed;
+pub(crate) use opened::{checked_call, elapsed, host};
 
 use crate::plan::Cell;
 use crate::record::Status;
-use opened::{checked_call, host};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;

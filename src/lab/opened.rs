@@ -67,7 +67,7 @@ impl Refused {
 }
 
 /// The refusal of a cell by its backend.
-pub(super) fn host(error: touchstone_executor::Error) -> Refused {
+pub(crate) fn host(error: touchstone_executor::Error) -> Refused {
     use touchstone_executor::Error::{ExportUnsupported, Unsupported};
     let status = match error {
         Unsupported { .. } | ExportUnsupported { .. } => Status::Unsupported,
@@ -82,7 +82,7 @@ pub(crate) fn elapsed(started: Instant) -> u64 {
 }
 
 /// A call whose output is compared; ns that it took.
-pub(super) fn checked_call(
+pub(crate) fn checked_call(
     instance: &mut dyn Instance,
     export: ExportId,
     input: &[u8],

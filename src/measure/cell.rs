@@ -1,5 +1,6 @@
 //! Everything that is measured of one cell in one process.
 
+use super::once::ONCE;
 use super::{Caller, Crew, Work, probe, steps, warm};
 use crate::lab::Opened;
 use crate::plan::{Budget, Cell};
@@ -25,13 +26,11 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap
     let mut metrics = BTreeMap::new();
     metrics.insert(Metric::Call, calls(cell.key.threads, opened, budget)?);
     if cell.key.threads == 1 {
-        let single = |value: u64| Samples(vec![Sample::single(value as f64)]);
-        if let Some(compile) = opened.compile_ns {
-            metrics.insert(Metric::Compile, single(compile));
+        for (metric, observe) in ONCE {
+            if let Some(value) = observe(opened) {
+                metrics.insert(*metric, Samples(vec![Sample::single(value)]));
+            }
         }
-        metrics.insert(Metric::Load, single(opened.load_ns));
-        metrics.insert(Metric::FirstCall, single(opened.first_call_ns));
-        metrics.insert(Metric::ArtifactBytes, single(opened.artifact_bytes));
         if Duration::from_nanos(opened.estimate_ns) < VERY_LONG {
             let time = budget.cell / 8;
             metrics.extend(again(budget.patience, || steps(opened, time))?);
@@ -55,7 +54,7 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let mut crew = Crew::start(threads, move || {
         Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>)
     })?;
-    let plan = crew.plan(budget.sample, opened.estimate_ns)?;
+    let mut plan = crew.plan(budget.sample, opened.estimate_ns)?;
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (0, budget.patience);
     let began = Instant::now();
@@ -74,6 +73,15 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
                      one in {lost} rounds: the machine has more to do"
                 );
             }
+            continue;
+        }
+        if round.is_short() {
+            // Calls have become much shorter since the plan was made.
+            plan = crew.plan(budget.sample, opened.estimate_ns)?;
+            clean.clear();
+            noisy.clear();
+            lost += 1;
+            anyhow::ensure!(lost <= LOST_ROUNDS * budget.samples, "calls keep changing their time");
             continue;
         }
         if round.clean {

@@ -5,6 +5,7 @@ use super::pin::{Pinned, processors};
 use super::probe;
 use super::{Round, RoundPlan, Work};
 use anyhow::{Context, Result, bail, ensure};
+use nix::sys::resource::{UsageWho, getrusage};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -102,24 +103,33 @@ impl Crew {
         })
     }
 
-    /// The plan of rounds that take about `sample`, from a first estimate of a call.
+    /// The plan of rounds that take about `sample`. Finding out also warms the crew up,
+    /// unless calls are known to be long; an estimate of 0 is none.
     ///
     /// # Errors
     ///
     /// Those of [`round`](Self::round).
     pub fn plan(&mut self, sample: Duration, estimate_ns: u64) -> Result<RoundPlan> {
-        let mut call_ns = estimate_ns.max(1);
-        // The first calls of an instance are slower than those that follow.
-        for _ in 0..8 {
-            let plan = RoundPlan { settles: false, ..self.plan_for(sample, call_ns) };
-            let seen = (self.round(plan)?.per_call() as u64).max(1);
-            let is_close = seen * 4 >= call_ns * 3;
-            call_ns = seen;
-            if is_close {
+        let long = self.plan_for(sample, estimate_ns);
+        if Duration::from_nanos(estimate_ns) > sample * 20 {
+            return Ok(long);
+        }
+        let one = RoundPlan { calls: 1, batch: 1, time: Duration::ZERO, settles: false };
+        let mut call_ns = self.round(one)?.per_call().max(1.0);
+        // The first calls of an instance are slower than those that follow, and so is a
+        // round in which the thread lost its processor: the shortest counts, once it is
+        // confirmed.
+        let mut confirmed = 0;
+        for _ in 0..12 {
+            let plan = RoundPlan { settles: false, ..self.plan_for(sample, call_ns as u64) };
+            let seen = self.round(plan)?.per_call().max(1.0);
+            confirmed += u32::from(seen >= call_ns * 0.8);
+            call_ns = call_ns.min(seen);
+            if confirmed > 1 || plan.calls == 1 {
                 break;
             }
         }
-        Ok(self.plan_for(sample, call_ns))
+        Ok(self.plan_for(sample, call_ns as u64))
     }
 
     fn plan_for(&self, sample: Duration, call_ns: u64) -> RoundPlan {
@@ -244,10 +254,19 @@ fn turn(
     start.wait();
     let before = before?;
     let (mut calls, mut took) = (0, Duration::ZERO);
+    let preempted = preemptions();
     while calls < plan.calls || took < plan.time {
         took += work.time(plan.batch)?;
         calls += plan.batch;
     }
-    let clean = probe::is_clean() && before;
+    // In a long round, the system's own short tasks are part of any machine.
+    let taken = (preemptions() - preempted).max(0).unsigned_abs();
+    let kept = Duration::from_millis(10 * taken) <= took;
+    let clean = kept && probe::is_clean() && before;
     Ok(Turn { calls, ns: took.as_nanos() as u64, clean })
+}
+
+/// How often the system has taken the processor from this thread.
+fn preemptions() -> i64 {
+    getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.involuntary_context_switches())
 }

@@ -10,6 +10,7 @@
 mod cell;
 mod crew;
 mod line;
+mod once;
 mod pin;
 pub mod probe;
 mod round;

@@ -22,6 +22,11 @@ pub struct RoundPlan {
 /// Calls that take longer need no untimed calls before them.
 const LONG: Duration = Duration::from_millis(1);
 
+/// Calls shorter than this, ns, need many in a sample.
+const SHORT_NS: u64 = 25_000;
+/// So many: the fewest samples that a published time may have then hold 1,000 calls.
+const FEWEST_SHORT_CALLS: u64 = 125;
+
 /// What is done once in so many calls belongs into each round: an engine that drops the
 /// pages of 500 instances together would otherwise have rounds with two such turns and
 /// rounds with three.
@@ -37,7 +42,8 @@ impl RoundPlan {
     pub fn new(sample: Duration, call_ns: u64, threads: usize) -> Self {
         let call_ns = call_ns.max(1);
         let sample_ns = (sample.as_nanos() as u64).max(FEWEST_CALLS_US * 1000 * 5 / 4);
-        let fill = sample_ns.div_ceil(call_ns).max(1);
+        let few = if call_ns < SHORT_NS { FEWEST_SHORT_CALLS } else { 1 };
+        let fill = sample_ns.div_ceil(call_ns).max(few);
         let whole = fill.next_multiple_of(PERIOD);
         let calls = if whole <= fill.saturating_mul(WIDER) && whole * call_ns <= sample_ns * WIDER {
             whole
@@ -77,14 +83,19 @@ impl Round {
         least * 2 >= most && least > 0
     }
 
+    /// Whether a thread's calls took less time than a sample has to.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        self.threads.iter().any(|(_, ns)| *ns < FEWEST_CALLS_US * 1000)
+    }
+
     /// The round as a sample.
     #[must_use]
     pub fn sample(&self) -> Sample {
         Sample {
             calls: self.threads.iter().map(|(calls, _)| calls).sum(),
             total: self.threads.iter().map(|(_, ns)| *ns as f64).sum(),
-            slowest: self.threads.iter().map(|(calls, _)| *calls).min().unwrap_or(0)
-                * self.threads.len() as u64,
+            slowest: self.threads.iter().map(|(calls, _)| *calls).min().unwrap_or(0),
             clean: self.clean,
         }
     }
@@ -123,6 +134,7 @@ mod tests {
     fn what_happens_once_in_many_calls_is_in_every_round() {
         assert_eq!(RoundPlan::new(SAMPLE, 2_400, 1).calls, 500);
         assert_eq!(RoundPlan::new(SAMPLE, 100, 1).calls, 10_000);
+        assert_eq!(RoundPlan::new(SAMPLE, 16_000, 1).calls, 125);
         assert_eq!(RoundPlan::new(SAMPLE, 60_000, 1).calls, 17);
         assert_eq!(RoundPlan::new(SAMPLE, 60_000_000, 1).calls, 1);
     }
@@ -143,6 +155,6 @@ mod tests {
         assert!(!round(&[(10, 1000), (4, 1000)]).others_kept_up());
         assert!(!round(&[(10, 1000), (0, 1000)]).others_kept_up());
         let sample = round(&[(10, 1000), (6, 900)]).sample();
-        assert_eq!((sample.calls, sample.total, sample.slowest), (16, 1900.0, 12));
+        assert_eq!((sample.calls, sample.total, sample.slowest), (16, 1900.0, 6));
     }
 }

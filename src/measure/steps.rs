@@ -10,8 +10,9 @@ use touchstone_executor::probe::thread_usage;
 
 use super::probe;
 
-/// Samples, as many as an estimate needs from each process and two more.
-const SAMPLES: usize = estimate::CLEAN_SAMPLES + 2;
+/// Samples, as many as an estimate needs from each process and two more, unless calls are
+/// long.
+const SAMPLES: u64 = estimate::CLEAN_SAMPLES as u64 + 2;
 /// Calls of a sample at most.
 const CALLS: u64 = 40;
 
@@ -23,8 +24,9 @@ const CALLS: u64 = 40;
 ///
 /// When a call fails.
 pub fn steps(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples>> {
-    let fit = time.as_nanos() as u64 / opened.estimate_ns.max(1) / SAMPLES as u64;
-    let calls = fit.clamp(1, CALLS);
+    let fit = time.as_nanos() as u64 / opened.estimate_ns.max(1);
+    let calls = (fit / SAMPLES).clamp(1, CALLS);
+    let samples = fit.clamp(1, SAMPLES);
     let mut instance = opened.instances.take()?;
     let mut output = Vec::new();
     let mut call = |steps: Option<&mut [Vec<f64>; 3]>| -> Result<()> {
@@ -47,13 +49,13 @@ pub fn steps(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples
         Ok(())
     };
     // The first calls set things up, and bring the processor back to this work.
-    for _ in 0..calls.min(10) {
+    for _ in 0..calls.min(10).min(fit) {
         call(None)?;
     }
     let names = [Metric::Prepare, Metric::Invoke, Metric::Finish];
     let mut metrics: BTreeMap<Metric, Samples> = BTreeMap::new();
     let (mut faults, mut counted) = (0, 0);
-    for _ in 0..SAMPLES {
+    for _ in 0..samples {
         let mut times: [Vec<f64>; 3] = Default::default();
         let before = thread_usage();
         let ((), clean) = probe::watched(|| {

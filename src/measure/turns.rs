@@ -2,7 +2,7 @@
 //! one it does to the other, so that their ratio holds where neither time does.
 
 use super::{Crew, Round, RoundPlan};
-use crate::plan::Random;
+use crate::plan::{Budget, Random};
 use anyhow::Result;
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub trait Side {
 
 impl Side for Crew {
     fn plan(&mut self, sample: Duration) -> Result<RoundPlan> {
-        Self::plan(self, sample, 1000)
+        Self::plan(self, sample, 0)
     }
 
     fn round(&mut self, plan: RoundPlan) -> Result<Round> {
@@ -35,10 +35,14 @@ impl Side for Crew {
 
 /// ns per call of subject and baseline in each round, and the places of the rounds with
 /// interference.
-pub type Turns = (Vec<(f64, f64)>, Vec<usize>);
+type Turns = (Vec<(f64, f64)>, Vec<usize>);
 
-/// Times both sides in turns, in a random order within each round, until there are so many
-/// clean rounds. Rounds with interference are made again for as long as there is patience.
+/// Rounds that are made in any case, however long they take.
+const FEWEST: usize = 3;
+
+/// Times both sides in turns, in a random order within each round, until there are as many
+/// clean rounds as the budget says. Rounds with interference are made again for as long as
+/// there is patience; where calls are long, there are fewer rounds.
 ///
 /// # Errors
 ///
@@ -46,16 +50,19 @@ pub type Turns = (Vec<(f64, f64)>, Vec<usize>);
 pub fn turns(
     subject: &mut dyn Side,
     baseline: &mut dyn Side,
-    sample: Duration,
-    rounds: usize,
-    mut patience: Duration,
+    budget: &Budget,
     random: &mut Random,
 ) -> Result<Turns> {
-    let plans = (subject.plan(sample)?, baseline.plan(sample)?);
+    let plans = (subject.plan(budget.sample)?, baseline.plan(budget.sample)?);
+    let (rounds, mut patience) = (budget.rounds, budget.patience);
+    let began = Instant::now();
     let (mut all, mut noisy) = (Vec::with_capacity(rounds), Vec::new());
     let mut lost = 0;
     while all.len() - noisy.len() < rounds {
         let started = Instant::now();
+        if all.len() >= FEWEST && began.elapsed() > budget.cell * 2 {
+            break;
+        }
         let (first, second);
         if random.coin() {
             first = subject.round(plans.0)?;

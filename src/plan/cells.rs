@@ -119,28 +119,37 @@ impl Plan {
         engines: &[Arc<dyn Engine>],
         guests: &mut Guests,
     ) -> Result<()> {
-        let strategies = match case.sweep {
-            Sweep::All => supported(&**engine, |_| true),
-            Sweep::Distinct => supported(&**engine, is_distinct),
-            Sweep::Preferred => {
-                let like = engine.executes_like();
-                if let Some(like) = like.filter(|like| engines.iter().any(|e| e.id() == *like)) {
-                    let reason = format!(
-                        "it executes guest code as {like} does, and the case is about that code"
-                    );
-                    self.refuse(&**engine, None, Some(case), Status::NotAsked, reason);
-                    return Ok(());
-                }
-                let module = guests.module(guest, case.heap.into())?;
-                supported(&**engine, |strategy| {
-                    is_distinct(strategy) && engine.support_for(strategy, &module).is_supported()
-                })
-                .into_iter()
-                .min_by_key(|strategy| strategy.preference())
-                .into_iter()
-                .collect()
+        let module = guests.module(guest, case.heap.into())?;
+        let mut strategies = Vec::new();
+        for strategy in Strategy::all() {
+            let is_asked = case.sweep == Sweep::All || is_distinct(strategy);
+            if !is_asked || !engine.support(strategy).is_supported() {
+                continue;
             }
-        };
+            match engine.support_for(strategy, &module) {
+                Support::Unsupported { reason } => self.refusals.push(Refusal {
+                    engine: engine.id().to_owned(),
+                    strategy: Some(strategy),
+                    guest: Some(guest.replace('-', "_")),
+                    case: None,
+                    threads: None,
+                    status: Status::Unsupported,
+                    reason,
+                }),
+                _ => strategies.push(strategy),
+            }
+        }
+        if case.sweep == Sweep::Preferred {
+            let like = engine.executes_like();
+            if let Some(like) = like.filter(|like| engines.iter().any(|e| e.id() == *like)) {
+                let reason =
+                    format!("it executes guest code as {like} does, and the case is about that code");
+                self.refuse(&**engine, None, Some(case), Status::NotAsked, reason);
+                return Ok(());
+            }
+            let preferred = strategies.iter().copied().min_by_key(|s| s.preference());
+            strategies = preferred.into_iter().collect();
+        }
         for threads in &case.threads {
             if *threads > cores() {
                 self.refusals.push(Refusal {
@@ -181,12 +190,6 @@ impl Plan {
             reason,
         });
     }
-}
-
-/// The strategies that an engine has and that are wanted, in the order of all.
-fn supported(engine: &dyn Engine, wanted: impl Fn(Strategy) -> bool) -> Vec<Strategy> {
-    let all = Strategy::all().into_iter();
-    all.filter(|strategy| wanted(*strategy) && engine.support(*strategy).is_supported()).collect()
 }
 
 /// Whether calls under the strategy differ from those under every other one.

@@ -70,7 +70,8 @@ impl Book {
                 Line::Observations(seen) => {
                     // A cell that failed is measured again only when a run is continued.
                     let failed = |refusal: &Refusal| {
-                        refusal.status.is_failure() && refusal.is_of(&seen.cell)
+                        let is_of_cell = refusal.threads.is_some() && refusal.is_of(&seen.cell);
+                        is_of_cell && refusal.status.is_failure()
                     };
                     book.refusals.retain(|refusal| !failed(refusal));
                     let all = book.cells.entry(seen.cell.clone()).or_default();

@@ -257,7 +257,7 @@ pub enum Means {
         /// The way: `recompile`, `load_artifact`, …
         method: String,
     },
-    /// The same messages sorted by kind: with one change.
+    /// The same messages sorted by kind, without the time of the change.
     Sorted {
         /// The way to swap.
         method: String,

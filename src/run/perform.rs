@@ -3,9 +3,10 @@
 use super::task::{Done, Names, Task};
 use crate::case::Case;
 use crate::lab::{Guests, Lab, Opened, Refused, config_for, cores};
-use crate::measure::{Caller, Crew, InBursts, Raw, Work, measure, turns};
+use crate::measure::{Caller, Crew, InBursts, Raw, Side, Work, measure, turns};
 use crate::plan::{Budget, Cell, Compare, Random};
-use crate::record::{Contender, Means, Refusal, Setup, Status};
+use crate::record::{Contender, Means, Purpose, Refusal, Setup, Status};
+use crate::swap::Sides;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::sync::Arc;
@@ -89,18 +90,21 @@ impl Performer {
 
     fn compare(&mut self, compare: &Compare) -> Result<Done> {
         self.lab.unload();
+        if compare.of.purpose == Purpose::Swap {
+            let seed = self.random.next_number();
+            let Sides { mut subject, mut baseline } =
+                Sides::new(&mut self.lab, compare, &self.budget, seed)?;
+            return self.in_turns(&mut subject, &mut baseline);
+        }
         let mut subject = self.side(compare, &compare.of.subject, &compare.subject)?;
         // Loaded apart, also where both are the same.
         self.lab.unload();
         let mut baseline = self.side(compare, &compare.of.baseline, &compare.baseline)?;
-        let (rounds, noisy) = turns(
-            &mut subject,
-            &mut baseline,
-            self.budget.sample,
-            self.budget.rounds,
-            self.budget.patience,
-            &mut self.random,
-        )?;
+        self.in_turns(&mut subject, &mut baseline)
+    }
+
+    fn in_turns(&mut self, subject: &mut dyn Side, baseline: &mut dyn Side) -> Result<Done> {
+        let (rounds, noisy) = turns(subject, baseline, &self.budget, &mut self.random)?;
         Ok(Done::Compared { rounds: rounds.into_iter().map(rounded).collect(), noisy })
     }
 

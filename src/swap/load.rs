@@ -1,14 +1,15 @@
 //! Swap under load: threads keep calling while another one replaces what they call.
 
-use super::kind::{Live, Loaded};
-use super::{Artifacts, Kind, Problem, Step, resident_kib};
-use crate::record::SwapTail;
+use super::messages::{Live, Loaded};
+use super::{Kind, Method, Ready};
+use crate::lab::{Lab, Refused, elapsed};
+use crate::record::{Executor, Status, Swap, SwapFound, Tail};
+use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
-use std::error::Error as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use touchstone_executor::{Artifact, Config, Engine, Strategy};
+use touchstone_executor::Engine;
 
 /// How much is swapped under which load.
 #[derive(Debug, Clone, Copy)]
@@ -19,32 +20,6 @@ pub struct LoadPlan {
     pub replacements: u64,
     /// Time after each of these.
     pub pause: Duration,
-}
-
-/// What the callers saw.
-#[derive(Debug, Clone, PartialEq)]
-pub struct UnderLoad {
-    /// Of the instances.
-    pub strategy: Strategy,
-    /// Times that the module was replaced.
-    pub replacements: u64,
-    /// Generations of which a caller took an instance, all callers together.
-    pub instances_taken: u64,
-    /// Calls that failed, trapped or could get no instance.
-    pub failed: u64,
-    /// Calls with another output than the expected one.
-    pub wrong: u64,
-    /// The first of these, in words.
-    pub first_problem: Option<String>,
-    /// Time of a message while modules are replaced, from looking for a new module to
-    /// the answer.
-    pub swapping: SwapTail,
-    /// The same for as long, while none is.
-    pub still: SwapTail,
-    /// Resident memory of the process before, KiB.
-    pub rss_before_kib: u64,
-    /// And after.
-    pub rss_after_kib: u64,
 }
 
 /// Everything that a call needs, in one piece: nobody can see half of it.
@@ -100,31 +75,20 @@ struct Seen {
 }
 
 /// Lets threads call for as long as the module is replaced so many times, and then for
-/// as long while it is not. The kinds take turns.
+/// as long while it is not. The kinds take turns. Gives what was found, and the first call
+/// that went wrong, in words.
 ///
 /// # Errors
 ///
-/// When the engine cannot do it, a replacement cannot be loaded, or a thread cannot be
-/// started. Calls that fail are no error; they are counted.
+/// [`Refused`] when the engine cannot do it or a replacement cannot be loaded; another error
+/// when a thread cannot be started. Calls that fail are no error; they are counted.
 pub fn under_load(
     engine: &Arc<dyn Engine>,
-    kinds: &[Kind; 2],
-    config: &Config,
+    kinds: &Arc<[Kind; 2]>,
+    lab: &mut Lab,
     plan: LoadPlan,
-) -> Result<UnderLoad, Problem> {
-    let strategy = Step::LoadArtifact.strategy(&**engine, kinds)?;
-    let mut compiled = Artifacts::default();
-    let mut artifact = |kind: &Kind| {
-        let artifact = compiled.of(&**engine, kind, strategy, config)?;
-        kind.probe(&**engine, &artifact, strategy, config)?;
-        Ok(artifact)
-    };
-    let artifacts = [
-        artifact(&kinds[0]).map_err(failed(engine, &kinds[0]))?,
-        artifact(&kinds[1]).map_err(failed(engine, &kinds[1]))?,
-    ];
-    let load = Load { engine, kinds, config, strategy, artifacts: &artifacts };
-    let rss_before_kib = resident_kib();
+) -> Result<(Swap, Option<String>)> {
+    let load = Load(Ready::new(Method::LoadArtifact, engine, kinds, lab)?);
     let started = Instant::now();
     let swapping = load.run(plan.threads, |place| {
         for generation in 1..=plan.replacements {
@@ -138,49 +102,30 @@ pub fn under_load(
         std::thread::sleep(took);
         Ok(())
     })?;
-    Ok(UnderLoad {
-        strategy,
-        replacements: plan.replacements,
-        instances_taken: swapping.instances_taken,
-        failed: swapping.failed + still.failed,
-        wrong: swapping.wrong + still.wrong,
-        swapping: tail(&swapping.histogram),
-        still: tail(&still.histogram),
-        first_problem: swapping.first_problem.or(still.first_problem),
-        rss_before_kib,
-        rss_after_kib: resident_kib(),
-    })
-}
-
-/// An error of the host side, with its place.
-fn failed(
-    engine: &Arc<dyn Engine>,
-    kind: &Kind,
-) -> impl FnOnce(touchstone_executor::Error) -> Problem {
-    move |source| Problem::host(place_of(engine), kind, source)
-}
-
-fn place_of(engine: &Arc<dyn Engine>) -> String {
-    format!("{}/under_load", engine.id())
+    let swap = Swap {
+        executor: Executor { engine: engine.id().to_owned(), strategy: load.0.strategy },
+        method: load.0.method.to_string(),
+        found: SwapFound::UnderLoad {
+            threads: plan.threads as u64,
+            replacements: plan.replacements,
+            instances_taken: swapping.instances_taken,
+            failed: swapping.failed + still.failed,
+            wrong: swapping.wrong + still.wrong,
+            swapping: tail(&swapping.histogram),
+            still: tail(&still.histogram),
+        },
+    };
+    Ok((swap, swapping.first_problem.or(still.first_problem)))
 }
 
 /// What the threads share.
-struct Load<'a> {
-    engine: &'a Arc<dyn Engine>,
-    kinds: &'a [Kind; 2],
-    config: &'a Config,
-    strategy: Strategy,
-    artifacts: &'a [Artifact; 2],
-}
+struct Load(Ready);
 
-impl Load<'_> {
+impl Load {
     /// A module that nobody has used, of the other kind than the generation before.
-    fn deployment(&self, generation: u64) -> Result<Deployment, Problem> {
+    fn deployment(&self, generation: u64) -> Result<Deployment, Refused> {
         let kind = usize::from(generation % 2 == 1);
-        let loaded = self.kinds[kind]
-            .load(&**self.engine, &self.artifacts[kind], self.strategy, self.config)
-            .map_err(failed(self.engine, &self.kinds[kind]))?;
-        Ok(Deployment { generation, kind, loaded })
+        Ok(Deployment { generation, kind, loaded: self.0.load(kind)? })
     }
 
     /// Lets the threads call while `meanwhile` runs, which begins when all of them have
@@ -188,16 +133,11 @@ impl Load<'_> {
     fn run(
         &self,
         threads: usize,
-        meanwhile: impl FnOnce(&Place) -> Result<(), Problem>,
-    ) -> Result<Seen, Problem> {
+        meanwhile: impl FnOnce(&Place) -> Result<(), Refused>,
+    ) -> Result<Seen> {
         let place = Place::new(self.deployment(0)?);
-        let system = |what: &'static str| {
-            move |source| Problem::System { place: place_of(self.engine), what, source }
-        };
-        let nothing =
-            || Seen::nothing().map_err(std::io::Error::other).map_err(system("cannot count times"));
-        let mut all = nothing()?;
-        let each = (0..threads).map(|_| nothing()).collect::<Result<Vec<_>, _>>()?;
+        let mut all = Seen::nothing()?;
+        let each = (0..threads).map(|_| Seen::nothing()).collect::<Result<Vec<_>>>()?;
         std::thread::scope(|scope| {
             let mut callers = Vec::with_capacity(threads);
             let mut started = Ok(());
@@ -208,8 +148,8 @@ impl Load<'_> {
                     .spawn_scoped(scope, move || self.call(place, seen));
                 match thread {
                     Ok(caller) => callers.push(caller),
-                    Err(source) => {
-                        started = Err(system("cannot start a thread")(source));
+                    Err(error) => {
+                        started = Err(error).context("cannot start a thread");
                         break;
                     }
                 }
@@ -221,7 +161,7 @@ impl Load<'_> {
                 {
                     std::thread::sleep(Duration::from_micros(50));
                 }
-                meanwhile(&place)
+                Ok(meanwhile(&place)?)
             });
             place.done.store(true, Ordering::Release);
             for caller in callers {
@@ -238,24 +178,20 @@ impl Load<'_> {
     /// caller sees the last generation.
     fn call(&self, place: &Place, mut seen: Seen) -> Seen {
         let mut mine: Option<(Live, Arc<Deployment>)> = None;
-        let mut output = Vec::new();
         let mut is_first = true;
         loop {
             let is_last = place.done.load(Ordering::Acquire);
             let started = Instant::now();
-            let result = self.message(place, &mut mine, &mut output, &mut seen.instances_taken);
-            let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            let result = self.message(place, &mut mine, &mut seen.instances_taken);
+            let took = elapsed(started);
             match result {
                 Ok(()) => seen.histogram.saturating_record(took.max(1)),
-                Err(problem) => {
+                Err(refused) => {
                     // What comes next begins from nothing.
                     mine = None;
-                    let is_wrong = matches!(problem, Problem::Wrong { .. });
-                    let cause = problem.source().map(|cause| format!(": {cause}"));
-                    let words = format!("{problem}{}", cause.unwrap_or_default());
-                    seen.problem(words, |seen| match is_wrong {
-                        true => &mut seen.wrong,
-                        false => &mut seen.failed,
+                    seen.problem(refused.reason, |seen| match refused.status {
+                        Status::Wrong => &mut seen.wrong,
+                        _ => &mut seen.failed,
                     });
                 }
             }
@@ -273,23 +209,19 @@ impl Load<'_> {
         &self,
         place: &Place,
         mine: &mut Option<(Live, Arc<Deployment>)>,
-        output: &mut Vec<u8>,
         instances_taken: &mut u64,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Refused> {
         let newest = place.generation.load(Ordering::Acquire);
         let is_old = mine.as_ref().is_none_or(|(_, mine)| mine.generation < newest);
         if is_old {
             *mine = None;
             let deployment = place.newest();
-            let live = deployment
-                .loaded
-                .instance()
-                .map_err(failed(self.engine, &self.kinds[deployment.kind]))?;
+            let live = self.0.instance(deployment.kind, &deployment.loaded)?;
             *instances_taken += 1;
             *mine = Some((live, deployment));
         }
         let Some((live, deployment)) = mine else { return Ok(()) };
-        self.kinds[deployment.kind].send(live, output, || place_of(self.engine))
+        self.0.send(deployment.kind, live)
     }
 }
 
@@ -299,7 +231,7 @@ const LONGEST_NS: u64 = 60_000_000_000;
 impl Seen {
     /// With room for times of three significant digits: some 20,000 counters, however
     /// many calls there are.
-    fn nothing() -> Result<Self, hdrhistogram::CreationError> {
+    fn nothing() -> Result<Self> {
         Ok(Self {
             histogram: Histogram::new_with_bounds(1, LONGEST_NS, 3)?,
             instances_taken: 0,
@@ -324,8 +256,8 @@ impl Seen {
     }
 }
 
-fn tail(histogram: &Histogram<u64>) -> SwapTail {
-    SwapTail {
+fn tail(histogram: &Histogram<u64>) -> Tail {
+    Tail {
         calls: histogram.len(),
         p50_ns: histogram.value_at_quantile(0.5),
         p99_ns: histogram.value_at_quantile(0.99),

@@ -1,124 +1,171 @@
-//! What is swapped: a data file, strictly read.
+//! What is swapped: a data file, strictly read, and the comparisons that it asks for.
 
+use super::{Kind, Method};
 use crate::case::{self, Case};
+use crate::plan::{Cell, Compare};
+use crate::record::{Contender, Executor, Match, Means, Purpose, Refusal, Status};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+use touchstone_executor::{Engine, Execution, Strategy};
 
 /// What `benches/swap.toml` says.
 #[derive(Debug, Clone)]
 pub struct SwapPlan {
-    /// Messages in a random order.
-    pub messages: usize,
-    /// Of that order.
-    pub seed: u64,
     /// A case for each kind of message.
-    pub kinds: [Case; 2],
-    /// Engines that are left out, by their names.
-    pub without: Vec<String>,
+    pub kinds: [Arc<Case>; 2],
     /// Times that the module is replaced under load.
     pub replacements: u64,
     /// Time after each of these.
     pub pause: Duration,
 }
 
-/// What is wrong with the file.
-#[derive(Debug, thiserror::Error)]
-pub enum PlanError {
-    /// It cannot be read.
-    #[error("cannot read {path}; restore it, or name another file in TOUCHSTONE_SWAP")]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// It is no TOML of this form.
-    #[error("{path} is wrong")]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// Where and why.
-        source: Box<toml::de::Error>,
-    },
-    /// A kind names no case.
-    #[error("{path}: {reason}")]
-    NoSuchCase {
-        /// The file.
-        path: PathBuf,
-        /// What was named, and what resembles it.
-        reason: String,
-    },
-    /// It reads well and means nothing.
-    #[error("{path}: {what}")]
-    Senseless {
-        /// The file.
-        path: PathBuf,
-        /// What to change.
-        what: String,
-    },
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    messages: usize,
-    seed: u64,
     kinds: [String; 2],
-    #[serde(default)]
-    without: Vec<String>,
     replacements: u64,
     pause_us: u64,
 }
 
-/// The file: `benches/swap.toml` in the project, or the path in `TOUCHSTONE_SWAP`.
+/// The file: `benches/swap.toml` in the project.
 #[must_use]
-pub fn default_path() -> PathBuf {
-    std::env::var_os("TOUCHSTONE_SWAP").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/swap.toml"),
-        PathBuf::from,
-    )
+pub fn default_file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/swap.toml")
 }
 
 /// Reads the file; `cases` are those that it may name.
 ///
 /// # Errors
 ///
-/// [`PlanError`] with what to do about it.
-pub fn load(path: &Path, cases: &[Case]) -> Result<SwapPlan, PlanError> {
-    let path_buf = || path.to_owned();
+/// When the file cannot be read or is wrong; the message names it.
+pub fn load(path: &Path, cases: &[Case]) -> Result<SwapPlan> {
     let text = std::fs::read_to_string(path)
-        .map_err(|source| PlanError::Unreadable { path: path_buf(), source })?;
-    let file: File = toml::from_str(&text)
-        .map_err(|source| PlanError::Malformed { path: path_buf(), source: Box::new(source) })?;
-    let senseless = |what: &str| PlanError::Senseless { path: path_buf(), what: what.to_owned() };
-    if file.messages < 2 {
-        return Err(senseless("'messages' is 2 or more: fewer have no change of kind"));
-    }
-    if file.replacements == 0 {
-        return Err(senseless("'replacements' is 1 or more"));
-    }
+        .with_context(|| format!("cannot read the swap plan {}", path.display()))?;
+    parse(&text, cases).with_context(|| format!("the swap plan {} is wrong", path.display()))
+}
+
+fn parse(text: &str, cases: &[Case]) -> Result<SwapPlan> {
+    let file: File = toml::from_str(text)?;
+    ensure!(file.replacements > 0, "'replacements' is 1 or more");
     let [first, second] = &file.kinds;
-    if first == second {
-        return Err(senseless("'kinds' are two cases, and not the same twice"));
-    }
+    ensure!(first != second, "'kinds' are two cases, and not the same twice");
     let find = |name: &str| {
-        let case = cases.iter().find(|case| case.name == *name);
-        let case = case.ok_or_else(|| PlanError::NoSuchCase {
-            path: path_buf(),
-            reason: case::unknown(name, cases.iter().map(|case| case.name.as_str())),
-        })?;
-        if case.codec.is_some() {
-            return Err(senseless(&format!("'{name}' needs a codec, which a swap has none of")));
-        }
-        Ok(case.clone())
+        let Some(case) = cases.iter().find(|case| case.name == *name) else {
+            bail!(case::unknown(name, cases.iter().map(|case| case.name.as_str())));
+        };
+        ensure!(case.codec.is_none(), "'{name}' needs a codec, which a swap has none of");
+        Ok(Arc::new(case.clone()))
     };
     Ok(SwapPlan {
-        messages: file.messages,
-        seed: file.seed,
         kinds: [find(first)?, find(second)?],
-        without: file.without,
         replacements: file.replacements,
         pause: Duration::from_micros(file.pause_us),
     })
+}
+
+impl SwapPlan {
+    /// The engines whose modules are swapped, and why the others are left out.
+    #[must_use]
+    pub fn engines(&self, all: &[Arc<dyn Engine>]) -> (Vec<Arc<dyn Engine>>, Vec<Refusal>) {
+        let (mut engines, mut refusals) = (Vec::new(), Vec::new());
+        for engine in all {
+            let like = engine.executes_like();
+            let like = like.filter(|like| all.iter().any(|other| other.id() == *like));
+            let reason = match (engine.execution(), like) {
+                (Execution::Native, _) => {
+                    "its guests are part of this program: there is no module to replace".to_owned()
+                }
+                (_, Some(like)) => format!("it executes guest code as {like} does"),
+                _ => {
+                    engines.push(Arc::clone(engine));
+                    continue;
+                }
+            };
+            refusals.push(self.refusal(&**engine, Status::NotAsked, reason));
+        }
+        (engines, refusals)
+    }
+
+    /// The comparisons of one engine, each with the name of its method: every method with
+    /// the same messages sorted by kind, and with recompiling. Methods that the engine does
+    /// not have are refused with the reason.
+    #[must_use]
+    pub fn compares(
+        &self,
+        engine: &Arc<dyn Engine>,
+        kinds: &[Kind; 2],
+    ) -> (Vec<(Method, Compare)>, Vec<Refusal>) {
+        let (mut compares, mut refusals) = (Vec::new(), Vec::new());
+        let mut recompile = None;
+        for method in Method::ALL {
+            let strategy = match method.strategy(&**engine, kinds) {
+                Ok(strategy) => strategy,
+                Err(refused) => {
+                    refusals.push(self.refusal(&**engine, refused.status, refused.reason));
+                    continue;
+                }
+            };
+            let side = |means| Contender {
+                executor: Executor { engine: engine.id().to_owned(), strategy },
+                threads: 1,
+                means,
+            };
+            let subject = side(Means::Swap { method: method.to_string() });
+            let sorted = side(Means::Sorted { method: method.to_string() });
+            compares.push((method, self.compare(engine, subject.clone(), sorted)));
+            match &recompile {
+                None if method == Method::Recompile => recompile = Some(subject),
+                None => {}
+                Some(recompile) => {
+                    compares.push((method, self.compare(engine, subject, recompile.clone())));
+                }
+            }
+        }
+        (compares, refusals)
+    }
+
+    fn compare(
+        &self,
+        engine: &Arc<dyn Engine>,
+        subject: Contender,
+        baseline: Contender,
+    ) -> Compare {
+        let [first, second] = &self.kinds;
+        let cell = |side: &Contender| {
+            let strategy: Strategy = side.executor.strategy;
+            Cell::new(first, &first.guests[0], engine, strategy, side.threads)
+        };
+        Compare {
+            subject: cell(&subject),
+            baseline: cell(&baseline),
+            another: Some(Arc::clone(second)),
+            of: Match {
+                purpose: Purpose::Swap,
+                case: self.case(),
+                guest: format!("{}+{}", first.guests[0], second.guests[0]).replace('-', "_"),
+                subject,
+                baseline,
+            },
+        }
+    }
+
+    /// The two cases, as comparisons are called.
+    fn case(&self) -> String {
+        self.kinds.each_ref().map(|case| case.name.as_str()).join("+")
+    }
+
+    fn refusal(&self, engine: &dyn Engine, status: Status, reason: String) -> Refusal {
+        Refusal {
+            engine: engine.id().to_owned(),
+            strategy: None,
+            guest: None,
+            case: Some(self.case()),
+            threads: None,
+            status,
+            reason,
+        }
+    }
 }

@@ -1,31 +1,30 @@
-//! A rung that swaps for long: does it leave memory behind?
+//! A method that swaps for long: does it leave memory behind?
 
-use super::{Artifacts, Kind, Problem, Rung, Step, resident_kib};
-use std::sync::Arc;
-use touchstone_executor::{Config, Engine, Strategy};
+use super::{Messages, Ready};
+use crate::lab::Refused;
+use crate::record::{Executor, SoakPoint, Swap, SwapFound};
 
 /// Swaps after which a process has what it needs: allocators have taken their arenas.
 const WARM: u64 = 1000;
 
-/// Times that the memory is looked at, after the first.
+/// Times that the memory is read, after the first.
 const LOOKS: u64 = 10;
 
-/// Makes so many swaps, each of them a message of the other kind, and gives the
-/// strategy and the resident memory on the way: swaps so far, and KiB. The first point
-/// is after 1000 swaps, or a tenth of fewer than ten times as many.
+/// Makes so many swaps, each of them a message of the other kind, and reads the resident
+/// memory on the way. The first point is after 1000 swaps, or a tenth of fewer than ten
+/// times as many.
 ///
 /// # Errors
 ///
-/// [`Problem`], also for an answer other than the expected one.
+/// When a module cannot be had or a message is not answered rightly.
 pub fn soak(
-    step: Step,
-    engine: &Arc<dyn Engine>,
-    kinds: &[Kind; 2],
-    config: &Config,
+    ready: Ready,
     swaps: u64,
-    mut progress: impl FnMut(u64, u64),
-) -> Result<(Strategy, Vec<(u64, u64)>), Problem> {
-    let mut rung = Rung::new(step, engine, kinds, &mut Artifacts::default(), config)?;
+    mut progress: impl FnMut(SoakPoint),
+) -> Result<Swap, Refused> {
+    let (engine, strategy) = (ready.engine.id().to_owned(), ready.strategy);
+    let method = ready.method.to_string();
+    let mut messages = Messages::new(ready)?;
     let mut looks: Vec<u64> = (1..=LOOKS).map(|part| swaps * part / LOOKS).collect();
     looks.insert(0, WARM.min(swaps / LOOKS));
     looks.dedup();
@@ -33,12 +32,48 @@ pub fn soak(
     let mut made = 0;
     for look in looks {
         while made < look {
-            rung.send(1 - rung.last())?;
+            messages.send(1 - messages.last())?;
             made += 1;
         }
-        let resident = resident_kib();
-        progress(made, resident);
-        points.push((made, resident));
+        let point = SoakPoint { swaps: made, rss_kib: resident_kib() };
+        progress(point);
+        points.push(point);
     }
-    Ok((rung.strategy(), points))
+    let found = SwapFound::Soak { points };
+    Ok(Swap { executor: Executor { engine, strategy }, method, found })
+}
+
+/// Resident memory of this process in KiB, from `/proc/self/smaps_rollup`, which counts
+/// pages; the counters of `statm` and `status` lag behind by some hundreds of them. 0
+/// where the kernel does not say.
+#[must_use]
+pub fn resident_kib() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+    text.lines().find_map(rss).unwrap_or(0)
+}
+
+/// The KiB of the line that says what is resident.
+fn rss(line: &str) -> Option<u64> {
+    line.strip_prefix("Rss:")?.trim().strip_suffix("kB")?.trim_end().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_is_written_is_resident() {
+        let before = resident_kib();
+        let written = std::hint::black_box(vec![1_u8; 64 << 20]);
+        let after = resident_kib();
+        assert!(written.iter().all(|byte| *byte == 1));
+        // Another test may have given back as much as half of it meanwhile.
+        assert!(before > 0 && after > before + 32 * 1024, "{before} to {after}");
+    }
+
+    #[test]
+    fn the_line_is_read_as_the_kernel_writes_it() {
+        assert_eq!(rss("Rss:               97436 kB"), Some(97_436));
+        assert_eq!(rss("Pss:               97436 kB"), None);
+    }
 }

@@ -97,14 +97,8 @@ impl Contest<'_> {
             let share = self.each / SET_UPS;
             let fit = share.as_micros() / (budget.sample.as_micros() * 2).max(1);
             let rounds = usize::try_from(fit).unwrap_or(usize::MAX).clamp(3, 40);
-            let (rounds, noisy) = turns(
-                &mut subject,
-                &mut reference,
-                budget.sample,
-                rounds,
-                share,
-                &mut self.random,
-            )?;
+            let budget = Budget { rounds, patience: share, cell: share, ..budget.clone() };
+            let (rounds, noisy) = turns(&mut subject, &mut reference, &budget, &mut self.random)?;
             all.push(Comparison { of: of.clone(), process, rounds, noisy });
         }
         let judged = judge(&all.iter().collect::<Vec<_>>(), MARGIN).context("no round was made")?;

@@ -15,7 +15,7 @@ pub(in crate::report) fn anomalies(gate: &Gate, other_builds: &[String]) -> Stri
         let _ = writeln!(text, "Measured with other builds: {}.\n", other_builds.join("; "));
     }
     if gate.explained.is_empty() {
-        text.push_str("No explained anomaly: no rule of publication needed an exception.\n\n");
+        text.push_str("No anomalies are known.\n\n");
         return text;
     }
     text.push_str(

@@ -21,14 +21,17 @@ const MARKS: [(Outcome, &str, &str); 7] = [
 
 /// The sections of all checks that were run.
 pub(in crate::report) fn section(checks: &Checks) -> String {
-    let sections: [(Check, fn(&Checked) -> String); 4] = [
-        (Check::Conformance, conformance),
-        (Check::Isolation, isolation),
-        (Check::Hostile, hostile),
-        (Check::Survival, survival),
-    ];
-    let run = |(check, print): (Check, fn(&Checked) -> String)| checks.get(check).map(print);
-    sections.into_iter().filter_map(run).collect()
+    let print = |check| {
+        let checked = checks.get(check)?;
+        Some(match check {
+            Check::Conformance => conformance(checked),
+            Check::Isolation => isolation(checked),
+            Check::Hostile => hostile(checked),
+            Check::Survival => survival(checked),
+        })
+    };
+    let all = [Check::Conformance, Check::Isolation, Check::Hostile, Check::Survival];
+    all.into_iter().filter_map(print).collect()
 }
 
 fn conformance(checked: &Checked) -> String {
@@ -220,19 +223,28 @@ fn exceptions(checked: &Checked) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
+/// Findings that came out alike for the same reason.
+#[derive(Default)]
+struct Alike<'a> {
+    /// The engines with the names of their strategies.
+    engines: BTreeMap<&'a str, BTreeSet<String>>,
+    /// What was checked.
+    names: Vec<&'a str>,
+}
+
 /// The reasons of an outcome, each with its engines and what was checked.
 fn reasons(checked: &Checked, outcome: Outcome) -> String {
-    let mut reasons: Vec<(String, BTreeMap<&str, BTreeSet<String>>, Vec<&str>)> = Vec::new();
+    let mut reasons: Vec<(String, Alike<'_>)> = Vec::new();
     for finding in &checked.findings {
-        if !finding.counts.get(&outcome).is_some_and(|number| *number > 0) {
+        if finding.counts.get(&outcome).copied().unwrap_or_default() == 0 {
             continue;
         }
         let reason = reason(finding);
-        let place = reasons.iter().position(|(known, ..)| *known == reason).unwrap_or_else(|| {
-            reasons.push((reason, BTreeMap::new(), Vec::new()));
+        let place = reasons.iter().position(|(known, _)| *known == reason).unwrap_or_else(|| {
+            reasons.push((reason, Alike::default()));
             reasons.len() - 1
         });
-        let (_, engines, names) = &mut reasons[place];
+        let Alike { engines, names } = &mut reasons[place].1;
         let strategies = engines.entry(&finding.engine).or_default();
         strategies.extend(finding.strategy.map(|strategy| strategy.to_string()));
         if !names.contains(&finding.name.as_str()) {
@@ -242,7 +254,7 @@ fn reasons(checked: &Checked, outcome: Outcome) -> String {
     let word = MARKS.iter().find(|(known, ..)| *known == outcome).map_or("", |mark| mark.2);
     let word = word.split(':').next().unwrap_or_default();
     let mut text = String::new();
-    for (reason, engines, names) in reasons {
+    for (reason, Alike { engines, names }) in reasons {
         let engines: Vec<String> = engines
             .into_iter()
             .map(|(engine, strategies)| match strategies.len() {

@@ -106,7 +106,7 @@ fn left_out(older_runs: usize, skipped: &[Skipped]) -> String {
         }
     };
     if !skipped.is_empty() {
-        let _ = write!(text, " {} could not be read:\n", count(skipped.len(), "line"));
+        let _ = writeln!(text, " {} could not be read:", count(skipped.len(), "line"));
         for line in skipped {
             let _ = write!(text, "\n- line {}: {}", line.line, escape(&line.reason));
         }

@@ -10,6 +10,9 @@ use touchstone_executor::Strategy;
 /// More strategies or places than these are counted, not named.
 const MOST_NAMED: usize = 4;
 
+/// Status, reason and cells, as they are printed.
+type Row<'a> = (Status, &'a str, String);
+
 pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
     let heading = "## Cells without a time\n\n";
     let mut groups: BTreeMap<(Status, &str, &str), Vec<&Refusal>> = BTreeMap::new();
@@ -21,7 +24,7 @@ pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
         return format!("{heading}Every cell of the run has a time.\n\n");
     }
     // Engines that refuse the same things for the same reason share a row.
-    let mut rows: Vec<((Status, &str, String), Vec<String>)> = Vec::new();
+    let mut rows: Vec<(Row<'_>, Vec<String>)> = Vec::new();
     for ((status, reason, engine), refusals) in groups {
         let row = (status, reason, what(&refusals));
         match rows.iter_mut().find(|(known, _)| *known == row) {

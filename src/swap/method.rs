@@ -1,0 +1,100 @@
+//! Ways to have the right module at hand.
+
+use super::Kind;
+use crate::lab::Refused;
+use crate::record::Status;
+use std::fmt;
+use touchstone_executor::{Engine, InstanceFrom, MemoryFrom, Strategy, Support};
+
+/// A way to have the right module at hand, the slowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Method {
+    /// At each change: compile, load, make an instance.
+    Recompile,
+    /// Compiled beforehand. At each change: load, make an instance.
+    LoadArtifact,
+    /// Both loaded beforehand. At each change: make an instance.
+    Instantiate,
+    /// An instance of each, kept and reset in place.
+    TwoLive,
+    /// A pool for each.
+    Pool,
+}
+
+/// For methods that make instances, the best first.
+const NEW_INSTANCE: [Strategy; 3] = [
+    Strategy::new(InstanceFrom::Recreate, MemoryFrom::CopyOnWrite),
+    Strategy::new(InstanceFrom::Recreate, MemoryFrom::Segments),
+    Strategy::INTERPRETED,
+];
+const KEPT_INSTANCE: [Strategy; 1] = [Strategy::new(InstanceFrom::Reuse, MemoryFrom::Tracked)];
+const POOL: [Strategy; 2] = [
+    Strategy::new(InstanceFrom::Pooling, MemoryFrom::CopyOnWrite),
+    Strategy::new(InstanceFrom::Pooling, MemoryFrom::Tracked),
+];
+
+impl Method {
+    /// All of them, in their order.
+    pub const ALL: [Self; 5] =
+        [Self::Recompile, Self::LoadArtifact, Self::Instantiate, Self::TwoLive, Self::Pool];
+
+    /// Name in filters, tables and records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Recompile => "recompile",
+            Self::LoadArtifact => "load_artifact",
+            Self::Instantiate => "instantiate",
+            Self::TwoLive => "two_live_instances",
+            Self::Pool => "pool",
+        }
+    }
+
+    /// The method of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.name() == name)
+    }
+
+    /// Whether modules are loaded beforehand.
+    pub(super) fn keeps_modules(self) -> bool {
+        !matches!(self, Self::Recompile | Self::LoadArtifact)
+    }
+
+    /// Whether instances are kept from change to change.
+    pub(super) fn keeps_instances(self) -> bool {
+        matches!(self, Self::TwoLive | Self::Pool)
+    }
+
+    /// The first of its strategies that the engine has for both modules.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the reason against the last one.
+    pub fn strategy(self, engine: &dyn Engine, kinds: &[Kind; 2]) -> Result<Strategy, Refused> {
+        let strategies: &[Strategy] = match self {
+            Self::Recompile | Self::LoadArtifact | Self::Instantiate => &NEW_INSTANCE,
+            Self::TwoLive => &KEPT_INSTANCE,
+            Self::Pool => &POOL,
+        };
+        let mut reason = String::new();
+        for strategy in strategies {
+            let against =
+                kinds.iter().find_map(|kind| match engine.support_for(*strategy, &kind.guest) {
+                    Support::Unsupported { reason } => Some(reason),
+                    _ => None,
+                });
+            match against {
+                None => return Ok(*strategy),
+                Some(against) => reason = format!("{self} with {strategy}: {against}"),
+            }
+        }
+        Err(Refused { status: Status::Unsupported, reason })
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
