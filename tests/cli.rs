@@ -326,8 +326,14 @@ fn show_gives_what_the_newest_run_measured() {
     assert!(lines[0]["warm_call"].is_null());
     let call = lines[0]["call"].as_object().unwrap();
     assert!(["low", "high", "marked"].iter().all(|key| !call[*key].is_null()), "{call:?}");
-    assert_eq!((&lines[1]["verdict"], &lines[1]["ratio"]["median"]), (&"equivalent".into(), &1.0.into()));
-    assert_eq!((&lines[2]["status"], &lines[2]["reason"]), (&"unsupported".into(), &"no pool".into()));
+    assert_eq!(
+        (&lines[1]["verdict"], &lines[1]["ratio"]["median"]),
+        (&"equivalent".into(), &1.0.into())
+    );
+    assert_eq!(
+        (&lines[2]["status"], &lines[2]["reason"]),
+        (&"unsupported".into(), &"no pool".into())
+    );
     assert!(lines.iter().all(|line| line.get("processes").is_none()));
     let ran = touchstone(&["show", "--json", "--samples", "--records", records]);
     let lines = ran.lines();

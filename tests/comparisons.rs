@@ -117,9 +117,13 @@ fn the_checked_in_rows_are_valid() {
     let empty = "call_empty_function_from_test_runtime";
     let dirty = "dirty_1mb_of_memory_from";
     for name in [
-        format!("peers/wasmtime_instance_reuse_tracked/{empty}/1_threads/wasmtime_instance_reuse_tracked"),
+        format!(
+            "peers/wasmtime_instance_reuse_tracked/{empty}/1_threads/wasmtime_instance_reuse_tracked"
+        ),
         format!("peers/wasmtime_instance_reuse_tracked/{empty}/2_threads/substrate_pooling_cow"),
-        format!("peers/wasmtime_instance_reuse_tracked/{dirty}_large_runtime/1_threads/substrate_pooling_cow"),
+        format!(
+            "peers/wasmtime_instance_reuse_tracked/{dirty}_large_runtime/1_threads/substrate_pooling_cow"
+        ),
         format!("peers/substrate_pooling_cow/{dirty}_test_runtime/2_threads/substrate_pooling_cow"),
         format!(
             "peers/wasmtime_instance_reuse_tracked/{empty}/1_threads/\
@@ -230,8 +234,7 @@ fn a_raw_reference_judges_what_runs_in_process_on_one_thread() {
         InstanceFrom::Pooling | InstanceFrom::PoolingLate => Support::unsupported("no pool"),
         _ => Support::Native,
     });
-    let all: [Arc<dyn Engine>; 2] =
-        [Arc::new(WithRaw(engine)), Arc::new(MockEngine::new("plain"))];
+    let all: [Arc<dyn Engine>; 2] = [Arc::new(WithRaw(engine)), Arc::new(MockEngine::new("plain"))];
     let text = "[[rows]]\npurpose = \"overhead\"\ncases = [\"echo\"]\nbaseline = \"raw\"\n\
         [[rows]]\npurpose = \"null\"\ncases = [\"echo\"]\nbaseline = \"itself\"\n";
     let (found, missing) = selected(text, place.cases(), &all, &place.plan(&all), None).unwrap();

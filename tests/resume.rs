@@ -16,9 +16,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use touchstone::record::{
-    self, Book, Header, Line, RecordFile, SCHEMA, Sink, Skipped, Status,
-};
+use touchstone::record::{self, Book, Header, Line, RecordFile, SCHEMA, Sink, Skipped, Status};
 use touchstone::run::{Job, go_on};
 use touchstone_executor::Engine;
 use touchstone_executor::mock::{Answer, MockEngine};
@@ -32,10 +30,8 @@ fn in_folder() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn some() -> Run {
-    let cells = [
-        cell("alpha", "pooling", EMPTY, 1, 100.0),
-        cell("alpha", "pooling", EMPTY, 2, 120.0),
-    ];
+    let cells =
+        [cell("alpha", "pooling", EMPTY, 1, 100.0), cell("alpha", "pooling", EMPTY, 2, 120.0)];
     Run::of_cells(cells).and(null(EMPTY, ("alpha", "pooling"), [0.9, 1.0, 1.1]))
 }
 
