@@ -2,7 +2,6 @@
 
 use super::Ended;
 use super::bench::worker;
-use touchstone::terminal::{complain, print};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,6 +15,7 @@ use touchstone::run::{
     Finished, Host, Job, Progress, artifacts, header, run, shared_in, watch_for_ctrl_c,
 };
 use touchstone::supervise::Stop;
+use touchstone::terminal::{complain, print};
 
 /// Times executors against their peers, in turns, and prints a line for each row.
 ///

@@ -15,7 +15,6 @@ mod matrix;
 mod page;
 mod rank;
 mod sections;
-mod shares;
 pub mod units;
 
 use crate::files;
@@ -192,7 +191,7 @@ fn plan(options: &Options) -> Result<Plan> {
     }
     let noise = rank::Noise::of(&records.bench);
     let layouts = tables::load_all(&options.tables)?;
-    let charts = charts::draw(&matrix, &noise, &layouts)?;
+    let charts = charts::draw(&matrix)?;
 
     let existing = files::read(&options.page)?
         .map(String::from_utf8)
@@ -218,12 +217,7 @@ fn plan(options: &Options) -> Result<Plan> {
     let page = page::place(existing.as_deref(), &generated)
         .with_context(|| format!("cannot place the report in {}", options.page.display()))?;
 
-    let absent = charts::NAMES
-        .into_iter()
-        .filter(|name| charts.iter().all(|chart| chart.name != *name))
-        .flat_map(charts::file_names)
-        .map(|file| options.images.join(file))
-        .collect();
+    let absent = charts::absent(&charts).map(|file| options.images.join(file)).collect();
     let mut files: Vec<(PathBuf, Vec<u8>)> = charts
         .into_iter()
         .flat_map(|chart| chart.files)

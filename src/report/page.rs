@@ -1,15 +1,16 @@
 //! The page: its parts in order, between two markers.
 
-use super::charts::Chart;
+use super::charts::{self, Chart};
 use super::checks::Checks;
 use super::choose;
 use super::counts::Counts;
 use super::gate::{self, Gate};
+use super::markdown::code;
 use super::matrix::Matrix;
 use super::rank::Noise;
 use super::sections::{
-    checks, comparisons, environment, failed, kernel, peers, phases, pictures, rows, settings,
-    shares, swap, tables, threads,
+    checks, comparisons, environment, failed, metrics, rows, settings, shares, swap, tables,
+    threads,
 };
 use super::units::{MARK, count, percent};
 use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
@@ -63,18 +64,17 @@ pub(super) fn generated(sources: &Sources<'_>) -> String {
         gate::draft(sources.gate),
         introduction(matrix),
         choose::section(matrix, noise, checks),
-        pictures::section(sources.charts, sources.folder),
+        charts::section(sources.charts, sources.folder),
         environment::section(matrix, sources.older_runs, sources.skipped),
         tables::section(matrix, counts, &layouts.tables),
         shares::section(matrix, &layouts.shares),
         rows::section(matrix, counts, checks),
-        phases::section(matrix),
-        kernel::section(counts),
+        metrics::phases(matrix),
+        metrics::kernel(counts),
         checks::section(checks),
         threads::section(matrix),
-        peers::section(sources.peers),
         swap::section(sources.swaps),
-        comparisons::section(matrix.book, noise),
+        comparisons::section(matrix.book, noise, sources.peers),
         gate::anomalies(sources.gate, sources.other_builds),
         failed::section(matrix),
         settings::section(matrix.book),
@@ -99,10 +99,19 @@ fn introduction(matrix: &Matrix<'_>) -> String {
         return text.to_owned();
     }
     let share = percent(marked as f64 / cells as f64);
+    let sampling = &matrix.book.header.sampling.name;
+    let sketch = match sampling.as_str() {
+        "full" => String::new(),
+        other => format!(
+            "**Caution**: this run was sampled with {} instead of {}. Its numbers are a sketch.\n\n",
+            code(other),
+            code("full")
+        ),
+    };
     format!(
         "{text}{MARK} marks a value with interference: fewer than {PROCESSES} processes gave \
          {CLEAN_SAMPLES} undisturbed samples each, and the value may read up to 2 × slow. {} of \
-         {} ({share}) are marked; a ratio is marked when one of its sides is.\n\n",
+         {} ({share}) are marked; a ratio is marked when one of its sides is.\n\n{sketch}",
         marked,
         count(cells, "cell"),
     )

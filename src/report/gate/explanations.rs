@@ -2,7 +2,7 @@
 
 use super::{Rule, Violation};
 use anyhow::{Context, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use touchstone_executor::Strategy;
@@ -88,8 +88,8 @@ impl Explanation {
     /// Whether it explains a violation.
     #[must_use]
     pub fn fits(&self, violation: &Violation) -> bool {
-        let Violation::Cell { cell, fault } = violation else { return false };
-        self.rule == fault.rule()
+        let Some((cell, rule)) = &violation.cell else { return false };
+        self.rule == *rule
             && self.engine == cell.engine
             && self.strategy.is_none_or(|strategy| strategy == cell.strategy)
             && self.case.as_ref().is_none_or(|case| *case == cell.case)
@@ -100,7 +100,9 @@ impl Explanation {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an explanation has nothing to explain: {}, {}", self.rule.name(), self.engine)?;
+        write!(f, "an explanation has nothing to explain: ")?;
+        self.rule.serialize(&mut *f)?;
+        write!(f, ", {}", self.engine)?;
         if let Some(strategy) = self.strategy {
             write!(f, "_{strategy}")?;
         }
