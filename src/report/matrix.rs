@@ -208,7 +208,6 @@ impl<'a> Matrix<'a> {
         if works.is_empty() { self.works.iter().take(2).collect() } else { works }
     }
 
-
     /// The guest for statements about one guest: the first of the tables.
     pub(super) fn main_guest(&self) -> Option<&str> {
         self.works.first().map(|work| work.guest.as_str())

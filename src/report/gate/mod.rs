@@ -108,7 +108,7 @@ pub fn check(book: &Book, peers: Option<&Book>, explanations: &Explanations) -> 
         match explanations.0.iter().position(|explanation| explanation.fits(&violation)) {
             Some(place) => {
                 used[place] = true;
-                gate.explained.push((violation, explanations.0[place].text.to_string()));
+                gate.explained.push((violation, explanations.0[place].text.clone()));
             }
             None => gate.violations.push(violation),
         }

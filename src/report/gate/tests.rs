@@ -106,7 +106,7 @@ fn said(lines: impl IntoIterator<Item = Vec<Line>>) -> Vec<String> {
 }
 
 fn explanation(rule: Rule, engine: &str) -> Explanation {
-    let text = "known".to_owned().try_into().unwrap();
+    let text = "known".to_owned();
     let engine = engine.to_owned();
     Explanation { rule, engine, strategy: None, case: None, guest: None, threads: None, text }
 }

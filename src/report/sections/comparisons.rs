@@ -5,7 +5,7 @@
 use crate::compare::{self, Judged, MARGIN, Verdict};
 use crate::record::{Book, Match, Purpose};
 use crate::report::markdown::{Table, code, escape};
-use crate::report::rank::Noise;
+use crate::report::rank::{Noise, SelfDifference};
 use crate::report::units::{self, count, percent, ratio_with_interval};
 use std::fmt::Write;
 
@@ -92,7 +92,7 @@ fn summary(rows: &[Row<'_>]) -> String {
 
 /// How far executors differ from themselves.
 fn floor(noise: &Noise) -> String {
-    let case = |(case, own): (&String, &crate::report::rank::SelfDifference)| {
+    let case = |(case, own): (&String, &SelfDifference)| {
         format!(
             "{} for {} (worst of {}: {}, {})",
             percent(own.typical),
