@@ -8,8 +8,8 @@ mod suite;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use touchstone_executor::abi::Abi;
+use std::time::Duration;
 use touchstone_executor::guest::{Growth, HeapPages, similar};
 
 use crate::record::{Role, Sweep};

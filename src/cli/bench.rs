@@ -1,12 +1,12 @@
 //! `touchstone bench`.
 
 use super::Ended;
+use touchstone::terminal::complain;
 use anyhow::{Context, Result};
 use std::process::Command;
 use touchstone::record::Purpose;
 use touchstone::run::{Arguments, Asked, Progress, serve_if_worker, shown, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
-use touchstone::terminal::complain;
 
 /// Measures cells and comparisons, and appends the records.
 ///

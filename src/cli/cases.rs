@@ -1,9 +1,9 @@
 //! `touchstone cases`.
 
 use super::Ended;
+use touchstone::terminal::{Style, print};
 use anyhow::Result;
 use touchstone::case;
-use touchstone::terminal::{Style, print};
 
 /// Prints the benchmark cases: what is called on which guests, and how to read
 /// what comes out.

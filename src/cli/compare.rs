@@ -1,6 +1,8 @@
 //! `touchstone compare`.
 
 use super::Ended;
+use touchstone::terminal::{Style, Table, complain, print};
+use touchstone::terminal::progress::Progress;
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,8 +18,6 @@ use touchstone::record::{self, Book, Contender, Executor, Match, Means, Purpose,
 use touchstone::report::units;
 use touchstone::run::watch_for_ctrl_c;
 use touchstone::supervise::{Parent, Stop};
-use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{Style, Table, complain, print};
 use touchstone_executor::{Engine, Strategy};
 
 /// Compares two executors, two stored runs, or two builds of this program.
@@ -104,7 +104,12 @@ impl Compare {
     }
 
     /// What is compared, by names.
-    fn of(&self, engines: &[Arc<dyn Engine>], a: (&str, Means), b: (&str, Means)) -> Result<Match> {
+    fn of(
+        &self,
+        engines: &[Arc<dyn Engine>],
+        a: (&str, Means),
+        b: (&str, Means),
+    ) -> Result<Match> {
         let cases = case::load_all(&case::default_folder())?;
         let is_meant = |case: &&Case| match &self.case {
             Some(name) => case.name == *name,
@@ -119,11 +124,7 @@ impl Compare {
             Some(name) => {
                 let found = case.guests.iter().find(|guest| *guest == name);
                 found.with_context(|| {
-                    format!(
-                        "the case {} has no guest '{name}'; it has {}",
-                        case.name,
-                        case.guests.join(", ")
-                    )
+                    format!("the case {} has no guest '{name}'; it has {}", case.name, case.guests.join(", "))
                 })?
             }
         };
@@ -170,8 +171,7 @@ impl Compare {
     fn records(&self, a: &Path, b: &Path, margin: f64) -> Result<Ended> {
         let book = |path: &Path| -> Result<Book> {
             let run = record::load(path)?.runs.pop();
-            let (header, lines) =
-                run.with_context(|| format!("{} holds no run", path.display()))?;
+            let (header, lines) = run.with_context(|| format!("{} holds no run", path.display()))?;
             Ok(Book::of(header, lines))
         };
         let (a, b) = (book(a)?, book(b)?);
@@ -233,8 +233,7 @@ fn ended(verdicts: &[Verdict]) -> Ended {
 
 /// A program as one side.
 fn side(program: &Path) -> Result<Command> {
-    let mut command =
-        Command::new(std::fs::canonicalize(program).unwrap_or(PathBuf::from(program)));
+    let mut command = Command::new(std::fs::canonicalize(program).unwrap_or(PathBuf::from(program)));
     command.args(["compare", "--side"]);
     Ok(command)
 }

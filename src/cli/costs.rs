@@ -120,9 +120,10 @@ fn table(book: &Book) -> String {
         for ((case, guest), one) in &book.counts {
             let metrics = [Metric::Operators, Metric::WarmOperators, Metric::GuestBytes];
             let numbers = metrics.map(|metric| number(one.metrics.get(&metric).map(|n| *n as f64)));
-            table.row(
-                numbers.into_iter().chain([count::work(case, guest), one.counted_by.join(", ")]),
-            );
+            table.row(numbers.into_iter().chain([
+                count::work(case, guest),
+                one.counted_by.join(", "),
+            ]));
         }
         text += &table.render(style);
     }

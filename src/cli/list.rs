@@ -1,13 +1,13 @@
 //! `touchstone list`.
 
 use super::Ended;
+use touchstone::terminal::{Style, Table, complain, print};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use touchstone::case::{self, Case};
 use touchstone::lab::Guests;
 use touchstone::plan::{Cell, Filter, Plan, near};
 use touchstone::record::Refusal;
-use touchstone::terminal::{Style, Table, complain, print};
 use touchstone_executor::Support;
 
 /// Lists every cell (case, guest, engine, strategy, threads) and why others are left out.

@@ -2,6 +2,7 @@
 
 use super::Ended;
 use super::bench::worker;
+use touchstone::terminal::{complain, print};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +16,6 @@ use touchstone::run::{
     Finished, Host, Job, Progress, artifacts, header, run, shared_in, watch_for_ctrl_c,
 };
 use touchstone::supervise::Stop;
-use touchstone::terminal::{complain, print};
 
 /// Times executors against their peers, in turns, and prints a line for each row.
 ///

@@ -1,6 +1,8 @@
 //! `touchstone repeat`.
 
 use super::Ended;
+use touchstone::terminal::{Style, Table, print};
+use touchstone::terminal::progress::Progress;
 use anyhow::{Context, Result, bail};
 use std::time::{Duration, Instant};
 use touchstone::case;
@@ -8,8 +10,6 @@ use touchstone::lab::{Guests, Lab, Opened, config_for};
 use touchstone::measure::{Caller, Crew, RoundPlan, Work, steps};
 use touchstone::plan::{Cell, Filter, Plan, near};
 use touchstone::record::{Metric, Sample, Samples, estimate};
-use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{Style, Table, print};
 use touchstone_executor::probe::thread_usage;
 
 /// Makes the same call again and again, and prints what each one costs: time, its

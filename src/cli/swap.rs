@@ -82,8 +82,11 @@ impl Swap {
         let path = self.records.clone().unwrap_or_else(|| record::default_path(SWAPS));
         let mut records = RecordFile::append_to(&path)?;
         let mut failed = self.compare(&cases, &plan, &engines, &work, &mut records)?;
-        let load =
-            LoadPlan { threads: cores(), replacements: plan.replacements, pause: plan.pause };
+        let load = LoadPlan {
+            threads: cores(),
+            replacements: plan.replacements,
+            pause: plan.pause,
+        };
         for engine in &work.loads {
             match swap::under_load(engine, &kinds, &mut lab, load) {
                 Ok((swap, problem)) => {
@@ -116,7 +119,12 @@ impl Swap {
     }
 
     /// What the filters match.
-    fn work(&self, plan: &SwapPlan, kinds: &[Kind; 2], all: &[Arc<dyn Engine>]) -> Result<Work> {
+    fn work(
+        &self,
+        plan: &SwapPlan,
+        kinds: &[Kind; 2],
+        all: &[Arc<dyn Engine>],
+    ) -> Result<Work> {
         let filter = Filter::new(self.filter.as_deref())?;
         let soak = Filter::new(self.soak.as_deref())?;
         let (engines, left_out) = plan.engines(all);
@@ -217,7 +225,9 @@ fn is_failure(engine: &Arc<dyn Engine>, what: &str, error: &anyhow::Error) -> bo
 /// What was found, as tables.
 fn tables(book: &Book) -> String {
     let style = Style::of_stdout();
-    let judged = |processes: &Vec<Comparison>| judge(&processes.iter().collect::<Vec<_>>(), MARGIN);
+    let judged = |processes: &Vec<Comparison>| {
+        judge(&processes.iter().collect::<Vec<_>>(), MARGIN)
+    };
     let mut text = String::new();
     let head = ["a message", "sorted", "a swap", "against recompile", "engine/method", "strategy"];
     let mut methods = Table::new(&head).right(&[0, 1, 2, 3]);
@@ -241,9 +251,7 @@ fn tables(book: &Book) -> String {
     for swap in &book.swaps {
         let (engine, method) = (&swap.executor.engine, &swap.method);
         text += &match &swap.found {
-            SwapFound::UnderLoad {
-                threads, replacements, failed, wrong, swapping, still, ..
-            } => {
+            SwapFound::UnderLoad { threads, replacements, failed, wrong, swapping, still, .. } => {
                 format!(
                     "{engine}/{UNDER_LOAD}: {threads} threads, {replacements} replacements, {failed} \
                      failed, {wrong} wrong; swapping: {}; without: {}\n",

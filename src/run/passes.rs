@@ -114,7 +114,8 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn has_enough(&self, task: &Task) -> bool {
-        self.is_over(task) || self.done.clean_processes(task) >= self.job.budget.processes as usize
+        self.is_over(task)
+            || self.done.clean_processes(task) >= self.job.budget.processes as usize
     }
 
     /// Whether there is no use in doing a task again.
@@ -130,8 +131,7 @@ impl Run<'_> {
         let mut random = Random::new(self.job.budget.seed.wrapping_add(u64::from(process) << 32));
         let mut units: BTreeMap<String, BTreeMap<_, Vec<Task>>> = BTreeMap::new();
         for task in tasks {
-            let is_done =
-                self.done.tasks.get(&task).is_some_and(|seen| seen.contains_key(&process));
+            let is_done = self.done.tasks.get(&task).is_some_and(|seen| seen.contains_key(&process));
             if !is_done && !self.is_over(&task) {
                 let (engine, strategy, guest) = task.module();
                 let module = (strategy, guest.to_owned());
@@ -143,8 +143,10 @@ impl Run<'_> {
             units.into_values().map(|unit| unit.into_values().collect()).collect();
         let units = shuffled(units, &mut random);
         if self.job.in_process {
-            let tasks: Vec<Task> =
-                units.into_iter().flat_map(|unit| order(unit, &mut random)).collect();
+            let tasks: Vec<Task> = units
+                .into_iter()
+                .flat_map(|unit| order(unit, &mut random))
+                .collect();
             return self.here(process, &tasks);
         }
         for unit in units {
@@ -308,8 +310,7 @@ impl Run<'_> {
                 }
             }
             (task, _) => {
-                self.observer
-                    .says(&format!("{}: an answer to something else", self.job.name(task)));
+                self.observer.says(&format!("{}: an answer to something else", self.job.name(task)));
             }
         }
         Ok(())
@@ -345,8 +346,11 @@ impl Run<'_> {
     }
 
     fn came(&self) -> Came {
-        let mut came =
-            Came { deaths: self.deaths, stopped: self.host.stop.asked(), ..Came::default() };
+        let mut came = Came {
+            deaths: self.deaths,
+            stopped: self.host.stop.asked(),
+            ..Came::default()
+        };
         for task in self.job.tasks() {
             let tally = match task {
                 Task::Cell(_) => &mut came.cells,

@@ -120,8 +120,7 @@ impl Messages {
     /// When a module cannot be loaded or gives a wrong answer.
     pub fn new(ready: Ready) -> Result<Self, Refused> {
         let method = ready.method;
-        let mut messages =
-            Self { ready, live: [None, None], loaded: [None, None], last: 1, changes: 0 };
+        let mut messages = Self { ready, live: [None, None], loaded: [None, None], last: 1, changes: 0 };
         for kind in [0, 1] {
             if method.keeps_modules() {
                 messages.loaded[kind] = Some(messages.ready.load(kind)?);

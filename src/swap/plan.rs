@@ -157,7 +157,12 @@ impl SwapPlan {
         self.kinds.each_ref().map(|case| case.name.as_str()).join("+")
     }
 
-    fn refusal(&self, engine: &dyn Engine, status: Status, reason: String) -> Refusal {
+    fn refusal(
+        &self,
+        engine: &dyn Engine,
+        status: Status,
+        reason: String,
+    ) -> Refusal {
         Refusal {
             engine: engine.id().to_owned(),
             strategy: None,

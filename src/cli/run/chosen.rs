@@ -2,13 +2,13 @@
 
 use super::target::Target;
 use super::timing::Times;
+use touchstone::terminal::complain;
 use anyhow::{Result, bail};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use touchstone::lab::{Guests, Lab};
 use touchstone::plan::{Filter, near};
-use touchstone::terminal::complain;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::host::LogSink;
 use touchstone_executor::{

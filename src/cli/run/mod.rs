@@ -8,14 +8,14 @@ mod timing;
 mod verdict;
 
 use super::Ended;
+use touchstone::terminal::{Style, print};
+use touchstone::terminal::progress::Progress;
 use anyhow::{Result, bail};
 use chosen::{Chosen, Loader, Row};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::Target;
 use touchstone::plan::near;
-use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{Style, print};
 use touchstone_executor::Strategy;
 use touchstone_executor::abi::Abi;
 use verdict::Verdict;

@@ -3,9 +3,9 @@
 use super::chosen::{Answer, Row, harmless};
 use super::target::Target;
 use super::verdict::Verdict;
+use touchstone::terminal::{Style, Table};
 use std::time::Duration;
 use touchstone::report::units::{ratio_with_interval, time_with_interval};
-use touchstone::terminal::{Style, Table};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::Growth;
 use touchstone_executor::{Support, Value};

@@ -2,6 +2,7 @@
 
 use super::chosen::{Answer, Chosen, Loader, Row};
 use super::target::Target;
+use touchstone::terminal::progress::Progress;
 use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,6 @@ use touchstone::plan::{Budget, Random};
 use touchstone::record::{
     Comparison, Contender, Estimate, Executor, Match, Means, Purpose, estimate,
 };
-use touchstone::terminal::progress::Progress;
 use touchstone_executor::Module;
 
 /// Times that both sides are loaded and set up anew: where memory happens to lie makes a
@@ -48,8 +48,12 @@ pub(super) fn time(
         let names: Vec<String> = rows.iter().filter(returned).map(|r| r.chosen.name()).collect();
         format!("the baseline is one of: {}", names.join(", "))
     })?;
-    let mut contest =
-        Contest { target, loader: Loader::new(target, None, false), random: Random::new(1), each };
+    let mut contest = Contest {
+        target,
+        loader: Loader::new(target, None, false),
+        random: Random::new(1),
+        each,
+    };
     let progress = Progress::new(rows.iter().filter(returned).count(), true);
     let time = |row: &Row| {
         returned(&row).then(|| {
@@ -104,8 +108,7 @@ impl Contest<'_> {
             places.map(|place| comparison.rounds[place].0).collect::<Vec<f64>>()
         });
         let call = estimate::of_values(&clean.collect::<Vec<f64>>());
-        let call =
-            call.unwrap_or(Estimate { median: judged.subject_ns, interval: None, marked: true });
+        let call = call.unwrap_or(Estimate { median: judged.subject_ns, interval: None, marked: true });
         Ok(Times { call: Estimate { marked: judged.marked, ..call }, judged, is_baseline: false })
     }
 
