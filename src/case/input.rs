@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 pub use super::records::Codec;
 
-/// What an export is given.
+/// The input of an export.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(
     untagged,
@@ -35,7 +35,7 @@ pub enum Input {
         /// What its contents are made from.
         seed: u64,
     },
-    /// Eight bytes: the checksum of what that text says.
+    /// Eight bytes: the checksum of the content of that text.
     JsonChecksum {
         /// The text's size in bytes.
         json_checksum: usize,
@@ -82,7 +82,7 @@ pub enum Field {
     U64(Number),
 }
 
-/// A number, or something of the guest's that is one.
+/// A number, given in the file or taken from the guest.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, expecting = "a number is an integer or \"heap_base\"")]
 pub enum Number {
@@ -92,7 +92,7 @@ pub enum Number {
     Of(GuestNumber),
 }
 
-/// Numbers that a guest says about itself.
+/// Numbers that a guest exports.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuestNumber {
@@ -105,7 +105,7 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// When the hexadecimal is none, a number is too large for its field, the guest
+    /// When the text is not hexadecimal, a number is too large for its field, the guest
     /// has no `__heap_base` where one is asked for, a file cannot be read, or a
     /// generated text is asked to be too small.
     pub fn bytes(&self, heap_base: Option<u32>) -> Result<Vec<u8>> {
@@ -145,7 +145,7 @@ impl Input {
 }
 
 impl Input {
-    /// Makes the path of a file one from the folder of the case file.
+    /// Resolves the path of a file relative to the folder of the case file.
     pub(super) fn resolve(&mut self, folder: &Path) {
         if let Self::File { file } = self {
             *file = folder.join(&*file);
@@ -172,7 +172,7 @@ impl Number {
 ///
 /// # Errors
 ///
-/// When it does not start with `0x` or is no hexadecimal.
+/// When it does not start with `0x` or is not hexadecimal.
 pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
     let Some(digits) = text.strip_prefix("0x") else {
         bail!("'{text}' does not start with 0x");

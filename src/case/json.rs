@@ -32,7 +32,7 @@ pub(super) fn text(bytes: usize, seed: u64) -> Option<String> {
     document(bytes, seed).map(|document| printed(&document))
 }
 
-/// What a guest has to make of that text: its strings in the order of the fields,
+/// The checksum that a guest computes of that text: its strings in the order of the fields,
 /// mixed word by word. The guest's README has the same definition.
 pub(super) fn checksum(bytes: usize, seed: u64) -> Option<u64> {
     let document = document(bytes, seed)?;

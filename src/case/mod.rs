@@ -16,7 +16,7 @@ use crate::record::{Role, Sweep};
 
 pub use input::{Codec, Field, GuestNumber, Input, Number, parse_hex};
 
-/// What is called, with what, on which guests, and what has to come out.
+/// A benchmark case: export, input, guests and expected output.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
@@ -24,15 +24,15 @@ pub struct Case {
     pub name: String,
     /// Guests by their names, e.g. `test-runtime`.
     pub guests: Vec<String>,
-    /// What criterion and the report call it on each of the guests; made from the
-    /// name and the guest where left out.
+    /// Titles in criterion and in the report, one for each guest. By default the title is made
+    /// from the names of case and guest.
     #[serde(default)]
     pub titles: Vec<String>,
     /// The exported function.
     pub export: String,
-    /// How it is called.
+    /// The calling convention.
     pub abi: Abi,
-    /// What it is given; nothing when left out.
+    /// The input; empty by default.
     #[serde(default)]
     pub input: Input,
     /// Numbers of threads that make calls at the same time.
@@ -43,31 +43,30 @@ pub struct Case {
     /// Which strategies it is run under.
     #[serde(default)]
     pub sweep: Sweep,
-    /// Longest time of a call, seconds: an executor that takes longer is left out with that
-    /// reason. No limit when left out.
+    /// Longest time of a call, seconds. An executor that takes longer is left out with that
+    /// reason. Unlimited by default.
     #[serde(default)]
     pub budget_s: Option<f64>,
-    /// The part it plays in overviews, charts and advice.
+    /// Its part in overviews, charts and recommendations.
     #[serde(default)]
     pub role: Option<Role>,
-    /// The guest that makes values of the input, for the convention that needs one.
+    /// The codec component that turns the input into values, for the convention that needs one.
     #[serde(default)]
     pub codec: Option<String>,
-    /// Whether calls on an instance that was used before are timed beside those on
-    /// a clean one.
+    /// Whether calls on a used instance are timed as well as those on a clean one.
     #[serde(default)]
     pub warm: bool,
-    /// An export that takes the same input and does nothing with it: timed warm too,
-    /// so that what crossing the boundary costs is known.
+    /// An export that takes the same input and does nothing with it. It is timed warm, which
+    /// gives the cost of passing the input.
     #[serde(default)]
     pub take: Option<Take>,
-    /// What has to come out before anything is timed.
+    /// The expected output, compared before anything is timed.
     pub expect: Expect,
     /// Why the case exists and how to read it.
     pub analysis: String,
 }
 
-/// An export that only takes the input.
+/// An export that takes the input and ignores it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Take {
@@ -78,7 +77,7 @@ pub struct Take {
 }
 
 impl Case {
-    /// What it is called on a guest, where it has a title there.
+    /// Its title on a guest, if the file gives one.
     #[must_use]
     pub fn title(&self, guest: &str) -> Option<&str> {
         let index = self.guests.iter().position(|name| name == guest)?;
@@ -100,7 +99,7 @@ struct CaseFile {
     suite: Option<suite::Suite>,
 }
 
-/// The memory's set-up.
+/// The set-up of the memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Heap {
@@ -116,18 +115,18 @@ pub struct Heap {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeapGrowth {
-    /// As far as the module says.
+    /// Up to the maximum that the module declares.
     #[default]
     AsDeclared,
     /// Not at all.
     Fixed,
 }
 
-/// What has to come out.
+/// The expected result.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// The output, as an input is written.
+    /// The output, in the same notation as inputs.
     pub output: Input,
 }
 
@@ -149,7 +148,7 @@ pub fn default_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/cases")
 }
 
-/// That there is no case of a name, and which ones resemble it.
+/// The message that there is no case of this name, with the names that resemble it.
 #[must_use]
 pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let near = similar(name, known);
@@ -212,7 +211,7 @@ pub fn load(path: &Path) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// What is wrong with a case that reads well.
+/// What is wrong with a case that was parsed; `None` if it is valid.
 fn problem(case: &Case) -> Option<String> {
     Some(if case.guests.is_empty() {
         "names no guest".to_owned()

@@ -5,11 +5,11 @@ use crate::record::{Role, Sweep};
 use serde::Deserialize;
 use touchstone_executor::abi::Abi;
 
-/// Scenarios and what they have in common.
+/// Scenarios and their common settings.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Suite {
-    /// Every scenario is run on each.
+    /// The guests; every scenario runs on each.
     guests: Vec<Guest>,
     /// Numbers of threads that make calls at the same time.
     threads: Vec<usize>,
@@ -22,7 +22,7 @@ pub(super) struct Suite {
     /// Longest time of a call, seconds, of the scenarios that have no budget of their own.
     #[serde(default)]
     budget_s: Option<f64>,
-    /// The guest that makes values of inputs.
+    /// The codec component that turns inputs into values.
     #[serde(default)]
     codec: Option<String>,
     /// Why the suite exists and how to read it.
@@ -45,33 +45,33 @@ struct Guest {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scenario {
-    /// Name in records and in the names of pairs.
+    /// Name of the case in records and filters.
     case: String,
     /// Second part of the title.
     title: String,
     /// The exported function.
     export: String,
-    /// How it is called.
+    /// The calling convention.
     abi: Abi,
-    /// What it is given; nothing when left out.
+    /// The input; empty by default.
     #[serde(default)]
     input: Input,
-    /// What has to come out; nothing when left out.
+    /// The expected output; empty by default.
     #[serde(default)]
     output: Input,
-    /// Which strategies it is run under; the suite's when left out.
+    /// Which strategies it is run under; by default those of the suite.
     #[serde(default)]
     sweep: Option<Sweep>,
     /// Longest time of a call, seconds.
     #[serde(default)]
     budget_s: Option<f64>,
-    /// The part it plays in overviews, charts and advice.
+    /// Its part in overviews, charts and recommendations.
     #[serde(default)]
     role: Option<Role>,
     /// Whether it is also timed on used instances.
     #[serde(default)]
     warm: bool,
-    /// An export that only takes the input.
+    /// An export that takes the input and ignores it.
     #[serde(default)]
     take: Option<Take>,
 }

@@ -11,10 +11,10 @@ use touchstone::supervise::Stop;
 /// Measures cells and comparisons, and appends the records.
 ///
 /// A cell is a case on a guest, an engine, a strategy and a number of threads. Each is
-/// measured in at least three fresh processes, one for each engine and pass, in a random
-/// order. Its output is compared before anything is timed. What else used the processor is
-/// detected by a probe; samples with interference are taken again, and estimates with too
-/// few clean samples are marked with † in the report.
+/// measured in at least three fresh processes, one per engine and pass, in random order. Its
+/// output is compared before anything is timed. A probe detects interference by other tenants
+/// of the processor. Samples with interference are taken again, and estimates with too few
+/// clean samples are marked † in the report.
 ///
 /// Exits with 1 when a cell failed, and with 130 when the run was stopped.
 #[derive(Debug, clap::Args)]
@@ -69,7 +69,7 @@ impl Bench {
     }
 }
 
-/// This program as a worker.
+/// The command that starts this program as a worker.
 pub(super) fn worker() -> Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
     command.args(["bench", "--worker"]);

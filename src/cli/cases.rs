@@ -5,8 +5,7 @@ use touchstone::terminal::{Style, print};
 use anyhow::Result;
 use touchstone::case;
 
-/// Prints the benchmark cases: what is called on which guests, and how to read
-/// what comes out.
+/// Prints the benchmark cases: export, guests, threads, and how to read the results.
 #[derive(Debug, clap::Args)]
 pub(super) struct Cases {}
 

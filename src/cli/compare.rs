@@ -22,12 +22,11 @@ use touchstone_executor::{Engine, Strategy};
 
 /// Compares two executors, two stored runs, or two builds of this program.
 ///
-/// A and B are names of executors (engine and strategy with `_` between, as `touchstone list`
-/// prints them), record files, or paths of `touchstone` programs; with programs,
-/// --executor says what both of them run. The ratio is time of A over time of B: times
-/// slower than the baseline B. Executors and builds run in pairs of fresh processes that make
-/// rounds in turns, with the order drawn for every pair and round. The verdict holds the
-/// ratio's 95 % interval against the threshold: *equivalent* if it lies within, *slower* or
+/// A and B are executors (`<engine>_<strategy>`, as listed by `touchstone list`), record
+/// files, or paths of `touchstone` programs; programs need --executor. The ratio is the time
+/// of A over the time of B: times slower than the baseline B. Executors and builds run in pairs
+/// of fresh processes that make rounds in turns, in random order. The verdict compares the 95 %
+/// interval of the ratio with the threshold: *equivalent* if it lies within, *slower* or
 /// *faster* if it lies beyond, otherwise *not enough data*.
 ///
 /// Exits with 1 when A is slower than B.
@@ -39,31 +38,31 @@ pub(super) struct Compare {
     /// The baseline
     #[arg(required_unless_present = "side")]
     b: Option<String>,
-    /// The smallest difference that counts, in per cent
+    /// Treat differences of up to this many per cent as equivalent
     #[arg(long, value_name = "PERCENT", default_value_t = MARGIN * 100.0)]
     threshold: f64,
-    /// The case [default: the empty call]
+    /// Make the calls of this case [default: the empty call]
     #[arg(long)]
     case: Option<String>,
-    /// The guest [default: the first of the case]
+    /// Call this guest [default: the first of the case]
     #[arg(long)]
     guest: Option<String>,
-    /// Threads that make calls at the same time
+    /// Make calls on N threads at the same time
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
-    /// What two builds run
+    /// Run this executor in both builds
     #[arg(long, value_name = "EXECUTOR")]
     executor: Option<String>,
-    /// Pairs of fresh processes; an interval needs 6
+    /// Start N pairs of fresh processes
     #[arg(long, value_name = "N", default_value_t = 12)]
     processes: u32,
-    /// Rounds in each pair of processes
+    /// Make N rounds in each pair of processes
     #[arg(long, value_name = "N", default_value_t = 9)]
     rounds: usize,
-    /// Seed of the order [default: from the clock]
+    /// Use this seed for the order [default: from the clock]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
     /// Serve as one side of a comparison of another process
@@ -103,7 +102,7 @@ impl Compare {
         }
     }
 
-    /// What is compared, by names.
+    /// The comparison of two names.
     fn of(
         &self,
         engines: &[Arc<dyn Engine>],
@@ -231,7 +230,7 @@ fn ended(verdicts: &[Verdict]) -> Ended {
     if verdicts.contains(&Verdict::Slower) { Ended::Badly } else { Ended::Well }
 }
 
-/// A program as one side.
+/// The command that starts a program as one side.
 fn side(program: &Path) -> Result<Command> {
     let mut command = Command::new(std::fs::canonicalize(program).unwrap_or(PathBuf::from(program)));
     command.args(["compare", "--side"]);

@@ -10,8 +10,8 @@ use touchstone::measure::probe::{Look, watch};
 /// Shows whether other tenants of this machine use the same cores.
 ///
 /// Runs the interference probe on every processor at once. `.` is clean, `o` is partly
-/// clean, `#` has interference. A run takes samples with interference again, so that this
-/// shows beforehand how much longer it will take.
+/// clean, `#` has interference. A run repeats samples with interference, so interference
+/// makes it longer.
 #[derive(Debug, clap::Args)]
 pub(super) struct Interference {
     /// Watch for this many seconds
@@ -19,7 +19,7 @@ pub(super) struct Interference {
     seconds: Duration,
 }
 
-/// Characters of a strip.
+/// Number of characters of a strip.
 const STRIP: usize = 60;
 
 impl Interference {
@@ -49,7 +49,7 @@ impl Interference {
     }
 }
 
-/// The share of clean probes from the beginning to the end.
+/// The share of clean probes over time, as characters.
 fn strip(looks: &[Look], time: Duration) -> String {
     let mut parts = vec![(0, 0); STRIP];
     for look in looks {

@@ -12,20 +12,20 @@ use touchstone_executor::Support;
 
 /// Lists every cell (case, guest, engine, strategy, threads) and why others are left out.
 ///
-/// `runtime`: the runtime does the strategy itself. `touchstone`: Touchstone does it with
-/// what the runtime offers. Nothing is compiled or run. Below the table stands what of its
-/// state each guest can change, which is what a strategy has to bring back, and what is not
-/// measured, with the reason.
+/// Status `runtime`: the runtime implements the strategy. Status `touchstone`: Touchstone
+/// implements it on top of the runtime. Below the table are the state that each guest can
+/// change, which a strategy must restore, and what is left out, with the reason. Nothing is
+/// compiled or run.
 #[derive(Debug, clap::Args)]
 pub(super) struct List {
     /// List only cells whose name this regular expression matches
     filter: Option<String>,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
 
-/// A line of the answer; its fields are the keys of `--json`.
+/// A row of the output; its fields are the keys of `--json`.
 #[derive(serde::Serialize)]
 struct Line {
     case: String,
@@ -62,8 +62,7 @@ impl List {
     }
 }
 
-/// What each guest can change, in a line: as far as its cases give it different memories,
-/// each of them.
+/// The state that each guest can change, one line for each memory that its cases give it.
 fn changes(cases: &[Case], cells: &[&Cell], guests: &mut Guests) -> BTreeSet<String> {
     let mut changes = BTreeSet::new();
     let used: BTreeSet<(&str, &str)> =
@@ -102,7 +101,7 @@ fn line(cell: &Cell, guests: &mut Guests) -> Line {
     }
 }
 
-/// What is left out; `*` stands for all.
+/// The row of a refusal; `*` stands for all.
 fn refusal(refusal: &Refusal) -> Line {
     let all = |name: &Option<String>| name.clone().unwrap_or_else(|| "*".to_owned());
     Line {

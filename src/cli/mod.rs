@@ -1,8 +1,7 @@
-//! The command line. One file a sub-command; what they share is [`output`].
+//! The command line: one file per command.
 //!
-//! Exit codes: 0 when all is well; 1 when a comparison or a check found a
-//! difference, or a guest did not return; 2 when the input or the command
-//! cannot be used; 130 when it was stopped.
+//! Exit codes: 0 on success; 1 when a comparison or a check found a difference, or a cell or
+//! guest failed; 2 when the input or the command is invalid; 130 when it was stopped.
 
 mod bench;
 mod cases;
@@ -46,14 +45,14 @@ enum Command {
     Gate(costs::Gate),
 }
 
-/// How a command ended that could do its work.
+/// How a command ended that did its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    /// Nothing to complain about.
+    /// Without complaints.
     Well,
-    /// Something differs, or a guest did not return.
+    /// Something differs or failed.
     Badly,
-    /// It was stopped from outside.
+    /// Stopped by a signal.
     Stopped,
 }
 

@@ -19,24 +19,24 @@ use touchstone::supervise::Stop;
 
 /// Times executors against their peers, in turns, and prints a line for each row.
 ///
-/// The rows are those of benches/comparisons.toml with the purpose `peers`. The fields of
-/// a line have tabs between them: case, guest, threads, strategy, reference, ratio, low,
-/// high. The ratio of these lines is how many times faster the strategy is than the
-/// reference; the records, like everything else, hold times slower than the baseline. A row
-/// that cannot be timed has - for numbers and a ninth field with the reason.
+/// The rows are those of benches/comparisons.toml with the purpose `peers`. A line has eight
+/// fields with tabs between them: case, guest, threads, strategy, reference, ratio, low, high.
+/// The ratio of these lines is how many times faster the strategy is than the reference; the
+/// records hold times slower than the baseline. A row that cannot be timed has - for numbers
+/// and a ninth field with the reason.
 ///
 /// Exits with 1 when an output was wrong or something failed.
 #[derive(Debug, clap::Args)]
 pub(super) struct Peers {
-    /// Regular expression over the rows' names
+    /// Time only rows whose name this regular expression matches
     filter: Option<String>,
-    /// Fresh processes in which each row is timed
+    /// Time each row in N fresh processes
     #[arg(long, value_name = "N", default_value = "6")]
     processes: u32,
-    /// Rounds in each process, in which both sides are timed once
+    /// Make N rounds in each process; a round times both sides once
     #[arg(long, value_name = "N", default_value = "15")]
     rounds: usize,
-    /// Where the records go [default: the project's records/peers.jsonl, replaced]
+    /// Write the records to FILE [default: records/peers.jsonl of the project, replaced]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
     /// Print the rows and store no records
@@ -128,7 +128,7 @@ impl Peers {
     }
 }
 
-/// A row's line, with numbers or with a reason.
+/// The line of a row, with numbers or with a reason.
 fn line(of: &Match, measured: &Result<Judged, String>) -> String {
     let reference = match (of.subject == of.baseline, of.baseline.executor == of.subject.executor) {
         (true, _) => "itself".to_owned(),

@@ -12,10 +12,9 @@ use touchstone::plan::{Cell, Filter, Plan, near};
 use touchstone::record::{Metric, Sample, Samples, estimate};
 use touchstone_executor::probe::thread_usage;
 
-/// Makes the same call again and again, and prints what each one costs: time, its
-/// steps, page faults, context switches.
+/// Repeats a call and prints its cost: time, steps, page faults, context switches.
 ///
-/// Run it under a profiler: `perf record -- touchstone repeat …`, `strace -cf touchstone
+/// Use it under a profiler: `perf record -- touchstone repeat …`, `strace -cf touchstone
 /// repeat …`. Outputs are compared. On several threads, faults and switches are those of one
 /// thread that makes the same calls alone.
 #[derive(Debug, clap::Args)]
@@ -33,7 +32,7 @@ pub(super) struct Repeat {
 /// Time of a round.
 const ROUND: Duration = Duration::from_millis(50);
 
-/// What one cell came to.
+/// The result of one cell.
 struct Row {
     name: String,
     calls: u64,
@@ -87,7 +86,7 @@ impl Repeat {
         let mut crew = Crew::start(threads, move || {
             Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>)
         })?;
-        let plan = crew.plan(ROUND)?;
+        let plan = crew.plan(ROUND, opened.estimate_ns)?;
         let (mut calls, mut ns) = (0, 0.0);
         let started = Instant::now();
         while self.calls.map_or(started.elapsed() < self.seconds, |wanted| calls < wanted) {

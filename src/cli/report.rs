@@ -12,18 +12,17 @@ use touchstone::terminal::{complain, print, short, warn_of_skipped};
 
 /// Generates BENCHMARK.md and the charts from the records alone.
 ///
-/// Of each record file the newest run is shown. Each file is replaced in one step and none
-/// before all of them could be written: when a folder cannot be written, the old report
-/// stays whole. Numbers that contradict each other are not published: the broken rules are
-/// listed, nothing is written, and the exit code is 1.
+/// The report shows the newest run of each record file. If numbers contradict each other, it
+/// lists the broken rules, writes nothing and exits with 1. Files are replaced only after all
+/// of them could be written, so a failure leaves the old report whole.
 #[derive(Debug, clap::Args)]
 pub(super) struct Report {
     /// Read the benchmarks' records from FILE, and those of peers, swaps, counts and checks
     /// from the files beside it [default: the project's records/records.jsonl]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
-    /// Write the page to FILE; what stands outside its markers is kept [default: the
-    /// project's BENCHMARK.md]
+    /// Write the page to FILE and keep the text outside its markers [default: BENCHMARK.md of
+    /// the project]
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
     /// Write the charts to DIR [default: `image` beside the page]
@@ -37,7 +36,7 @@ pub(super) struct Report {
     /// the project's benches/explanations.toml]
     #[arg(long, value_name = "FILE")]
     explanations: Option<PathBuf>,
-    /// Write the page though rules of publication are broken, with the list on top
+    /// Write the page even if rules of publication are broken, and list them at the top
     #[arg(long)]
     draft: bool,
     /// Write nothing; print the files that differ from what would be written,

@@ -15,10 +15,9 @@ use touchstone::terminal::{Style, Table, print, short, warn_of_skipped};
 /// Shows the newest run of a record file.
 #[derive(Debug, clap::Args)]
 pub(super) struct Show {
-    /// Regular expression over the names, as `touchstone list` and `cargo bench`
-    /// take it
+    /// Show only what has a name that this regular expression matches
     filter: Option<String>,
-    /// Print one JSON object a line; what was not measured is null
+    /// Print one JSON object per line; what was not measured is null
     #[arg(long)]
     json: bool,
     /// With --json: print the raw samples and rounds too
@@ -29,7 +28,7 @@ pub(super) struct Show {
     records: Option<PathBuf>,
 }
 
-/// Something that has a name in a run.
+/// A named entry of a run.
 enum Entry<'a> {
     Cell(&'a CellKey),
     Comparison(&'a Match, Judged),
@@ -66,7 +65,7 @@ impl Show {
     }
 }
 
-/// All that a run holds, cells first.
+/// All entries of a run, cells first.
 fn entries(book: &Book) -> Vec<Entry<'_>> {
     let cells = book.cells.keys().map(Entry::Cell);
     let comparisons = book.comparisons.iter().filter_map(|(of, processes)| {
@@ -79,7 +78,7 @@ fn entries(book: &Book) -> Vec<Entry<'_>> {
 }
 
 impl Entry<'_> {
-    /// The name as filters take it.
+    /// The name for filters.
     fn name(&self, book: &Book) -> String {
         match self {
             Self::Cell(cell) => book.name(cell),
@@ -97,7 +96,7 @@ impl Entry<'_> {
         }
     }
 
-    /// One object: what the record says, and what is published of it.
+    /// The JSON object of the entry: its record and its estimates.
     fn json(&self, book: &Book, name: &str, raw: bool) -> Result<Value> {
         let mut line = Map::new();
         let mut add = |value: Value| match value {
@@ -108,7 +107,7 @@ impl Entry<'_> {
             Self::Cell(cell) => {
                 add(json!({ "id": name, "kind": "cell" }));
                 add(serde_json::to_value(cell)?);
-                for metric in Metric::ALL {
+                for &metric in Metric::ALL {
                     let Value::String(key) = serde_json::to_value(metric)? else { continue };
                     add(json!({ key: estimate(book.estimate(cell, metric)) }));
                 }
@@ -233,7 +232,7 @@ fn comparison_table(comparisons: &[(&Match, &Judged)], style: Style) -> String {
     table.render(style)
 }
 
-/// What swaps left behind, as `touchstone swap` prints it too.
+/// The table of swaps under load and of memory over many swaps.
 pub(super) fn swap_table(swaps: &[&Swap], style: Style) -> String {
     let mut table = Table::new(&["executor", "method", ""]).indented(2);
     for swap in swaps {
@@ -242,7 +241,7 @@ pub(super) fn swap_table(swaps: &[&Swap], style: Style) -> String {
     table.render(style)
 }
 
-/// In a sentence.
+/// A finding about swaps in one line.
 fn found(found: &SwapFound) -> String {
     match found {
         SwapFound::UnderLoad { threads, replacements, failed, wrong, swapping, still, .. } => {

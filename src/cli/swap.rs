@@ -55,12 +55,12 @@ pub(super) struct Swap {
     records: Option<PathBuf>,
 }
 
-/// The name of what is done under load, in filters.
+/// The name of swaps under load in filters.
 const UNDER_LOAD: &str = "under_load";
-/// How long a comparison may take in a process.
+/// Longest time of a comparison in a process.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// What is to be done.
+/// The selected work.
 struct Work {
     compares: Vec<Compare>,
     refusals: Vec<Refusal>,
@@ -213,7 +213,7 @@ impl Swap {
     }
 }
 
-/// Says why something was not done, and whether that is a failure.
+/// Prints why something was not done, and returns whether that is a failure.
 fn is_failure(engine: &Arc<dyn Engine>, what: &str, error: &anyhow::Error) -> bool {
     let refused = error.downcast_ref::<Refused>();
     let failed = refused.is_none_or(|refused| refused.status.is_failure());
@@ -222,7 +222,7 @@ fn is_failure(engine: &Arc<dyn Engine>, what: &str, error: &anyhow::Error) -> bo
     failed
 }
 
-/// What was found, as tables.
+/// The results as tables.
 fn tables(book: &Book) -> String {
     let style = Style::of_stdout();
     let judged = |processes: &Vec<Comparison>| {

@@ -1,39 +1,39 @@
-//! Comparing counts with stored ones: what may not grow.
+//! Compares counts with stored ones, which must not grow.
 
 use super::work;
 use crate::record::{Book, CellKey, Metric};
 
-/// Growth up to this share is none: means over calls are no whole numbers, and code
-/// sizes change a little with a runtime's build.
+/// Growth up to this share is ignored: means over calls are not whole numbers, and code sizes
+/// vary a little between builds.
 const TOLERANCE: f64 = 0.005;
-/// Growth of a mean per call that is none either: one event in all counted calls.
+/// Growth of a mean per call that is ignored as well: one event in all counted calls.
 const ONE_EVENT: f64 = 1.0 / 32.0;
-/// What depends on the kernel.
+/// The metrics that depend on the kernel.
 const BY_KERNEL: [Metric; 3] = [Metric::PageFaults, Metric::SystemCalls, Metric::Signals];
 
-/// One count that is not the stored one.
+/// A count that differs from the stored one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Whose: case and guest, or cell.
+    /// Its case and guest, or its cell.
     pub name: String,
-    /// What was counted.
+    /// The metric.
     pub metric: Metric,
-    /// The stored count; `None` where there is none.
+    /// The stored count; `None` if there is none.
     pub stored: Option<f64>,
-    /// The count now; `None` where there is none any more.
+    /// The new count; `None` if there is none any more.
     pub now: Option<f64>,
 }
 
-/// What came of the comparison.
+/// The result of the comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verdict {
-    /// What grew, and the cases of which nothing is stored: the gate fails if there is any.
+    /// Counts that grew, and cases without stored counts. The gate fails if there are any.
     pub grown: Vec<Change>,
-    /// What became less, or is gone: worth storing anew.
+    /// Counts that shrank or are gone; store them again.
     pub shrunk: Vec<Change>,
-    /// Counts that were compared.
+    /// Number of compared counts.
     pub compared: usize,
-    /// What was not compared, and why.
+    /// Why counts were not compared.
     pub left_out: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ impl Verdict {
         self.compared > 0 && self.grown.is_empty()
     }
 
-    /// `least` is the smallest difference that is one.
+    /// Compares one count. Differences of up to `least` are ignored.
     fn hold(&mut self, name: &str, metric: Metric, stored: f64, now: f64, least: f64) {
         self.compared += 1;
         let change = Change { name: name.to_owned(), metric, stored: Some(stored), now: Some(now) };
@@ -56,8 +56,8 @@ impl Verdict {
     }
 }
 
-/// Compares counts with stored ones. Operators and guests have to be the same; the rest may
-/// differ by half a per cent, and is compared on the same kernel or processor only.
+/// Compares counts with stored ones. Operators and guest sizes must be equal. The rest may
+/// grow by half a per cent, and is compared only on the same kernel or processor.
 #[must_use]
 pub fn compare(stored: &Book, now: &Book) -> Verdict {
     let mut verdict = Verdict::default();

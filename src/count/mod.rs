@@ -1,10 +1,10 @@
-//! What calls cost in counts instead of time: operators that the guest executes, page
-//! faults, system calls, signals, bytes of code.
+//! Counts of what calls cost: operators that the guest executes, page faults, system calls,
+//! signals, bytes of code.
 //!
 //! Operators and sizes of guests are the same on every machine. Page faults, system calls
 //! and signals are the same on every machine with the same kernel, sizes of artifacts on
-//! every machine with the same processor. They need no samples, and are compared with
-//! stored ones by [`compare`].
+//! every machine with the same processor. Counts need no samples. [`compare`] compares them
+//! with stored ones.
 
 mod gate;
 mod operators;
@@ -48,7 +48,7 @@ pub fn default_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/costs.toml")
 }
 
-/// What there is to count.
+/// The selected counts.
 pub struct Job<'a> {
     engines: &'a [Arc<dyn Engine>],
     plan: Plan,
@@ -56,16 +56,16 @@ pub struct Job<'a> {
     cells: Vec<Cell>,
 }
 
-/// What was counted, and what could not be.
+/// The counts, and what could not be counted.
 #[derive(Debug)]
 pub struct Counted {
-    /// The head of the run.
+    /// The header of the run.
     pub header: Header,
     /// The counts.
     pub lines: Vec<Line>,
-    /// Why some are missing that should be there.
+    /// Why counts are missing.
     pub problems: Vec<String>,
-    /// Why there are no system calls and signals, where there are none.
+    /// Why there are no system calls and signals, if they could not be traced.
     pub untraced: Option<String>,
 }
 
@@ -106,19 +106,18 @@ impl<'a> Job<'a> {
         Ok(Self { engines, plan, works, cells })
     }
 
-    /// Steps of which `progress` is told, at most.
+    /// Largest number of steps that `progress` receives.
     #[must_use]
     pub fn steps(&self) -> usize {
         self.works.len() + self.cells.len()
     }
 
-    /// Counts. `caller` gives the command that starts the process that makes the counted
-    /// calls, which has to call [`serve`].
+    /// Counts. `caller` makes the command that starts the process with the counted calls, which
+    /// must call [`serve`].
     ///
     /// # Errors
     ///
-    /// When the calls cannot be made. What is wrong with a single case is among the
-    /// problems.
+    /// When the calls cannot be made. Errors of single cases are among the problems.
     pub fn count(
         &self,
         caller: impl Fn() -> Result<Command>,
@@ -159,15 +158,14 @@ impl<'a> Job<'a> {
 }
 
 impl Counted {
-    /// The counts as records that can be asked.
+    /// The counts as indexed records.
     #[must_use]
     pub fn book(&self) -> Book {
         Book::of(self.header.clone(), self.lines.clone())
     }
 }
 
-/// Stores counts in place of those that the file holds, in one step: a full disk or a kill
-/// leaves the old file whole.
+/// Replaces the stored counts in one step: a full disk or a kill leaves the old file whole.
 ///
 /// # Errors
 ///
@@ -200,7 +198,7 @@ pub fn load(path: &Path) -> Result<Book> {
     Ok(Book::of(header, lines))
 }
 
-/// Case and guest, as filters and tables name them.
+/// The name of a case on a guest in filters and tables.
 #[must_use]
 pub fn work(case: &str, guest: &str) -> String {
     format!("{case}_from_{}", guest.replace('-', "_"))

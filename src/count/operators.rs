@@ -1,4 +1,4 @@
-//! Operators executed: counted by every means there is, with the same result by all.
+//! Counts executed operators on every engine that can; all must agree.
 
 use crate::case::Case;
 use crate::lab::{Guests, Lab, Opened, Refused};
@@ -13,17 +13,17 @@ use touchstone_executor::{
     Config, Engine, Execution, ExportId, Instance, InstanceFrom, Outcome, Strategy,
 };
 
-/// Calls of more operators are counted by two means only: interpreters take seconds for
-/// some of them.
+/// Calls with more operators are counted by two engines only, because interpreters take
+/// seconds for some of them.
 const LONG: u64 = 1_000_000;
 
 /// Operators of a call on a clean instance, and of a second one on the same instance.
 type Counts = (u64, Option<u64>);
 
-/// Means of counting, and what they share: modules are loaded once.
+/// Counts operators. Modules are loaded once.
 pub(super) struct Counter<'a> {
     engines: &'a [Arc<dyn Engine>],
-    /// Engines that a case asks for, by case and guest.
+    /// Cells of the plan: case, guest and engine.
     asked: BTreeSet<(&'a str, &'a str, &'a str)>,
     /// For runtimes that count by themselves.
     metered: Lab,
@@ -32,7 +32,8 @@ pub(super) struct Counter<'a> {
     guests: Guests,
 }
 
-/// One means of counting: an engine under a strategy, with its meter or without.
+/// One way to count: an engine under a strategy, with its own meter or with a guest that
+/// counts.
 struct Means {
     engine: Arc<dyn Engine>,
     strategy: Strategy,
@@ -40,8 +41,8 @@ struct Means {
 }
 
 impl<'a> Counter<'a> {
-    /// Over the engines that the plan has cells of. Guests that count themselves are run by
-    /// interpreters, because a compiler would take its time with each.
+    /// A counter with the engines of the plan's cells. Guests that count themselves run on
+    /// interpreters, because compiling each of them would take long.
     pub(super) fn new(engines: &'a [Arc<dyn Engine>], plan: &'a Plan) -> Self {
         let asked = |cell: &'a Cell| (&*cell.key.case, &*cell.guest, &*cell.key.engine);
         let metered = Config { metered: true, ..Config::default() };
@@ -139,8 +140,8 @@ fn is_over_budget(error: &anyhow::Error) -> bool {
     refused.is_some_and(|refused| refused.status == Status::OverBudget)
 }
 
-/// Entries into functions that the host asks for in one call: they are no operators of
-/// the guest's, and an empty export is to cost nothing.
+/// Number of functions that the host enters in one call. They are subtracted, so that an empty
+/// export counts 0.
 fn entries(abi: Abi) -> u64 {
     match abi {
         // The guest's allocator, and the export.
@@ -149,8 +150,8 @@ fn entries(abi: Abi) -> u64 {
     }
 }
 
-/// The count of a call on a clean instance, and of one more on the same instance where
-/// the case is about that.
+/// The count of a call on a clean instance, and of a second call on the same instance if the
+/// case is timed warm.
 fn calls(lab: &mut Lab, cell: &Cell, by_meter: bool) -> Result<Counts> {
     // The output was compared with the expected one when this returns.
     let opened = lab.open(cell)?;
@@ -169,7 +170,7 @@ fn calls(lab: &mut Lab, cell: &Cell, by_meter: bool) -> Result<Counts> {
     Ok((less(clean)?, warm.map(less).transpose()?))
 }
 
-/// What the counter has more after a call.
+/// The increase of the counter by a call.
 fn one_call(instance: &mut dyn Instance, opened: &Opened, reader: Option<ExportId>) -> Result<u64> {
     let before = read(instance, reader)?;
     let mut output = Vec::new();
@@ -181,7 +182,7 @@ fn one_call(instance: &mut dyn Instance, opened: &Opened, reader: Option<ExportI
     after.checked_sub(before).context("the counter went backwards")
 }
 
-/// The counter: the runtime's, or the guest's own.
+/// Reads the counter of the runtime or of the guest.
 fn read(instance: &mut dyn Instance, reader: Option<ExportId>) -> Result<u64> {
     let Some(export) = reader else {
         return instance.operators().context("it does not count, though it says it can");

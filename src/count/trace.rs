@@ -1,9 +1,9 @@
-//! Counting the system calls and signals of a thread: a process of our own is traced,
-//! and says itself between which points it wants to be counted.
+//! Counts the system calls and signals of a thread in a traced child process, which marks the
+//! sections to count.
 //!
-//! It stops itself with SIGSTOP where a section begins and where it ends. The first
-//! section is an empty one: what the stops themselves take is known from it. Outside of
-//! sections it runs freely.
+//! The child stops itself with SIGSTOP at the beginning and the end of a section. The first
+//! section is empty and shows the cost of the stops. Outside of sections the child runs
+//! freely.
 
 use anyhow::{Context, Result, bail};
 use nix::sys::ptrace::{self, Options};
@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, raise};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 
-/// What happened in one section.
+/// The counts of one section.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Section {
     /// System calls.
@@ -20,7 +20,7 @@ pub(super) struct Section {
     pub(super) signals: u64,
 }
 
-/// The side that is traced: its calling thread, which has to be its first one.
+/// The traced side. It must be used by the first thread of the process.
 #[derive(Debug)]
 pub(super) struct Traced(());
 
@@ -29,7 +29,7 @@ impl Traced {
     ///
     /// # Errors
     ///
-    /// When the kernel does not let it.
+    /// When the kernel does not permit it.
     pub(super) fn begin() -> Result<Self> {
         ptrace::traceme().context("the kernel lets nobody trace this process")?;
         let traced = Self(());
@@ -37,11 +37,11 @@ impl Traced {
         Ok(traced)
     }
 
-    /// Does something that is counted, as one section.
+    /// Runs `work` as one counted section.
     ///
     /// # Errors
     ///
-    /// Those of what is done.
+    /// Those of `work`.
     pub(super) fn section<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         raise(Signal::SIGSTOP).context("cannot stop for the tracer")?;
         let done = work();
@@ -50,10 +50,10 @@ impl Traced {
     }
 }
 
-/// The side that traces: follows a child that calls [`Traced::begin`] until it ends, and
-/// gives its sections, without the empty one. Has to be called by the thread that started
-/// the child, which still has to be waited for afterwards. `between` is called while the
-/// child is stopped before each section.
+/// The tracing side. Follows a child that calls [`Traced::begin`] until it ends, and returns
+/// its sections without the empty one. Must be called by the thread that started the child;
+/// the child must still be waited for afterwards. `between` is called while the child is
+/// stopped before each section.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! Page faults, system calls and signals per call, of a child process that makes the same
-//! call again and again.
+//! Page faults, system calls and signals per call, counted in a child process that repeats the
+//! call.
 
 use super::trace::{Section, Traced, follow};
 use crate::case::Case;
@@ -17,14 +17,14 @@ use std::time::{Duration, Instant};
 use touchstone_executor::probe::thread_usage;
 use touchstone_executor::{Config, Engine, Outcome};
 
-/// Calls before the counted ones: what grows only at first is there then.
+/// Number of calls before the counted ones, for what is set up only at first.
 const WARM_UP: u64 = 32;
-/// Calls that are counted.
+/// Number of counted calls.
 const CALLS: u64 = 32;
-/// How long the child may take for one cell.
+/// Longest time of the child for one cell.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// What the child is told.
+/// The message to the child.
 #[derive(Debug, Serialize, Deserialize)]
 struct Told {
     /// Whether the parent traces it.
@@ -36,8 +36,8 @@ struct Told {
 ///
 /// # Errors
 ///
-/// When this process was not started as such a child, a cell fails that is not merely
-/// unsupported, or the process cannot be traced.
+/// When this process was not started as such a child, a supported cell fails, or the process
+/// cannot be traced.
 pub fn serve(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Result<()> {
     let parent = Parent::<Told, Observations>::join()?;
     let mut parent = parent.context("this is for the program's own use")?;
@@ -62,7 +62,7 @@ pub fn serve(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Result<()> {
     Ok(())
 }
 
-/// Page faults of the counted calls, while the tracer counts the rest.
+/// Counts the page faults of the counted calls, while the tracer counts the rest.
 fn calls(opened: &Opened, traced: Option<&Traced>) -> Result<Option<u64>> {
     let mut instance = opened.instances.take()?;
     let mut output = Vec::with_capacity(opened.expected.len());
@@ -86,13 +86,13 @@ fn calls(opened: &Opened, traced: Option<&Traced>) -> Result<Option<u64>> {
     Ok(before.zip(after).map(|(before, after)| after.page_faults - before.page_faults))
 }
 
-/// One sample of what the counted calls came to together.
+/// The total of the counted calls as one sample.
 fn counted(total: u64) -> Samples {
     Samples(vec![Sample { calls: CALLS, slowest: CALLS, ..Sample::single(total as f64) }])
 }
 
-/// Lets a child make the calls of some cells, traced or not, and gives what was counted of
-/// those that are supported. `command` has to call [`serve`].
+/// Makes a child repeat the calls of some cells, traced or not, and returns the counts of those
+/// that are supported. The program of `command` must call [`serve`].
 ///
 /// # Errors
 ///

@@ -5,16 +5,16 @@ use crate::lab::{Guests, Refused};
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
 
-/// A kind of message: the module that answers it, what it is given, what has to come out.
+/// A kind of message: a module, an input, and the expected answer.
 #[derive(Debug, Clone)]
 pub struct Kind {
     /// The case.
     pub case: Arc<Case>,
     /// The module.
     pub guest: GuestModule,
-    /// The message.
+    /// The input.
     pub input: Arc<[u8]>,
-    /// The answer.
+    /// The expected answer.
     pub expected: Arc<[u8]>,
 }
 

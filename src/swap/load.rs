@@ -1,4 +1,4 @@
-//! Swap under load: threads keep calling while another one replaces what they call.
+//! Swaps under load: threads call while another thread replaces the module.
 
 use super::messages::{Live, Loaded};
 use super::{Kind, Method, Ready};
@@ -11,27 +11,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use touchstone_executor::Engine;
 
-/// How much is swapped under which load.
+/// The load and the number of replacements.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadPlan {
-    /// Threads that keep calling.
+    /// Threads that call.
     pub threads: usize,
     /// Times that the module is replaced.
     pub replacements: u64,
-    /// Time after each of these.
+    /// Pause after each replacement.
     pub pause: Duration,
 }
 
-/// Everything that a call needs, in one piece: nobody can see half of it.
+/// Everything that a call needs, replaced in one step.
 struct Deployment {
     generation: u64,
     kind: usize,
     loaded: Loaded,
 }
 
-/// Where callers find the deployment.
+/// Gives callers the current deployment.
 struct Place {
-    /// Of the newest deployment: all that a caller reads while nothing changes.
+    /// Generation of the newest deployment. Callers read only this while nothing changes.
     generation: AtomicU64,
     newest: Mutex<Arc<Deployment>>,
     /// Callers that have made a call, or tried to.
@@ -60,12 +60,12 @@ impl Place {
             Arc::new(deployment),
         );
         self.generation.store(generation, Ordering::Release);
-        // Outside of the lock: freeing a module may take long.
+        // Outside the lock, because freeing a module may take long.
         drop(old);
     }
 }
 
-/// What one caller saw.
+/// The results of one caller.
 struct Seen {
     histogram: Histogram<u64>,
     instances_taken: u64,
@@ -74,14 +74,14 @@ struct Seen {
     first_problem: Option<String>,
 }
 
-/// Lets threads call for as long as the module is replaced so many times, and then for
-/// as long while it is not. The kinds take turns. Gives what was found, and the first call
-/// that went wrong, in words.
+/// Makes threads call while the module is replaced, and then for the same time without
+/// replacements. The kinds alternate. Returns the results, and a description of the first
+/// wrong call.
 ///
 /// # Errors
 ///
-/// [`Refused`] when the engine cannot do it or a replacement cannot be loaded; another error
-/// when a thread cannot be started. Calls that fail are no error; they are counted.
+/// [`Refused`] when the engine does not support it or a replacement cannot be loaded; another
+/// error when a thread cannot be started. Failed calls are counted, not errors.
 pub fn under_load(
     engine: &Arc<dyn Engine>,
     kinds: &Arc<[Kind; 2]>,
@@ -118,18 +118,18 @@ pub fn under_load(
     Ok((swap, swapping.first_problem.or(still.first_problem)))
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Load(Ready);
 
 impl Load {
-    /// A module that nobody has used, of the other kind than the generation before.
+    /// A fresh module, of the other kind than that of the previous generation.
     fn deployment(&self, generation: u64) -> Result<Deployment, Refused> {
         let kind = usize::from(generation % 2 == 1);
         Ok(Deployment { generation, kind, loaded: self.0.load(kind)? })
     }
 
-    /// Lets the threads call while `meanwhile` runs, which begins when all of them have
-    /// made a call.
+    /// Makes the threads call while `meanwhile` runs, which begins after each of them has made a
+    /// call.
     fn run(
         &self,
         threads: usize,
@@ -174,8 +174,8 @@ impl Load {
         })
     }
 
-    /// Calls until it is done; the last call is begun after that, so that every
-    /// caller sees the last generation.
+    /// Calls until the work is done. The last call begins after that, so that every caller sees
+    /// the last generation.
     fn call(&self, place: &Place, mut seen: Seen) -> Seen {
         let mut mine: Option<(Live, Arc<Deployment>)> = None;
         let mut is_first = true;
@@ -225,12 +225,12 @@ impl Load {
     }
 }
 
-/// Longest time that is told from longer ones, ns: a minute.
+/// Longest recorded time, ns (one minute); longer ones are recorded as this.
 const LONGEST_NS: u64 = 60_000_000_000;
 
 impl Seen {
-    /// With room for times of three significant digits: some 20,000 counters, however
-    /// many calls there are.
+    /// A histogram with three significant digits: about 20,000 counters for any number of
+    /// calls.
     fn nothing() -> Result<Self> {
         Ok(Self {
             histogram: Histogram::new_with_bounds(1, LONGEST_NS, 3)?,

@@ -6,7 +6,7 @@ use crate::plan::Cell;
 use std::sync::Arc;
 use touchstone_executor::{Artifact, Config, Engine, ExportId, Instance, Module, Strategy};
 
-/// What a method has before the first message, for any thread.
+/// What a method prepares before the first message, shared by all threads.
 #[derive(Clone)]
 pub struct Ready {
     /// The method.
@@ -19,7 +19,7 @@ pub struct Ready {
     artifacts: [Artifact; 2],
 }
 
-/// A loaded module and what of it is called.
+/// A loaded module and its export.
 pub(super) struct Loaded {
     module: Box<dyn Module>,
     export: ExportId,
@@ -37,7 +37,7 @@ impl Ready {
     ///
     /// # Errors
     ///
-    /// When the engine does not have the method, or a module cannot be loaded.
+    /// When the engine does not support the method, or a module cannot be loaded.
     pub fn new(
         method: Method,
         engine: &Arc<dyn Engine>,
@@ -65,7 +65,7 @@ impl Ready {
         })
     }
 
-    /// Loads the module of a kind, which is compiled for it where the method says so.
+    /// Loads the module of a kind, and compiles it first if the method says so.
     pub(super) fn load(&self, kind: usize) -> Result<Loaded, Refused> {
         let of = &self.kinds[kind];
         let load = || {
@@ -103,24 +103,25 @@ impl Ready {
 /// Sends messages of both kinds in any order.
 pub struct Messages {
     ready: Ready,
-    /// By kind; of the methods that keep one instance, the other is empty. Instances come
-    /// before their modules, here and where they are dropped.
+    /// By kind. Methods that keep one instance leave the other empty. Instances are declared,
+    /// and so dropped, before their modules.
     live: [Option<Live>; 2],
-    /// By kind, in the same way.
+    /// By kind, likewise.
     loaded: [Option<Loaded>; 2],
     last: usize,
     changes: u64,
 }
 
 impl Messages {
-    /// Loads what the method has beforehand, and sends a message of each kind.
+    /// Loads what the method keeps, and sends a message of each kind.
     ///
     /// # Errors
     ///
     /// When a module cannot be loaded or gives a wrong answer.
     pub fn new(ready: Ready) -> Result<Self, Refused> {
         let method = ready.method;
-        let mut messages = Self { ready, live: [None, None], loaded: [None, None], last: 1, changes: 0 };
+        let mut messages =
+            Self { ready, live: [None, None], loaded: [None, None], last: 1, changes: 0 };
         for kind in [0, 1] {
             if method.keeps_modules() {
                 messages.loaded[kind] = Some(messages.ready.load(kind)?);
@@ -138,18 +139,18 @@ impl Messages {
         self.last
     }
 
-    /// Messages so far of another kind than the one before.
+    /// Number of changes of kind so far.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Sends a message of a kind, after having changed to its module where the last
-    /// was of the other kind, and compares the answer.
+    /// Sends a message and compares the answer. Changes the module first if the last message was
+    /// of the other kind.
     ///
     /// # Errors
     ///
-    /// When the module cannot be had or the answer is another one than the expected one.
+    /// When the module cannot be loaded or the answer is wrong.
     pub fn send(&mut self, kind: usize) -> Result<(), Refused> {
         self.changes += u64::from(self.last != kind);
         self.last = kind;
@@ -164,7 +165,7 @@ impl Messages {
 
     fn change_to(&mut self, kind: usize) -> Result<(), Refused> {
         let method = self.ready.method;
-        // The old one goes first: never are there two of them.
+        // Drop the old one first, so that there are never two.
         if !method.keeps_instances() {
             self.live = [None, None];
         }

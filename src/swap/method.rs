@@ -6,14 +6,14 @@ use crate::record::Status;
 use std::fmt;
 use touchstone_executor::{Engine, InstanceFrom, MemoryFrom, Strategy, Support};
 
-/// A way to have the right module at hand, the slowest first.
+/// A swap method: a way to have the right module at hand. Slowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Method {
-    /// At each change: compile, load, make an instance.
+    /// At each change: compile, load, instantiate.
     Recompile,
-    /// Compiled beforehand. At each change: load, make an instance.
+    /// Compiled beforehand. At each change: load, instantiate.
     LoadArtifact,
-    /// Both loaded beforehand. At each change: make an instance.
+    /// Both loaded beforehand. At each change: instantiate.
     Instantiate,
     /// An instance of each, kept and reset in place.
     TwoLive,
@@ -21,7 +21,7 @@ pub enum Method {
     Pool,
 }
 
-/// For methods that make instances, the best first.
+/// Strategies of methods that instantiate, the best first.
 const NEW_INSTANCE: [Strategy; 3] = [
     Strategy::new(InstanceFrom::Recreate, MemoryFrom::CopyOnWrite),
     Strategy::new(InstanceFrom::Recreate, MemoryFrom::Segments),
@@ -34,7 +34,7 @@ const POOL: [Strategy; 2] = [
 ];
 
 impl Method {
-    /// All of them, in their order.
+    /// All methods, in order.
     pub const ALL: [Self; 5] =
         [Self::Recompile, Self::LoadArtifact, Self::Instantiate, Self::TwoLive, Self::Pool];
 
@@ -66,11 +66,11 @@ impl Method {
         matches!(self, Self::TwoLive | Self::Pool)
     }
 
-    /// The first of its strategies that the engine has for both modules.
+    /// The first of its strategies that the engine supports for both modules.
     ///
     /// # Errors
     ///
-    /// [`Refused`] with the reason against the last one.
+    /// [`Refused`] with the reason of the last one.
     pub fn strategy(self, engine: &dyn Engine, kinds: &[Kind; 2]) -> Result<Strategy, Refused> {
         let strategies: &[Strategy] = match self {
             Self::Recompile | Self::LoadArtifact | Self::Instantiate => &NEW_INSTANCE,

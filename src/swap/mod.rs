@@ -1,10 +1,9 @@
 //! Hot swap: messages of two kinds in random order, each answered by a module of its own.
 //!
-//! A [`Method`] is a way to have the right module at hand, from compiling it at each change
-//! of kind to two instances that are kept. Methods are compared with each other and with
-//! the same messages sorted by kind ([`Sides`]). [`soak`] shows whether swapping leaves
-//! memory behind, [`under_load`] what callers see of a module that is replaced while they
-//! call it.
+//! A [`Method`] is a way to have the right module at hand, from compiling it at each change of
+//! kind to keeping two instances. Methods are compared with recompiling and with the same
+//! messages sorted by kind ([`Sides`]). [`soak`] shows whether swapping leaks memory,
+//! [`under_load`] how replacing a module affects its callers.
 
 mod kind;
 mod load;

@@ -1,4 +1,4 @@
-//! What is swapped: a data file, strictly read, and the comparisons that it asks for.
+//! The data file `benches/swap.toml`, and the comparisons that it requests.
 
 use super::{Kind, Method};
 use crate::case::{self, Case};
@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::{Engine, Execution, Strategy};
 
-/// What `benches/swap.toml` says.
+/// The content of `benches/swap.toml`.
 #[derive(Debug, Clone)]
 pub struct SwapPlan {
     /// A case for each kind of message.
     pub kinds: [Arc<Case>; 2],
-    /// Times that the module is replaced under load.
+    /// Number of replacements under load.
     pub replacements: u64,
-    /// Time after each of these.
+    /// Pause after each replacement.
     pub pause: Duration,
 }
 
@@ -30,13 +30,13 @@ struct File {
     pause_us: u64,
 }
 
-/// The file: `benches/swap.toml` in the project.
+/// The path of `benches/swap.toml` in the project.
 #[must_use]
 pub fn default_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/swap.toml")
 }
 
-/// Reads the file; `cases` are those that it may name.
+/// Reads the file. It may name only `cases`.
 ///
 /// # Errors
 ///
@@ -89,9 +89,8 @@ impl SwapPlan {
         (engines, refusals)
     }
 
-    /// The comparisons of one engine, each with the name of its method: every method with
-    /// the same messages sorted by kind, and with recompiling. Methods that the engine does
-    /// not have are refused with the reason.
+    /// The comparisons of one engine, each with its method: every method with the same messages
+    /// sorted by kind, and with recompiling. Unsupported methods are refused with the reason.
     #[must_use]
     pub fn compares(
         &self,
@@ -152,17 +151,12 @@ impl SwapPlan {
         }
     }
 
-    /// The two cases, as comparisons are called.
+    /// The names of both cases, as in the names of comparisons.
     fn case(&self) -> String {
         self.kinds.each_ref().map(|case| case.name.as_str()).join("+")
     }
 
-    fn refusal(
-        &self,
-        engine: &dyn Engine,
-        status: Status,
-        reason: String,
-    ) -> Refusal {
+    fn refusal(&self, engine: &dyn Engine, status: Status, reason: String) -> Refusal {
         Refusal {
             engine: engine.id().to_owned(),
             strategy: None,

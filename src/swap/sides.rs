@@ -10,31 +10,24 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::Engine;
 
-/// Messages of a round at most.
+/// Largest number of messages of a round.
 const MESSAGES: usize = 1024;
-/// Messages of which exactly half are changes of kind; a round has one block at least.
+/// Number of messages of a block, half of which change the kind. A round has at least one
+/// block.
 const BLOCK: u64 = 4;
-/// How much longer a round is than a sample of calls: it holds messages of two kinds.
+/// How many times longer a round is than a sample of calls.
 const LONGER: u32 = 20;
-/// Time that all rounds together take in a process, in times of a cell: a slow method has
-/// fewer rounds.
-const ROUNDS: u32 = 100;
-/// Rounds that are made in any case.
-const FEWEST_ROUNDS: usize = 2;
 
 /// Subject and baseline: the same messages by two methods, or by one method in random order
 /// and sorted by kind.
 ///
-/// Half of the messages in random order are of another kind than the one before, and no
-/// change is timed of those that are sorted: what a swap takes is twice the difference
-/// between the times of a message.
+/// Half of the messages in random order change the kind. For sorted messages no change is
+/// timed. A swap therefore takes twice the difference between the two times per message.
 pub struct Sides {
-    /// What is judged.
+    /// The subject.
     pub subject: Swapping,
-    /// What it is compared with.
+    /// The baseline.
     pub baseline: Swapping,
-    /// Rounds to make.
-    pub rounds: usize,
 }
 
 /// One side.
@@ -43,8 +36,8 @@ pub struct Swapping {
     plan: RoundPlan,
 }
 
-/// The kinds of messages in random order. Of each four, two are of another kind than the
-/// one before. One more comes first, of which the first change is seen.
+/// Kinds of messages in random order. Two of each four change the kind. One more message comes
+/// first, as the reference for the first change.
 #[must_use]
 pub fn random_order(random: &mut Random, messages: usize) -> Vec<usize> {
     let mut last = usize::from(random.coin());
@@ -59,12 +52,12 @@ pub fn random_order(random: &mut Random, messages: usize) -> Vec<usize> {
 }
 
 impl Sides {
-    /// Prepares both sides and finds out how many messages make a round: as many as the
-    /// slower side has time for.
+    /// Prepares both sides and plans the number of messages of a round, which the slower side
+    /// determines.
     ///
     /// # Errors
     ///
-    /// When the engine does not have a method, or a message is not answered rightly.
+    /// When the engine does not support a method, or an answer is wrong.
     pub fn new(lab: &mut Lab, compare: &Compare, budget: &Budget, seed: u64) -> Result<Self> {
         let another = compare.another.as_ref().context("a swap needs a second kind of message")?;
         let kinds = kinds([&compare.subject.case, another], lab.guests())?;
@@ -77,12 +70,9 @@ impl Sides {
         let (slow, fast) = (first.max(second).max(1.0), first.min(second).max(1.0));
         let fit = (budget.sample * LONGER).as_nanos() as f64 / slow;
         let fewest = (FEWEST_CALLS_US * 1000) as f64 / fast;
-        let messages = (fit.max(fewest) as u64).next_multiple_of(BLOCK).min(MESSAGES as u64);
+        let messages = (fit.max(fewest).max(1.0) as u64).next_multiple_of(BLOCK).min(MESSAGES as u64);
         (subject.plan, baseline.plan) = (plan(messages), plan(messages));
-        let all = (budget.cell * ROUNDS).as_nanos() as f64;
-        let rounds = (all / ((first + second) * messages as f64)) as usize;
-        let rounds = rounds.min(budget.rounds).max(FEWEST_ROUNDS);
-        Ok(Self { subject, baseline, rounds })
+        Ok(Self { subject, baseline })
     }
 }
 
@@ -128,7 +118,7 @@ impl Side for Swapping {
     }
 }
 
-/// Messages of a fixed order that are timed.
+/// The work of a side: messages in a fixed order.
 struct Timed {
     messages: Messages,
     order: Arc<[usize]>,

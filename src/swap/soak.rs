@@ -1,22 +1,21 @@
-//! A method that swaps for long: does it leave memory behind?
+//! Many swaps by one method, to find leaked memory.
 
 use super::{Messages, Ready};
 use crate::lab::Refused;
 use crate::record::{Executor, SoakPoint, Swap, SwapFound};
 
-/// Swaps after which a process has what it needs: allocators have taken their arenas.
+/// Number of swaps after which allocators have taken their arenas.
 const WARM: u64 = 1000;
 
-/// Times that the memory is read, after the first.
+/// How often the memory is read after the first time.
 const LOOKS: u64 = 10;
 
-/// Makes so many swaps, each of them a message of the other kind, and reads the resident
-/// memory on the way. The first point is after 1000 swaps, or a tenth of fewer than ten
-/// times as many.
+/// Makes `swaps` swaps, each with a message of the other kind, and reads the resident memory
+/// meanwhile. The first point is after 1000 swaps, or after a tenth of fewer than 10,000.
 ///
 /// # Errors
 ///
-/// When a module cannot be had or a message is not answered rightly.
+/// When a module cannot be loaded or an answer is wrong.
 pub fn soak(
     ready: Ready,
     swaps: u64,
@@ -43,16 +42,16 @@ pub fn soak(
     Ok(Swap { executor: Executor { engine, strategy }, method, found })
 }
 
-/// Resident memory of this process in KiB, from `/proc/self/smaps_rollup`, which counts
-/// pages; the counters of `statm` and `status` lag behind by some hundreds of them. 0
-/// where the kernel does not say.
+/// Resident memory of this process in KiB, from `/proc/self/smaps_rollup`, which is exact; the
+/// counters in `statm` and `status` lag behind by hundreds of pages. 0 if the kernel does not
+/// report it.
 #[must_use]
 pub fn resident_kib() -> u64 {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
     text.lines().find_map(rss).unwrap_or(0)
 }
 
-/// The KiB of the line that says what is resident.
+/// The value of the `Rss` line, KiB.
 fn rss(line: &str) -> Option<u64> {
     line.strip_prefix("Rss:")?.trim().strip_suffix("kB")?.trim_end().parse().ok()
 }

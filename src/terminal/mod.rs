@@ -1,5 +1,4 @@
-//! Text for people: tables, a little colour on a terminal, and writing that
-//! survives a reader who goes away.
+//! Terminal output: tables, colours, and writing to a pipe that may close.
 
 pub mod progress;
 
@@ -9,12 +8,11 @@ use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
-/// Writes to the standard output. A reader who has seen enough (`… | head`) is
-/// no error.
+/// Writes to the standard output. A closed pipe (`… | head`) is not an error.
 ///
 /// # Errors
 ///
-/// When it cannot be written otherwise.
+/// When writing fails for another reason.
 pub fn print(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -25,19 +23,19 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
-/// A line on the standard error. If even that is gone, there is nobody to tell.
+/// Writes a line to the standard error and ignores failures.
 pub fn complain(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Names the lines of a record file that could not be believed.
+/// Prints which lines of a record file were skipped.
 pub fn warn_of_skipped(records: &Path, skipped: &[Skipped]) {
     for Skipped { line, reason } in skipped {
         complain(&format!("warning: {} line {line} is skipped: {reason}", records.display()));
     }
 }
 
-/// A path as short as it can be typed from here.
+/// A path relative to the current folder where it lies below, otherwise as it is.
 #[must_use]
 pub fn short(path: &Path) -> String {
     let here = std::env::current_dir().ok();
@@ -48,7 +46,7 @@ pub fn short(path: &Path) -> String {
     }
 }
 
-/// Colours of the text; none when the output is no terminal.
+/// Colours of the output; none if it is not a terminal.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
     colour: bool,
@@ -72,26 +70,26 @@ impl Style {
         self.wrap("1", text)
     }
 
-    /// Text that matters less.
+    /// Dimmed text.
     #[must_use]
     pub fn dim(self, text: &str) -> String {
         self.wrap("2", text)
     }
 
-    /// What is as it has to be.
+    /// Text about success.
     #[must_use]
     pub fn good(self, text: &str) -> String {
         self.wrap("32", text)
     }
 
-    /// What is not.
+    /// Text about failure.
     #[must_use]
     pub fn bad(self, text: &str) -> String {
         self.wrap("31", text)
     }
 }
 
-/// Columns of aligned text; the last one is as long as it likes.
+/// Columns of aligned text. The last column is not padded.
 #[derive(Debug, Default)]
 pub struct Table {
     head: Vec<String>,
@@ -107,14 +105,14 @@ impl Table {
         Self { head: head.iter().map(|&name| name.to_owned()).collect(), ..Self::default() }
     }
 
-    /// Columns that are aligned to the right: numbers.
+    /// Aligns these columns to the right.
     #[must_use]
     pub fn right(mut self, columns: &[usize]) -> Self {
         columns.clone_into(&mut self.right);
         self
     }
 
-    /// Spaces before each line.
+    /// Puts spaces before each line.
     #[must_use]
     pub fn indented(mut self, indent: usize) -> Self {
         self.indent = indent;

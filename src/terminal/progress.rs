@@ -1,4 +1,4 @@
-//! A progress bar for work that takes longer than a moment.
+//! A progress bar for longer work.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Shorter work than this shows nothing.
+/// Work that is shorter than this shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A bar on the standard error, if that is a terminal. It appears after
@@ -18,7 +18,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `wanted` is false where other lines go to the standard error meanwhile.
+    /// A bar over `steps` steps; none if `wanted` is false, for instance because other lines go
+    /// to the standard error meanwhile.
     #[must_use]
     pub fn new(steps: usize, wanted: bool) -> Self {
         let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::hidden());
@@ -41,7 +42,7 @@ impl Progress {
         Self { bar, appearing }
     }
 
-    /// The next step begins.
+    /// Begins the next step.
     pub fn next(&self, what: impl Into<String>) {
         self.bar.set_message(what.into());
         self.bar.inc(1);

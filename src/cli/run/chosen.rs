@@ -1,4 +1,4 @@
-//! Combinations of backend and strategy: which, and what each one answers.
+//! Combinations of backend and strategy, and their answers.
 
 use super::target::Target;
 use super::timing::Times;
@@ -15,8 +15,8 @@ use touchstone_executor::{
     Config, Engine, Error, Execution, Module, Outcome, Strategy, Support, Trap, TrapKind,
 };
 
-/// Instances that may live at once: one is ever used, and a pool reserves
-/// address space for each.
+/// Number of instances that may live at once. Only one is used, and a pool reserves address
+/// space for each.
 const INSTANCES: u32 = 4;
 
 /// One combination.
@@ -33,33 +33,32 @@ impl Chosen {
     }
 }
 
-/// What a combination answered.
+/// The answer of a combination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
     /// The export returned this, twice.
     Returned(Vec<u8>),
-    /// The guest trapped, twice alike.
+    /// The guest trapped, twice in the same way.
     Trapped(Trap),
-    /// Two calls on clean instances came out differently.
+    /// Two calls on clean instances had different results.
     Unstable(String),
     /// The host side failed.
     Failed(String),
-    /// It cannot be had, or not for this module.
+    /// It is unsupported, or unsupported for this module.
     Unsupported(String),
-    /// It was left out, because the answer would have been the same.
+    /// It was left out because its answer would be the same.
     NotRun(String),
 }
 
-/// A combination and all that is known about it.
+/// A combination and its answer.
 pub(super) struct Row {
     pub(super) chosen: Chosen,
     pub(super) answer: Answer,
     pub(super) times: Option<Result<Times, String>>,
 }
 
-/// The combinations that were asked for. Without names: everything that the
-/// backends have, also where it is refused for this module; but of one that runs
-/// no modules nothing, unless this is one of the few whose code it has.
+/// The requested combinations. Without names, these are all that the backends support, even if
+/// refused for this module. The baseline is included only for guests that it contains.
 pub(super) fn choose(
     guest: &GuestModule,
     backend: Option<&str>,
@@ -127,7 +126,7 @@ impl<'a> Loader<'a> {
         Ok(module)
     }
 
-    /// What all modules are loaded with.
+    /// The settings of all modules.
     pub(super) fn config(&self) -> Config {
         self.config.clone()
     }
@@ -187,16 +186,16 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// A row of the same backend whose guest ran out of time: other strategies run
-/// the same code and would only take the same time again.
+/// A row of the same backend whose guest ran out of time. Other strategies run the same code
+/// and would take the same time.
 fn out_of_time<'a>(chosen: &Chosen, before: &'a [Row]) -> Option<&'a Row> {
     before
         .iter()
         .find(|row| row.chosen.engine.id() == chosen.engine.id() && row.answer.is_out_of_time())
 }
 
-/// The same of something that can run a start function. When that is stopped,
-/// runtimes call it a failure to instantiate.
+/// The same for calls that can run a start function. When one is stopped, runtimes report a
+/// failure to instantiate.
 fn refusal_after(error: Error, started: Instant, config: &Config) -> Answer {
     match refusal(error) {
         Answer::Failed(reason)
@@ -217,8 +216,7 @@ fn refusal(error: Error) -> Answer {
     }
 }
 
-/// Log lines of one combination. What a guest says is not to be trusted: it
-/// may hold what moves a terminal's cursor.
+/// Log lines of one combination. They are not trusted: they may contain control characters.
 fn log_to_stderr(name: String, muted: Arc<AtomicBool>) -> Arc<LogSink> {
     const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
     Arc::new(move |level, target, message| {
@@ -250,8 +248,7 @@ impl Answer {
         matches!(self, Self::Trapped(Trap { kind: TrapKind::DeadlineExceeded, .. }))
     }
 
-    /// Whether two answers are the same result of the guest. How a runtime words
-    /// a trap is its own affair.
+    /// Whether two answers are the same result of the guest. The wording of traps is ignored.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Returned(a), Self::Returned(b)) => a == b,
@@ -285,7 +282,7 @@ impl Answer {
         }
     }
 
-    /// For a sentence about it.
+    /// The state as part of a sentence.
     fn in_words(&self) -> String {
         match self {
             Self::Returned(output) => touchstone::lab::abbreviate(output),

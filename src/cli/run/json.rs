@@ -1,4 +1,4 @@
-//! How a run is given to programs: one object a line.
+//! The output for programs: one JSON object per line.
 
 use super::chosen::{Answer, Row};
 use super::tables::support;
@@ -22,7 +22,7 @@ struct Line<'a> {
     status: &'static str,
     output: Option<String>,
     reason: Option<String>,
-    /// Rows with the same number came out alike.
+    /// Rows with the same number have the same result.
     group: Option<usize>,
     median_ns: Option<f64>,
     low_ns: Option<f64>,
@@ -68,7 +68,7 @@ pub(super) fn lines(target: &Target, rows: &[Row], verdict: &Verdict) -> Result<
     Ok(text)
 }
 
-/// All of the bytes, however many.
+/// All bytes in hexadecimal.
 fn hexadecimal(bytes: &[u8]) -> String {
     let mut text = "0x".to_owned();
     for byte in bytes {

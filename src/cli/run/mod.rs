@@ -1,4 +1,4 @@
-//! `touchstone run`: anybody's module on every backend and strategy, side by side.
+//! `touchstone run`: any module on every backend and strategy, side by side.
 
 mod chosen;
 mod json;
@@ -23,50 +23,50 @@ use verdict::Verdict;
 /// Calls an export of a module on every backend and strategy, side by side.
 ///
 /// The module is a core WebAssembly module or a component, raw or as a zstd-compressed
-/// Substrate blob. Each combination calls the export twice, each time on a
-/// clean instance, and both calls must come out alike. Exits with 0 when all
-/// combinations return the same output, with 1 when outputs differ, the guest
-/// traps or a backend fails, and with 2 when the input cannot be used.
+/// Substrate blob. Each combination calls the export twice, each time on a clean instance, and
+/// both calls must have the same result. Exits with 0 when all combinations return the same
+/// output, with 1 when outputs differ, the guest traps or a backend fails, and with 2 when the
+/// input is invalid.
 #[derive(Debug, clap::Args)]
 pub(super) struct Run {
-    /// The module
+    /// Load this module
     file: PathBuf,
-    /// The exported function
+    /// Call this exported function
     #[arg(long, value_name = "EXPORT")]
     call: String,
-    /// The calling convention: substrate, input, bytes, plain or typed [default: guessed from
+    /// Use this calling convention: substrate, input, bytes, plain or typed [default: guessed from
     /// the export's signature]
     #[arg(long)]
     abi: Option<Abi>,
-    /// What the export is given: a file's content, hexadecimal, or a text; in
-    /// the plain convention the parameters, little-endian, one after the other
+    /// Pass this input: the content of a file, hexadecimal bytes, or a text; in the plain
+    /// convention the parameters, little-endian, one after the other
     #[arg(long, value_name = "@FILE|0xHEX|text:TEXT")]
     input: Option<String>,
-    /// Only these strategies, by the names of `touchstone list` [default: all
-    /// that the backend has]
+    /// Run only these strategies, named as in `touchstone list` [default: all that the backend
+    /// supports]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = strategy)]
     strategy: Vec<Strategy>,
-    /// Only backends whose name this regular expression finds itself in
+    /// Run only backends whose name this regular expression matches
     #[arg(long, value_name = "REGEX")]
     backend: Option<String>,
-    /// Pages of 64 KiB on top of the memory's own minimum [default: 2048 in the
-    /// substrate convention, otherwise 0]
+    /// Add N pages of 64 KiB to the minimum of the memory [default: 2048 in the substrate
+    /// convention, otherwise 0]
     #[arg(long, value_name = "N")]
     extra_pages: Option<u32>,
-    /// Pages that the memory may grow to [default: no growth in the substrate
-    /// convention, otherwise 16384, which is 1 GiB]
+    /// Let the memory grow to N pages [default: no growth in the substrate convention,
+    /// otherwise 16384, which is 1 GiB]
     #[arg(long, value_name = "N")]
     max_pages: Option<u32>,
-    /// How long one call may take before the guest is stopped
+    /// Stop the guest after this many seconds in one call
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
-    /// Let calls take as long as they like
+    /// Do not limit the time of a call
     #[arg(long, conflicts_with = "timeout")]
     no_timeout: bool,
-    /// Print what the guest logs, to the standard error
+    /// Print the log of the guest to the standard error
     #[arg(long)]
     log: bool,
-    /// One JSON object a line, for each combination
+    /// Print one JSON object per line, for each combination
     #[arg(long)]
     json: bool,
     /// When the outputs agree, time the call on each combination, in turns with the baseline
@@ -76,13 +76,13 @@ pub(super) struct Run {
     /// With --bench: time each combination for about this long
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     bench_time: Duration,
-    /// With --bench: the baseline, a strategy by its name as `ENGINE STRATEGY` [default: the
-    /// first combination that returns]
+    /// With --bench: use this combination as the baseline, written as `ENGINE STRATEGY`
+    /// [default: the first combination that returns]
     #[arg(long, value_name = "NAME", requires = "bench")]
     baseline: Option<String>,
 }
 
-/// For clap: a strategy by its name, or which names there are.
+/// Parses a strategy for clap; the error lists the names.
 fn strategy(name: &str) -> Result<Strategy, String> {
     name.parse().map_err(|_| {
         let names: Vec<String> = Strategy::all().iter().map(ToString::to_string).collect();
@@ -91,7 +91,7 @@ fn strategy(name: &str) -> Result<Strategy, String> {
     })
 }
 
-/// For clap: a time in seconds, which may have a fraction.
+/// Parses a time in seconds for clap; fractions are allowed.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let refused = || format!("'{text}' is no number of seconds above 0");
     let seconds: f64 = text.parse().map_err(|_| refused())?;

@@ -1,4 +1,4 @@
-//! How a run is shown to people.
+//! The output for people.
 
 use super::chosen::{Answer, Row, harmless};
 use super::target::Target;
@@ -17,7 +17,7 @@ const INPUT: usize = 32;
 /// Bytes of an output that are shown where it stands alone.
 const ALONE: usize = 256;
 
-/// What is called, every row, and whether they agree.
+/// The call, every row, and whether they agree.
 pub(super) fn outcome(
     target: &Target,
     rows: &[Row],
@@ -98,7 +98,7 @@ fn result(answer: &Answer, timeout: Duration) -> String {
     }
 }
 
-/// Whether they agree, in a sentence, and on what.
+/// A sentence that says whether the rows agree, and on what.
 fn judgement(
     target: &Target,
     rows: &[Row],
@@ -173,7 +173,7 @@ fn members(rows: &[Row], group: &[usize]) -> String {
         .collect()
 }
 
-/// Bytes as hexadecimal, the first so many of them.
+/// The first bytes in hexadecimal.
 fn bytes(bytes: &[u8], most: usize) -> String {
     let shown: String = bytes.iter().take(most).map(|byte| format!("{byte:02x}")).collect();
     match bytes.len() {
@@ -183,7 +183,7 @@ fn bytes(bytes: &[u8], most: usize) -> String {
     }
 }
 
-/// An output where there is room, with what it means.
+/// An output in full, with its meaning.
 fn full(target: &Target, output: &[u8]) -> String {
     let shown = bytes(output, ALONE);
     match meaning(target, output) {

@@ -1,4 +1,4 @@
-//! What is to be called: a module, an export, a convention, an input.
+//! The call: a module, an export, a convention, an input.
 
 use super::Run;
 use anyhow::{Context, Result, bail};
@@ -14,13 +14,13 @@ use touchstone_executor::{Exports, Signature, ValueType};
 
 /// Extra pages that Substrate gives every runtime by default.
 const SUBSTRATE_PAGES: u32 = 2048;
-/// A memory that can grow does so up to 1 GiB: enough for anything sensible,
-/// and not enough to take a machine down.
+/// A memory may grow to 1 GiB by default: enough for most guests, and not enough to exhaust a
+/// machine.
 const MAX_PAGES: u32 = 16_384;
 /// Exports named in a message where none is similar.
 const EXPORTS_SHOWN: usize = 12;
 
-/// What is to be called, checked as far as it can be without running it.
+/// The call, checked as far as possible without running it.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) file: PathBuf,
@@ -32,7 +32,7 @@ pub(super) struct Target {
     pub(super) export: String,
     pub(super) signature: Signature,
     pub(super) abi: Abi,
-    /// Nobody named the convention.
+    /// The convention was guessed.
     pub(super) guessed: bool,
     pub(super) heap: HeapPages,
     pub(super) input: Vec<u8>,
@@ -41,8 +41,7 @@ pub(super) struct Target {
 impl Target {
     /// # Errors
     ///
-    /// Whenever the file, the export, the convention or the input cannot be
-    /// used; nothing was run by then.
+    /// When the file, the export, the convention or the input is invalid. Nothing was run then.
     pub(super) fn find(run: &Run) -> Result<Self> {
         let input = input(run.input.as_deref())?;
         let shown = run.file.display();
@@ -147,7 +146,7 @@ fn guess(signature: &Signature, info: &ModuleInfo) -> Abi {
     }
 }
 
-/// Whether an export is the allocator of the convention that asks the guest for room.
+/// Whether an export is the allocator of the bytes convention.
 fn allocates(export: &FunctionExport) -> bool {
     export.name == ALLOCATOR
         && export.signature == Some(Signature::new(&[ValueType::I32], &[ValueType::I32]))

@@ -15,11 +15,10 @@ use touchstone::record::{
 };
 use touchstone_executor::Module;
 
-/// Times that both sides are loaded and set up anew: where memory happens to lie makes a
-/// difference.
+/// Number of times that both sides are loaded anew: each has another address layout.
 const SET_UPS: u32 = 3;
 
-/// What one combination took.
+/// The time of one combination.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Times {
     /// ns of a call.

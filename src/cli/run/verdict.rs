@@ -2,7 +2,7 @@
 
 use super::chosen::{Answer, Row};
 
-/// Who came out alike with whom.
+/// Groups of rows with the same result.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     /// Rows with the same result, largest group first.
@@ -39,12 +39,12 @@ impl Verdict {
         Self { groups, failed, returned }
     }
 
-    /// Whether all that came to a result returned the same output.
+    /// Whether all rows with a result returned the same output.
     pub(super) fn returned_alike(&self) -> bool {
         self.groups.len() == 1 && self.returned
     }
 
-    /// Whether all is well: one output, and nobody failed.
+    /// Whether there is one output and no failure.
     pub(super) fn well(&self) -> bool {
         self.returned_alike() && !self.failed
     }
