@@ -185,12 +185,7 @@ pub fn contest(
         let first = random.coin();
         let (one, other) = (start(first)?, start(!first)?);
         let (mut subject, mut baseline) = if first { (one, other) } else { (other, one) };
-        let (rounds, noisy) = turns(
-            &mut subject,
-            &mut baseline,
-            budget,
-            &mut random,
-        )?;
+        let (rounds, noisy) = turns(&mut subject, &mut baseline, budget, &mut random)?;
         all.push(Comparison { of: of.clone(), process, rounds, noisy });
     }
     let judged = judge(&all.iter().collect::<Vec<_>>(), contest.margin);

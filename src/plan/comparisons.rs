@@ -424,7 +424,7 @@ fn unknown(name: &str) -> Contender {
             Some(Executor { engine: engine.to_owned(), strategy })
         })
         .max_by_key(|executor| executor.strategy.to_string().len());
-    let executor = found
-        .unwrap_or(Executor { engine: name.to_owned(), strategy: Strategy::INTERPRETED });
+    let executor =
+        found.unwrap_or(Executor { engine: name.to_owned(), strategy: Strategy::INTERPRETED });
     Contender { executor, threads: 1, means: Means::Contract }
 }

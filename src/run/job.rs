@@ -119,13 +119,8 @@ impl Job {
         let mut compares = Vec::new();
         if !selection.purposes.is_empty() {
             let rows = Rows::load(rows, cases)?;
-            (compares, _) = rows.select(
-                &selection.purposes,
-                cases,
-                engines,
-                &plan,
-                &selection.filter,
-            )?;
+            (compares, _) =
+                rows.select(&selection.purposes, cases, engines, &plan, &selection.filter)?;
             compares.retain(|compare| selection.has(&compare.subject));
         }
         let is_meant = |cell: &Cell| selection.filter.matches(&cell.name()) && selection.has(cell);

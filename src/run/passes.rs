@@ -108,8 +108,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn has_enough(&self, task: &Task) -> bool {
-        self.is_over(task)
-            || self.done.clean_processes(task) >= self.job.budget.processes as usize
+        self.is_over(task) || self.done.clean_processes(task) >= self.job.budget.processes as usize
     }
 
     /// Whether a task must not be repeated.
@@ -125,7 +124,8 @@ impl Run<'_> {
         let mut random = Random::new(self.job.budget.seed.wrapping_add(u64::from(process) << 32));
         let mut units: BTreeMap<String, BTreeMap<_, Vec<Task>>> = BTreeMap::new();
         for task in tasks {
-            let is_done = self.done.tasks.get(&task).is_some_and(|seen| seen.contains_key(&process));
+            let is_done =
+                self.done.tasks.get(&task).is_some_and(|seen| seen.contains_key(&process));
             if !is_done && !self.is_over(&task) {
                 let (engine, strategy, guest) = task.module();
                 let module = (strategy, guest.to_owned());
@@ -137,10 +137,8 @@ impl Run<'_> {
             units.into_values().map(|unit| unit.into_values().collect()).collect();
         let units = shuffled(units, &mut random);
         if self.job.in_process {
-            let tasks: Vec<Task> = units
-                .into_iter()
-                .flat_map(|unit| order(unit, &mut random))
-                .collect();
+            let tasks: Vec<Task> =
+                units.into_iter().flat_map(|unit| order(unit, &mut random)).collect();
             return self.here(process, &tasks);
         }
         for unit in units {
@@ -299,7 +297,8 @@ impl Run<'_> {
                 }
             }
             (task, _) => {
-                self.observer.says(&format!("{}: an answer to something else", self.job.name(task)));
+                self.observer
+                    .says(&format!("{}: an answer to something else", self.job.name(task)));
             }
         }
         Ok(())
@@ -341,11 +340,8 @@ impl Run<'_> {
     }
 
     fn came(&self) -> Came {
-        let mut came = Came {
-            deaths: self.deaths,
-            stopped: self.host.stop.asked(),
-            ..Came::default()
-        };
+        let mut came =
+            Came { deaths: self.deaths, stopped: self.host.stop.asked(), ..Came::default() };
         for task in self.job.tasks() {
             let tally = match task {
                 Task::Cell(_) => &mut came.cells,
