@@ -73,9 +73,7 @@ peers: setup $(NEEDED) ## compare executors with Substrate's, in turns: a line w
 
 # SOAK is a filter over <engine>/<method>; each method that it matches makes SWAPS swaps.
 swap: setup $(NEEDED) ## replace modules while messages arrive: time, memory, and latency under load
-	$(RUN) swap
-	$(RUN) swap --under-load
-	$(RUN) swap --swaps $(SWAPS) '$(SOAK)'
+	$(RUN) swap --swaps $(SWAPS) --soak '$(SOAK)'
 
 costs: setup $(NEEDED) ## count operators, page faults, system calls and code sizes, and store them
 	$(RUN) costs --store

@@ -1,10 +1,10 @@
 //! Touchstone compares WebAssembly executors side by side: runtimes,
 //! instantiation strategies, threads and payloads, on the same guests.
 //!
-//! The library is the harness, in the order of the work: a [`case`] names what
-//! is called; a [`plan`] crosses cases with engines, strategies and threads; the [`lab`]
-//! opens a cell and checks its output; [`measure`] times it; [`run`] does that in several
-//! fresh processes and keeps [`record`]s; `report` makes the page out of them.
+//! The library is the harness. A [`case`] describes a call; a [`plan`] crosses cases with
+//! engines, strategies and threads; the [`lab`] opens a cell and checks its output;
+//! [`measure`] times it; [`run`] does so in several fresh processes and writes [`record`]s;
+//! [`report`] generates the page from them.
 //! `ARCHITECTURE.md` describes the code layout.
 
 pub mod case;

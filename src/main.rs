@@ -1,5 +1,4 @@
-//! The command `touchstone`: what there is to measure, what was measured, the
-//! report, and a look at anybody's module.
+//! The command `touchstone`.
 
 mod cli;
 

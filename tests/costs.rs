@@ -5,9 +5,14 @@
 mod command;
 
 use command::{Folder, touchstone};
+use std::collections::BTreeMap;
 use std::path::Path;
-use touchstone::cost::gate::compare;
-use touchstone::cost::{Costs, Operators, Usage};
+use touchstone::count::{self, compare};
+use touchstone::plan::Plan;
+use touchstone::record::{
+    self, Book, CellKey, Count, Line, Metric, Observations, Sample, Samples, Sampling,
+};
+use touchstone::run;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages, OPERATORS};
 use touchstone_executor::{Config, Execution, Instance, Outcome, Strategy, Support};
@@ -121,89 +126,139 @@ fn a_component_and_a_guest_that_counts_already_are_refused() {
 }
 
 /// Counts as they might be stored.
-fn costs() -> Costs {
-    let mut costs = Costs::here();
-    let operators = Operators {
+fn counts() -> Book {
+    let sampling = Sampling {
+        name: "counts".to_owned(),
+        seed: 0,
+        processes: 1,
+        samples: 1,
+        sample_us: 0,
+        in_process: false,
+    };
+    let count = Count {
+        case: "case".to_owned(),
+        guest: "guest".to_owned(),
         guest_sha256: "0".to_owned(),
-        guest_bytes: 5000,
-        operators: 1000,
-        warm: None,
+        metrics: BTreeMap::from([(Metric::Operators, 1000), (Metric::GuestBytes, 5000)]),
         counted_by: vec!["somebody".to_owned()],
     };
-    costs.operators.insert("case_from_guest".to_owned(), operators);
-    let usage = Usage {
-        runtime_version: "1".to_owned(),
-        guest_sha256: "0".to_owned(),
-        artifact_bytes: 100_000,
-        page_faults: Some(100.0),
-        system_calls: Some(2.0),
-        signals: Some(0.0),
+    let cell = CellKey {
+        case: "case".to_owned(),
+        guest: "guest".to_owned(),
+        engine: "a".to_owned(),
+        strategy: Strategy::INTERPRETED,
+        threads: 1,
     };
-    costs.usage.insert("case_from_guest/a_b/1_threads".to_owned(), usage);
-    costs
+    let metrics = [
+        (Metric::PageFaults, 100.0),
+        (Metric::SystemCalls, 2.0),
+        (Metric::Signals, 0.0),
+        (Metric::ArtifactBytes, 100_000.0),
+    ];
+    let metrics = metrics.map(|(metric, value)| (metric, one(value))).into();
+    let observations = Observations { cell, process: 0, metrics };
+    let lines = vec![Line::Count(count), Line::Observations(observations)];
+    Book::of(run::header(sampling, &[], &Plan::default()), lines)
 }
 
-type Grow = fn(&mut Operators, &mut Usage);
+fn one(value: f64) -> Samples {
+    Samples(vec![Sample::single(value)])
+}
+
+/// Changes a metric of the only case.
+fn set_count(book: &mut Book, metric: Metric, value: u64) {
+    book.counts.values_mut().next().unwrap().metrics.insert(metric, value);
+}
+
+/// Changes a metric of the only cell.
+fn set_cell(book: &mut Book, metric: Metric, value: f64) {
+    book.cells.values_mut().next().unwrap()[0].metrics.insert(metric, one(value));
+}
 
 #[test]
 fn growth_of_one_per_cent_closes_the_gate_and_nothing_else_does() {
-    let changed = |grow: Grow| {
-        let mut now = costs();
-        let operators = now.operators.values_mut().next().unwrap();
-        grow(operators, now.usage.values_mut().next().unwrap());
-        let verdict = compare(&costs(), &now);
+    let changed = |change: &dyn Fn(&mut Book)| {
+        let mut now = counts();
+        change(&mut now);
+        let verdict = compare(&counts(), &now);
         (verdict.grown.len(), verdict.shrunk.len(), verdict.compared)
     };
-    assert_eq!(changed(|_, _| {}), (0, 0, 6));
-    let grown: [Grow; 7] = [
-        |operators, _| operators.operators = 1010,
-        |operators, _| operators.operators = 1001,
-        |operators, _| operators.guest_bytes = 5050,
-        |_, usage| usage.artifact_bytes = 101_000,
-        |_, usage| usage.page_faults = Some(101.0),
-        |_, usage| usage.system_calls = Some(2.25),
-        |_, usage| usage.signals = Some(0.25),
-    ];
-    for grow in grown {
-        assert_eq!(changed(grow), (1, 0, 6));
+    assert_eq!(changed(&|_| {}), (0, 0, 6));
+    for (metric, value) in
+        [(Metric::Operators, 1010), (Metric::Operators, 1001), (Metric::GuestBytes, 5050)]
+    {
+        assert_eq!(changed(&|now| set_count(now, metric, value)), (1, 0, 6), "{metric}");
     }
-    assert_eq!(changed(|operators, _| operators.operators = 990), (0, 1, 6));
-    assert_eq!(changed(|_, usage| usage.page_faults = Some(100.0 + 1.0 / 32.0)), (0, 0, 6));
-    assert_eq!(changed(|_, usage| usage.system_calls = None), (0, 0, 5));
+    for (metric, value) in [
+        (Metric::ArtifactBytes, 101_000.0),
+        (Metric::PageFaults, 101.0),
+        (Metric::SystemCalls, 2.25),
+        (Metric::Signals, 0.25),
+    ] {
+        assert_eq!(changed(&|now| set_cell(now, metric, value)), (1, 0, 6), "{metric}");
+    }
+    assert_eq!(changed(&|now| set_count(now, Metric::Operators, 990)), (0, 1, 6));
+    let within = 100.0 + 1.0 / 32.0;
+    assert_eq!(changed(&|now| set_cell(now, Metric::PageFaults, within)), (0, 0, 6));
+    let uncounted = |now: &mut Book| {
+        now.cells.values_mut().next().unwrap()[0].metrics.remove(&Metric::SystemCalls);
+    };
+    assert_eq!(changed(&uncounted), (0, 0, 5));
 }
 
 #[test]
 fn counts_of_another_kernel_or_processor_are_not_compared_but_operators_are() {
-    let mut now = costs();
-    now.machine.kernel = "another".to_owned();
-    now.machine.cpu = "another".to_owned();
-    now.usage.values_mut().next().unwrap().page_faults = Some(1e6);
-    let verdict = compare(&costs(), &now);
+    let mut now = counts();
+    now.header.machine.kernel = "another".to_owned();
+    now.header.machine.cpu = "another".to_owned();
+    set_cell(&mut now, Metric::PageFaults, 1e6);
+    let verdict = compare(&counts(), &now);
     assert!(verdict.is_open());
     assert_eq!((verdict.compared, verdict.left_out.len()), (2, 2), "{:?}", verdict.left_out);
-    now.operators.values_mut().next().unwrap().operators += 1;
-    assert!(!compare(&costs(), &now).is_open());
+    set_count(&mut now, Metric::Operators, 1001);
+    assert!(!compare(&counts(), &now).is_open());
+}
+
+#[test]
+fn a_gate_that_compares_nothing_is_closed_and_says_why() {
+    let mut now = counts();
+    now.header.machine.kernel = "another".to_owned();
+    now.header.machine.cpu = "another".to_owned();
+    now.counts.clear();
+    let mut stored = counts();
+    stored.counts.clear();
+    let verdict = compare(&stored, &now);
+    assert!(!verdict.is_open() && verdict.grown.is_empty());
+    assert!(verdict.left_out[0].contains("another"), "{:?}", verdict.left_out);
+    now.cells.clear();
+    let verdict = compare(&stored, &now);
+    assert!(!verdict.is_open());
+    assert_eq!(verdict.left_out, ["nothing of what was counted is stored"]);
 }
 
 #[test]
 fn a_case_that_is_new_closes_the_gate_and_a_cell_that_is_new_does_not() {
-    let mut now = costs();
-    let (_, operators) = now.operators.first_key_value().unwrap();
-    let (operators, usage) = (operators.clone(), now.usage.values().next().unwrap().clone());
-    now.usage.insert("case_from_guest/new_b/1_threads".to_owned(), usage);
-    assert!(compare(&costs(), &now).is_open());
-    now.operators.insert("new_from_guest".to_owned(), operators);
-    let verdict = compare(&costs(), &now);
+    let mut now = counts();
+    let (key, seen) = now.cells.first_key_value().unwrap();
+    let (key, seen) = (CellKey { engine: "new".to_owned(), ..key.clone() }, seen.clone());
+    now.cells.insert(key, seen);
+    assert!(compare(&counts(), &now).is_open());
+    let new = now.counts.values().next().unwrap().clone();
+    now.counts.insert(("new".to_owned(), "guest".to_owned()), new);
+    let verdict = compare(&counts(), &now);
     assert_eq!((verdict.grown.len(), verdict.grown[0].stored), (1, None));
 }
 
-/// The filter of the tests on the command: one case by operators, one call by usage.
+/// The filter of the tests on the command: two cases by operators, one call by usage.
 const FEW: &str = "^call_empty_function_from_test_runtime$|^serde_json_small_from_json_module$|\
-                   ^call_empty_function_from_test_runtime/wasmtime_(pooling_cow|instance_reuse_tracked)/";
+                   ^call_empty_function_from_test_runtime/[a-z0-9]+_instance_reuse_tracked/";
 
 #[test]
 fn three_runs_count_the_same_and_the_gate_sees_a_planted_regression() {
-    if !cfg!(feature = "wasmtime") {
+    let can_count = |engine: &std::sync::Arc<dyn touchstone_executor::Engine>| {
+        engine.has_meter() || engine.execution() == Execution::Interpreted
+    };
+    if !touchstone_runtimes::engines().iter().any(can_count) {
         return;
     }
     let folder = Folder::new();
@@ -214,16 +269,22 @@ fn three_runs_count_the_same_and_the_gate_sees_a_planted_regression() {
     assert_eq!(run(), first);
 
     // The stored counts, and the same with one that was a hundredth less.
-    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("records/costs.json");
-    let mut costs = Costs::load(&stored).unwrap();
-    let gate = |path: &Path| touchstone(&["gate", FEW, "--costs", path.to_str().unwrap()]);
+    let stored = record::default_path(record::COUNTS);
+    let gate = |path: &Path| touchstone(&["gate", FEW, "--counts", path.to_str().unwrap()]);
     let out = gate(&stored);
     assert_eq!(out.code, 0, "{}{}", out.out, out.err);
     assert!(out.out.contains("nothing grew"), "{}", out.out);
-    let json = costs.operators.get_mut("serde_json_small_from_json_module").unwrap();
-    json.operators -= json.operators / 100;
-    let planted = folder.at("costs.json");
-    costs.store(&planted).unwrap();
+    let (header, mut lines) = record::load(&stored).unwrap().runs.pop().unwrap();
+    for line in &mut lines {
+        if let Line::Count(count) = line
+            && (&*count.case, &*count.guest) == ("serde_json_small", "json_module")
+        {
+            let operators = count.metrics.get_mut(&Metric::Operators).unwrap();
+            *operators -= *operators / 100;
+        }
+    }
+    let planted = folder.at("counts.jsonl");
+    count::store(&planted, &header, &lines).unwrap();
     let out = gate(&planted).found(&["grown", "serde_json_small_from_json_module", "make costs"]);
     assert!(out.contains("+1.0"), "{out}");
 }
@@ -231,15 +292,15 @@ fn three_runs_count_the_same_and_the_gate_sees_a_planted_regression() {
 #[test]
 fn counts_that_cannot_be_read_are_named_with_what_to_do() {
     let folder = Folder::new();
-    let path = folder.at("costs.json");
-    let gate = || touchstone(&["gate", "--costs", path.to_str().unwrap()]);
+    let path = folder.at("counts.jsonl");
+    let gate = || touchstone(&["gate", "--counts", path.to_str().unwrap()]);
     gate().refused(&["cannot read the counts", "make costs"]);
     std::fs::write(&path, "{").unwrap();
     gate().refused(&["holds no counts", "make costs"]);
-    let mut costs = costs();
-    costs.schema = 999;
-    costs.store(&path).unwrap();
+    let mut header = counts().header;
+    header.schema = 999;
+    count::store(&path, &header, &[]).unwrap();
     gate().refused(&["layout version 999", "make costs"]);
     assert_eq!(touchstone(&["costs", "--store", "some"]).code, 2);
-    touchstone(&["costs", "no_such_case"]).refused(&["means no case"]);
+    touchstone(&["costs", "no_such_case"]).refused(&["matches no case"]);
 }

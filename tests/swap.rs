@@ -3,11 +3,8 @@
 #[path = "fixtures/command.rs"]
 #[allow(dead_code)]
 mod command;
-#[path = "fixtures/records.rs"]
-#[allow(dead_code)]
-mod fixture;
 
-use command::{Folder, touchstone_with};
+use command::{Folder, touchstone};
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,15 +12,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
 use touchstone::case::{self, Case};
-use touchstone::guests::{Guests, digest};
-use touchstone::record::{self, Interval, Record, SwapFound, SwapRecord};
-use touchstone::report;
+use touchstone::lab::{Guests, Lab, Refused, digest};
+use touchstone::measure::{Side, turns};
+use touchstone::plan::{Budget, Compare, Random};
+use touchstone::record::{self, Line, Means, Status, SwapFound, Tail};
 use touchstone::swap::{
-    self, Artifacts, Kind, LadderPlan, LoadPlan, Problem, Rung, Step, SwapPlan, changes,
-    random_order,
+    self, Kind, LoadPlan, Messages, Method, Ready, Sides, SwapPlan, random_order,
 };
 use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Config, Engine, Support};
+use touchstone_executor::{Config, Engine, Execution, Support};
 
 /// Two guests that say who they are: a byte after the input's, which is given back.
 fn guest(byte: u8) -> Vec<u8> {
@@ -47,8 +44,7 @@ fn case_text(name: &str, input: &str, output: &str) -> String {
     )
 }
 
-const GOOD: &str = "messages = 64\nseed = 4\nkinds = [\"first\", \"second\"]\nwithout = \
-                    [\"other\"]\nreplacements = 50\npause_us = 100\n";
+const GOOD: &str = "kinds = [\"first\", \"second\"]\nreplacements = 50\npause_us = 100\n";
 
 /// A folder with two guests and their cases.
 fn place() -> (TempDir, Vec<Case>) {
@@ -68,16 +64,41 @@ fn place() -> (TempDir, Vec<Case>) {
     (folder, cases)
 }
 
-fn plan(folder: &Path, cases: &[Case], text: &str) -> Result<SwapPlan, swap::PlanError> {
+fn plan(folder: &Path, cases: &[Case], text: &str) -> anyhow::Result<SwapPlan> {
     let path = folder.join("swap.data");
     std::fs::write(&path, text).unwrap();
     swap::load(&path, cases)
 }
 
-fn two_kinds() -> [Kind; 2] {
-    let (folder, cases) = place();
-    let plan = plan(folder.path(), &cases, GOOD).unwrap();
-    swap::kinds(&plan.kinds, &mut Guests::in_folder(folder.path())).unwrap()
+/// Two kinds, and a lab over their guests.
+struct Place {
+    plan: SwapPlan,
+    kinds: Arc<[Kind; 2]>,
+    lab: Lab,
+    _folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let (folder, cases) = place();
+        let plan = plan(folder.path(), &cases, GOOD).unwrap();
+        let guests = Guests::in_folder(folder.path());
+        let mut lab = Lab::new(guests, Config::default()).without_times();
+        let kinds = swap::kinds(plan.kinds.each_ref(), lab.guests()).unwrap();
+        Self { plan, kinds, lab, _folder: folder }
+    }
+
+    fn ready(&mut self, method: Method, engine: &Arc<dyn Engine>) -> Result<Ready, Refused> {
+        Ready::new(method, engine, &self.kinds, &mut self.lab)
+    }
+
+    fn under_load(
+        &mut self,
+        engine: &Arc<dyn Engine>,
+        load: LoadPlan,
+    ) -> anyhow::Result<(record::Swap, Option<String>)> {
+        swap::under_load(engine, &self.kinds, &mut self.lab, load)
+    }
 }
 
 /// Answers as the two guests do: it knows them by what they are given.
@@ -93,9 +114,24 @@ fn shared(engine: &MockEngine) -> Arc<dyn Engine> {
     Arc::new(engine.clone())
 }
 
-/// No time at all: every rung makes the fewest messages.
-fn quick() -> LadderPlan {
-    LadderPlan { rounds: 6, pass: Duration::ZERO, rung: Duration::MAX, sees_execution: false }
+/// The messages that follow the first one, which is sent before.
+fn send_all(messages: &mut Messages, order: &[usize]) -> Result<(), Refused> {
+    order.iter().try_for_each(|kind| messages.send(*kind))
+}
+
+#[test]
+fn half_of_the_messages_in_random_order_are_changes() {
+    let order = |seed| random_order(&mut Random::new(seed), 1024);
+    assert_eq!(order(4), order(4));
+    assert_ne!(order(4), order(5));
+    let order = order(4);
+    assert_eq!(order.len(), 1025);
+    for from in (0..1024).step_by(4) {
+        let changes = order[from..=from + 4].windows(2).filter(|pair| pair[0] != pair[1]).count();
+        assert_eq!(changes, 2);
+    }
+    let second = order.iter().sum::<usize>();
+    assert!((400..624).contains(&second), "{second}");
 }
 
 #[test]
@@ -103,196 +139,207 @@ fn the_file_is_read_and_what_is_wrong_in_it_is_said_with_what_to_do() {
     let (folder, cases) = place();
     let read = |text: &str| plan(folder.path(), &cases, text);
     let good = read(GOOD).unwrap();
-    assert_eq!((good.messages, good.seed, good.replacements), (64, 4, 50));
-    assert_eq!(good.pause, Duration::from_micros(100));
-    assert_eq!(good.without, ["other"]);
-    assert_eq!(good.kinds.map(|case| case.name), ["first", "second"]);
+    assert_eq!((good.replacements, good.pause), (50, Duration::from_micros(100)));
+    assert_eq!(good.kinds.map(|case| case.name.clone()), ["first", "second"]);
     for (from, to, said) in [
-        ("messages = 64\n", "", "missing field `messages`"),
-        ("messages", "massages", "unknown field `massages`"),
-        ("64", "1", "'messages' is 2 or more"),
+        ("replacements = 50\n", "", "missing field `replacements`"),
+        ("replacements", "replacement", "unknown field `replacement`"),
         ("replacements = 50", "replacements = 0", "'replacements' is 1 or more"),
         ("\"second\"", "\"third\"", "no case 'third'"),
         ("\"second\"", "\"first\"", "not the same twice"),
         ("\"first\", ", "", "2"),
     ] {
-        let error = anyhow::Error::new(read(&GOOD.replace(from, to)).unwrap_err());
-        let error = format!("{error:#}");
+        let error = format!("{:#}", read(&GOOD.replace(from, to)).unwrap_err());
         assert!(error.contains(said) && error.contains("swap.data"), "'{said}' not in: {error}");
     }
     let error = swap::load(&folder.path().join("none"), &cases).unwrap_err();
-    assert!(error.to_string().contains("TOUCHSTONE_SWAP"), "{error}");
+    assert!(error.to_string().contains("cannot read"), "{error}");
 }
 
 #[test]
 fn the_file_of_the_project_names_cases_that_are_there() {
     let cases = case::load_all(&case::default_folder()).unwrap();
-    let plan = swap::load(&swap::default_path(), &cases).unwrap();
-    assert_eq!((plan.messages, plan.replacements), (1024, 1000));
-    let kinds = swap::kinds(&plan.kinds, &mut Guests::built()).unwrap();
-    assert_ne!(kinds[0].file, kinds[1].file);
+    let plan = swap::load(&swap::default_file(), &cases).unwrap();
+    assert_eq!(plan.replacements, 1000);
+    let kinds = swap::kinds(plan.kinds.each_ref(), &mut Guests::built()).unwrap();
+    assert_ne!(kinds[0].guest.name(), kinds[1].guest.name());
 }
 
 #[test]
-fn every_rung_answers_every_message_rightly_and_does_what_its_name_says() {
-    let (kinds, config) = (two_kinds(), Config::default());
-    let order = random_order(4, 64);
-    // Of each rung: what is done at a change, and what is done once.
-    for (step, at_a_change, at_once) in [
-        (Step::Recompile, ["compile", "load", "instance"].as_slice(), [].as_slice()),
-        (Step::LoadArtifact, &["load", "instance"], &["compile"]),
-        (Step::Instantiate, &["instance"], &["compile", "load"]),
-        (Step::TwoLive, &[], &["compile", "load", "instance"]),
-        (Step::Pool, &[], &["compile", "load", "instance"]),
+fn engines_without_modules_and_those_that_execute_alike_are_left_out_with_the_reason() {
+    let place = Place::new();
+    let compiles = |id| shared(&MockEngine::new(id).executing(Execution::Compiled));
+    let (engines, refusals) = place.plan.engines(&[compiles("a"), shared(&mock())]);
+    assert_eq!(engines.iter().map(|engine| engine.id()).collect::<Vec<_>>(), ["a"]);
+    assert_eq!((&*refusals[0].engine, refusals[0].status), ("mock", Status::NotAsked));
+    assert!(refusals[0].reason.contains("no module to replace"), "{}", refusals[0].reason);
+    let all = touchstone_runtimes::engines();
+    let (engines, refusals) = place.plan.engines(&all);
+    assert_eq!(engines.len() + refusals.len(), all.len());
+    for engine in engines {
+        let like = engine.executes_like();
+        assert!(like.is_none_or(|like| all.iter().all(|other| other.id() != like)));
+    }
+}
+
+#[test]
+fn every_method_answers_every_message_rightly_and_does_what_its_name_says() {
+    let mut place = Place::new();
+    let order = random_order(&mut Random::new(4), 64);
+    // Of each method: what is done at a change, and what is done once.
+    for (method, at_a_change, at_once) in [
+        (Method::Recompile, ["compile", "load", "instance"].as_slice(), [].as_slice()),
+        (Method::LoadArtifact, &["load", "instance"], &["compile"]),
+        (Method::Instantiate, &["instance"], &["compile", "load"]),
+        (Method::TwoLive, &[], &["compile", "load", "instance"]),
+        (Method::Pool, &[], &["compile", "load", "instance"]),
     ] {
         let engine = mock();
-        let mut artifacts = Artifacts::default();
-        let mut rung = Rung::new(step, &shared(&engine), &kinds, &mut artifacts, &config).unwrap();
-        let before = engine.journal().len();
-        let (changed, last) = (rung.changes(), rung.last());
-        rung.send_all(&order).unwrap();
-        let made = rung.changes() - changed;
-        assert_eq!(made, changes(&order) + u64::from(order[0] != last), "{step}");
+        let mut messages = Messages::new(place.ready(method, &shared(&engine)).unwrap()).unwrap();
+        messages.send(order[0]).unwrap();
+        let (before, changed) = (engine.journal().len(), messages.changes());
+        send_all(&mut messages, &order[1..]).unwrap();
+        let made = messages.changes() - changed;
+        assert_eq!(made, 32, "{method}");
         let journal = engine.journal()[before..].to_vec();
         let count =
             |what: &str| journal.iter().filter(|line| line.starts_with(what)).count() as u64;
         for what in at_a_change {
-            assert_eq!(count(what), made, "{step}: {what}");
+            assert_eq!(count(what), made, "{method}: {what}");
         }
         for what in at_once {
-            assert_eq!(count(what), 0, "{step}: {what}");
+            assert_eq!(count(what), 0, "{method}: {what}");
         }
     }
 }
 
 #[test]
-fn the_rungs_of_every_engine_answer_rightly() {
-    let (kinds, config) = (two_kinds(), Config::default());
-    let order = random_order(4, 24);
+fn the_methods_of_every_engine_answer_rightly() {
+    let order = random_order(&mut Random::new(4), 24);
     let mut engines = touchstone_runtimes::engines();
     engines.push(shared(&mock()));
     for engine in engines {
-        let mut artifacts = Artifacts::default();
-        for step in Step::ALL {
-            match Rung::new(step, &engine, &kinds, &mut artifacts, &config) {
-                Ok(mut rung) => rung.send_all(&order).unwrap(),
-                Err(Problem::LeftOut { reason }) => assert!(!reason.is_empty()),
-                Err(problem) => panic!("{:#}", anyhow::Error::new(problem)),
+        // An artifact is an engine's own.
+        let mut place = Place::new();
+        for method in Method::ALL {
+            match place.ready(method, &engine).and_then(Messages::new) {
+                Ok(mut messages) => send_all(&mut messages, &order).unwrap(),
+                Err(refused) => {
+                    assert_eq!(refused.status, Status::Unsupported, "{}: {refused}", engine.id());
+                    assert!(!refused.reason.is_empty());
+                }
             }
         }
     }
 }
 
+/// A short budget: every round has as few messages as it may.
+fn budget() -> Budget {
+    Budget { sample: Duration::ZERO, patience: Duration::ZERO, rounds: 6, ..Budget::quick(4) }
+}
+
+/// Compares in this process.
+fn compared(place: &mut Place, compare: &Compare) -> anyhow::Result<Vec<(f64, f64)>> {
+    let mut sides = Sides::new(&mut place.lab, compare, &budget(), 4)?;
+    let plan = sides.subject.plan(Duration::ZERO)?;
+    assert!(plan.calls % 4 == 0 && plan.calls == plan.batch, "{plan:?}");
+    assert_eq!(plan, sides.baseline.plan(Duration::ZERO)?, "the same messages");
+    Ok(turns(&mut sides.subject, &mut sides.baseline, &budget(), &mut Random::new(1))?.0)
+}
+
 #[test]
-fn a_ladder_has_its_rungs_in_turns_with_enough_changes() {
-    let (kinds, config) = (two_kinds(), Config::default());
-    let order = random_order(4, 64);
-    let mut turns = Vec::new();
-    let ladder = swap::ladder(
-        &shared(&mock()),
-        &kinds,
-        &order,
-        &config,
-        quick(),
-        |_| true,
-        |step| {
-            turns.push(step);
-        },
-    );
-    assert_eq!(turns, [Step::ALL; 7].concat());
-    assert_eq!(ladder.iter().map(|(step, _)| *step).collect::<Vec<_>>(), Step::ALL);
-    for (step, measured) in ladder {
-        let measured = measured.unwrap();
-        assert_eq!(measured.rounds.len(), 6, "{step}");
-        assert!(measured.changes >= 8, "{step}: {} changes", measured.changes);
-        assert!(measured.messages < 64, "{step}: no time, and {} messages", measured.messages);
-        assert!(measured.per_swap.interval.is_some());
-        for round in &measured.rounds {
-            assert!(round.random_changes >= 2 && round.sorted_changes <= 1, "{step}: {round:?}");
+fn each_method_is_compared_with_sorted_messages_and_with_recompiling() {
+    let mut place = Place::new();
+    let engine = shared(&mock());
+    let (compares, refusals) = place.plan.compares(&engine, &place.kinds);
+    assert_eq!((compares.len(), refusals.len()), (9, 0));
+    for (method, compare) in compares {
+        let of = &compare.of;
+        assert_eq!(of.case, "first+second");
+        assert_eq!(of.subject.means, Means::Swap { method: method.to_string() });
+        match &of.baseline.means {
+            Means::Sorted { method: sorted } => assert_eq!(sorted, method.name()),
+            Means::Swap { method: other } => {
+                assert_eq!(other, "recompile");
+                assert_ne!(method, Method::Recompile);
+            }
+            means => panic!("{means:?}"),
         }
-        let all: u64 = measured.rounds.iter().map(|round| round.random_changes).sum();
-        assert_eq!(all, measured.changes);
+        let rounds = compared(&mut place, &compare).unwrap();
+        assert!(rounds.len() >= 2, "{method}: {rounds:?}");
+        assert!(rounds.iter().all(|(subject, baseline)| *subject > 0.0 && *baseline > 0.0));
     }
 }
 
 #[test]
-fn a_rung_takes_no_part_in_further_rounds_when_its_time_is_over() {
-    let (kinds, config) = (two_kinds(), Config::default());
-    let order = random_order(4, 64);
-    let plan = LadderPlan { rounds: 100, rung: Duration::ZERO, ..quick() };
-    let wanted = |step| step == Step::Recompile;
-    let ladder = swap::ladder(&shared(&mock()), &kinds, &order, &config, plan, wanted, |_| {});
-    let [(Step::Recompile, Ok(measured))] = &ladder[..] else { panic!("one rung") };
-    assert!(measured.rounds.len() < 10, "{} rounds", measured.rounds.len());
-    assert!(measured.changes >= 8);
-}
-
-#[test]
-fn a_rung_that_cannot_be_had_is_left_out_and_the_others_go_on() {
-    let (kinds, config) = (two_kinds(), Config::default());
+fn a_method_that_cannot_be_had_is_refused_and_the_others_go_on() {
+    let place = Place::new();
     let engine = mock().supporting(|strategy| match strategy.to_string().as_str() {
         "interpreted" | "pooling_tracked" => Support::Native,
         _ => Support::unsupported("not this one"),
     });
-    let order = random_order(4, 64);
-    let ladder = swap::ladder(&shared(&engine), &kinds, &order, &config, quick(), |_| true, |_| {});
-    let strategies: Vec<String> = ladder
-        .into_iter()
-        .map(|(_, measured)| match measured {
-            Ok(measured) => measured.strategy.to_string(),
-            Err(problem) => problem.to_string(),
-        })
+    let (compares, refusals) = place.plan.compares(&shared(&engine), &place.kinds);
+    let strategies: Vec<String> = compares
+        .iter()
+        .filter(|(_, compare)| matches!(compare.of.baseline.means, Means::Sorted { .. }))
+        .map(|(method, compare)| format!("{method} {}", compare.of.subject.executor.strategy))
         .collect();
-    let left_out = "instance_reuse_tracked: not this one";
     assert_eq!(
         strategies,
-        ["interpreted", "interpreted", "interpreted", left_out, "pooling_tracked"]
+        [
+            "recompile interpreted",
+            "load_artifact interpreted",
+            "instantiate interpreted",
+            "pool pooling_tracked"
+        ]
     );
+    assert_eq!(refusals.len(), 1);
+    let reason = "two_live_instances with instance_reuse_tracked: not this one";
+    assert_eq!((refusals[0].status, &*refusals[0].reason), (Status::Unsupported, reason));
 }
 
 #[test]
 fn a_wrong_answer_a_trap_and_a_failure_are_errors_with_names() {
-    let (kinds, config) = (two_kinds(), Config::default());
-    for (bad, said) in [
-        (Answer::Output(vec![9]), "second gave another output: expected 0x0802, got 0x09"),
+    let mut place = Place::new();
+    for (bad, status, said) in [
+        (Answer::Output(vec![9]), Status::Wrong, "second: expected 0x0802, got 0x09"),
         (
             Answer::Trap(touchstone_executor::Trap {
                 kind: touchstone_executor::TrapKind::Unreachable,
                 detail: String::new(),
             }),
-            "second trapped",
+            Status::Trapped,
+            "second: ",
         ),
-        (Answer::Fail("a cable".to_owned()), "second failed"),
+        (Answer::Fail("a cable".to_owned()), Status::Failed, "a cable"),
     ] {
         // Both kinds are right when they are tried, and the second one is not later.
         let calls = AtomicU64::new(0);
         let engine = shared(&MockEngine::new("mock").answering(move |call| {
             let calls = calls.fetch_add(1, Ordering::SeqCst);
-            if calls > 6 && call.input == [8] { bad.clone() } else { answer(call.input) }
+            if calls > 40 && call.input == [8] { bad.clone() } else { answer(call.input) }
         }));
-        let wanted = |step| step == Step::Instantiate;
-        let order = random_order(4, 64);
-        let ladder = swap::ladder(&engine, &kinds, &order, &config, quick(), wanted, |_| {});
-        let [(Step::Instantiate, Err(problem))] = &ladder[..] else { panic!("one problem") };
-        let problem = problem.to_string();
-        assert_eq!(problem, format!("mock/instantiate: {said}"));
+        let (compares, _) = place.plan.compares(&engine, &place.kinds);
+        let error = compared(&mut place, &compares[0].1).unwrap_err();
+        let refused = error.downcast_ref::<Refused>().expect("a reason of its own");
+        assert_eq!(refused.status, status, "{refused}");
+        assert!(refused.reason.contains(said), "{refused}");
     }
 }
 
 #[test]
-fn a_soak_looks_at_the_memory_on_the_way() {
-    let (kinds, config) = (two_kinds(), Config::default());
+fn a_soak_reads_the_memory_on_the_way() {
+    let mut place = Place::new();
     let engine = mock();
     let mut seen = Vec::new();
-    let (strategy, points) =
-        swap::soak(Step::Instantiate, &shared(&engine), &kinds, &config, 20_000, |made, _| {
-            seen.push(made);
-        })
-        .unwrap();
-    assert_eq!(strategy.to_string(), "recreate_instance_cow");
-    assert_eq!(seen[..3], [1000, 2000, 4000]);
-    assert_eq!((points.len(), points[10].0), (11, 20_000));
-    assert!(points.iter().all(|(_, kib)| *kib > 0));
+    let ready = place.ready(Method::Instantiate, &shared(&engine)).unwrap();
+    let swap = swap::soak(ready, 20_000, |point| seen.push(point)).unwrap();
+    assert_eq!(swap.executor.to_string(), "mock_recreate_instance_cow");
+    let SwapFound::Soak { points } = swap.found else { panic!("a soak") };
+    assert_eq!(points, seen);
+    assert_eq!(points.iter().map(|p| p.swaps).collect::<Vec<_>>()[..3], [1000, 2000, 4000]);
+    assert_eq!((points.len(), points[10].swaps), (11, 20_000));
+    assert!(points.iter().all(|point| point.rss_kib > 0));
     // Those of the set-up are an instance of each kind.
     let instances = engine.journal().iter().filter(|line| *line == "instance").count();
     assert_eq!(instances, 20_000 + 2);
@@ -300,7 +347,7 @@ fn a_soak_looks_at_the_memory_on_the_way() {
 
 #[test]
 fn under_load_no_call_fails_and_the_last_generation_is_seen() {
-    let (kinds, config) = (two_kinds(), Config::default());
+    let mut place = Place::new();
     let inputs = Arc::new(Mutex::new(HashSet::new()));
     let engine = {
         let inputs = Arc::clone(&inputs);
@@ -310,207 +357,86 @@ fn under_load_no_call_fails_and_the_last_generation_is_seen() {
         })
     };
     let load = LoadPlan { threads: 3, replacements: 50, pause: Duration::from_micros(200) };
-    let seen = swap::under_load(&shared(&engine), &kinds, &config, load).unwrap();
-    assert_eq!((seen.failed, seen.wrong, seen.first_problem), (0, 0, None));
-    assert_eq!(seen.replacements, 50);
+    let (swap, problem) = place.under_load(&shared(&engine), load).unwrap();
+    let SwapFound::UnderLoad {
+        replacements, instances_taken, failed, wrong, swapping, still, ..
+    } = swap.found
+    else {
+        panic!("a load")
+    };
+    assert_eq!((failed, wrong, problem, replacements), (0, 0, None, 50));
     // Each thread sees the first and the last.
-    assert!((6..=3 * 51).contains(&seen.instances_taken), "{}", seen.instances_taken);
-    assert!(seen.swapping.calls >= seen.instances_taken && seen.still.calls >= 3);
-    for tail in [seen.swapping, seen.still] {
-        let all = [tail.p50_ns, tail.p99_ns, tail.p999_ns, tail.max_ns];
-        assert!(all.is_sorted() && tail.p50_ns > 0, "{tail:?}");
+    assert!((6..=3 * 51).contains(&instances_taken), "{instances_taken}");
+    assert!(swapping.calls >= instances_taken && still.calls >= 3);
+    for Tail { p50_ns, p99_ns, p999_ns, max_ns, .. } in [swapping, still] {
+        let all = [p50_ns, p99_ns, p999_ns, max_ns];
+        assert!(all.is_sorted() && p50_ns > 0, "{all:?}");
     }
     assert_eq!(*inputs.lock().unwrap(), HashSet::from([7, 8]));
 }
 
 #[test]
 fn every_engine_is_swapped_under_load() {
-    let (kinds, config) = (two_kinds(), Config::default());
     for engine in touchstone_runtimes::engines() {
         let load = LoadPlan { threads: 2, replacements: 10, pause: Duration::from_micros(100) };
-        match swap::under_load(&engine, &kinds, &config, load) {
-            Ok(seen) => {
-                assert_eq!((seen.failed, seen.wrong), (0, 0), "{:?}", seen.first_problem);
+        match Place::new().under_load(&engine, load) {
+            Ok((_, problem)) => assert_eq!(problem, None),
+            Err(error) => {
+                let refused = error.downcast_ref::<Refused>().expect("a reason");
+                assert_eq!(refused.status, Status::Unsupported, "{refused}");
             }
-            Err(Problem::LeftOut { .. }) => {}
-            Err(problem) => panic!("{:#}", anyhow::Error::new(problem)),
         }
     }
 }
 
 #[test]
 fn calls_that_go_wrong_under_load_are_counted() {
-    let (kinds, config) = (two_kinds(), Config::default());
     let engine = MockEngine::new("mock").answering(|call| match call.input {
         [8] => Answer::Output(vec![0]),
         _ => Answer::Fail("a cable".to_owned()),
     });
     let load = LoadPlan { threads: 2, replacements: 3, pause: Duration::from_millis(2) };
-    let seen = swap::under_load(&shared(&engine), &kinds, &config, load).unwrap();
-    assert!(seen.failed > 0 && seen.wrong > 0 && seen.swapping.calls == 0, "{seen:?}");
-    let first = seen.first_problem.unwrap();
-    assert!(
-        first.starts_with("mock/under_load: first failed") && first.contains("a cable"),
-        "{first}"
-    );
-}
-
-fn provenance() -> record::Provenance {
-    fixture::provenance(0)
-}
-
-/// The records of a ladder, a load and a soak of a mock.
-fn made() -> Vec<Record> {
-    let (kinds, config) = (two_kinds(), Config::default());
-    let engine = shared(&mock());
-    let order = random_order(4, 64);
-    let mut made = Vec::new();
-    for (step, measured) in
-        swap::ladder(&engine, &kinds, &order, &config, quick(), |_| true, |_| {})
-    {
-        let measured = measured.unwrap();
-        made.push(swap::of_ladder(&*engine, &kinds, step, &measured, &provenance()));
-    }
-    let load = LoadPlan { threads: 2, replacements: 5, pause: Duration::ZERO };
-    let seen = swap::under_load(&engine, &kinds, &config, load).unwrap();
-    made.push(swap::of_load(&*engine, &kinds, 2, &seen, &provenance()));
-    let seen = swap::soak(Step::Pool, &engine, &kinds, &config, 100, |_, _| {}).unwrap();
-    made.push(swap::of_soak(&*engine, &kinds, Step::Pool, &seen, &provenance()));
-    made.into_iter().map(|record| Record::Swap(Box::new(record))).collect()
+    let (swap, problem) = Place::new().under_load(&shared(&engine), load).unwrap();
+    let SwapFound::UnderLoad { failed, wrong, swapping, .. } = swap.found else { panic!("a load") };
+    assert!(failed > 0 && wrong > 0 && swapping.calls == 0, "{failed} {wrong} {swapping:?}");
+    let first = problem.unwrap();
+    assert!(first.starts_with("first: ") && first.contains("a cable"), "{first}");
 }
 
 #[test]
-fn records_come_back_as_they_were() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("records.jsonl");
-    let made = made();
-    fixture::append(&path, &made);
-    let loaded = record::load(&path).unwrap();
-    assert_eq!(loaded.skipped, []);
-    assert_eq!(loaded.records, made);
-    let names: Vec<String> = made.iter().map(Record::id).collect();
-    assert_eq!(names[0], "swap/mock/recompile");
-    assert_eq!(names[5..], ["swap/mock/under_load", "swap/mock/pool/soak"]);
-}
-
-fn page(records: &[Record]) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    fixture::append(&at("records.jsonl"), records);
-    report::write(&report::Options {
-        records: at("records.jsonl"),
-        page: at("BENCHMARK.md"),
-        images: at("image"),
-        tables: at("tables"),
-        costs: at("costs.json"),
-        trust: at("trust"),
-    })
-    .unwrap();
-    let page = std::fs::read_to_string(at("BENCHMARK.md")).unwrap();
-    let from = page.find("## Hot swap").expect("the section is there");
-    let rest = &page[from..];
-    rest[..rest[3..].find("\n## ").map_or(rest.len(), |end| end + 3)].to_owned()
-}
-
-/// A rung with a message of 200 µs and a swap of so many.
-fn rung(name: &str, swap_us: f64, run: &str) -> Record {
-    let Record::Swap(record) = made().remove(0) else { panic!("a swap") };
-    let interval = |us: f64| Interval {
-        median_ns: us * 1e3,
-        low_ns: Some(us * 0.9e3),
-        high_ns: Some(us * 1.1e3),
-    };
-    let mut provenance = provenance();
-    provenance.run = run.to_owned();
-    Record::Swap(Box::new(SwapRecord {
-        rung: name.to_owned(),
-        rss_before_kib: 1000,
-        rss_after_kib: 1012,
-        provenance,
-        found: SwapFound::Ladder {
-            messages: 1024,
-            changes: 3500,
-            per_message: interval(200.0 + swap_us / 2.0),
-            per_sorted_message: interval(200.0),
-            per_swap: interval(swap_us),
-            per_message_with_swap: interval(200.0 + swap_us),
-            rounds: Vec::new(),
-        },
-        ..*record
-    }))
-}
-
-#[test]
-fn the_report_holds_each_rung_against_recompiling_in_the_same_run() {
-    let records =
-        [rung("instantiate", 10.0, "a"), rung("recompile", 41_800.0, "a"), rung("pool", -0.5, "b")];
-    let section = page(&records);
-    let line = |rung: &str| {
-        let found = section.lines().find(|line| line.contains(&format!("`{rung}` | `")));
-        found.unwrap_or_else(|| panic!("no {rung} in: {section}")).to_owned()
-    };
-    let instantiate = line("instantiate");
-    for part in ["1,024", "3,500", "10.00 µs [9.00 – 11.00]", "| 210.0 µs | 200 × | +12 KiB |"]
-    {
-        assert!(instantiate.contains(part), "'{part}' is not in: {instantiate}");
-    }
-    assert!(line("recompile").contains("| 1.00 × |"), "{}", line("recompile"));
-    let pool = line("pool");
-    assert!(pool.contains("| – |") && pool.contains("not to be seen"), "{pool}");
-    assert!(section.find("`recompile` | `") < section.find("`instantiate` | `"), "{section}");
-    assert!(section.contains("31.2 s") && section.contains("i7-4770K"));
-    assert!(section.contains("There are no records of swaps under load"), "{section}");
-}
-
-#[test]
-fn the_report_has_tails_and_soaks_and_says_when_there_is_nothing() {
-    let section = page(&made());
-    assert!(section.contains("| 5 replacements |") && section.contains("| none |"), "{section}");
-    assert!(section.contains("* `mock` `pool`: 100 swaps; "), "{section}");
-    let none =
-        page(&fixture::records([fixture::cell("a", "pooling", "call_empty_function", 1, 1e3)]));
-    assert_eq!(none, "## Hot swap\n\nThere are no records of swaps; `make swap` makes them.\n");
-}
-
-#[test]
-fn the_command_makes_a_record_of_each_rung_and_says_what_it_cannot_use() {
+fn the_command_records_one_run_and_says_what_it_cannot_use() {
     let folder = Folder::new();
-    let (file, records) = (folder.at("swap.toml"), folder.at("records.jsonl"));
-    let kinds = "kinds = [\"call_empty_function\", \"dirty_1mb_of_memory\"]\n";
-    let rest = GOOD.replace("kinds = [\"first\", \"second\"]\n", kinds).replace("50", "5");
-    folder.file("swap.toml", rest);
-    let places = [("TOUCHSTONE_SWAP", &*file), ("TOUCHSTONE_RECORDS", &*records)];
-    let run = |arguments: &[&str]| touchstone_with(&places, &[&["swap"], arguments].concat());
-
-    run(&["nowhere"]).refused(&["no rung matches 'nowhere'"]);
-    let there = touchstone_runtimes::engines().into_iter().find(|engine| {
-        ["recreate_instance_cow", "recreate_instance", "interpreted"]
-            .iter()
-            .any(|name| engine.support(name.parse().unwrap()).is_supported())
-    });
-    if let Some(engine) = there {
-        let rung = format!("^{}/instantiate$", engine.id());
-        let load = format!("^{}/under_load$", engine.id());
-        for (arguments, found) in [
-            (&["--rounds", "2", "--rung-time", "0.01", &rung][..], "with a swap"),
-            (&["--swaps", "40", &rung], "KiB at 40"),
-            (&["--under-load", &load], "5 replacements, 0 failed, 0 wrong"),
-        ] {
-            let ran = run(arguments);
-            assert_eq!(ran.code, 0, "{}", ran.err);
-            assert!(ran.out.contains(found), "{}", ran.out);
+    let records = folder.at("swap.jsonl");
+    let file = folder.file(
+        "swap.toml",
+        GOOD.replace("first", "call_empty_function")
+            .replace("second", "dirty_1mb_of_memory")
+            .replace("50", "5"),
+    );
+    let run = |arguments: &[&str]| {
+        let places = ["swap", "--plan", &*file, "--records", records.to_str().unwrap()];
+        touchstone(&[&places, arguments].concat())
+    };
+    run(&["nowhere"]).refused(&["no method matches 'nowhere'"]);
+    let cases = case::load_all(&case::default_folder()).unwrap();
+    let plan = swap::load(Path::new(&file), &cases).unwrap();
+    let kinds = swap::kinds(plan.kinds.each_ref(), &mut Guests::built()).unwrap();
+    let (engines, _) = plan.engines(&touchstone_runtimes::engines());
+    let there = |engine: &&Arc<dyn Engine>| Method::Pool.strategy(&***engine, &kinds).is_ok();
+    if let Some(engine) = engines.iter().find(there) {
+        let filter = format!("^{}/(pool|under_load)$", engine.id());
+        let ran = run(&["--sampling", "quick", "--swaps", "40", &filter]);
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        for part in ["against recompile", "KiB at 40", "5 replacements, 0 failed, 0 wrong"] {
+            assert!(ran.out.contains(part), "'{part}' is not in: {}", ran.out);
         }
-        let loaded = record::load(&records).unwrap();
-        let names: Vec<String> = loaded.records.iter().map(Record::id).collect();
-        let [rung, soak, load] = ["instantiate", "instantiate/soak", "under_load"]
-            .map(|rung| format!("swap/{}/{rung}", engine.id()));
-        assert_eq!(names, [rung, soak, load]);
-        let before = std::fs::read(&records).unwrap();
-        assert_eq!(run(&["--swaps", "20", "--no-record", &names[0][5..]]).code, 0);
-        assert_eq!(std::fs::read(&records).unwrap(), before);
-        let shown = touchstone_with(&places, &["show", "--json", "^swap/"]);
-        assert_eq!(shown.lines().len(), 3);
-        assert_eq!(shown.lines()[0]["found"]["ladder"].get("rounds"), None);
+        let runs = record::load(&records).unwrap().runs;
+        assert_eq!((runs.len(), &*runs[0].0.sampling.name), (1, "swap"));
+        let lines = &runs[0].1;
+        let compared = lines.iter().filter(|line| matches!(line, Line::Comparison(_))).count();
+        // Two comparisons in three processes, or more where there was interference.
+        assert!(compared >= 6, "{compared}");
+        assert_eq!(lines.iter().filter(|line| matches!(line, Line::Swap(_))).count(), 2);
     }
     folder.file("swap.toml", GOOD);
     run(&[]).refused(&["there is no case 'first'", "swap.toml"]);

@@ -110,7 +110,7 @@ impl Entry<'_> {
             Self::Cell(cell) => {
                 for &metric in Metric::ALL {
                     let key = serde_json::to_value(metric)?;
-                    line[key.as_str().unwrap_or_default()] = estimate(book.estimate(cell, *metric));
+                    line[key.as_str().unwrap_or_default()] = estimate(book.estimate(cell, metric));
                 }
                 line["throughput_per_s"] = estimate(book.throughput(cell));
                 if raw {

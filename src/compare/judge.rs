@@ -1,5 +1,5 @@
-//! The verdict of a comparison. A process is one unit: within it the address layout is
-//! the same for all rounds, so only differences between processes show what it costs.
+//! The verdict of a comparison. A process is one unit: all of its rounds have the same address
+//! layout, and only differences between processes show the effect of the layout.
 
 use crate::record::estimate::{self, CLEAN_SAMPLES, INTERVAL_SAMPLES, PROCESSES};
 use crate::record::{Comparison, Estimate};
@@ -8,16 +8,16 @@ use std::fmt;
 /// The smallest difference that counts, as a share: ratios within it are equivalent.
 pub const MARGIN: f64 = 0.02;
 
-/// What a comparison says, all processes together.
+/// The result of a comparison over all processes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     /// Time of the subject over that of the baseline: times slower than the baseline.
     pub ratio: f64,
     /// Its 95 % interval; `None` when there are too few rounds for one.
     pub interval: Option<(f64, f64)>,
-    /// Whether interference left too few rounds: printed with †.
+    /// Whether too few rounds are clean: printed with †.
     pub marked: bool,
-    /// What may be concluded.
+    /// The verdict.
     pub verdict: Verdict,
     /// Time of one call of the subject, ns.
     pub subject_ns: f64,
@@ -33,7 +33,7 @@ impl Judged {
     }
 }
 
-/// What may be concluded of a comparison, by its interval and the margin.
+/// The conclusion from the interval of a ratio and the margin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
     /// The subject takes less time, by more than the margin.
@@ -42,12 +42,12 @@ pub enum Verdict {
     Slower,
     /// The difference is within the margin.
     Equivalent,
-    /// The interval reaches across an end of the margin, or there is none.
+    /// The interval crosses an end of the margin, or there is none.
     NotEnoughData,
 }
 
 impl Verdict {
-    /// The verdict on a ratio with this interval.
+    /// The verdict for a ratio with this interval.
     #[must_use]
     pub fn of(interval: Option<(f64, f64)>, margin: f64) -> Self {
         let Some((low, high)) = interval else { return Self::NotEnoughData };
@@ -75,7 +75,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The rounds of one process that count: ratio, subject and baseline of each.
+/// The rounds of one process that count.
 struct Rounds {
     ratios: Vec<f64>,
     subject: Vec<f64>,

@@ -1,5 +1,5 @@
-//! One comparison: a subject and a baseline, timed in turns or read from records, the ratio
-//! of their times, its interval, and a verdict against a margin.
+//! Comparisons of a subject with a baseline: the ratio of their times, its interval, and a
+//! verdict. Times come from rounds in turns or from records.
 //!
 //! Every ratio is *times slower than the baseline*: 1.00 is the baseline, lower is better.
 

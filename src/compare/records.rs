@@ -12,9 +12,9 @@ pub struct Common {
     pub judged: Judged,
 }
 
-/// Compares the times of calls of all cells that two runs have in common. The ratio's
-/// interval is the widest that both intervals allow: the runs were not made in turns, so
-/// that a difference may be the machine's.
+/// Compares the call times of all cells that two runs have in common. The interval of the
+/// ratio is the widest that both intervals allow. The runs were not made in turns, so a
+/// difference may come from the machine.
 #[must_use]
 pub fn of_records(subject: &Book, baseline: &Book, margin: f64) -> Vec<Common> {
     let common = |cell: &CellKey| {

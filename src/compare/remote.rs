@@ -1,6 +1,6 @@
-//! Sides in processes of their own: two executors, or two builds of this program. Both
-//! processes live at the same time, make rounds in turns, and are replaced by fresh ones
-//! again and again: one process is one sample of where things lie in memory.
+//! Comparisons between processes: two executors, or two builds of this program. Both processes
+//! live at the same time, make rounds in turns, and are then replaced by a fresh pair, because
+//! each process has one address layout.
 
 use super::{Judged, judge};
 use crate::case::Case;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::Engine;
 
-/// What a side is told.
+/// A message to a side.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ToSide {
     /// Open one side of a comparison.
@@ -26,29 +26,29 @@ pub enum ToSide {
         of: Box<Match>,
         /// Whether this is the subject.
         is_subject: bool,
-        /// What the interference probe takes on a clean core, ns.
+        /// Time of the interference probe on a clean core, ns.
         probe_ns: u64,
     },
-    /// Find out how long rounds are to be that take about so many µs.
+    /// Plan rounds that take about this long, µs.
     Plan(u64),
     /// Make a round.
     Round(RoundPlan),
 }
 
-/// What a side answers.
+/// An answer of a side.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum FromSide {
     /// It gave the expected output and can be timed.
     Opened,
     /// The plan of its rounds.
     Plan(RoundPlan),
-    /// What came of a round.
+    /// The result of a round.
     Round(Round),
-    /// It cannot be had, or failed.
+    /// It is refused or failed.
     Refused(Status, String),
 }
 
-/// Serves as one side of a comparison until the parent has no more orders.
+/// Serves as one side of a comparison until the parent closes the connection.
 ///
 /// # Errors
 ///
@@ -72,7 +72,7 @@ pub fn serve_side(
             }
             (_, None) => Err(anyhow::anyhow!("nothing was opened")),
             (ToSide::Plan(sample_us), Some(crew)) => {
-                crew.plan(Duration::from_micros(sample_us)).map(FromSide::Plan)
+                crew.plan(Duration::from_micros(sample_us), 0).map(FromSide::Plan)
             }
             (ToSide::Round(plan), Some(crew)) => crew.round(plan).map(FromSide::Round),
         };
@@ -92,7 +92,7 @@ struct Remote {
     name: String,
 }
 
-/// How long an order may take, compilation included.
+/// Longest time of an order, compilation included.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 impl Remote {
@@ -143,7 +143,7 @@ impl Side for Remote {
     }
 }
 
-/// How a contest is made.
+/// The settings of a contest.
 pub struct Contest<'a> {
     /// What is compared.
     pub of: Match,
@@ -153,7 +153,7 @@ pub struct Contest<'a> {
     pub baseline: &'a dyn Fn() -> Result<Command>,
     /// Pairs of processes.
     pub processes: u32,
-    /// How to sample in each.
+    /// The sampling budget of each pair.
     pub budget: Budget,
     /// The smallest difference that counts, as a share.
     pub margin: f64,
@@ -161,13 +161,13 @@ pub struct Contest<'a> {
     pub stop: Stop,
 }
 
-/// Times subject and baseline in turns, in several pairs of fresh processes. Which of the two
-/// starts first is drawn for each pair, and who goes first for each round. `progress` is told
-/// when a pair begins.
+/// Times subject and baseline in turns, in several pairs of fresh processes. The order of
+/// starting is random for each pair, and the order of the sides for each round. `progress` is
+/// called when a pair begins.
 ///
 /// # Errors
 ///
-/// When a side cannot be had, fails, or its process dies.
+/// When a side is refused or fails, or its process dies.
 pub fn contest(
     contest: &Contest<'_>,
     mut progress: impl FnMut(u32),

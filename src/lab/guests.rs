@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 
-/// A guest's file, checked against the digest beside it.
+/// The file of a guest, checked against its listed digest.
 #[derive(Debug, Clone)]
 pub struct GuestFile {
     /// Its name, e.g. `test-runtime`.
@@ -18,7 +18,7 @@ pub struct GuestFile {
     pub sha256: String,
 }
 
-/// Reads guests when they are asked for, each once.
+/// Reads guests on demand, each once.
 #[derive(Debug)]
 pub struct Guests {
     folder: PathBuf,
@@ -55,8 +55,8 @@ impl Guests {
     ///
     /// # Errors
     ///
-    /// When it is missing, or its digest is another one than the listed:
-    /// benchmarks must time the same bytes everywhere.
+    /// When it is missing, or its digest differs from the listed one: benchmarks must time
+    /// the same bytes on every machine.
     pub fn file(&mut self, name: &str) -> Result<&GuestFile> {
         if !self.files.contains_key(name) {
             let file = self.read(name)?;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::{ExportId, Instance, Module};
 
-/// Idle instances of a module. Making one can cost as much as a thousand calls (a memory
-/// of 128 MiB that is cleared once), so they are made once and handed from one measurement
-/// to the next.
+/// Idle instances of a module, passed from one measurement to the next. Making an instance
+/// can cost as much as a thousand calls (a memory of 128 MiB that is cleared once).
 #[derive(Clone)]
 pub struct Instances {
     module: Arc<dyn Module>,
@@ -15,13 +14,13 @@ pub struct Instances {
 }
 
 impl Instances {
-    /// No instance yet.
+    /// An empty store of instances.
     #[must_use]
     pub fn new(module: Arc<dyn Module>) -> Self {
         Self { module, idle: Arc::default() }
     }
 
-    /// Whether an instance of the one is an instance of the other.
+    /// Whether both hold instances of the same module.
     #[must_use]
     pub fn are_of_one_module(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.module, &other.module)
@@ -41,13 +40,13 @@ impl Instances {
     ///
     /// # Errors
     ///
-    /// When there is none of that name and convention.
+    /// When the module has no export of that name and convention.
     pub fn export(&self, name: &str, abi: Abi) -> touchstone_executor::Result<ExportId> {
         self.module.export(name, abi)
     }
 
-    /// For the next one who needs it. Its next `prepare` cleans up whatever a
-    /// call broken off has left.
+    /// Returns an instance for the next user. Its next `prepare` cleans up after an
+    /// interrupted call.
     pub fn give_back(&self, instance: Box<dyn Instance>) {
         self.idle.lock().push(instance);
     }

@@ -1,5 +1,5 @@
-//! The one loader: guests, artifacts and modules are made when first needed, and no cell
-//! is handed out before its output was compared with the expected one.
+//! The loader: opens cells. Guests, artifacts and modules are made when first needed. A cell
+//! is returned only after its output was compared with the expected one.
 
 mod guests;
 mod instances;
@@ -20,25 +20,25 @@ use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::probe::{Kernel, check_execution};
 use touchstone_executor::{Artifact, ArtifactFolder, Config, Engine, Module, Strategy, Support};
 
-/// Makes and keeps what cells share.
+/// Opens cells, and keeps the artifacts and the module that they share.
 pub struct Lab {
     guests: Guests,
     config: Config,
     artifacts: HashMap<ArtifactKey, (Artifact, u64)>,
-    /// Where artifacts are left for later processes of the same run.
+    /// The folder through which the processes of a run share artifacts.
     shared: Option<ArtifactFolder>,
-    /// Executors whose way of execution was held against their claim.
+    /// Executors whose claimed way of execution was probed.
     executions: HashMap<(&'static str, Strategy), Option<Kernel>>,
-    /// The module of the cell before: the next one often differs in threads only.
+    /// The module of the previous cell: the next cell often needs the same.
     last: Option<(ModuleKey, Loaded)>,
-    /// Whether the way of execution is probed, by how long a kernel takes.
+    /// Whether the way of execution is probed by the time of a kernel.
     probes_execution: bool,
 }
 
 type ArtifactKey = (&'static str, &'static str, String, HeapPages);
 type ModuleKey = (&'static str, Strategy, String, HeapPages, Option<String>);
 
-/// A loaded module, and what it took to get there.
+/// A loaded module, and the cost of compiling and loading it.
 #[derive(Clone)]
 pub struct Loaded {
     /// The module.
@@ -47,7 +47,7 @@ pub struct Loaded {
     pub guest: GuestModule,
     /// Its idle instances.
     pub instances: Instances,
-    /// Time to compile, ns; `None` where a former process of the run compiled it.
+    /// Time to compile, ns; `None` if an earlier process of the run compiled it.
     pub compile_ns: Option<u64>,
     /// Time to load, ns.
     pub load_ns: u64,
@@ -55,8 +55,8 @@ pub struct Loaded {
     pub artifact_bytes: u64,
 }
 
-/// The settings for cells of up to so many threads: two modules may be loaded at once,
-/// each with an instance a thread.
+/// The settings for cells of up to `threads` threads. Two modules may be loaded at once,
+/// each with one instance per thread.
 #[must_use]
 pub fn config_for(threads: usize) -> Config {
     let config = Config::default();
@@ -71,7 +71,7 @@ pub fn cores() -> usize {
 }
 
 impl Lab {
-    /// A lab over some guests. `config` goes to every engine.
+    /// A lab over some guests. Every engine gets `config`.
     #[must_use]
     pub fn new(guests: Guests, config: Config) -> Self {
         Self {
@@ -85,29 +85,29 @@ impl Lab {
         }
     }
 
-    /// For work that publishes no times: how an engine executes is taken from its word, so
-    /// that nothing depends on time.
+    /// Skips the probe of the way of execution, for work that publishes no times: then nothing
+    /// depends on time.
     #[must_use]
     pub fn without_times(self) -> Self {
         Self { probes_execution: false, ..self }
     }
 
-    /// Leaves artifacts in a private folder, and takes those that a former process of the
-    /// same run has left there.
+    /// Saves artifacts in a private folder, and restores those that an earlier process of the
+    /// same run saved there.
     ///
     /// # Errors
     ///
-    /// When the folder is not this user's alone.
+    /// When the folder is not private to this user.
     pub fn sharing_artifacts(self, folder: &Path) -> touchstone_executor::Result<Self> {
         Ok(Self { shared: Some(ArtifactFolder::open(folder)?), ..self })
     }
 
-    /// Lets go of the loaded module: the next cell loads its own anew.
+    /// Drops the loaded module, so that the next cell loads its own.
     pub fn unload(&mut self) {
         self.last = None;
     }
 
-    /// What goes to every engine.
+    /// The settings that every engine gets.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
@@ -127,13 +127,13 @@ impl Lab {
         self.guests.module(&cell.guest, cell.case.heap.into())
     }
 
-    /// Loads what the cell needs, calls it twice and compares the output both times: the
-    /// second call is the first that sees what an earlier one left.
+    /// Loads what the cell needs, calls the export twice and compares both outputs. The second
+    /// call is the first that could see what an earlier one left.
     ///
     /// # Errors
     ///
-    /// [`Refused`], when the cell cannot be run, must not be believed, or takes longer for
-    /// a call than its case's budget.
+    /// [`Refused`], when the cell cannot be run, gives a wrong output, or exceeds the time
+    /// budget of its case.
     pub fn open(&mut self, cell: &Cell) -> Result<Opened, Refused> {
         let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
         let loaded = self.load(cell)?;
@@ -151,7 +151,7 @@ impl Lab {
         let mut instance = loaded.instances.take().map_err(host)?;
         let made_ns = elapsed(started);
         let first_ns = checked_call(&mut *instance, export, &input, &expected)?;
-        // The first call may set things up: three times the budget is allowed for it.
+        // The first call may set things up and is allowed three times the budget.
         within_budget(first_ns / 3)?;
         let estimate_ns = checked_call(&mut *instance, export, &input, &expected)?;
         within_budget(estimate_ns)?;
@@ -186,12 +186,12 @@ impl Lab {
         })
     }
 
-    /// Compiles and loads what the cell needs, and probes it, unless the cell before needed
-    /// the same.
+    /// Compiles, loads and probes the module of a cell, unless the previous cell needed the
+    /// same.
     ///
     /// # Errors
     ///
-    /// [`Refused`], when the engine cannot do it or is not what it claims to be.
+    /// [`Refused`], when the engine does not support it or does not execute as it claims.
     pub fn load(&mut self, cell: &Cell) -> Result<Loaded, Refused> {
         let engine = &*cell.engine;
         let strategy = cell.key.strategy;
@@ -202,7 +202,7 @@ impl Lab {
         {
             return Ok(loaded.clone());
         }
-        // The old module goes first: two pools need not fit the addresses.
+        // Drop the old module first: the address space may not hold two pools.
         self.last = None;
         let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
         let guest = self.guest(cell).map_err(failed)?;
@@ -231,8 +231,8 @@ impl Lab {
         Ok(loaded)
     }
 
-    /// The artifact of a guest for a strategy, staged: from this process, from a former one
-    /// of the run, or compiled now; with the time it took to compile, where that is known.
+    /// The staged artifact of a guest for a strategy: from this process, from an earlier one
+    /// of the run, or compiled now; and the time to compile it, if known.
     ///
     /// # Errors
     ///
@@ -278,7 +278,7 @@ impl Lab {
         Ok((artifact, Some(took)))
     }
 
-    /// Once per executor, before the first of its modules: a mode is seen, not believed.
+    /// Probes the way of execution, once per executor, before its first module is used.
     fn check_execution(
         &mut self,
         engine: &dyn Engine,

@@ -13,21 +13,21 @@ pub struct Opened {
     pub instances: Instances,
     /// The export to call.
     pub export: ExportId,
-    /// An export that only takes the input, where the case names one.
+    /// The export that takes the input and ignores it, if the case names one.
     pub take: Option<ExportId>,
-    /// What it is given.
+    /// The input.
     pub input: Arc<[u8]>,
-    /// What has to come out.
+    /// The expected output.
     pub expected: Arc<[u8]>,
-    /// What is really in force.
+    /// The effective configuration.
     pub effective: EffectiveConfig,
-    /// Whether the runtime or Touchstone does the strategy, and how.
+    /// Whether the runtime or Touchstone implements the strategy, and how.
     pub support: Support,
-    /// Time to compile, ns; `None` where a former process of the run compiled it.
+    /// Time to compile, ns; `None` if an earlier process of the run compiled it.
     pub compile_ns: Option<u64>,
     /// Time to load, ns.
     pub load_ns: u64,
-    /// Time of making an instance and its first call, ns.
+    /// Time to make an instance and call it once, ns.
     pub first_call_ns: u64,
     /// Time of the second call, ns: enough to plan the sampling.
     pub estimate_ns: u64,
@@ -41,7 +41,7 @@ pub struct Opened {
 pub struct Refused {
     /// What kind of refusal.
     pub status: Status,
-    /// In words.
+    /// The reason.
     pub reason: String,
 }
 
@@ -76,12 +76,12 @@ pub(crate) fn host(error: touchstone_executor::Error) -> Refused {
     Refused::new(status, error)
 }
 
-/// ns since then.
+/// Time since `started`, ns.
 pub(crate) fn elapsed(started: Instant) -> u64 {
     u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A call whose output is compared; ns that it took.
+/// Makes a call, compares its output, and gives its time, ns.
 pub(crate) fn checked_call(
     instance: &mut dyn Instance,
     export: ExportId,
@@ -102,7 +102,7 @@ pub(crate) fn checked_call(
     }
 }
 
-/// Bytes for a message: hexadecimal, the first 32.
+/// The first 32 bytes in hexadecimal, for a message.
 #[must_use]
 pub fn abbreviate(bytes: &[u8]) -> String {
     let shown: String = bytes.iter().take(32).map(|byte| format!("{byte:02x}")).collect();

@@ -1,4 +1,4 @@
-//! Everything that is measured of one cell in one process.
+//! All measurements of one cell in one process.
 
 use super::once::ONCE;
 use super::{Caller, Crew, Work, probe, steps, warm};
@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What was measured, and whether interference left enough clean samples.
+/// The measurements, and whether enough samples are clean.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// The samples of each metric.
@@ -18,18 +18,17 @@ pub struct Measured {
     pub is_clean: bool,
 }
 
-/// Rounds in which the others did not keep up, for each one in which they did.
+/// Rounds that may be lost because a thread made too few calls, per sample.
 const LOST_ROUNDS: usize = 4;
-/// Calls from this long on are sampled once in each process: three of them take long enough.
+/// Calls of this length or longer are sampled once in each process.
 const VERY_LONG: Duration = Duration::from_secs(1);
 
-/// Measures a cell that was opened: its calls on all its threads, and on one thread the
-/// steps of a call, what it took to get there, and calls on a used instance where the case
-/// asks for that.
+/// Measures an opened cell: calls on all its threads. On one thread also the steps of a call,
+/// the costs of compiling and loading, and, if the case asks for it, calls on a used instance.
 ///
 /// # Errors
 ///
-/// When a call fails, or the other threads did not keep up.
+/// When a call fails, or a thread made too few calls in too many rounds.
 pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Measured> {
     let mut metrics = BTreeMap::new();
     let call = calls(cell.key.threads, opened, budget)?;
@@ -58,7 +57,7 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Measured
 fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let estimate = Duration::from_nanos(opened.estimate_ns);
     if threads == 1 && estimate >= VERY_LONG {
-        // The call that was checked last was timed on a clean instance as well.
+        // The last checked call was timed on a clean instance as well.
         let clean = probe::is_clean();
         return Ok(Samples(vec![Sample { clean, ..Sample::single(opened.estimate_ns as f64) }]));
     }
@@ -66,7 +65,7 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let mut crew = Crew::start(threads, move || {
         Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>)
     })?;
-    let plan = crew.plan(budget.sample)?;
+    let mut plan = crew.plan(budget.sample, opened.estimate_ns)?;
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (0, budget.patience);
     let began = Instant::now();
@@ -87,12 +86,21 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
             }
             continue;
         }
+        if round.is_short() {
+            // Calls have become much shorter since the plan was made.
+            plan = crew.plan(budget.sample, opened.estimate_ns)?;
+            clean.clear();
+            noisy.clear();
+            lost += 1;
+            anyhow::ensure!(lost <= LOST_ROUNDS * budget.samples, "calls keep changing their time");
+            continue;
+        }
         if round.clean {
             clean.push(round.sample());
         } else if patience.is_zero() {
             noisy.push(round.sample());
         } else {
-            // Again, as long as there is patience.
+            // Take it again, within the retry budget.
             patience = patience.saturating_sub(started.elapsed());
             if patience.is_zero() {
                 noisy.push(round.sample());
@@ -102,7 +110,7 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
             break;
         }
     }
-    // Few noisy samples beside enough clean ones would only widen the record.
+    // With enough clean samples, the noisy ones are of no use.
     if clean.len() >= crate::record::estimate::INTERVAL_SAMPLES {
         noisy.clear();
     }
@@ -116,7 +124,7 @@ fn has_enough(samples: &Samples) -> bool {
     clean >= crate::record::estimate::CLEAN_SAMPLES.min(samples.0.len())
 }
 
-/// Measures again until all of it has enough clean samples, or the patience is used up.
+/// Repeats a measurement until it has enough clean samples or the retry budget is used up.
 fn again(
     mut patience: Duration,
     mut work: impl FnMut() -> Result<BTreeMap<Metric, Samples>>,

@@ -5,19 +5,20 @@ use super::pin::{Pinned, processors};
 use super::probe;
 use super::{Round, RoundPlan, Work};
 use anyhow::{Context, Result, bail, ensure};
+use nix::sys::resource::{UsageWho, getrusage};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a round may take beyond its plan before its thread is given up.
+/// How long a round may take before the crew gives up on a thread.
 const STUCK: Duration = Duration::from_secs(300);
-/// How long calls are made before those that are timed: a predictor of branches has
-/// learned most of them again by then.
+/// Duration of the untimed calls before the timed ones. The branch predictor, which the probe
+/// disturbed, has learned the calls again by then.
 const SETTLED_IN: Duration = Duration::from_micros(150);
 
-/// A number of threads with work, each pinned to a processor of its own. Between rounds
-/// they sleep. A single thread moves to another processor where its own has interference.
+/// Threads that make rounds together, each pinned to a processor of its own. They sleep
+/// between rounds. A single thread moves to another processor if its own has interference.
 pub struct Crew {
     members: Vec<Member>,
     ended: Receiver<(usize, Result<Turn>)>,
@@ -28,7 +29,7 @@ struct Member {
     handle: Option<JoinHandle<()>>,
 }
 
-/// What a thread is told.
+/// An order to a thread.
 struct Order {
     plan: RoundPlan,
     start: Arc<StartingLine>,
@@ -42,11 +43,12 @@ struct Turn {
 }
 
 impl Crew {
-    /// Starts `threads` threads; `make` gives the work of each, on that thread.
+    /// Starts `threads` threads. `make` creates the work of each, on that thread.
     ///
     /// # Errors
     ///
-    /// When there are fewer processors, or a thread or its work cannot be made.
+    /// When there are fewer processors, a thread cannot be started, or its work cannot be
+    /// created.
     pub fn start(
         threads: usize,
         make: impl Fn() -> Result<Box<dyn Work>> + Clone + Send + 'static,
@@ -70,7 +72,7 @@ impl Crew {
             crew.members.push(Member { orders, handle: Some(handle) });
         }
         drop(done);
-        // Each says once that its work is there.
+        // Each thread reports once that its work is ready.
         crew.gather()?;
         Ok(crew)
     }
@@ -102,21 +104,29 @@ impl Crew {
         })
     }
 
-    /// The plan of rounds that take about `sample`. Finding out also warms the crew up.
+    /// Plans rounds that take about `sample`. This also warms the crew up, unless calls are known
+    /// to be long. An estimate of 0 means unknown.
     ///
     /// # Errors
     ///
     /// Those of [`round`](Self::round).
-    pub fn plan(&mut self, sample: Duration) -> Result<RoundPlan> {
+    pub fn plan(&mut self, sample: Duration, estimate_ns: u64) -> Result<RoundPlan> {
+        let long = self.plan_for(sample, estimate_ns);
+        if Duration::from_nanos(estimate_ns) > sample * 20 {
+            return Ok(long);
+        }
         let one = RoundPlan { calls: 1, batch: 1, time: Duration::ZERO, settles: false };
         let mut call_ns = self.round(one)?.per_call().max(1.0);
-        // The first calls of an instance are slower than those that follow.
-        for _ in 0..8 {
+        // The first calls of an instance are slower than those that follow, and so is a
+        // round in which the thread lost its processor: the shortest counts, once it is
+        // confirmed.
+        let mut confirmed = 0;
+        for _ in 0..12 {
             let plan = RoundPlan { settles: false, ..self.plan_for(sample, call_ns as u64) };
             let seen = self.round(plan)?.per_call().max(1.0);
-            let is_close = seen >= call_ns * 0.8;
-            call_ns = seen;
-            if is_close || plan.calls == 1 {
+            confirmed += u32::from(seen >= call_ns * 0.8);
+            call_ns = call_ns.min(seen);
+            if confirmed > 1 || plan.calls == 1 {
                 break;
             }
         }
@@ -127,7 +137,7 @@ impl Crew {
         RoundPlan::new(sample, call_ns, self.members.len())
     }
 
-    /// One answer of each thread, in their order.
+    /// Collects one answer of each thread, in the order of the threads.
     fn gather(&mut self) -> Result<Vec<Turn>> {
         let mut turns: Vec<(usize, Turn)> = Vec::with_capacity(self.members.len());
         let mut failed = None;
@@ -147,16 +157,16 @@ impl Crew {
 }
 
 impl Drop for Crew {
-    /// Ends the threads, so that instances are given back before the next cell.
+    /// Ends the threads, so that their instances are returned before the next cell.
     fn drop(&mut self) {
         for Member { orders, .. } in &mut self.members {
-            // The other end ends when nobody can send any more.
+            // A thread ends when its channel is closed.
             let (closed, _) = channel();
             *orders = closed;
         }
         for member in &mut self.members {
             if let Some(handle) = member.handle.take() {
-                // The round in which a thread panicked has failed already.
+                // If the thread panicked, its round has failed already.
                 let _ = handle.join();
             }
         }
@@ -166,13 +176,14 @@ impl Drop for Crew {
 /// Where a thread runs.
 struct Place {
     processor: usize,
-    /// Processors that it may move to.
+    /// Processors to which it may move.
     spare: Vec<usize>,
     pinned: Option<Pinned>,
 }
 
 impl Place {
-    /// Pins the thread, on a processor without interference where it may choose.
+    /// Pins the thread, if possible to a processor without interference. Gives whether the
+    /// processor is clean.
     fn settle(&mut self) -> Result<bool> {
         if self.pinned.is_none() {
             self.pinned = Some(Pinned::to(self.processor)?);
@@ -184,7 +195,7 @@ impl Place {
             if processor == self.processor {
                 continue;
             }
-            // The old pin goes first: it restores what it found.
+            // Drop the old pin first: it restores the earlier affinity.
             self.pinned = None;
             self.pinned = Some(Pinned::to(processor)?);
             self.processor = processor;
@@ -196,7 +207,7 @@ impl Place {
     }
 }
 
-/// What a thread of a crew does: makes its work, and rounds until nobody orders any more.
+/// Runs a thread of a crew: creates its work, and makes rounds until its channel is closed.
 fn serve(
     index: usize,
     mut place: Place,
@@ -214,7 +225,7 @@ fn serve(
             work
         }
         Err(error) => {
-            // Who started the crew is gone if this cannot be sent.
+            // If this cannot be sent, the crew is gone.
             let _ = done.send((index, Err(error)));
             return;
         }
@@ -234,7 +245,7 @@ fn turn(
     plan: RoundPlan,
     start: &StartingLine,
 ) -> Result<Turn> {
-    // A thread that fails must not leave the others at the line.
+    // A thread that fails must not leave the others waiting at the starting line.
     let before = place.settle().and_then(|clean| {
         let began = Instant::now();
         while plan.settles && began.elapsed() < SETTLED_IN {
@@ -245,10 +256,19 @@ fn turn(
     start.wait();
     let before = before?;
     let (mut calls, mut took) = (0, Duration::ZERO);
+    let preempted = preemptions();
     while calls < plan.calls || took < plan.time {
         took += work.time(plan.batch)?;
         calls += plan.batch;
     }
-    let clean = probe::is_clean() && before;
+    // In a long round, the system's own short tasks are part of any machine.
+    let taken = (preemptions() - preempted).max(0).unsigned_abs();
+    let kept = Duration::from_millis(10 * taken) <= took;
+    let clean = kept && probe::is_clean() && before;
     Ok(Turn { calls, ns: took.as_nanos() as u64, clean })
+}
+
+/// How often the system has taken the processor from this thread.
+fn preemptions() -> i64 {
+    getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.involuntary_context_switches())
 }

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a thread waits for the others before it lets others run meanwhile.
+/// How long a thread spins before it yields to other threads.
 const SPIN: Duration = Duration::from_millis(2);
 
-/// Threads wait here until all have come, awake: one that slept would start late.
+/// A spinning barrier. Threads wait awake, because a thread that slept would start late.
 #[derive(Debug)]
 pub(super) struct StartingLine {
     missing: AtomicUsize,
@@ -17,9 +17,9 @@ impl StartingLine {
         Self { missing: AtomicUsize::new(threads) }
     }
 
-    /// Comes back when every thread has come.
+    /// Returns when every thread has arrived.
     pub(super) fn wait(&self) {
-        // What the others did before is not read; only that they are here.
+        // Only the arrival of the others matters, not what they did before.
         self.missing.fetch_sub(1, Ordering::AcqRel);
         let came = Instant::now();
         while self.missing.load(Ordering::Acquire) > 0 {

@@ -1,11 +1,10 @@
-//! Measuring an opened cell: its calls on one or several threads, the steps of a call, and
-//! calls on used instances; two sides in turns.
+//! Measures opened cells: calls on one or several threads, the steps of a call, calls on used
+//! instances, and two sides in turns.
 //!
-//! A [`Crew`] is a number of threads, each pinned to a processor with work of its own. It
-//! makes rounds: all threads begin together, and each times its own calls. Latency,
-//! throughput and both sides of a comparison are made of such rounds. Whether something
-//! else used a processor meanwhile is judged by a probe before and after ([`probe`]), never
-//! by the measured time.
+//! A [`Crew`] is a number of threads, each pinned to a processor of its own. It makes rounds:
+//! all threads start together, and each times its own calls. Latency, throughput and both
+//! sides of a comparison come from rounds. Interference is detected by a [`probe`] before and
+//! after each round, never by the measured time.
 
 mod cell;
 mod crew;

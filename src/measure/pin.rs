@@ -1,6 +1,5 @@
-//! Threads that are to run beside each other, each on a processor of its own: a
-//! scheduler may wake the second on the processor of the first, where it waits
-//! until the first has been timed.
+//! Pins threads to processors. Without pinning, the scheduler may wake the second thread of a
+//! crew on the processor of the first, where it waits until the first has been timed.
 
 use anyhow::{Context, Result, ensure};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -9,12 +8,11 @@ use nix::unistd::Pid;
 /// The calling thread.
 const SELF: Pid = Pid::from_raw(0);
 
-/// A processor for each of so many threads, among those that the calling thread may
-/// run on.
+/// One processor for each of `threads` threads, among those that the calling thread may use.
 ///
 /// # Errors
 ///
-/// When there are fewer, or the kernel does not say.
+/// When there are fewer, or the kernel does not report them.
 pub(super) fn processors(threads: usize) -> Result<Vec<usize>> {
     let set = sched_getaffinity(SELF).context("cannot ask for the processors")?;
     let allowed = (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false));
@@ -23,8 +21,8 @@ pub(super) fn processors(threads: usize) -> Result<Vec<usize>> {
     Ok(allowed)
 }
 
-/// Keeps the calling thread on one processor until it is dropped, by the same
-/// thread.
+/// Keeps the calling thread on one processor until it is dropped, which the same thread must
+/// do.
 pub(crate) struct Pinned {
     before: CpuSet,
 }
@@ -47,7 +45,7 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // Where it was allowed before, it is allowed again.
+        // Restores the affinity that the thread had before.
         let _ = sched_setaffinity(SELF, &self.before);
     }
 }

@@ -1,12 +1,11 @@
-//! The interference probe: whether something else uses the same core right now.
+//! The interference probe: detects whether something else uses the same core.
 //!
-//! On rented machines a processor is often one of two hardware threads of a core, and
-//! the other one belongs to another tenant. Pure computation hardly shows that, but the core
-//! has one branch predictor: code with many branches takes 1.5 to 2 times as long for seconds
-//! at a time, on one processor and not on the other. So a piece of code that consists of
-//! branches is timed before and after what is measured. What was measured in between is
-//! clean if the probe ran at its full speed both times. The measured time itself is never
-//! part of that decision, so that leaving samples out favours nobody.
+//! On rented machines a processor is often one of two hardware threads of a core, and the
+//! other one belongs to another tenant. Pure computation is hardly affected, but the threads
+//! share the branch predictor: code with many branches takes 1.5 to 2 times as long, for
+//! seconds at a time. The probe is code that consists of branches. It is timed before and
+//! after each measurement. The measurement is clean if the probe ran at full speed both times.
+//! The measured time itself never decides, so leaving samples out favours no executor.
 
 use super::pin::{Pinned, processors};
 use crate::lab::cores;
@@ -16,24 +15,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
-/// Branches of a pass: more than a predictor learns in a pass, fewer than one that is not
-/// shared has room for.
+/// Branches of a pass: more than a predictor learns in one pass, and few enough for an
+/// unshared predictor to hold.
 const BRANCHES: usize = 1500;
-/// Which way they go.
+/// The directions of the branches.
 const PATTERN: [u8; BRANCHES] = pattern();
-/// Passes in which the predictor learns them.
+/// Untimed passes in which the predictor learns the branches.
 const LEARNED_IN: usize = 40;
-/// Passes that are timed together, and how often: an interruption slows one of them.
+/// Passes that are timed together, and how often. An interruption slows only one of these.
 const TOGETHER: usize = 8;
 const TIMES: usize = 3;
-/// From so many hundredths of the shortest time on, there is interference.
+/// Interference begins at this multiple of the shortest time, in hundredths.
 const SHARED: u64 = 135;
 
 /// The shortest time of the passes in this process so far, ns.
 static SHORTEST: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Whether nothing else uses this core now. The shortest time that is known counts as
-/// clean. Takes about 70 µs.
+/// Whether nothing else uses this core now, compared with the shortest time known so far.
+/// Takes about 70 µs.
 #[must_use]
 pub fn is_clean() -> bool {
     judge(passes())
@@ -42,8 +41,8 @@ pub fn is_clean() -> bool {
 /// How long [`calibrate`] takes.
 const CALIBRATION: Duration = Duration::from_millis(500);
 
-/// Finds out how long the probe takes on a clean core, ns, by running it for half a second.
-/// Without that, the first samples of a process would be judged against nothing.
+/// Measures how long the probe takes on a clean core, ns, by running it for half a second.
+/// Without this, the first samples of a process would have no reference.
 pub fn calibrate() -> u64 {
     let started = Instant::now();
     while started.elapsed() < CALIBRATION {
@@ -52,7 +51,7 @@ pub fn calibrate() -> u64 {
     SHORTEST.load(Ordering::Relaxed)
 }
 
-/// Takes over what another process of the same program found out.
+/// Takes over the calibration of another process of the same program.
 pub fn calibrated(shortest: u64) {
     SHORTEST.fetch_min(shortest, Ordering::Relaxed);
 }
@@ -81,7 +80,7 @@ fn passes() -> u64 {
     (0..TIMES).map(|_| once()).min().unwrap_or(u64::MAX)
 }
 
-/// Two branches for each byte, around work that no compiler can do without them.
+/// Two branches for each byte, around work that the compiler cannot make branchless.
 #[inline(never)]
 fn pass(pattern: &[u8]) -> u64 {
     let (mut a, mut b) = (1_u64, 7_u64);
@@ -113,7 +112,7 @@ const fn pattern() -> [u8; BRANCHES] {
     bytes
 }
 
-/// What `work` gives, and whether the probe was clean before and after.
+/// Does `work`. Gives its result, and whether the probe was clean before and after.
 ///
 /// # Errors
 ///
@@ -124,22 +123,22 @@ pub fn watched<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, bool)> {
     Ok((done, is_clean() && before))
 }
 
-/// A look at one processor.
+/// One probe of one processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// When, from the beginning.
+    /// Time since the beginning.
     pub at: Duration,
-    /// What the probe took, ns: eight passes.
+    /// Time of the probe (eight passes), ns.
     pub ns: u64,
-    /// Whether it was clean then.
+    /// Whether it was clean.
     pub clean: bool,
 }
 
-/// Looks at each processor for so long, all of them at once.
+/// Probes all processors at once for `time`.
 ///
 /// # Errors
 ///
-/// When the kernel does not say which there are, or a thread cannot be started.
+/// When the kernel does not list the processors, or a thread cannot be started.
 pub fn watch(time: Duration) -> Result<Vec<(usize, Vec<Look>)>> {
     let processors = processors(cores())?;
     let watch_one = |processor| -> Result<Vec<(Duration, u64)>> {

@@ -1,43 +1,49 @@
-//! One round of a crew, and how long it is.
+//! A round of a crew: its plan and its result.
 
 use crate::plan::FEWEST_CALLS_US;
 use crate::record::Sample;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What the threads of a crew do in a round.
+/// The plan of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundPlan {
-    /// Calls that a thread makes at least.
+    /// Smallest number of calls of a thread.
     pub calls: u64,
-    /// Calls between two looks at the clock.
+    /// Calls between two readings of the clock.
     pub batch: u64,
-    /// Time that a thread goes on for at least.
+    /// Shortest time for which a thread makes calls.
     pub time: Duration,
-    /// Whether untimed calls come first: short calls depend on what the processor has
-    /// learned, and the probe takes that from them.
+    /// Whether untimed calls come first. Short calls depend on the branch predictor, which the
+    /// probe disturbs.
     pub settles: bool,
 }
 
-/// Calls that take longer need no untimed calls before them.
+/// Longer calls need no untimed calls before them.
 const LONG: Duration = Duration::from_millis(1);
 
-/// What is done once in so many calls belongs into each round: an engine that drops the
-/// pages of 500 instances together would otherwise have rounds with two such turns and
-/// rounds with three.
+/// Calls below this time, ns, need [`FEWEST_SHORT_CALLS`] in a sample.
+const SHORT_NS: u64 = 25_000;
+/// Fewest calls of a sample of short calls. The smallest publishable number of samples then
+/// holds 1,000 calls.
+const FEWEST_SHORT_CALLS: u64 = 125;
+
+/// Number of calls that a round should be a multiple of. An engine that drops the pages of 500
+/// instances together would otherwise do so twice in some rounds and three times in others.
 const PERIOD: u64 = 500;
-/// How many times longer a round may become by that.
+/// How many times longer a round may become because of [`PERIOD`].
 const WIDER: u64 = 5;
 
 impl RoundPlan {
-    /// A round of about `sample` for calls of about `call_ns`. A single thread makes an exact
-    /// number of calls; several go on until the time is over, so that each has the others
-    /// beside it to the end.
+    /// Plans a round of about `sample` for calls of about `call_ns`. A single thread makes an
+    /// exact number of calls. Several threads go on until the time is over, so that all of
+    /// them run to the end.
     #[must_use]
     pub fn new(sample: Duration, call_ns: u64, threads: usize) -> Self {
         let call_ns = call_ns.max(1);
         let sample_ns = (sample.as_nanos() as u64).max(FEWEST_CALLS_US * 1000 * 5 / 4);
-        let fill = sample_ns.div_ceil(call_ns).max(1);
+        let few = if call_ns < SHORT_NS { FEWEST_SHORT_CALLS } else { 1 };
+        let fill = sample_ns.div_ceil(call_ns).max(few);
         let whole = fill.next_multiple_of(PERIOD);
         let calls = if whole <= fill.saturating_mul(WIDER) && whole * call_ns <= sample_ns * WIDER {
             whole
@@ -58,7 +64,7 @@ impl RoundPlan {
     }
 }
 
-/// What came of a round.
+/// The result of a round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// Calls and ns of each thread.
@@ -68,13 +74,19 @@ pub struct Round {
 }
 
 impl Round {
-    /// Whether every thread completed at least half as many calls as every other one: then
-    /// each was timed beside the others.
+    /// Whether every thread completed at least half as many calls as every other one, so that
+    /// each was timed while the others ran.
     #[must_use]
     pub fn others_kept_up(&self) -> bool {
         let calls = || self.threads.iter().map(|(calls, _)| *calls);
         let (least, most) = (calls().min().unwrap_or(0), calls().max().unwrap_or(0));
         least * 2 >= most && least > 0
+    }
+
+    /// Whether a thread's calls took less time than a sample has to.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        self.threads.iter().any(|(_, ns)| *ns < FEWEST_CALLS_US * 1000)
     }
 
     /// The round as a sample.
@@ -83,8 +95,7 @@ impl Round {
         Sample {
             calls: self.threads.iter().map(|(calls, _)| calls).sum(),
             total: self.threads.iter().map(|(_, ns)| *ns as f64).sum(),
-            slowest: self.threads.iter().map(|(calls, _)| *calls).min().unwrap_or(0)
-                * self.threads.len() as u64,
+            slowest: self.threads.iter().map(|(calls, _)| *calls).min().unwrap_or(0),
             clean: self.clean,
         }
     }
@@ -123,6 +134,7 @@ mod tests {
     fn what_happens_once_in_many_calls_is_in_every_round() {
         assert_eq!(RoundPlan::new(SAMPLE, 2_400, 1).calls, 500);
         assert_eq!(RoundPlan::new(SAMPLE, 100, 1).calls, 10_000);
+        assert_eq!(RoundPlan::new(SAMPLE, 16_000, 1).calls, 125);
         assert_eq!(RoundPlan::new(SAMPLE, 60_000, 1).calls, 17);
         assert_eq!(RoundPlan::new(SAMPLE, 60_000_000, 1).calls, 1);
     }
@@ -143,6 +155,6 @@ mod tests {
         assert!(!round(&[(10, 1000), (4, 1000)]).others_kept_up());
         assert!(!round(&[(10, 1000), (0, 1000)]).others_kept_up());
         let sample = round(&[(10, 1000), (6, 900)]).sample();
-        assert_eq!((sample.calls, sample.total, sample.slowest), (16, 1900.0, 12));
+        assert_eq!((sample.calls, sample.total, sample.slowest), (16, 1900.0, 6));
     }
 }

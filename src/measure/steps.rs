@@ -1,4 +1,4 @@
-//! The steps of a call, timed one by one, and the page faults it takes.
+//! The steps of a call, timed one by one, and its page faults.
 
 use crate::lab::{Opened, elapsed};
 use crate::record::{Metric, Sample, Samples, estimate};
@@ -10,21 +10,21 @@ use touchstone_executor::probe::thread_usage;
 
 use super::probe;
 
-/// Samples, as many as an estimate needs from each process and two more.
-const SAMPLES: usize = estimate::CLEAN_SAMPLES + 2;
-/// Calls of a sample at most.
+/// Samples per process: two more than an estimate needs. Long calls have fewer.
+const SAMPLES: u64 = estimate::CLEAN_SAMPLES as u64 + 2;
+/// Largest number of calls of a sample.
 const CALLS: u64 = 40;
 
 /// Times `prepare`, `invoke` and `finish` of calls, for about `time`. A sample is the median
-/// over its calls: a step cannot be repeated without the others, and reading the clock
-/// between the steps costs a little, which is left in.
+/// over its calls. The time includes reading the clock between the steps.
 ///
 /// # Errors
 ///
 /// When a call fails.
 pub fn steps(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples>> {
-    let fit = time.as_nanos() as u64 / opened.estimate_ns.max(1) / SAMPLES as u64;
-    let calls = fit.clamp(1, CALLS);
+    let fit = time.as_nanos() as u64 / opened.estimate_ns.max(1);
+    let calls = (fit / SAMPLES).clamp(1, CALLS);
+    let samples = fit.clamp(1, SAMPLES);
     let mut instance = opened.instances.take()?;
     let mut output = Vec::new();
     let mut call = |steps: Option<&mut [Vec<f64>; 3]>| -> Result<()> {
@@ -46,14 +46,14 @@ pub fn steps(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples
         }
         Ok(())
     };
-    // The first calls set things up, and bring the processor back to this work.
-    for _ in 0..calls.min(10) {
+    // The first calls set things up and warm the processor up.
+    for _ in 0..calls.min(10).min(fit) {
         call(None)?;
     }
     let names = [Metric::Prepare, Metric::Invoke, Metric::Finish];
     let mut metrics: BTreeMap<Metric, Samples> = BTreeMap::new();
     let (mut faults, mut counted) = (0, 0);
-    for _ in 0..SAMPLES {
+    for _ in 0..samples {
         let mut times: [Vec<f64>; 3] = Default::default();
         let before = thread_usage();
         let ((), clean) = probe::watched(|| {

@@ -1,14 +1,14 @@
-//! Two things that do the same work, timed in turns. What the machine does to
-//! one it does to the other, so that their ratio holds where neither time does.
+//! Subject and baseline, timed in turns. What slows the machine slows both, so their ratio
+//! holds even where the times do not.
 
 use super::{Crew, Round, RoundPlan};
 use crate::plan::{Budget, Random};
 use anyhow::Result;
 use std::time::{Duration, Instant};
 
-/// One of two things that are timed in turns.
+/// One of two sides that are timed in turns.
 pub trait Side {
-    /// How long its rounds are to be.
+    /// Plans rounds that take about `sample`.
     ///
     /// # Errors
     ///
@@ -25,7 +25,7 @@ pub trait Side {
 
 impl Side for Crew {
     fn plan(&mut self, sample: Duration) -> Result<RoundPlan> {
-        Self::plan(self, sample)
+        Self::plan(self, sample, 0)
     }
 
     fn round(&mut self, plan: RoundPlan) -> Result<Round> {
@@ -33,16 +33,16 @@ impl Side for Crew {
     }
 }
 
-/// ns per call of subject and baseline in each round, and the places of the rounds with
-/// interference.
+/// Times per call of subject and baseline in each round, ns, and the indices of the rounds
+/// with interference.
 type Turns = (Vec<(f64, f64)>, Vec<usize>);
 
-/// Rounds that are made in any case, however long they take.
+/// Rounds that are made however long they take.
 const FEWEST: usize = 3;
 
 /// Times both sides in turns, in a random order within each round, until there are as many
-/// clean rounds as the budget says. Rounds with interference are made again for as long as
-/// there is patience; where calls are long, there are fewer rounds.
+/// clean rounds as the budget says. Rounds with interference are repeated within the retry
+/// budget. Where calls are long, there are fewer rounds.
 ///
 /// # Errors
 ///

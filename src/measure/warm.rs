@@ -1,5 +1,4 @@
-//! Calls on an instance that was used before and not reset: what is left of a call when the
-//! instance costs nothing.
+//! Calls on a used instance that is not reset: the cost of a call without the instance.
 
 use super::probe;
 use super::work::compare;
@@ -12,11 +11,11 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 use touchstone_executor::{ExportId, Instance, Outcome};
 
-/// Samples, as many as an estimate needs from each process and two more.
+/// Samples per process: two more than an estimate needs.
 const SAMPLES: u64 = estimate::CLEAN_SAMPLES as u64 + 2;
 
-/// Times calls that follow each other on one instance, for about `time` each kind: the
-/// case's export, and the one that only takes the input where the case names one.
+/// Times consecutive calls on one instance, for about `time` per export: the export of the
+/// case, and the one that only takes the input, if the case names one.
 ///
 /// # Errors
 ///
@@ -56,11 +55,17 @@ fn used(
         Ok(elapsed(started))
     };
     // The first calls bring memory in and let the guest's allocator grow.
-    calls(2)?;
+    let first = calls(1)?;
+    if u128::from(first) > time.as_nanos() {
+        let (total, clean) = probe::watched(|| calls(1))?;
+        let sample = Sample { calls: 1, total: total as f64, slowest: 1, clean };
+        return Ok(Samples(vec![sample]));
+    }
+    calls(1)?;
     let once = calls(1)?.max(1);
     let least = FEWEST_CALLS_US * 1000 * 5 / 4;
     let each = (time.as_nanos() as u64 / SAMPLES).max(least);
-    // Calls that follow each other are faster than the one that was just timed.
+    // Consecutive calls are faster than the single call that was just timed.
     let mut count = (each / once).max(1);
     let took = calls(count)?;
     if took < least {
@@ -69,7 +74,7 @@ fn used(
     let samples = (time.as_nanos() as u64 / once.max(1)).clamp(2, SAMPLES);
     let sample = |_| {
         let (total, clean) = probe::watched(|| {
-            // The probe takes from the processor what it has learned of the calls.
+            // Untimed calls, because the probe disturbed the branch predictor.
             calls((count / 4).max(1))?;
             calls(count)
         })?;

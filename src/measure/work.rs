@@ -1,4 +1,4 @@
-//! What a thread of a crew does: calls through the contract, through the raw interface of a
+//! The work of a thread of a crew: calls through the contract, through the raw interface of a
 //! runtime, or in bursts after calls of another kind.
 
 use crate::lab::{Opened, abbreviate};
@@ -6,21 +6,20 @@ use anyhow::{Context, Result, ensure};
 use std::time::{Duration, Instant};
 use touchstone_executor::{Instance, Outcome, RawCaller};
 
-/// Work that is made of equal calls.
+/// Work that consists of equal calls.
 pub trait Work: Send {
-    /// Makes so many calls, compares the last output, and gives the time of the calls alone.
+    /// Makes `calls` calls, compares the last output, and gives the time of the calls alone.
     ///
     /// # Errors
     ///
-    /// When a call fails, traps or gives another output: after the check that comes before
-    /// all timing, nothing of that may happen any more.
+    /// When a call fails, traps or gives a wrong output.
     fn time(&mut self, calls: u64) -> Result<Duration>;
 }
 
-/// Makes the same call again and again on one instance, each on a clean state.
+/// Repeats one call on one instance, each time on a clean state.
 pub struct Caller {
     opened: Opened,
-    /// `None` only while it is given back.
+    /// `None` only while it is returned.
     instance: Option<Box<dyn Instance>>,
     output: Vec<u8>,
 }
@@ -47,8 +46,8 @@ impl Caller {
         })
     }
 
-    /// One call of something else on the same instance; its output is compared. `other` has
-    /// to be opened on the same module.
+    /// Makes one other call on the same instance and compares its output. `other` must be
+    /// opened on the same module.
     fn call_other(&mut self, other: &Opened) -> Result<()> {
         call(other, &mut self.instance, &mut self.output)?;
         compare(other, &self.output)
@@ -83,11 +82,11 @@ fn call(
     }
 }
 
-/// Whether an output is the expected one.
+/// Compares an output with the expected one.
 ///
 /// # Errors
 ///
-/// When it is another one.
+/// When they differ.
 pub(super) fn compare(opened: &Opened, output: &[u8]) -> Result<()> {
     ensure!(
         output == &*opened.expected,
@@ -108,7 +107,7 @@ pub struct InBursts {
 }
 
 impl InBursts {
-    /// Leaves out `skip` calls and times `burst` calls after each of `another`.
+    /// Makes `skip` untimed calls and times `burst` calls after each call of `another`.
     ///
     /// # Errors
     ///

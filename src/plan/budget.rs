@@ -1,28 +1,29 @@
-//! How long to sample.
+//! The sampling budget.
 
 use crate::record::{Sampling, estimate};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Shortest time of the calls of a sample, µs: below it, reading the clock would show.
+/// Shortest time of the calls of a sample, µs. In shorter samples, the cost of reading the
+/// clock would be visible.
 pub const FEWEST_CALLS_US: u64 = 20;
 
-/// How a cell and a comparison are sampled in each process.
+/// How much a cell and a comparison are sampled in each process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
     /// `full`, `quick` or `custom`.
     pub name: String,
-    /// Fresh processes in which every cell is measured.
+    /// Number of fresh processes in which every cell is measured.
     pub processes: u32,
-    /// Further processes at most, for the cells that interference left too few samples of.
+    /// Largest number of further processes, for cells with too few clean samples.
     pub extra: u32,
-    /// Samples of a cell in each process, where calls are short enough.
+    /// Samples of a cell in each process. Long calls have fewer.
     pub samples: usize,
     /// Time of one sample.
     pub sample: Duration,
-    /// Time that the samples of a cell take in a process at most, where calls are long.
+    /// Longest time that the samples of a cell take in a process.
     pub cell: Duration,
-    /// Time that a cell may spend in each process on samples with interference.
+    /// Retry budget: time that a cell may spend in each process on samples with interference.
     pub patience: Duration,
     /// Rounds of a comparison in each process.
     pub rounds: usize,
@@ -47,7 +48,7 @@ impl Budget {
         }
     }
 
-    /// For a first look: true, with wider intervals.
+    /// For a first look: fewer samples, wider intervals.
     #[must_use]
     pub fn quick(seed: u64) -> Self {
         Self {
@@ -62,7 +63,7 @@ impl Budget {
         }
     }
 
-    /// The same, with about so much time for all samples of so many cells together.
+    /// The same, with about `time` for the samples of `cells` cells together.
     #[must_use]
     pub fn within(mut self, time: Duration, cells: usize) -> Self {
         let shares = cells.max(1) as u32 * self.processes.max(1);
@@ -76,7 +77,7 @@ impl Budget {
         self
     }
 
-    /// As it stands in the header of a run.
+    /// As recorded in the header of a run.
     #[must_use]
     pub fn sampling(&self, in_process: bool) -> Sampling {
         Sampling {

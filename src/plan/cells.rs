@@ -1,4 +1,4 @@
-//! Cells, and why some are not asked for.
+//! Cells, and the reasons for cells that are left out.
 
 use crate::case::Case;
 use crate::lab::{Guests, cores};
@@ -7,7 +7,7 @@ use anyhow::Result;
 use std::sync::Arc;
 use touchstone_executor::{Engine, Strategy, Support};
 
-/// One cell: what is to be measured.
+/// One cell: a case on a guest, an engine, a strategy and a number of threads.
 #[derive(Clone)]
 pub struct Cell {
     /// Its name.
@@ -44,25 +44,25 @@ impl Cell {
         }
     }
 
-    /// First part of the name: the case's title on the guest, or case and guest.
+    /// First part of the name: the title of the case on the guest, or `<case>_from_<guest>`.
     #[must_use]
     pub fn group(&self) -> String {
         self.case.title(&self.guest).map_or_else(|| self.key.work(), str::to_owned)
     }
 
-    /// The name, as filters and criterion take it.
+    /// The name for filters and criterion.
     #[must_use]
     pub fn name(&self) -> String {
         self.key.name(self.case.title(&self.guest))
     }
 }
 
-/// Everything that the cases ask of some engines on this machine.
+/// Everything that the cases request from some engines on this machine.
 #[derive(Clone, Default)]
 pub struct Plan {
-    /// The cells to be measured.
+    /// The cells to measure.
     pub cells: Vec<Cell>,
-    /// What is not measured, as far as that is known without running anything.
+    /// What is left out, as far as that is known without running anything.
     pub refusals: Vec<Refusal>,
     /// The cases on their guests.
     pub works: Vec<WorkFacts>,
@@ -73,7 +73,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// When a guest is missing or is not the one that is listed.
+    /// When a guest is missing or its digest differs from the listed one.
     pub fn new(cases: &[Case], engines: &[Arc<dyn Engine>], guests: &mut Guests) -> Result<Self> {
         let mut plan = Self::default();
         for engine in engines {
@@ -119,28 +119,37 @@ impl Plan {
         engines: &[Arc<dyn Engine>],
         guests: &mut Guests,
     ) -> Result<()> {
-        let strategies = match case.sweep {
-            Sweep::All => supported(&**engine, |_| true),
-            Sweep::Distinct => supported(&**engine, is_distinct),
-            Sweep::Preferred => {
-                let like = engine.executes_like();
-                if let Some(like) = like.filter(|like| engines.iter().any(|e| e.id() == *like)) {
-                    let reason = format!(
-                        "it executes guest code as {like} does, and the case is about that code"
-                    );
-                    self.refuse(&**engine, None, Some(case), Status::NotAsked, reason);
-                    return Ok(());
-                }
-                let module = guests.module(guest, case.heap.into())?;
-                supported(&**engine, |strategy| {
-                    is_distinct(strategy) && engine.support_for(strategy, &module).is_supported()
-                })
-                .into_iter()
-                .min_by_key(|strategy| strategy.preference())
-                .into_iter()
-                .collect()
+        let module = guests.module(guest, case.heap.into())?;
+        let mut strategies = Vec::new();
+        for strategy in Strategy::all() {
+            let is_asked = case.sweep == Sweep::All || is_distinct(strategy);
+            if !is_asked || !engine.support(strategy).is_supported() {
+                continue;
             }
-        };
+            match engine.support_for(strategy, &module) {
+                Support::Unsupported { reason } => self.refusals.push(Refusal {
+                    engine: engine.id().to_owned(),
+                    strategy: Some(strategy),
+                    guest: Some(guest.replace('-', "_")),
+                    case: None,
+                    threads: None,
+                    status: Status::Unsupported,
+                    reason,
+                }),
+                _ => strategies.push(strategy),
+            }
+        }
+        if case.sweep == Sweep::Preferred {
+            let like = engine.executes_like();
+            if let Some(like) = like.filter(|like| engines.iter().any(|e| e.id() == *like)) {
+                let reason =
+                    format!("it executes guest code as {like} does, and the case is about that code");
+                self.refuse(&**engine, None, Some(case), Status::NotAsked, reason);
+                return Ok(());
+            }
+            let preferred = strategies.iter().copied().min_by_key(|s| s.preference());
+            strategies = preferred.into_iter().collect();
+        }
         for threads in &case.threads {
             if *threads > cores() {
                 self.refusals.push(Refusal {
@@ -181,12 +190,6 @@ impl Plan {
             reason,
         });
     }
-}
-
-/// The strategies that an engine has and that are wanted, in the order of all.
-fn supported(engine: &dyn Engine, wanted: impl Fn(Strategy) -> bool) -> Vec<Strategy> {
-    let all = Strategy::all().into_iter();
-    all.filter(|strategy| wanted(*strategy) && engine.support(*strategy).is_supported()).collect()
 }
 
 /// Whether calls under the strategy differ from those under every other one.

@@ -1,4 +1,4 @@
-//! Which executors are compared: rows of a data file, strictly read.
+//! Which executors are compared: the rows of `benches/comparisons.toml`.
 
 use super::{Cell, Filter, Plan, near};
 use crate::case::{self, Case};
@@ -12,14 +12,14 @@ use toml::Spanned;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::{CodeFrom, Engine, Owner, Strategy};
 
-/// A comparison to be made: what it is called, and the cells of its two sides.
+/// A comparison to make: its name, and the cells of its two sides.
 #[derive(Clone)]
 pub struct Compare {
     /// Its name.
     pub of: Match,
-    /// What is judged.
+    /// The subject.
     pub subject: Cell,
-    /// What it is held against.
+    /// The baseline.
     pub baseline: Cell,
     /// The other case of [`Means::After`].
     pub another: Option<Arc<Case>>,
@@ -55,12 +55,12 @@ impl Compare {
     }
 }
 
-/// A row that asks for something that this build or machine does not have.
+/// A row that needs something that this build or machine does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// What was asked for, without the baseline's cell.
+    /// What was requested.
     pub of: Match,
-    /// Why it is not there.
+    /// Why it is missing.
     pub reason: String,
 }
 
@@ -68,7 +68,7 @@ pub struct Wanted {
 #[derive(Debug)]
 pub struct Rows(Vec<Entry>);
 
-/// The file of the rows: `benches/comparisons.toml` in the project.
+/// The path of `benches/comparisons.toml` in the project.
 #[must_use]
 pub fn default_rows() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/comparisons.toml")
@@ -80,16 +80,16 @@ struct File {
     rows: Vec<Spanned<Entry>>,
 }
 
-/// Comparisons that differ in case, guest, threads and subject.
+/// One `[[rows]]` entry: comparisons that differ in case, guest, threads and subject.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     purpose: Purpose,
-    /// What is judged; by the baseline where left out.
+    /// The subjects; by default all that can be compared with the baseline.
     #[serde(default)]
     executors: Vec<String>,
     cases: Vec<String>,
-    /// The first of each case when left out.
+    /// The guests; by default the first of each case.
     guests: Option<Vec<String>>,
     #[serde(default = "one_thread")]
     threads: Vec<usize>,
@@ -109,16 +109,16 @@ fn sixteen() -> u64 {
     16
 }
 
-/// What executors are held against.
+/// What the subjects are compared with.
 #[derive(Clone, Copy)]
 enum Baseline<'a> {
     /// The raw interface of their runtime.
     Raw,
-    /// The same again.
+    /// The same executor.
     Itself,
-    /// The same on one thread.
+    /// The same executor on one thread.
     OneThread,
-    /// The same in the same bursts, without the other call.
+    /// The same executor in the same bursts, without the other call.
     Without(&'a str),
     /// Another executor.
     Executor(&'a str),
@@ -208,12 +208,12 @@ impl Rows {
         Ok(Self(entries))
     }
 
-    /// The comparisons of some purposes that a filter means, and what is asked for but not
-    /// there, with the reason.
+    /// The comparisons of some purposes that a filter selects, and the rows that cannot be
+    /// had, with the reason.
     ///
     /// # Errors
     ///
-    /// When the filter means nothing; the message names near matches.
+    /// When the filter selects nothing; the message names near matches.
     pub fn select(
         &self,
         purposes: &[Purpose],
@@ -269,7 +269,8 @@ impl Entry {
         Ok(())
     }
 
-    /// The subjects by name: those of the file, or all that the baseline can judge.
+    /// The names of the subjects: those of the file, or all that can be compared with the
+    /// baseline.
     fn subjects(
         &self,
         baseline: Baseline<'_>,
@@ -317,7 +318,7 @@ impl Entry {
     }
 }
 
-/// What both sides of a comparison do.
+/// The calls that both sides of a comparison make.
 struct Work<'a> {
     case: &'a Arc<Case>,
     guest: &'a str,
@@ -415,7 +416,7 @@ fn named<'a>(
     })
 }
 
-/// A contender that no engine of this build stands for.
+/// A contender whose engine is not in this build.
 fn unknown(name: &str) -> Contender {
     let strategies = Strategy::all().into_iter();
     let found = strategies

@@ -1,28 +1,27 @@
-//! Which names are meant.
+//! Filters over names.
 
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use touchstone_executor::guest::similar;
 
-/// Which names are meant: a regular expression, as criterion takes it, or an
-/// exact name.
+/// Selects names: by a regular expression, as in criterion, or by an exact name.
 #[derive(Debug, Clone, Default)]
 pub enum Filter {
     /// Everything.
     #[default]
     All,
-    /// Names that the expression finds itself in.
+    /// Names that the expression matches anywhere.
     Pattern(regex::Regex),
-    /// This name and no other.
+    /// Exactly this name.
     Exact(String),
 }
 
 impl Filter {
-    /// A filter from what was typed.
+    /// The filter of a command-line argument.
     ///
     /// # Errors
     ///
-    /// When it is no regular expression.
+    /// When it is not a regular expression.
     pub fn new(text: Option<&str>) -> Result<Self> {
         let Some(text) = text else { return Ok(Self::All) };
         let pattern = regex::Regex::new(text)
@@ -30,7 +29,7 @@ impl Filter {
         Ok(Self::Pattern(pattern))
     }
 
-    /// Whether a name is meant.
+    /// Whether a name is selected.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         match self {
@@ -41,8 +40,8 @@ impl Filter {
     }
 }
 
-/// Names, or parts of names, that resemble what was typed, as the end of a sentence;
-/// empty where none does.
+/// Names, or parts of names, that resemble a text, as the end of a message. Empty if none
+/// does.
 #[must_use]
 pub fn near(text: &str, names: &[String]) -> String {
     let mut parts = BTreeSet::new();

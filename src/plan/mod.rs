@@ -1,5 +1,5 @@
-//! What there is to measure: cases × guests × engines × strategies × threads become cells,
-//! and comparisons between them.
+//! Planning: crosses cases, guests, engines, strategies and threads to cells, and makes
+//! comparisons between cells.
 
 mod budget;
 mod cells;

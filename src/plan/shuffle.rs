@@ -1,4 +1,4 @@
-//! Order by chance, from a recorded seed.
+//! Random order from a recorded seed.
 
 /// Random numbers from a seed: SplitMix64 (Steele, Lea and Flood, 2014). The same seed
 /// gives the same numbers on every machine.
@@ -6,7 +6,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of a seed.
+    /// A generator with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -21,13 +21,13 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Heads or tails.
+    /// A fair coin toss.
     pub fn coin(&mut self) -> bool {
         self.next_number() >> 63 == 1
     }
 }
 
-/// The same things in an order by chance (Fisher and Yates).
+/// The same things in random order (Fisher and Yates).
 #[must_use]
 pub fn shuffled<T>(mut things: Vec<T>, random: &mut Random) -> Vec<T> {
     for last in (1..things.len()).rev() {

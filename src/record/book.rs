@@ -1,4 +1,4 @@
-//! The records of one run, ready to be asked.
+//! The records of one run, indexed.
 
 use super::{
     CellKey, Check, Comparison, Count, Estimate, Executor, Finding, Header, Line, Match, Metric,
@@ -6,38 +6,38 @@ use super::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was in force when an executor ran a guest.
+/// The effective setup of an executor on a guest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InForce {
-    /// How Touchstone does the strategy where the runtime does not do it itself.
+    /// How Touchstone implements the strategy, if the runtime does not.
     pub emulated: Option<String>,
-    /// What was probed, key by key.
+    /// The effective configuration, key by key.
     pub effective: BTreeMap<String, String>,
 }
 
 /// The records of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Book {
-    /// The head of the run.
+    /// The header of the run.
     pub header: Header,
-    /// What was in force, by executor and guest.
+    /// The setups, by executor and guest.
     pub setups: BTreeMap<(Executor, String), InForce>,
-    /// What was measured of each cell, process by process.
+    /// The observations of each cell, process by process.
     pub cells: BTreeMap<CellKey, Vec<Observations>>,
-    /// What is not measured, and why.
+    /// What was not measured, with the reasons.
     pub refusals: BTreeSet<Refusal>,
-    /// What was compared, process by process.
+    /// The comparisons, process by process.
     pub comparisons: BTreeMap<Match, Vec<Comparison>>,
-    /// What was counted, by case and guest.
+    /// The counts, by case and guest.
     pub counts: BTreeMap<(String, String), Count>,
     /// What the checks found, in their order.
     pub findings: Vec<Finding>,
-    /// What swaps left behind beside their times.
+    /// Swaps under load, and memory over many swaps.
     pub swaps: Vec<Swap>,
 }
 
 impl Book {
-    /// Takes the lines of a run. Of two lines about the same thing in the same process the
+    /// Indexes the lines of a run. If two lines concern the same thing in the same process, the
     /// later one counts.
     #[must_use]
     pub fn of(header: Header, lines: Vec<Line>) -> Self {
@@ -85,7 +85,7 @@ impl Book {
                 Line::Swap(swap) => book.swaps.push(*swap),
             }
         }
-        // A cell that failed in one process is not published from the others.
+        // A cell that failed in one process is not published at all.
         let failed: Vec<CellKey> = book
             .cells
             .keys()
@@ -98,8 +98,8 @@ impl Book {
         book
     }
 
-    /// The estimate of a metric of a cell; `None` where it was not measured. A metric that
-    /// is observed once a process has the median of the processes, without an interval.
+    /// The estimate of a metric of a cell; `None` if it was not measured. A metric that is
+    /// observed once per process has the median of the processes, without an interval.
     #[must_use]
     pub fn estimate(&self, cell: &CellKey, metric: Metric) -> Option<Estimate> {
         let samples = self.samples(cell, metric);
@@ -118,7 +118,7 @@ impl Book {
         all.filter_map(|seen| seen.metrics.get(&metric)).collect()
     }
 
-    /// Calls a second of all threads of a cell together.
+    /// Calls per second of all threads of a cell, from the samples of its latency.
     #[must_use]
     pub fn throughput(&self, cell: &CellKey) -> Option<Estimate> {
         let call = self.estimate(cell, Metric::Call)?;
@@ -127,26 +127,26 @@ impl Book {
         Some(Estimate { median: rate(call.median), interval, marked: call.marked })
     }
 
-    /// Why a cell has no time; `None` where it has one or nobody knows.
+    /// The reason why a cell has no time; `None` if no refusal is recorded.
     #[must_use]
     pub fn refusal(&self, cell: &CellKey) -> Option<&Refusal> {
         // The worst reason first: a failure says more than a missing strategy.
         self.refusals.iter().filter(|refusal| refusal.is_of(cell)).max_by_key(|r| r.status)
     }
 
-    /// What is known of a case on a guest.
+    /// The facts about a case on a guest.
     #[must_use]
     pub fn work(&self, case: &str, guest: &str) -> Option<&WorkFacts> {
         self.header.works.iter().find(|work| work.case == case && work.guest == guest)
     }
 
-    /// The cell's name as filters take it.
+    /// The name of the cell for filters.
     #[must_use]
     pub fn name(&self, cell: &CellKey) -> String {
         cell.name(self.work(&cell.case, &cell.guest).and_then(|work| work.title.as_deref()))
     }
 
-    /// What a check found.
+    /// The findings of a check.
     pub fn findings(&self, check: Check) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(move |finding| finding.check == check)
     }

@@ -1,6 +1,5 @@
-//! From samples to a published number: a median, an interval, and a mark where
-//! interference left too little. Nothing here draws random numbers: the same samples
-//! give the same estimates on every machine.
+//! Estimates from samples: a median, an interval, and a mark where too few samples are clean.
+//! The same samples give the same estimate on every machine; no random numbers are drawn.
 
 use super::{Sample, Samples};
 
@@ -11,26 +10,25 @@ pub struct Estimate {
     pub median: f64,
     /// The interval; `None` when there are too few samples for one.
     pub interval: Option<(f64, f64)>,
-    /// Whether too few clean samples stand behind it: printed with †.
+    /// Whether it has too few clean samples: printed with †.
     pub marked: bool,
 }
 
-/// Fresh processes that a published estimate needs clean samples of.
+/// Number of processes that must give enough clean samples.
 pub const PROCESSES: usize = 3;
-/// Clean samples that each of them has to give.
+/// Number of clean samples that each of them must give.
 pub const CLEAN_SAMPLES: usize = 3;
-/// Samples that an interval needs.
+/// Fewest samples for an interval.
 pub const INTERVAL_SAMPLES: usize = 6;
 
-/// Chance that the true median lies outside the interval, on each side.
+/// Probability that the true median lies outside the interval, on each side.
 const TAIL: f64 = 0.025;
 
-/// Median and interval of some values; `None` without any.
+/// Median and interval of some values; `None` if there are none.
 ///
-/// The interval is the distribution-free one: the true median lies between the
-/// k-th smallest and the k-th largest value unless fewer than k of n fair coin
-/// tosses show heads. It makes no assumption about the noise. Six values are the
-/// fewest it works with.
+/// The interval is distribution-free: the true median lies between the k-th smallest and the
+/// k-th largest value unless fewer than k of n fair coin tosses show heads. It assumes nothing
+/// about the noise and needs at least six values.
 #[must_use]
 pub fn of_values(values: &[f64]) -> Option<Estimate> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
@@ -49,12 +47,12 @@ pub fn of_values(values: &[f64]) -> Option<Estimate> {
 
 /// The estimate of a metric that is sampled, from its samples in each process.
 ///
-/// A process stands for one layout of the address space. The median is that of the
-/// processes' own medians; the interval reaches from the lowest to the highest end of the
-/// processes' intervals and medians, so that it covers what differs between processes.
-/// Samples with interference are left out; a process with fewer than
-/// [`CLEAN_SAMPLES`] clean ones is left out where [`PROCESSES`] others have enough. Where
-/// they do not, everything is used and the estimate is marked.
+/// Each process has its own layout of the address space. The median is the median of the
+/// processes' medians. The interval reaches from the lowest to the highest end of the
+/// processes' intervals and medians, so that it covers the differences between processes.
+/// Samples with interference are left out, and so are processes with fewer than
+/// [`CLEAN_SAMPLES`] clean ones. If fewer than [`PROCESSES`] processes remain, the estimate is
+/// marked. If none remains, all samples are used.
 #[must_use]
 pub fn of_processes(processes: &[&Samples]) -> Option<Estimate> {
     let used = used(processes);
@@ -79,13 +77,13 @@ pub fn of_processes(processes: &[&Samples]) -> Option<Estimate> {
     Some(Estimate { median, interval, marked })
 }
 
-/// Most samples of a process, and one at least. Where calls are so long that no process
-/// has [`CLEAN_SAMPLES`], that many are asked for.
+/// The largest number of samples of a process, at least 1. Where calls are so long that no
+/// process has [`CLEAN_SAMPLES`], this many clean ones are required.
 fn longest(processes: &[&Samples]) -> usize {
     processes.iter().map(|samples| samples.0.len()).max().unwrap_or(0).max(1)
 }
 
-/// The samples that stand behind an estimate.
+/// The samples of an estimate.
 #[derive(Debug)]
 pub struct Used<'a> {
     /// The samples of each process that counts.
@@ -94,7 +92,7 @@ pub struct Used<'a> {
     pub marked: bool,
 }
 
-/// Chooses the samples that [`of_processes`] makes an estimate from.
+/// Selects the samples for [`of_processes`].
 #[must_use]
 pub fn used<'a>(processes: &[&'a Samples]) -> Used<'a> {
     let needed = CLEAN_SAMPLES.min(longest(processes));

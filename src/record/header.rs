@@ -1,24 +1,23 @@
-//! The head of a run: where its numbers come from.
+//! The header of a run: the origin of its numbers.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Version of the record layout of this build. A run of another version is skipped
-/// with a warning that names it.
+/// Version of the record layout. A run of another version is skipped with a warning.
 pub const SCHEMA: u32 = 2;
 
-/// What all observations of a run share. Written once, before them.
+/// What all lines of a run share, written once before them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// [`SCHEMA`] at the time of writing.
     pub schema: u32,
-    /// Name of the run.
+    /// Unique name of the run.
     pub run: String,
     /// When it began, RFC 3339 in UTC.
     pub started_at: String,
     /// The machine it ran on.
     pub machine: Machine,
-    /// The programs that made the binary.
+    /// The tools that built the binary.
     pub tools: Tools,
     /// How it was sampled.
     pub sampling: Sampling,
@@ -28,10 +27,10 @@ pub struct Header {
     pub works: Vec<WorkFacts>,
 }
 
-/// The machine a run was made on.
+/// The machine of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Model name of the processor, as the kernel gives it.
+    /// Model name of the processor, as the kernel reports it.
     pub cpu: String,
     /// Processors this process may run on.
     pub cores: usize,
@@ -51,7 +50,7 @@ pub struct Machine {
     pub huge_pages: String,
 }
 
-/// The programs and settings that made the measuring binary.
+/// The tools and settings that built the binary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tools {
     /// Version of this harness.
@@ -62,15 +61,15 @@ pub struct Tools {
     pub profile: String,
     /// Commit of the tree when the binary ran; `-dirty` when it had changes.
     pub commit: String,
-    /// First digits of the binary's SHA-256: which build it was.
+    /// First digits of the SHA-256 of the binary, which identify the build.
     pub binary: String,
 }
 
 /// How a run was sampled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sampling {
-    /// The command's name for it: `full`, `quick` or `custom`; `peers`, `swap`,
-    /// `counts` or `checks` for runs of other kinds.
+    /// Its name: `full`, `quick` or `custom`; `peers`, `swap`, `counts` or `checks` for runs of
+    /// other kinds.
     pub name: String,
     /// Seed of the order of the cells.
     pub seed: u64,
@@ -78,33 +77,33 @@ pub struct Sampling {
     pub processes: u32,
     /// Samples of a cell in each process.
     pub samples: usize,
-    /// Time of one sample, µs: as many calls as fill it, and one at least.
+    /// Planned time of one sample, µs.
     pub sample_us: u64,
     /// Whether all engines shared one process.
     pub in_process: bool,
 }
 
-/// What is known of an engine.
+/// An engine of the build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineFacts {
-    /// Version of the linked runtime, as it says itself.
+    /// Version of the linked runtime, as it reports itself.
     pub version: String,
     /// How it executes guests.
     pub execution: Execution,
-    /// The engine that executes guest code in the same way, where there is one.
+    /// The engine that executes guest code in the same way, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executes_like: Option<String>,
 }
 
-/// How code is run.
+/// The way of execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Execution {
     /// By an interpreter.
     Interpreted,
-    /// As machine code made of the module.
+    /// As machine code generated from the module.
     Compiled,
-    /// As machine code of the host's compiler: the baseline.
+    /// As machine code from the host's compiler: the baseline.
     Native,
 }
 
@@ -118,7 +117,7 @@ impl From<touchstone_executor::Execution> for Execution {
     }
 }
 
-/// What is known of a case on a guest.
+/// A case on a guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkFacts {
     /// The case.
@@ -127,31 +126,31 @@ pub struct WorkFacts {
     pub guest: String,
     /// SHA-256 of the guest's bytes as they lie on disk, hexadecimal.
     pub guest_sha256: String,
-    /// What the case calls itself on this guest, where it has a name of its own.
+    /// The title of the case on this guest, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The part the case plays in overviews, charts and advice.
+    /// Its part in overviews, charts and recommendations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// Which strategies the case is run under.
     pub sweep: Sweep,
-    /// The case's place in the order of tables: files by name, cases as they stand.
+    /// Its place in tables: files by name, cases in the order of the file.
     pub place: usize,
 }
 
-/// The part of a case on a guest in overviews, charts and advice.
+/// The part of a case in overviews, charts and recommendations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Does nothing: what a clean instance costs.
+    /// Does nothing: shows the cost of a clean instance.
     EmptyCall,
-    /// Writes memory: what bringing it back costs.
+    /// Writes memory: shows the cost of restoring it.
     DirtyMemory,
-    /// Real work of a service, with an allocator of its own.
+    /// Realistic work, with an allocator of its own.
     Payload,
 }
 
-/// Which strategies a case asks for.
+/// Which strategies a case is run under.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sweep {
@@ -161,7 +160,7 @@ pub enum Sweep {
     /// Every strategy whose calls differ from another's: precompiled variants change the
     /// load, and Touchstone's pools hand out the instances of `instance_reuse_tracked`.
     Distinct,
-    /// The one that an engine offers and a user would prefer: the case is about the
-    /// guest's work, which is the same under every strategy.
+    /// The supported strategy that a user would try first. For cases about the guest's work,
+    /// which is the same under every strategy.
     Preferred,
 }

@@ -1,10 +1,10 @@
-//! Who holds the lock of a file, as far as the kernel tells.
+//! Finds the process that holds the lock of a file.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 
-/// The process that has locked a file, in words; `None` where the kernel does not say,
-/// for instance because the process lies in another container.
+/// Describes the process that has locked a file; `None` if the kernel does not report it, for
+/// instance because the process runs in another container.
 pub(super) fn of(file: &File) -> Option<String> {
     let file = file.metadata().ok()?;
     let (major, minor) = (rustix::fs::major(file.dev()), rustix::fs::minor(file.dev()));
@@ -17,8 +17,8 @@ pub(super) fn of(file: &File) -> Option<String> {
     })
 }
 
-/// The process in the line of `/proc/locks` that is about a file; those that wait for
-/// a lock have an arrow in theirs.
+/// The process in the line of `/proc/locks` for a file. Lines with an arrow are of processes
+/// that wait for the lock.
 fn holder(locks: &str, file: &str) -> Option<u32> {
     locks.lines().find_map(|line| {
         let mut words = line.split_whitespace().skip(1);

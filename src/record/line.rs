@@ -12,23 +12,23 @@ use touchstone_executor::Strategy;
 pub enum Line {
     /// A run begins; all lines up to the next header belong to it.
     Run(Box<Header>),
-    /// What was in force.
+    /// The setup of an executor on a guest.
     Setup(Setup),
-    /// What was measured of a cell in one process.
+    /// The measurements of a cell in one process.
     Observations(Observations),
-    /// What is not measured, and why.
+    /// What is not measured, with the reason.
     Refusal(Refusal),
-    /// Two things timed in turns in one process.
+    /// Subject and baseline, timed in turns.
     Comparison(Box<Comparison>),
-    /// What was counted of a case on a guest, whoever runs it.
+    /// The counts of a case on a guest, equal for all executors.
     Count(Count),
-    /// What a check found.
+    /// A finding of a check.
     Finding(Box<Finding>),
-    /// Calls under load, or memory over many swaps.
+    /// Swaps under load, or memory over many swaps.
     Swap(Box<super::Swap>),
 }
 
-/// Name of a cell: what is run, on what, how.
+/// The name of a cell.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CellKey {
     /// Case, e.g. `call_empty_function`.
@@ -65,8 +65,7 @@ impl CellKey {
         Executor { engine: self.engine.clone(), strategy: self.strategy }
     }
 
-    /// First part of the name, where the case has no title on the guest:
-    /// `<case>_from_<guest>`.
+    /// First part of the name if the case has no title on the guest: `<case>_from_<guest>`.
     #[must_use]
     pub fn work(&self) -> String {
         format!("{}_from_{}", self.case, self.guest)
@@ -78,7 +77,7 @@ impl CellKey {
         format!("{}/{}_threads", self.executor(), self.threads)
     }
 
-    /// The whole name as filters take it, under the case's title where it has one.
+    /// The full name for filters, with the title of the case if it has one.
     #[must_use]
     pub fn name(&self, title: Option<&str>) -> String {
         match title {
@@ -88,7 +87,7 @@ impl CellKey {
     }
 }
 
-/// What was in force when an executor ran a guest.
+/// The effective setup of an executor on a guest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     /// The executor.
@@ -96,15 +95,15 @@ pub struct Setup {
     pub executor: Executor,
     /// The guest.
     pub guest: String,
-    /// How Touchstone does the strategy where the runtime does not do it itself.
+    /// How Touchstone implements the strategy, if the runtime does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated: Option<String>,
-    /// What was probed, key by key; what is the same as on the executor's first guest of
-    /// the run is left out, and a key that is missing here is `null`.
+    /// The effective configuration, key by key. Values equal to those on the executor's first
+    /// guest of the run are left out; a key that only the first guest has is `null`.
     pub effective: BTreeMap<String, Option<String>>,
 }
 
-/// What was measured of a cell in one process.
+/// The measurements of a cell in one process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Observations {
     /// The cell.
@@ -116,39 +115,38 @@ pub struct Observations {
     pub metrics: BTreeMap<Metric, Samples>,
 }
 
-/// Why something is not measured.
+/// The reason why something is not measured.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Refusal {
     /// The engine.
     pub engine: String,
-    /// The strategy; `None` where the reason is the same for all.
+    /// The strategy; `None` if the reason holds for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// The guest; `None` where the reason holds for all.
+    /// The guest; `None` if the reason holds for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<String>,
-    /// The case; `None` where the reason holds for all.
+    /// The case; `None` if the reason holds for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
-    /// Threads; `None` where the reason holds for any number.
+    /// Threads; `None` if the reason holds for any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
-    /// What kind of refusal.
+    /// The kind of refusal.
     pub status: Status,
-    /// In words.
+    /// The reason.
     pub reason: String,
 }
 
-/// Why a cell has no time.
+/// The kind of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// The engine cannot do the strategy, or not for this module.
+    /// The engine does not support the strategy, or not for this module.
     Unsupported,
-    /// The case does not ask for it: another engine executes in the same way, or another
-    /// strategy is preferred.
+    /// It is not needed, for instance because another engine executes in the same way.
     NotAsked,
-    /// A call takes longer than the case's budget.
+    /// A call takes longer than the time budget of the case.
     OverBudget,
     /// More threads than processors.
     Skipped,
@@ -161,7 +159,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether something is wrong, and not merely left out.
+    /// Whether it is a failure; otherwise it was left out on purpose.
     #[must_use]
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Wrong | Self::Trapped | Self::Failed)
@@ -183,7 +181,7 @@ impl fmt::Display for Status {
 }
 
 impl Refusal {
-    /// Whether it is about a cell.
+    /// Whether it concerns a cell.
     #[must_use]
     pub fn is_of(&self, cell: &CellKey) -> bool {
         self.engine == cell.engine
@@ -194,22 +192,22 @@ impl Refusal {
     }
 }
 
-/// Why two things are compared.
+/// The purpose of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// A cell against itself: what the machine lets anyone tell apart.
+    /// A cell against itself: shows the noise floor.
     Null,
     /// An adapter against the raw interface of its runtime.
     Overhead,
-    /// An executor against the one that the case names.
+    /// An executor against a named baseline.
     Against,
     /// An executor against a peer, itself on one thread, or itself without a heavy call
-    /// before: the rows of `benches/peers.toml`.
+    /// before: `make peers`.
     Peers,
-    /// A way to swap modules against compiling them anew.
+    /// A swap method against recompiling, or against sorted messages.
     Swap,
-    /// What was asked for on the command line.
+    /// Requested on the command line.
     Asked,
 }
 
@@ -251,18 +249,18 @@ pub enum Means {
         /// Timed calls.
         burst: u64,
     },
-    /// Messages of two kinds, each answered by a module of its own that is brought about
-    /// in this way at each change of kind.
+    /// Messages of two kinds in random order, each answered by a module of its own, which this
+    /// method provides at each change of kind.
     Swap {
-        /// The way: `recompile`, `load_artifact`, …
+        /// The swap method: `recompile`, `load_artifact`, …
         method: String,
     },
     /// The same messages sorted by kind, without the time of the change.
     Sorted {
-        /// The way to swap.
+        /// The swap method.
         method: String,
     },
-    /// By another program or a stored run, as it was named on the command line.
+    /// By another build, as it was named on the command line.
     Build(String),
 }
 
@@ -308,23 +306,23 @@ impl fmt::Display for Contender {
     }
 }
 
-/// What is compared: the name of a comparison.
+/// The name of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Match {
-    /// Why.
+    /// The purpose.
     pub purpose: Purpose,
     /// The case; for swaps, the two kinds of messages.
     pub case: String,
     /// The guest.
     pub guest: String,
-    /// What is judged.
+    /// The subject.
     pub subject: Contender,
-    /// What it is held against.
+    /// The baseline.
     pub baseline: Contender,
 }
 
 impl Match {
-    /// The name as filters take it: `<purpose>/<subject>/<work>/<N>_threads/<baseline>`.
+    /// The name for filters: `<purpose>/<subject>/<work>/<N>_threads/<baseline>`.
     #[must_use]
     pub fn name(&self) -> String {
         let Self { purpose, case, guest, subject, baseline } = self;
@@ -336,19 +334,19 @@ impl Match {
 /// Subject and baseline timed in turns in one process, or in one pair of processes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// What is compared.
+    /// The name.
     #[serde(flatten)]
     pub of: Match,
     /// Number of the process within the run, from 0.
     pub process: u32,
     /// ns per call of subject and baseline, round by round.
     pub rounds: Vec<(f64, f64)>,
-    /// Places of the rounds with interference.
+    /// Indices of the rounds with interference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noisy: Vec<usize>,
 }
 
-/// What was counted of a case on a guest, the same whoever runs it.
+/// The counts of a case on a guest, equal for all executors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Count {
     /// The case.
@@ -359,63 +357,62 @@ pub struct Count {
     pub guest_sha256: String,
     /// The counts.
     pub metrics: BTreeMap<Metric, u64>,
-    /// Who counted, all of them the same.
+    /// The engines that counted, all with the same result.
     pub counted_by: Vec<String>,
 }
 
-/// A part of the checks.
+/// A check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
     /// The test scripts of the specification.
     Conformance,
-    /// Whether a call sees anything of the one before.
+    /// Whether a call sees state of an earlier call.
     Isolation,
     /// What hostile guests do to the host.
     Hostile,
-    /// What of a run survives kills, full disks and crashes.
+    /// Whether runs survive kills, full disks and crashes.
     Survival,
 }
 
-/// What a check found about one thing on one executor.
+/// A finding of a check about one thing on one executor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// The check.
     pub check: Check,
     /// What was checked: a script, a kind of state, an attack, a scenario.
     pub name: String,
-    /// The engine; empty where none takes part.
+    /// The engine; empty if none takes part.
     pub engine: String,
-    /// The strategy, where the check is about one.
+    /// The strategy, if the finding concerns one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// What came of it, by how often: `held`, `failed`, `unproven`, and what the check
-    /// counts besides.
+    /// The number of tries by outcome.
     pub counts: BTreeMap<Outcome, u64>,
-    /// Why, where the cause is known.
+    /// The cause, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// What was seen, for the failures and the refusals.
+    /// Evidence of failures and refusals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
 }
 
-/// What came of one try of a check.
+/// The outcome of one try of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// As it has to be.
+    /// The expected result.
     Held,
-    /// As it has to be, at the price of the process.
+    /// The expected result, by ending the process.
     HeldByEnding,
-    /// Not as it has to be.
+    /// Not the expected result.
     Failed,
-    /// The check could not show that it would have noticed.
+    /// The check could not prove that it would have noticed a failure.
     Unproven,
-    /// The executor refuses it, with the reason.
+    /// The executor refuses it with a reason.
     Refused,
     /// The harness did not drive it.
     NotDriven,
-    /// It cannot be seen by the rules of the language.
+    /// The rules of the language make it invisible.
     Exempt,
 }

@@ -1,4 +1,4 @@
-//! What can be measured, with its unit: the one list.
+//! The list of metrics, with their units.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -17,7 +17,7 @@ pub enum Unit {
 /// How often a metric is observed in a process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Observed {
-    /// Again and again: interference matters, and an interval can be given.
+    /// Repeatedly: interference matters, and an interval can be given.
     Sampled,
     /// Once.
     Once,
@@ -25,7 +25,7 @@ enum Observed {
 
 macro_rules! metrics {
     ($($(#[$doc:meta])* $metric:ident = $name:literal, $unit:ident, $observed:ident;)*) => {
-        /// What an observation is of. Less is better for all of them.
+        /// A metric. Less is better for all of them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Metric {
@@ -53,15 +53,15 @@ metrics! {
     WarmCall = "warm call", Nanoseconds, Sampled;
     /// A warm call that takes the same input and does nothing with it.
     WarmTake = "warm call that only takes the input", Nanoseconds, Sampled;
-    /// To a clean instance.
+    /// Time to a clean instance.
     Prepare = "prepare", Nanoseconds, Sampled;
-    /// Input placed, export run, output fetched.
+    /// Placing the input, running the export, fetching the output.
     Invoke = "invoke", Nanoseconds, Sampled;
-    /// The instance given back, dropped or reset.
+    /// Returning, dropping or resetting the instance.
     Finish = "finish", Nanoseconds, Sampled;
-    /// WebAssembly bytes to artifact.
+    /// From WebAssembly bytes to artifact.
     Compile = "compile", Nanoseconds, Once;
-    /// Artifact to a module that can be instantiated.
+    /// From artifact to a module that can be instantiated.
     Load = "load", Nanoseconds, Once;
     /// A new instance and its first call.
     FirstCall = "first call", Nanoseconds, Once;
@@ -88,7 +88,7 @@ impl Metric {
         self.facts().1
     }
 
-    /// Whether it is sampled again and again in every process. The others are observed once.
+    /// Whether it is sampled repeatedly in every process. The others are observed once.
     #[must_use]
     pub fn is_sampled(self) -> bool {
         self.facts().2 == Observed::Sampled

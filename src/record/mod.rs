@@ -1,9 +1,9 @@
-//! What a run leaves behind: JSON Lines, versioned, complete.
+//! The records of a run: versioned JSON Lines.
 //!
-//! A [`Header`] begins a run and says once what all of it shares: the machine, the
-//! binary, the engines. The lines below it are observations, refusals, comparisons, counts
-//! and findings. They hold raw samples; what is published ([`Estimate`]) is computed
-//! from them when they are read, in one place. The report is made from records alone.
+//! A [`Header`] begins a run and describes what its lines share: the machine, the binary, the
+//! engines. The lines below it are setups, observations, refusals, comparisons, counts,
+//! findings and swaps. They hold raw samples. Published numbers ([`Estimate`]) are computed
+//! from them when they are read. The report is made from records alone.
 
 mod book;
 pub mod estimate;

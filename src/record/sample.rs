@@ -1,13 +1,13 @@
-//! Samples, and how they are written down: short, because there are many.
+//! Samples, and their compact form in record files.
 
 use serde::{Deserialize, Serialize};
 
 /// Calls that were timed or counted together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Calls, of all threads together.
+    /// Number of calls of all threads.
     pub calls: u64,
-    /// What they came to in the metric's unit, summed over the threads.
+    /// Total in the unit of the metric, summed over the threads.
     pub total: f64,
     /// Calls of the slowest thread; the same as `calls` on one thread.
     pub slowest: u64,
@@ -23,7 +23,7 @@ impl Sample {
         Self { calls: 1, total, slowest: 1, clean: true }
     }
 
-    /// The value of one call.
+    /// The value per call.
     #[must_use]
     pub fn per_call(&self) -> f64 {
         self.total / self.calls.max(1) as f64
@@ -35,7 +35,7 @@ impl Sample {
 #[serde(from = "Packed", into = "Packed")]
 pub struct Samples(pub Vec<Sample>);
 
-/// Column by column; a column of equal numbers is one number.
+/// The form in record files: column by column. A column of equal numbers is one number.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Packed {
@@ -44,7 +44,7 @@ struct Packed {
     total: Vec<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     slowest: Option<Column>,
-    /// Places of the samples with interference.
+    /// Indices of the samples with interference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     noisy: Vec<usize>,
 }
@@ -56,7 +56,7 @@ enum Column {
     Each(Vec<u64>),
 }
 
-/// A whole number without ".0".
+/// A number that is written without ".0" if it is whole.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Number {

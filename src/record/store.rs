@@ -28,11 +28,11 @@ pub const CHECKS: &str = "checks.jsonl";
 pub struct Loaded {
     /// Each header with the lines below it.
     pub runs: Vec<(Header, Vec<Line>)>,
-    /// The lines that could not be believed.
+    /// The lines that were skipped.
     pub skipped: Vec<Skipped>,
 }
 
-/// A line that was left out, and why.
+/// A skipped line, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// Line number, from 1.
@@ -42,7 +42,7 @@ pub struct Skipped {
 }
 
 /// Reads a record file. A damaged line (cut off by a kill, written by another
-/// version, edited by hand) is skipped and named, never believed and never fatal.
+/// version, edited by hand) is skipped and reported.
 ///
 /// # Errors
 ///
@@ -84,8 +84,8 @@ enum Unreadable {
     Damaged(String),
 }
 
-/// One line. The version of a header is looked at first, so that a header of another
-/// layout is called that and not "missing field".
+/// Parses a line. The version of a header is checked first, so that a header of another
+/// version is reported as such and not as damaged.
 fn parse(bytes: &[u8]) -> Result<Line, Unreadable> {
     let damaged = |error: serde_json::Error| Unreadable::Damaged(error.to_string());
     match serde_json::from_slice(bytes) {
@@ -108,11 +108,11 @@ fn parse(bytes: &[u8]) -> Result<Line, Unreadable> {
 
 /// Where the lines of a run go.
 pub trait Sink {
-    /// Keeps a line. When this comes back, the line is kept.
+    /// Stores a line. When this returns, the line is stored.
     ///
     /// # Errors
     ///
-    /// When it cannot be; the lines before stay whole.
+    /// When it cannot be stored. Earlier lines stay whole.
     fn append(&mut self, line: &Line) -> Result<()>;
 }
 
@@ -124,9 +124,8 @@ pub struct RecordFile {
 }
 
 impl RecordFile {
-    /// Opens (and creates) the file for appending and takes its lock. If a kill
-    /// left half a line at the end, the line is closed so that the next record
-    /// starts on a line of its own.
+    /// Opens or creates the file for appending and locks it. If a kill left half a line at the
+    /// end, the line is closed, so that the next record starts on a new line.
     ///
     /// # Errors
     ///
@@ -157,7 +156,7 @@ impl RecordFile {
         Ok(Self { file, path: path.to_owned() })
     }
 
-    /// Drops everything that the file holds: a run that replaces what was published.
+    /// Empties the file.
     ///
     /// # Errors
     ///
@@ -174,9 +173,9 @@ impl RecordFile {
 }
 
 impl Sink for RecordFile {
-    /// Appends one line in one write and, where it holds measurements, flushes it to the
-    /// disk: neither a kill nor a crash right after loses what took long to make. Where the
-    /// disk is full, what there was room for of the line is taken back.
+    /// Appends one line in one write. Lines with measurements are flushed to the disk, so that
+    /// neither a kill nor a crash loses them. If the disk is full, a partly written line is
+    /// removed.
     fn append(&mut self, line: &Line) -> Result<()> {
         let mut bytes = serde_json::to_vec(line).context("a record that JSON cannot hold")?;
         bytes.push(b'\n');

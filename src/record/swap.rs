@@ -1,24 +1,24 @@
-//! Modules that are replaced under load, and memory over many swaps.
+//! Records of swaps under load, and of memory over many swaps.
 
 use serde::{Deserialize, Serialize};
 
-/// What a swap left behind beside its times.
+/// A finding about swaps that is not a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Swap {
     /// The executor of the instances.
     #[serde(flatten)]
     pub executor: super::Executor,
-    /// The way to swap: `load_artifact`, …
+    /// The swap method: `load_artifact`, …
     pub method: String,
     /// What was found.
     pub found: SwapFound,
 }
 
-/// What was found, by what was done.
+/// The finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SwapFound {
-    /// Threads kept calling while another one replaced the module.
+    /// Threads called while another thread replaced the module.
     UnderLoad {
         /// Threads that called.
         threads: u64,
@@ -32,10 +32,10 @@ pub enum SwapFound {
         wrong: u64,
         /// Time of a message while modules are replaced.
         swapping: Tail,
-        /// The same for as long, while none is.
+        /// The same for as long, without replacements.
         still: Tail,
     },
-    /// One way to swap, again and again.
+    /// One method, for many swaps.
     Soak {
         /// Resident memory of the process after so many swaps.
         points: Vec<SoakPoint>,
@@ -47,11 +47,11 @@ pub enum SwapFound {
 pub struct Tail {
     /// Calls.
     pub calls: u64,
-    /// Half of the calls took no longer.
+    /// Median.
     pub p50_ns: u64,
-    /// 99 of 100.
+    /// 99th percentile.
     pub p99_ns: u64,
-    /// 999 of 1000.
+    /// 99.9th percentile.
     pub p999_ns: u64,
     /// The longest.
     pub max_ns: u64,

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 use touchstone_executor::{ArtifactFolder, Engine, Strategy};
 
-/// What to measure, for how long, and where the records go.
+/// The options: what to measure, how long, and where the records go.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Arguments {
     /// Measure only cells and comparisons whose name this regular expression matches
@@ -61,7 +61,7 @@ pub struct Arguments {
     pub replace: bool,
 }
 
-/// How much is sampled.
+/// The named sampling budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum SamplingName {
     /// For results that are published.
@@ -78,21 +78,21 @@ fn seconds(text: &str) -> Result<Duration, String> {
     if time.is_zero() { Err(wrong()) } else { Ok(time) }
 }
 
-/// What a run is asked for: everything but where it shows its progress.
+/// A requested run: everything but its progress display.
 pub struct Asked<'a> {
     /// The options.
     pub arguments: &'a Arguments,
     /// The engines of the build.
     pub engines: &'a [Arc<dyn Engine>],
-    /// Which comparisons are made beside the cells.
+    /// The purposes of the comparisons that are made besides the cells.
     pub purposes: Vec<Purpose>,
-    /// Whether the filter means one name exactly.
+    /// Whether the filter is one exact name.
     pub exact: bool,
-    /// Gives the command that starts a worker; see [`serve_if_worker`].
+    /// Makes the command that starts a worker; see [`serve_if_worker`].
     pub worker: &'a dyn Fn() -> Result<Command>,
 }
 
-/// Serves and gives back `true` if this process was started as a worker.
+/// Serves and returns `true` if this process was started as a worker.
 ///
 /// # Errors
 ///
@@ -104,11 +104,11 @@ pub fn serve_if_worker(engines: &[Arc<dyn Engine>]) -> Result<bool> {
 }
 
 impl Asked<'_> {
-    /// The job that is asked for.
+    /// The requested job.
     ///
     /// # Errors
     ///
-    /// When a name is unknown, a data file is wrong, or nothing is meant.
+    /// When a name is unknown, a data file is wrong, or nothing is selected.
     pub fn job(&self) -> Result<(Vec<Case>, Job)> {
         let arguments = self.arguments;
         let cases = case::load_all(&case::default_folder())?;
@@ -152,7 +152,7 @@ impl Asked<'_> {
         Ok((cases, job))
     }
 
-    /// Runs the job: records go to the file, which is locked for as long.
+    /// Runs the job and appends the records to the file, which is locked meanwhile.
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ impl Asked<'_> {
         if self.arguments.replace {
             records.clear()?;
         }
-        // Dropped, and with it the artifacts, when the run is over.
+        // Removed, with the artifacts, when the run is over.
         let artifacts = artifacts()?;
         let host = Host {
             cases,
@@ -200,8 +200,8 @@ impl Asked<'_> {
     }
 }
 
-/// A folder through which the processes of a run share artifacts: [`shared_in`] it, until it
-/// is dropped.
+/// Makes a temporary folder in which the processes of a run share artifacts, at [`shared_in`].
+/// It is removed when it is dropped.
 ///
 /// # Errors
 ///
@@ -213,18 +213,18 @@ pub fn artifacts() -> Result<TempDir> {
     Ok(folder)
 }
 
-/// The folder of the artifacts itself.
+/// The folder of the artifacts in a folder of [`artifacts`].
 #[must_use]
 pub fn shared_in(folder: &TempDir) -> PathBuf {
     folder.path().join("artifacts")
 }
 
-/// Lets Ctrl-C, SIGTERM and SIGHUP end a run in order: running workers end, and
-/// everything that is finished is on the disk. A second signal ends the process at once.
+/// Makes Ctrl-C, SIGTERM and SIGHUP end a run in order: workers end, and everything that is
+/// finished is on the disk. A second signal ends the process at once.
 ///
 /// # Errors
 ///
-/// When the process watches for Ctrl-C already.
+/// When the process has a handler for Ctrl-C already.
 pub fn watch_for_ctrl_c(stop: &Stop, in_process: bool) -> Result<()> {
     let stop = stop.clone();
     ctrlc::set_handler(move || {
@@ -236,7 +236,7 @@ pub fn watch_for_ctrl_c(stop: &Stop, in_process: bool) -> Result<()> {
     .context("cannot watch for Ctrl-C")
 }
 
-/// The file of a path as people see it.
+/// A path for display: relative to the current folder where it lies below.
 #[must_use]
 pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().ok();

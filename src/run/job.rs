@@ -1,4 +1,4 @@
-//! What a run is to do, and what came of it.
+//! The job of a run, and its outcome.
 
 use super::Task;
 use crate::case::Case;
@@ -13,36 +13,36 @@ use touchstone_executor::Engine;
 
 /// A run that is about to begin, or to go on.
 pub struct Job {
-    /// The head of the run.
+    /// The header of the run.
     pub header: Header,
     /// The cells.
     pub cells: Vec<Cell>,
     /// The comparisons.
     pub compares: Vec<Compare>,
-    /// What is not measured, as far as that is known beforehand.
+    /// What is left out, as far as that is known beforehand.
     pub refusals: Vec<Refusal>,
     /// How to sample.
     pub budget: Budget,
     /// Whether all engines share this process.
     pub in_process: bool,
-    /// What an earlier part of the run has done.
+    /// What an interrupted run has done already.
     pub done: super::resume::Done,
 }
 
-/// What happened to cells or comparisons.
+/// Numbers of cells or comparisons, by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Measured and recorded.
     pub measured: usize,
-    /// Left out for a reason that is recorded.
+    /// Left out, with a recorded reason.
     pub left_out: usize,
-    /// Wrong, trapped or failed, and recorded so.
+    /// Wrong, trapped or failed.
     pub failed: usize,
-    /// Among the measured, those that interference left too few clean samples of.
+    /// Measured, but with too few clean samples (†).
     pub marked: usize,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Came {
     /// The cells.
@@ -63,10 +63,10 @@ impl Came {
     }
 }
 
-/// Which of everything is meant.
+/// Selects cells and comparisons.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// Over the names of cells and comparisons.
+    /// A filter over the names of cells and comparisons.
     pub filter: Filter,
     /// Engines by name; all when empty.
     pub engines: Vec<String>,
@@ -76,7 +76,7 @@ pub struct Selection {
     pub threads: Vec<usize>,
     /// Only the cases with a role, on their first guest, without precompiled variants.
     pub overview: bool,
-    /// Comparisons of these purposes are made too.
+    /// The purposes of the comparisons to make.
     pub purposes: Vec<Purpose>,
 }
 
@@ -95,11 +95,11 @@ impl Selection {
 }
 
 impl Job {
-    /// Everything that is meant.
+    /// Selects cells and comparisons, and makes the header.
     ///
     /// # Errors
     ///
-    /// When a guest is missing, the file of comparisons is wrong, or nothing is meant.
+    /// When a guest is missing, the file of comparisons is wrong, or nothing is selected.
     pub fn new(
         cases: &[Case],
         engines: &[Arc<dyn Engine>],
@@ -139,7 +139,7 @@ impl Job {
         if cells.is_empty() && compares.is_empty() {
             bail!("nothing is left to measure: the options leave everything out");
         }
-        // Only what is asked for has a reason for not being there.
+        // Only selected engines need reasons for what is left out.
         let wanted: BTreeSet<&str> = cells.iter().map(|cell| cell.key.engine.as_str()).collect();
         let refusals = plan.refusals.iter().filter(|r| wanted.contains(&*r.engine));
         let budget = budget(cells.len() + compares.len());
@@ -162,7 +162,7 @@ impl Job {
         compares.chain(cells).collect()
     }
 
-    /// The name of a task, for people.
+    /// The displayed name of a task.
     #[must_use]
     pub fn name(&self, task: &Task) -> String {
         match task {

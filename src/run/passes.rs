@@ -1,5 +1,5 @@
-//! The passes of a run: every cell in several fresh processes, and again where interference
-//! left too few clean samples.
+//! The passes of a run: every cell in several fresh processes, and in further ones where it
+//! has too few clean samples.
 
 use super::resume::Done as Finished;
 use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker};
@@ -17,36 +17,36 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::Engine;
 
-/// What a run runs on.
+/// The environment of a run.
 pub struct Host<'a> {
     /// The cases.
     pub cases: &'a [Case],
     /// The engines.
     pub engines: &'a [Arc<dyn Engine>],
-    /// Makes the guests, for this process.
+    /// Makes the guests for this process.
     pub guests: &'a dyn Fn() -> Guests,
-    /// Gives the command that starts a worker, which has to call [`super::serve`].
+    /// Makes the command that starts a worker, which must call [`super::serve`].
     pub worker: &'a dyn Fn() -> Result<Command>,
-    /// How long a task may take, compilation included.
+    /// Longest time of a task, compilation included.
     pub limit: Duration,
-    /// Where artifacts are shared between processes: a private folder.
+    /// The private folder in which processes share artifacts.
     pub artifacts: Option<PathBuf>,
     /// Ends the run.
     pub stop: Stop,
 }
 
-/// Whoever is told how a run is going.
+/// Receives the progress of a run.
 pub trait Observer {
     /// A task begins.
     fn begins(&mut self, name: &str);
-    /// There are so many more tasks than were known of.
+    /// The run has this many more tasks.
     fn more(&mut self, tasks: usize);
-    /// Something happened that people should know.
+    /// A message for the user.
     fn says(&mut self, sentence: &str);
 }
 
-/// Runs a job: writes its header and refusals, unless it goes on with an earlier part, and
-/// everything that is measured.
+/// Runs a job and records everything. The header is written unless an interrupted run is
+/// continued.
 ///
 /// # Errors
 ///
@@ -102,11 +102,11 @@ struct Run<'a> {
     sink: &'a mut dyn Sink,
     observer: &'a mut dyn Observer,
     done: Finished,
-    /// What is in force on each executor's first guest.
+    /// The setup of each executor on its first guest.
     setups: BTreeMap<Executor, Setup>,
-    /// Executors and guests whose setup is written.
+    /// Executors and guests whose setup was written.
     written: BTreeSet<(Executor, String)>,
-    /// Comparisons that failed or cannot be had, and whether they failed.
+    /// Comparisons that failed or are unsupported, and whether they failed.
     broken: BTreeSet<(Task, bool)>,
     deaths: usize,
     probe_ns: u64,
@@ -118,7 +118,7 @@ impl Run<'_> {
             || self.done.clean_processes(task) >= self.job.budget.processes as usize
     }
 
-    /// Whether there is no use in doing a task again.
+    /// Whether a task must not be repeated.
     fn is_over(&self, task: &Task) -> bool {
         match task {
             Task::Cell(cell) => self.done.is_refused(cell),
@@ -126,7 +126,7 @@ impl Run<'_> {
         }
     }
 
-    /// One process for each engine, in a random order, for what is not done yet.
+    /// Runs what is not done yet, in one process per engine and in random order.
     fn pass(&mut self, process: u32, tasks: Vec<Task>) -> Result<()> {
         let mut random = Random::new(self.job.budget.seed.wrapping_add(u64::from(process) << 32));
         let mut units: BTreeMap<String, BTreeMap<_, Vec<Task>>> = BTreeMap::new();
@@ -181,8 +181,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Starts a worker and follows it until it ends; gives back how many of the tasks are
-    /// over, in their order.
+    /// Starts a worker and follows it until it ends. Returns how many tasks are over, counted
+    /// from the first.
     fn life(&mut self, process: u32, tasks: &[Task]) -> Result<usize> {
         let command = (self.host.worker)()?;
         let spawned = self.host.stop.spawn::<ToWorker, FromWorker>(command, Limits::default())?;
@@ -194,7 +194,7 @@ impl Run<'_> {
             artifacts: self.host.artifacts.clone(),
             tasks: tasks.to_vec(),
         };
-        // Who cannot be told has died, which is found out below.
+        // If this fails, the worker has died, which is noticed below.
         let _ = child.send(&told);
         let (mut over, mut began) = (0, false);
         let mut budget = None;
@@ -242,14 +242,14 @@ impl Run<'_> {
         Ok(over + 1)
     }
 
-    /// Longest time of a call of a task.
+    /// The time budget for a call of a task, if its case has one.
     fn budget(&self, task: &Task) -> Option<Duration> {
         let Task::Cell(key) = task else { return None };
         let cell = self.job.cells.iter().find(|cell| cell.key == *key)?;
         cell.case.budget()
     }
 
-    /// A worker died at a task, or had to be killed.
+    /// Records that a worker died during a task, or had to be killed.
     fn lost(&mut self, task: &Task, death: &Death, budget: Option<Duration>) -> Result<()> {
         let name = self.job.name(task);
         if let (Death::Time(took), Some(budget), Task::Cell(cell)) = (death, budget, task) {
@@ -279,7 +279,7 @@ impl Run<'_> {
         }
     }
 
-    /// Records what came of a task.
+    /// Records the outcome of a task.
     fn keep(&mut self, process: u32, task: &Task, done: Done) -> Result<()> {
         match (task, done) {
             (Task::Cell(cell), Done::Measured { setup, metrics, is_clean }) => {
@@ -303,7 +303,7 @@ impl Run<'_> {
                 }
                 match task {
                     Task::Cell(_) => self.refuse(*refusal)?,
-                    // Its cells say the same where it cannot be had.
+                    // The refusals of its cells give the same reason.
                     Task::Compare(_) => {
                         self.broken.insert((task.clone(), refusal.status.is_failure()));
                     }
@@ -323,8 +323,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes what is in force once for each executor and guest, and of further guests what
-    /// differs from the first.
+    /// Writes the setup once for each executor and guest. For guests after the first, only the
+    /// differences are written.
     fn setup(&mut self, setup: Setup) -> Result<()> {
         if !self.written.insert((setup.executor.clone(), setup.guest.clone())) {
             return Ok(());
@@ -386,12 +386,12 @@ impl Run<'_> {
     }
 }
 
-/// How long the calls that open a cell and measure it may take, from the budget of one.
+/// Time limit for opening and measuring a cell, from the time budget of a call.
 fn first_calls(budget: Duration) -> Duration {
     Duration::from_secs(5) + budget * 4
 }
 
-/// Modules in a random order, and the tasks of each in one.
+/// Shuffles the modules, and the tasks of each module.
 fn order(unit: Vec<Vec<Task>>, random: &mut Random) -> Vec<Task> {
     let unit = shuffled(unit, random);
     unit.into_iter().flat_map(|tasks| shuffled(tasks, random)).collect()

@@ -1,4 +1,4 @@
-//! Doing one task in this process.
+//! Performs tasks in this process.
 
 use super::task::{Done, Names, Task};
 use crate::case::Case;
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use touchstone_executor::{Engine, RawCall, Support};
 
-/// Does tasks in this process, one after the other.
+/// Performs tasks, one after the other.
 pub struct Performer {
     cases: Vec<Arc<Case>>,
     engines: Vec<Arc<dyn Engine>>,
@@ -22,8 +22,8 @@ pub struct Performer {
 }
 
 impl Performer {
-    /// Over some cases and engines. Artifacts are shared with other processes of the run
-    /// through a private folder, where one is given.
+    /// A performer of some cases and engines. If a private folder is given, artifacts are shared
+    /// with other processes of the run.
     ///
     /// # Errors
     ///
@@ -51,8 +51,8 @@ impl Performer {
         })
     }
 
-    /// Does a task. `before_calls` is told when everything is loaded and the guest is about
-    /// to be called for the first time.
+    /// Performs a task. `before_calls` is called when everything is loaded, just before the
+    /// first call of the guest.
     pub fn perform(&mut self, task: &Task, before_calls: &mut dyn FnMut()) -> Done {
         let names = Names { cases: &self.cases, engines: &self.engines };
         match task {
@@ -96,25 +96,19 @@ impl Performer {
         self.lab.unload();
         if compare.of.purpose == Purpose::Swap {
             let seed = self.random.next_number();
-            let Sides { mut subject, mut baseline, rounds } =
+            let Sides { mut subject, mut baseline } =
                 Sides::new(&mut self.lab, compare, &self.budget, seed)?;
-            return self.in_turns(&mut subject, &mut baseline, rounds);
+            return self.in_turns(&mut subject, &mut baseline);
         }
         let mut subject = self.side(compare, &compare.of.subject, &compare.subject)?;
-        // Loaded apart, also where both are the same.
+        // Both sides are loaded separately, even if they are the same.
         self.lab.unload();
         let mut baseline = self.side(compare, &compare.of.baseline, &compare.baseline)?;
-        self.in_turns(&mut subject, &mut baseline, self.budget.rounds)
+        self.in_turns(&mut subject, &mut baseline)
     }
 
-    fn in_turns(
-        &mut self,
-        subject: &mut dyn Side,
-        baseline: &mut dyn Side,
-        rounds: usize,
-    ) -> Result<Done> {
-        let budget = Budget { rounds, ..self.budget.clone() };
-        let (rounds, noisy) = turns(subject, baseline, &budget, &mut self.random)?;
+    fn in_turns(&mut self, subject: &mut dyn Side, baseline: &mut dyn Side) -> Result<Done> {
+        let (rounds, noisy) = turns(subject, baseline, &self.budget, &mut self.random)?;
         Ok(Done::Compared { rounds: rounds.into_iter().map(rounded).collect(), noisy })
     }
 
@@ -122,7 +116,7 @@ impl Performer {
     ///
     /// # Errors
     ///
-    /// When it cannot be had, gives another output, or a thread cannot be started.
+    /// When it is refused, gives a wrong output, or a thread cannot be started.
     fn side(&mut self, compare: &Compare, side: &Contender, cell: &Cell) -> Result<Crew> {
         let opened = self.lab.open(cell)?;
         let another = match (&side.means, &compare.another) {
@@ -167,7 +161,7 @@ impl Performer {
 ///
 /// # Errors
 ///
-/// When the task is no comparison, or the side cannot be had.
+/// When the task is not a comparison, or the side is refused.
 pub fn perform_side(performer: &mut Performer, task: &Task, is_subject: bool) -> Result<Crew> {
     let Task::Compare(of) = task else { anyhow::bail!("a cell has no sides") };
     let names = Names { cases: &performer.cases, engines: &performer.engines };
@@ -178,14 +172,14 @@ pub fn perform_side(performer: &mut Performer, task: &Task, is_subject: bool) ->
     }
 }
 
-/// How widely a reason holds.
+/// The scope of a refusal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// For every case on the guest.
+    /// Every case on the guest.
     Module,
-    /// For the case on any number of threads.
+    /// The case, on any number of threads.
     Case,
-    /// For the cell alone.
+    /// One cell.
     Cell,
 }
 
@@ -196,7 +190,7 @@ fn failed(task: &Task, error: &anyhow::Error) -> Done {
     }
 }
 
-/// A failure is the cell's own; what is unsupported or over budget holds more widely.
+/// The refusal of a task. A failure concerns one cell; other reasons hold more widely.
 fn refuse(task: &Task, refused: Refused, scope: Scope) -> Done {
     let scope = if refused.status.is_failure() { Scope::Cell } else { scope };
     let (engine, strategy, guest) = task.module();
@@ -217,7 +211,7 @@ fn refuse(task: &Task, refused: Refused, scope: Scope) -> Done {
     }
 }
 
-/// What was in force, whole.
+/// The complete setup of an opened cell.
 fn setup(cell: &Cell, opened: &Opened) -> Setup {
     Setup {
         executor: cell.key.executor(),
@@ -234,7 +228,7 @@ fn setup(cell: &Cell, opened: &Opened) -> Setup {
     }
 }
 
-/// Five significant digits are more than any of these times has.
+/// Rounds both times to five significant digits, more than they have.
 fn rounded((subject, baseline): (f64, f64)) -> (f64, f64) {
     let round = |ns: f64| {
         let digits = 4 - ns.abs().max(1.0).log10().floor() as i32;

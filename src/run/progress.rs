@@ -1,14 +1,14 @@
-//! How far a run is, on the standard error.
+//! The progress of a run, on the standard error.
 
 use super::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// How often a line is written where the standard error is no terminal.
+/// Interval between lines where the standard error is not a terminal.
 const EVERY: Duration = Duration::from_secs(20);
 
-/// A bar on a terminal, and a line now and then elsewhere.
+/// A progress bar on a terminal, and a line every 20 s elsewhere.
 pub struct Progress {
     bar: ProgressBar,
     started: Instant,
@@ -16,7 +16,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of so many tasks.
+    /// Progress over `tasks` tasks.
     #[must_use]
     pub fn new(tasks: usize) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
@@ -31,7 +31,7 @@ impl Progress {
         Self { bar, started: now, last_line: (!is_terminal).then_some(now) }
     }
 
-    /// What is left, in words; nothing while nothing is known.
+    /// The estimated time left, in words; empty at the beginning.
     fn left(&self) -> String {
         let (done, all) = (self.bar.position(), self.bar.length().unwrap_or(0));
         if done < 10 {
@@ -49,7 +49,7 @@ impl Observer for Progress {
         self.bar.set_message(name.to_owned());
         if self.last_line.is_some_and(|last| last.elapsed() >= EVERY) {
             let (done, all) = (self.bar.position(), self.bar.length().unwrap_or(0));
-            // Nobody to tell is no reason to stop.
+            // A closed standard error does not stop the run.
             let _ = writeln!(std::io::stderr(), "[{done}/{all}{}] {name}", self.left());
             self.last_line = Some(Instant::now());
         }

@@ -1,4 +1,4 @@
-//! Where numbers come from: the machine, the tools, the run.
+//! The origin of numbers: machine, tools, run.
 
 use crate::lab::{cores, digest};
 use crate::plan::Plan;
@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use touchstone_executor::Engine;
 
-/// The head of a run that begins now.
+/// The header of a run that begins now.
 #[must_use]
 pub fn header(sampling: Sampling, engines: &[Arc<dyn Engine>], plan: &Plan) -> Header {
     let started_at = now();
@@ -31,7 +31,7 @@ pub fn header(sampling: Sampling, engines: &[Arc<dyn Engine>], plan: &Plan) -> H
     }
 }
 
-/// The machine this runs on, as far as `/proc` and `/sys` tell.
+/// This machine, as described by `/proc` and `/sys`.
 #[must_use]
 pub fn machine() -> Machine {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
@@ -69,7 +69,7 @@ fn siblings() -> Vec<String> {
     (0..).map_while(of).collect()
 }
 
-/// What built this binary.
+/// The tools that built this binary.
 #[must_use]
 pub fn tools() -> Tools {
     Tools {
@@ -85,14 +85,13 @@ pub fn tools() -> Tools {
     }
 }
 
-/// First digits of this program's SHA-256; empty where it cannot read itself.
+/// First digits of the SHA-256 of this program; empty if it cannot be read.
 fn binary() -> String {
     let bytes = std::env::current_exe().and_then(std::fs::read);
     bytes.map(|bytes| digest(&bytes)[..16].to_owned()).unwrap_or_default()
 }
 
-/// The commit of the working tree. What a run itself writes (records, page,
-/// charts) does not make the tree a changed one.
+/// The commit of the working tree. Changed records, page or charts do not count as changes.
 fn commit() -> String {
     let git = |arguments: &[&str]| {
         let output = Command::new("git")

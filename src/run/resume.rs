@@ -1,4 +1,4 @@
-//! Going on with a run that was broken off.
+//! Continues an interrupted run.
 
 use super::{Job, Task};
 use crate::record::{CellKey, Header, Line, Refusal, Samples, estimate};
@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What a run has done so far.
 #[derive(Debug, Clone, Default)]
 pub struct Done {
-    /// By task: the processes in which it was done, and whether each of them was clean.
+    /// By task: the processes that performed it, and whether each was clean.
     pub tasks: BTreeMap<Task, BTreeMap<u32, bool>>,
-    /// What is refused.
+    /// The refusals.
     pub refusals: BTreeSet<Refusal>,
 }
 
@@ -32,27 +32,27 @@ impl Done {
         }
     }
 
-    /// Whether a cell is refused for good.
+    /// Whether a cell is refused.
     #[must_use]
     pub fn is_refused(&self, cell: &CellKey) -> bool {
         self.refusals.iter().any(|refusal| refusal.is_of(cell))
     }
 
-    /// Processes in which a task gave enough clean samples.
+    /// Number of processes in which a task has enough clean samples.
     #[must_use]
     pub fn clean_processes(&self, task: &Task) -> usize {
         self.tasks.get(task).map_or(0, |seen| seen.values().filter(|clean| **clean).count())
     }
 }
 
-/// Whether a process's samples of a sampled metric count. What is observed once always does.
+/// Whether enough samples of a metric are clean. A single observation always counts.
 fn is_clean(samples: &Samples) -> bool {
     let clean = samples.0.iter().filter(|sample| sample.clean).count();
     clean >= estimate::CLEAN_SAMPLES.min(samples.0.len())
 }
 
-/// Makes a job go on with the last run of a file, if that was made on this machine, by this
-/// build, and in the same way. Gives back how many tasks have been done in some process.
+/// Makes a job continue the last run of a file, if it has the same machine, binary, sampling
+/// and guests. Returns the number of tasks that some process has performed.
 #[must_use]
 pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
     let (header, lines) = runs.into_iter().next_back()?;
@@ -69,7 +69,7 @@ pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
     job.budget.seed = header.sampling.seed;
     job.header = header;
     for line in &lines {
-        // What failed may have been the machine's fault: it is tried again.
+        // Failures are tried again, because the machine may have caused them.
         if let Line::Refusal(refusal) = line
             && refusal.status.is_failure()
         {

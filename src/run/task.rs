@@ -1,4 +1,4 @@
-//! What a process is told to do, and what comes of it.
+//! Tasks of worker processes, and their outcomes.
 
 use crate::case::Case;
 use crate::plan::{Cell, Compare};
@@ -21,7 +21,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// The engine in whose process it is done.
+    /// The engine in whose process the task is performed.
     #[must_use]
     pub fn engine(&self) -> &str {
         match self {
@@ -30,7 +30,7 @@ impl Task {
         }
     }
 
-    /// What it has to load: tasks that load the same are done one after the other.
+    /// The module that it loads. Tasks with the same module are performed one after the other.
     #[must_use]
     pub fn module(&self) -> (&str, touchstone_executor::Strategy, &str) {
         match self {
@@ -41,7 +41,7 @@ impl Task {
         }
     }
 
-    /// The refusal of the whole task for a reason.
+    /// The refusal of a cell for a reason; `None` for a comparison.
     #[must_use]
     pub fn refusal(&self, status: crate::record::Status, reason: String) -> Option<Refusal> {
         let Self::Cell(cell) = self else { return None };
@@ -57,12 +57,12 @@ impl Task {
     }
 }
 
-/// What came of a task.
+/// The outcome of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Done {
     /// A cell was measured.
     Measured {
-        /// What was in force.
+        /// The effective setup.
         setup: Box<Setup>,
         /// The samples.
         metrics: BTreeMap<Metric, Samples>,
@@ -73,17 +73,17 @@ pub enum Done {
     Compared {
         /// ns per call of subject and baseline, round by round.
         rounds: Vec<(f64, f64)>,
-        /// Places of the rounds with interference.
+        /// Indices of the rounds with interference.
         noisy: Vec<usize>,
     },
-    /// It cannot be had, or failed.
+    /// It is refused or failed.
     Refused {
-        /// What is refused, as widely as the reason holds.
+        /// The refusal, with the scope of its reason.
         refusal: Box<Refusal>,
     },
 }
 
-/// Brings names back to cells.
+/// Resolves names to cells.
 pub(crate) struct Names<'a> {
     pub(crate) cases: &'a [Arc<Case>],
     pub(crate) engines: &'a [Arc<dyn Engine>],

@@ -1,4 +1,4 @@
-//! Worker processes: what parent and worker say to each other, and the worker's side.
+//! Worker processes: the messages, and the worker's side.
 
 use super::{Done, Performer, Task};
 use crate::case::Case;
@@ -12,33 +12,33 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use touchstone_executor::Engine;
 
-/// What a worker is told.
+/// The message to a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ToWorker {
-    /// How to sample.
+    /// The sampling budget.
     pub budget: Budget,
     /// Number of the process within the run.
     pub process: u32,
-    /// What the interference probe takes on a clean core, ns.
+    /// Time of the interference probe on a clean core, ns.
     pub probe_ns: u64,
-    /// Where artifacts are shared with later processes of the run.
+    /// The private folder in which processes share artifacts.
     pub artifacts: Option<PathBuf>,
-    /// What is to be done, in this order.
+    /// The tasks, in order.
     pub tasks: Vec<Task>,
 }
 
-/// What a worker says. Tasks are named by their place.
+/// A message from a worker. Tasks are named by their index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
     /// A task begins.
     Begins(usize),
-    /// Everything is loaded, and the guest is about to be called.
+    /// Everything is loaded, and the first call follows.
     Calls(usize),
     /// A task ended.
     Ended(usize, Box<Done>),
 }
 
-/// Serves as a worker: does what the parent says, and comes back when all of it is done.
+/// Serves as a worker: performs the tasks of the parent, and returns when all are done.
 ///
 /// # Errors
 ///

@@ -11,6 +11,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use std::sync::Arc;
 use touchstone::plan::Filter;
 use touchstone::supervise::Parent;
+use touchstone::swap::resident_kib;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{CodeFrom, Engine, Error, Outcome, Strategy};
 
@@ -178,14 +179,6 @@ fn start(bench: &mut Bench<'_>) -> Result<()> {
         },
     }
     Ok(())
-}
-
-/// Resident memory of this process, KiB, as the kernel counts it page by page (the counters of
-/// `statm` lag behind); 0 where the kernel does not say.
-fn resident_kib() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("Rss:")?.trim().strip_suffix("kB"));
-    line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
 /// Addresses that this process has reserved, KiB; 0 where the kernel does not say.
