@@ -1,5 +1,6 @@
 //! Benchmark cases: data files, one a case, or one a suite of cases that share guests.
 
+mod guests;
 mod input;
 mod json;
 mod records;
@@ -14,6 +15,7 @@ use touchstone_executor::guest::{Growth, HeapPages, similar};
 
 use crate::record::{Role, Sweep};
 
+pub use guests::{GuestFile, Guests, digest};
 pub use input::{Codec, Field, GuestNumber, Input, Number, parse_hex};
 
 /// A benchmark case: export, input, guests and expected output.

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use touchstone::case::Guests;
 use touchstone::case::{self, Case};
 use touchstone::compare::{Judged, MARGIN, judge};
-use touchstone::lab::Guests;
 use touchstone::plan::{Budget, Cell, Compare, Filter, Plan, near};
 use touchstone::record::{self, Book, Comparison, Header, Refusal, Sink};
 use touchstone::run::{

@@ -6,11 +6,11 @@ use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use touchstone::case::Guests;
 use touchstone::case::{self, Case};
 use touchstone::compare::{
     Contest, FromSide, Judged, MARGIN, ToSide, Verdict, contest, of_records, serve_side,
 };
-use touchstone::lab::Guests;
 use touchstone::plan::{Budget, near};
 use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
 use touchstone::report::units;

@@ -4,7 +4,7 @@ use super::Ended;
 use super::common::Known;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
-use touchstone::lab::Guests;
+use touchstone::case::Guests;
 use touchstone::plan::Cell;
 use touchstone::record::Refusal;
 use touchstone::terminal::{Style, Table, complain, print};

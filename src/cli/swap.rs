@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone::case::Case;
+use touchstone::case::Guests;
 use touchstone::compare::Judged;
-use touchstone::lab::{Guests, Lab, Refused, config_for, cores};
+use touchstone::lab::{Lab, Refused, config_for};
+use touchstone::plan::cores;
 use touchstone::plan::{Budget, Compare, Filter, Plan, near};
 use touchstone::record::{
     self, Book, Contender, Line, Means, RecordFile, Refusal, SWAPS, Sink, SoakPoint,

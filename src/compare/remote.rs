@@ -4,7 +4,7 @@
 
 use super::{Judged, judge};
 use crate::case::Case;
-use crate::lab::Guests;
+use crate::case::Guests;
 use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
 use crate::record::{Comparison, Match, Status};

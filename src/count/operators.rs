@@ -1,7 +1,8 @@
 //! Counts executed operators on every engine that can; all must agree.
 
 use crate::case::Case;
-use crate::lab::{Guests, Lab, Refused};
+use crate::case::Guests;
+use crate::lab::{Lab, Refused};
 use crate::plan::{Cell, Plan};
 use crate::record::{Count, Metric, Status};
 use anyhow::{Context, Result, bail, ensure};

@@ -1,7 +1,8 @@
 //! Cells, and the reasons for cells that are left out.
 
 use crate::case::Case;
-use crate::lab::{Guests, cores};
+use crate::case::Guests;
+use crate::plan::cores;
 use crate::record::{CellKey, Refusal, Status, Sweep, WorkFacts};
 use anyhow::Result;
 use std::sync::Arc;

@@ -1,8 +1,7 @@
 //! Which executors are compared: the rows of `benches/comparisons.toml`.
 
-use super::{Cell, Filter, Plan, near};
+use super::{Cell, Filter, Plan, cores, near};
 use crate::case::{self, Case};
-use crate::lab::cores;
 use crate::record::{Contender, Executor, Match, Means, Purpose};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;

@@ -4,7 +4,7 @@
 use super::resume::Done as Finished;
 use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker};
 use crate::case::Case;
-use crate::lab::Guests;
+use crate::case::Guests;
 use crate::measure::probe;
 use crate::plan::{Random, shuffled};
 use crate::record::{Comparison, Executor, Line, Observations, Setup, Sink, Status};

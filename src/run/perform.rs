@@ -2,7 +2,9 @@
 
 use super::task::{Done, Names, Task};
 use crate::case::Case;
-use crate::lab::{Guests, Lab, Opened, Refused, config_for, cores};
+use crate::case::Guests;
+use crate::lab::{Lab, Opened, Refused, config_for};
+use crate::plan::cores;
 use crate::measure::{Caller, Crew, InBursts, Raw, Side, Work, measure, turns};
 use crate::plan::{Budget, Cell, Compare, Random};
 use crate::record::{Contender, Means, Purpose, Refusal, Setup, Status};

@@ -1,6 +1,7 @@
 //! The origin of numbers: machine, tools, run.
 
-use crate::lab::{cores, digest};
+use crate::case::digest;
+use crate::plan::cores;
 use crate::plan::Plan;
 use crate::record::{EngineFacts, Header, Machine, SCHEMA, Sampling, Tools};
 use std::process::Command;

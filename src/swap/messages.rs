@@ -2,7 +2,8 @@
 
 use super::Method;
 use crate::case::Case;
-use crate::lab::{Guests, Lab, Refused, checked_call, host};
+use crate::case::Guests;
+use crate::lab::{Lab, Refused, checked_call, host};
 use crate::plan::Cell;
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone::case::{self, Case};
-use touchstone::lab::Guests;
+use touchstone::case::Guests;
 use touchstone::plan::{Budget, Plan};
 use touchstone::record::{self, CellKey, Line, Observations, RecordFile, Sink};
 use touchstone::run::{self, Host, Observer, Selection, go_on, serve, watch_for_ctrl_c};
