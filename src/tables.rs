@@ -40,7 +40,6 @@ pub struct Layout {
     pub multiples: bool,
     /// What the values are that others published beside a function, and that belong to
     /// none of the executors.
-    #[serde(default)]
     pub aside: Option<String>,
 }
 
@@ -108,14 +107,12 @@ pub struct Row {
     #[serde(default)]
     pub warm: bool,
     /// What the row or column is called; the function's name when left out.
-    #[serde(default)]
     pub heading: Option<String>,
     /// What was published elsewhere, column by column; `""` where there was
     /// nothing.
     #[serde(default)]
     pub published: Vec<String>,
     /// What others published, where the table has a heading for that.
-    #[serde(default)]
     pub aside: Option<String>,
 }
 
@@ -165,37 +162,31 @@ pub fn default_folder() -> PathBuf {
 /// When a file cannot be read or is wrong; the message has the line and the
 /// column.
 pub fn load_all(folder: &Path) -> Result<Layouts> {
-    let entries = match std::fs::read_dir(folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(Layouts::default());
-        }
-        entries => {
-            entries.with_context(|| format!("cannot read the tables in {}", folder.display()))?
-        }
-    };
+    let mut layouts = Layouts::default();
+    if !folder.exists() {
+        return Ok(layouts);
+    }
+    let entries = std::fs::read_dir(folder)
+        .with_context(|| format!("cannot read the tables in {}", folder.display()))?;
     let mut files: Vec<_> = entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         .collect();
     files.sort();
-    let mut layouts = Layouts::default();
     for path in &files {
-        match load(path)? {
+        let name = path.display();
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the table {name}"))?;
+        match toml::from_str(&text).with_context(|| format!("the table {name} is wrong"))? {
             File { table: Some(table), shares: None } => {
                 check(&table, path)?;
                 layouts.tables.push(table);
             }
             File { table: None, shares: Some(shares) } => layouts.shares.push(shares),
-            _ => bail!("{} has to hold either a [table] or [shares]", path.display()),
+            _ => bail!("{name} has to hold either a [table] or [shares]"),
         }
     }
     Ok(layouts)
-}
-
-fn load(path: &Path) -> Result<File> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the table {}", path.display()))?;
-    toml::from_str(&text).with_context(|| format!("the table {} is wrong", path.display()))
 }
 
 fn check(table: &Layout, path: &Path) -> Result<()> {

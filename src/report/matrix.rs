@@ -208,11 +208,6 @@ impl<'a> Matrix<'a> {
         if works.is_empty() { self.works.iter().take(2).collect() } else { works }
     }
 
-    /// Whether a work is on one of the guests of the overview.
-    pub(super) fn is_on_overview_guest(&self, work: &Work) -> bool {
-        self.overview().iter().any(|known| known.guest == work.guest)
-    }
-
     /// The guest for statements about one guest: the first of the tables.
     pub(super) fn main_guest(&self) -> Option<&str> {
         self.works.first().map(|work| work.guest.as_str())

@@ -15,7 +15,6 @@ mod matrix;
 mod page;
 mod rank;
 mod sections;
-mod shares;
 pub mod units;
 
 use crate::files;
@@ -68,14 +67,9 @@ pub struct Content {
     pub skipped: Vec<(PathBuf, Vec<Skipped>)>,
 }
 
-/// Everything that a report is, before any of it is on disk.
-struct Plan {
-    /// Paths and contents; the page is the last.
-    files: Vec<(PathBuf, Vec<u8>)>,
-    /// Charts that must not be there.
-    absent: Vec<PathBuf>,
-    content: Content,
-}
+/// A report before any of it is on disk: the files, the page last; the charts that must not
+/// be there.
+type Plan = (Vec<(PathBuf, Vec<u8>)>, Vec<PathBuf>, Content);
 
 /// Makes the page and the charts.
 ///
@@ -88,20 +82,17 @@ struct Plan {
 /// markers, or when a file cannot be written. [`gate::Closed`] when rules of publication
 /// are broken and no draft is wanted.
 pub fn write(options: &Options) -> Result<Written> {
-    let plan = plan(options)?;
-    let staged: Vec<files::Staged> = plan
-        .files
-        .iter()
-        .map(|(path, content)| files::stage(path, content))
-        .collect::<Result<_>>()?;
+    let (files, absent, content) = plan(options)?;
+    let staged = files.iter().map(|(path, content)| files::stage(path, content));
+    let staged: Vec<files::Staged> = staged.collect::<Result<_>>()?;
     let files = staged.into_iter().map(files::Staged::commit).collect::<Result<_>>()?;
     let mut removed = Vec::new();
-    for path in plan.absent {
+    for path in absent {
         if files::remove(&path)? {
             removed.push(path);
         }
     }
-    Ok(Written { files, removed, content: plan.content })
+    Ok(Written { files, removed, content })
 }
 
 /// Makes the report in memory and returns the files on disk that differ from
@@ -111,15 +102,15 @@ pub fn write(options: &Options) -> Result<Written> {
 ///
 /// As [`write()`], except that nothing is written.
 pub fn check(options: &Options) -> Result<(Vec<PathBuf>, Content)> {
-    let plan = plan(options)?;
+    let (files, absent, made_of) = plan(options)?;
     let mut differ = Vec::new();
-    for (path, content) in plan.files {
+    for (path, content) in files {
         if files::read(&path)?.as_deref() != Some(content.as_slice()) {
             differ.push(path);
         }
     }
-    differ.extend(plan.absent.into_iter().filter(|path| path.exists()));
-    Ok((differ, plan.content))
+    differ.extend(absent.into_iter().filter(|path| path.exists()));
+    Ok((differ, made_of))
 }
 
 /// The record files of a report, read.
@@ -157,9 +148,7 @@ impl Records {
         let checks = checks::Checks::of(beside(CHECKS)?);
         Ok(Self { bench, peers, swaps, counts, checks, older_runs, skipped })
     }
-}
 
-impl Records {
     /// What else the page shows that another build measured.
     fn other_builds(&self) -> Vec<String> {
         let beside = [(PEERS, &self.peers), (SWAPS, &self.swaps), (COUNTS, &self.counts)];
@@ -190,45 +179,28 @@ fn plan(options: &Options) -> Result<Plan> {
     if !options.draft {
         gate.publish()?;
     }
-    let noise = rank::Noise::of(&records.bench);
     let layouts = tables::load_all(&options.tables)?;
-    let charts = charts::draw(&matrix, &noise, &layouts)?;
-
+    let charts = charts::draw(&matrix)?;
     let existing = files::read(&options.page)?
         .map(String::from_utf8)
         .transpose()
         .with_context(|| format!("{} is not text", options.page.display()))?;
-    let folder = images_from_page(options);
     let skipped = records.skipped.iter().find(|(path, _)| *path == options.records);
     let generated = page::generated(&page::Sources {
+        records: &records,
         matrix: &matrix,
-        noise: &noise,
         gate: &gate,
-        other_builds: &records.other_builds(),
-        peers: records.peers.as_ref(),
-        swaps: records.swaps.as_ref(),
-        counts: counts::Counts(records.counts.as_ref()),
-        checks: &records.checks,
-        older_runs: records.older_runs,
         skipped: skipped.map_or(&[], |(_, lines)| lines),
-        charts: &charts,
+        charts: (&charts, &images_from_page(options)),
         layouts: &layouts,
-        folder: &folder,
     });
     let page = page::place(existing.as_deref(), &generated)
         .with_context(|| format!("cannot place the report in {}", options.page.display()))?;
-
-    let absent = charts::NAMES
-        .into_iter()
-        .filter(|name| charts.iter().all(|chart| chart.name != *name))
-        .flat_map(charts::file_names)
-        .map(|file| options.images.join(file))
-        .collect();
-    let mut files: Vec<(PathBuf, Vec<u8>)> = charts
-        .into_iter()
-        .flat_map(|chart| chart.files)
-        .map(|(file, content)| (options.images.join(file), content))
-        .collect();
+    let image = |file: String| options.images.join(file);
+    let absent = charts::absent(&charts).map(image).collect();
+    let charts = charts.into_iter().flat_map(|chart| chart.files);
+    let mut files: Vec<(PathBuf, Vec<u8>)> =
+        charts.map(|(file, content)| (image(file), content)).collect();
     files.push((options.page.clone(), page.into_bytes()));
     let books = [Some(&records.bench), records.peers.as_ref(), records.swaps.as_ref()];
     let content = Content {
@@ -237,7 +209,7 @@ fn plan(options: &Options) -> Result<Plan> {
         older_runs: records.older_runs,
         skipped: records.skipped,
     };
-    Ok(Plan { files, absent, content })
+    Ok((files, absent, content))
 }
 
 /// The way from the page to the images, with a slash at its end. Folders that

@@ -1,19 +1,20 @@
 //! The page: its parts in order, between two markers.
 
-use super::charts::Chart;
-use super::checks::Checks;
+use super::Records;
+use super::charts::{self, Chart};
 use super::choose;
 use super::counts::Counts;
 use super::gate::{self, Gate};
+use super::markdown::code;
 use super::matrix::Matrix;
 use super::rank::Noise;
 use super::sections::{
-    checks, comparisons, environment, failed, kernel, peers, phases, pictures, rows, settings,
-    shares, swap, tables, threads,
+    checks, comparisons, environment, failed, metrics, rows, settings, shares, swap, tables,
+    threads,
 };
 use super::units::{MARK, count, percent};
+use crate::record::Skipped;
 use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
-use crate::record::{Book, Skipped};
 use crate::tables::Layouts;
 use anyhow::{Result, bail};
 
@@ -28,56 +29,43 @@ const COMMAND: &str = "cargo run --release -- report";
 
 /// What the page is made of.
 pub(super) struct Sources<'a> {
+    /// The record files.
+    pub records: &'a Records,
     /// The run that the times come from.
     pub matrix: &'a Matrix<'a>,
-    /// The noise floor of that run.
-    pub noise: &'a Noise,
     /// What the gate found.
     pub gate: &'a Gate,
-    /// Files whose run is of another build, a sentence each.
-    pub other_builds: &'a [String],
-    /// Executors against their peers, where that was measured.
-    pub peers: Option<&'a Book>,
-    /// Swaps, where they were measured.
-    pub swaps: Option<&'a Book>,
-    /// Counts, where there are any.
-    pub counts: Counts<'a>,
-    /// What was found about correctness and isolation.
-    pub checks: &'a Checks,
-    /// Runs of the record file that are older than the published one.
-    pub older_runs: usize,
-    /// Lines of the record file that could not be read.
+    /// Lines of the file of the benchmarks that could not be read.
     pub skipped: &'a [Skipped],
-    /// The charts.
-    pub charts: &'a [Chart],
+    /// The charts, and the way from the page to them.
+    pub charts: (&'a [Chart], &'a str),
     /// Tables laid out by hand.
     pub layouts: &'a Layouts,
-    /// The way from the page to the images.
-    pub folder: &'a str,
 }
 
 /// The generated part, markers included.
 pub(super) fn generated(sources: &Sources<'_>) -> String {
-    let Sources { matrix, noise, counts, checks, layouts, .. } = *sources;
+    let Sources { records, matrix, gate, skipped, charts, layouts } = *sources;
+    let noise = &Noise::of(&records.bench);
+    let (counts, checks) = (Counts(records.counts.as_ref()), &records.checks);
     let parts = [
-        gate::draft(sources.gate),
+        gate::draft(gate),
         introduction(matrix),
         choose::section(matrix, noise, checks),
-        pictures::section(sources.charts, sources.folder),
-        environment::section(matrix, sources.older_runs, sources.skipped),
+        charts::section(charts.0, charts.1),
+        environment::section(matrix, records.older_runs, skipped),
         tables::section(matrix, counts, &layouts.tables),
         shares::section(matrix, &layouts.shares),
         rows::section(matrix, counts, checks),
-        phases::section(matrix),
-        kernel::section(counts),
+        metrics::phases(matrix),
+        metrics::kernel(counts),
         checks::section(checks),
         threads::section(matrix),
-        peers::section(sources.peers),
-        swap::section(sources.swaps),
-        comparisons::section(matrix.book, noise),
-        gate::anomalies(sources.gate, sources.other_builds),
+        swap::section(records.swaps.as_ref()),
+        comparisons::section(&records.bench, noise, records.peers.as_ref()),
+        gate::anomalies(gate, &records.other_builds()),
         failed::section(matrix),
-        settings::section(matrix.book),
+        settings::section(&records.bench),
         making(),
     ];
     // A name in a record cannot end the part early: the next run would take
@@ -99,10 +87,19 @@ fn introduction(matrix: &Matrix<'_>) -> String {
         return text.to_owned();
     }
     let share = percent(marked as f64 / cells as f64);
+    let sampling = &matrix.book.header.sampling.name;
+    let sketch = match sampling.as_str() {
+        "full" => String::new(),
+        other => format!(
+            "**Caution**: this run was sampled with {} instead of {}. Its numbers are a sketch.\n\n",
+            code(other),
+            code("full")
+        ),
+    };
     format!(
         "{text}{MARK} marks a value with interference: fewer than {PROCESSES} processes gave \
          {CLEAN_SAMPLES} undisturbed samples each, and the value may read up to 2 × slow. {} of \
-         {} ({share}) are marked; a ratio is marked when one of its sides is.\n\n",
+         {} ({share}) are marked; a ratio is marked when one of its sides is.\n\n{sketch}",
         marked,
         count(cells, "cell"),
     )

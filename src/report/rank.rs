@@ -6,36 +6,6 @@ use crate::record::{Book, Estimate, Match, Purpose};
 use std::collections::BTreeMap;
 use touchstone_executor::Strategy;
 
-/// What two times say about each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
-    /// The slower one is slower.
-    Apart,
-    /// No difference above the noise floor.
-    Tied,
-    /// An interval is missing: nothing can be said.
-    Unknown,
-}
-
-/// Compares `slower` with `faster` (by median). `floor` is the noise floor, a share.
-pub(super) fn order(faster: Estimate, slower: Estimate, floor: Option<f64>) -> Order {
-    let (Some((_, faster_high)), Some((slower_low, _))) = (faster.interval, slower.interval) else {
-        return Order::Unknown;
-    };
-    let difference = slower.median / faster.median - 1.0;
-    if slower_low <= faster_high || floor.is_some_and(|least| difference < least) {
-        Order::Tied
-    } else {
-        Order::Apart
-    }
-}
-
-/// Whether two times cannot be told from each other, whichever is the faster.
-pub(super) fn tied(a: Estimate, b: Estimate, floor: Option<f64>) -> bool {
-    let (faster, slower) = if a.median <= b.median { (a, b) } else { (b, a) };
-    order(faster, slower, floor) == Order::Tied
-}
-
 /// How far executors differ from themselves in one case.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SelfDifference {
@@ -53,7 +23,8 @@ pub(super) struct SelfDifference {
 /// noisy slow calls say nothing about quick ones.
 #[derive(Debug, Default)]
 pub(super) struct Noise {
-    cases: BTreeMap<String, SelfDifference>,
+    /// What is known of each case, by name.
+    pub cases: BTreeMap<String, SelfDifference>,
     /// Median over all, for the cases that have none.
     all: Option<f64>,
 }
@@ -80,19 +51,8 @@ impl Noise {
 
     /// The noise floor of a case, as a share. `None` where no executor was compared with
     /// itself.
-    pub(super) fn floor(&self, case: &str) -> Option<f64> {
+    fn floor(&self, case: &str) -> Option<f64> {
         self.cases.get(case).map(|own| own.typical).or(self.all)
-    }
-
-    /// How far the executor that differs most from itself does so in a case, as a share.
-    pub(super) fn worst(&self, case: &str) -> Option<f64> {
-        let all = || self.cases.values().map(|own| own.worst).max_by(f64::total_cmp);
-        self.cases.get(case).map(|own| own.worst).or_else(all)
-    }
-
-    /// What is known of each case, by name.
-    pub(super) fn cases(&self) -> impl Iterator<Item = (&str, &SelfDifference)> {
-        self.cases.iter().map(|(case, own)| (case.as_str(), own))
     }
 }
 
@@ -108,25 +68,26 @@ pub(super) fn median(values: Vec<f64>) -> Option<f64> {
     crate::record::estimate::of_values(&values).map(|estimate| estimate.median)
 }
 
+/// Whether `slower` cannot be told from `faster`; `floor` is the noise floor, a share.
+/// `None` where an interval is missing: nothing can be said.
+fn ties(faster: Estimate, slower: Estimate, floor: Option<f64>) -> Option<bool> {
+    let ((_, faster_high), (slower_low, _)) = (faster.interval?, slower.interval?);
+    let difference = slower.median / faster.median - 1.0;
+    Some(slower_low <= faster_high || floor.is_some_and(|least| difference < least))
+}
+
 /// The head of a ranking, by strategy: who has the lowest median, and what cannot be told
 /// from it.
 #[derive(Debug)]
 pub(super) struct Leaders<'a> {
     /// Lowest median.
     pub best: (&'a Executor, Estimate),
-    /// Other engines that tie under the same strategy.
-    pub same: Vec<&'a Executor>,
+    /// How many other engines tie under the same strategy.
+    pub same: usize,
     /// Other strategies that tie on any engine, by their lowest median.
     pub others: Vec<Strategy>,
     /// Executors that cannot be ranked for want of an interval.
     pub unknown: usize,
-}
-
-impl Leaders<'_> {
-    /// Whether a strategy is among the fastest.
-    pub(super) fn has(&self, strategy: Strategy) -> bool {
-        self.best.0.strategy == strategy || self.others.contains(&strategy)
-    }
 }
 
 /// Ranks the timed executors that pass `wanted` on a work. `None` if there are none. A
@@ -153,14 +114,14 @@ pub(super) fn leaders<'a>(
     timed.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
     let mut timed = timed.into_iter();
     let best = timed.next()?;
-    let mut leaders = Leaders { best, same: Vec::new(), others: Vec::new(), unknown: 0 };
+    let mut leaders = Leaders { best, same: 0, others: Vec::new(), unknown: 0 };
     for (executor, time) in timed {
-        match order(best.1, time, noise.floor(&work.case)) {
-            Order::Tied if executor.strategy == best.0.strategy => leaders.same.push(executor),
-            Order::Tied if leaders.others.contains(&executor.strategy) => {}
-            Order::Tied => leaders.others.push(executor.strategy),
-            Order::Unknown => leaders.unknown += 1,
-            Order::Apart => {}
+        match ties(best.1, time, noise.floor(&work.case)) {
+            Some(false) => {}
+            None => leaders.unknown += 1,
+            Some(true) if executor.strategy == best.0.strategy => leaders.same += 1,
+            Some(true) if leaders.others.contains(&executor.strategy) => {}
+            Some(true) => leaders.others.push(executor.strategy),
         }
     }
     Some(leaders)

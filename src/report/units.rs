@@ -60,15 +60,16 @@ pub fn marked(text: String, is_marked: bool) -> String {
 #[must_use]
 pub fn time_with_interval(time: &Estimate) -> String {
     let (unit, scale) = unit_of(time.median, 4);
-    let median = time.median / scale;
-    let (places, shown) = (decimals(median, 4), significant(median, 4));
-    let text = match time.interval {
-        Some((low, high)) => {
-            format!("{shown} {unit} [{:.places$} – {:.places$}]", low / scale, high / scale)
-        }
-        None => format!("{shown} {unit} [no interval]"),
-    };
-    marked(text, time.marked)
+    with_interval(time, scale, unit, significant(time.median / scale, 4))
+}
+
+/// `shown` is the median, whose digits the ends of the interval take after.
+fn with_interval(of: &Estimate, scale: f64, unit: &str, shown: String) -> String {
+    let places = shown.split_once('.').map_or(0, |(_, digits)| digits.len());
+    let interval = of.interval.map_or("no interval".to_owned(), |(low, high)| {
+        format!("{:.places$} – {:.places$}", low / scale, high / scale)
+    });
+    marked(format!("{shown} {unit} [{interval}]"), of.marked)
 }
 
 /// The median of a time in ns, marked where it is: `4.212 µs`.
@@ -80,14 +81,8 @@ pub fn median(time_ns: &Estimate) -> String {
 /// A ratio with its interval: `1.024 × [1.010 – 1.031]`.
 #[must_use]
 pub fn ratio_with_interval(ratio: &Estimate) -> String {
-    let places = decimals(ratio.median, if ratio.median < 1.0 { 3 } else { 4 });
-    let text = match ratio.interval {
-        Some((low, high)) => {
-            format!("{:.places$} × [{low:.places$} – {high:.places$}]", ratio.median)
-        }
-        None => format!("{:.places$} × [no interval]", ratio.median),
-    };
-    marked(text, ratio.marked)
+    let shown = significant(ratio.median, if ratio.median < 1.0 { 3 } else { 4 });
+    with_interval(ratio, 1.0, "×", shown)
 }
 
 /// The median of a ratio, marked where it is: `350 ×`, `11.2 ×`, `1.02 ×`.

@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::case::Guests;
 use crate::measure::probe;
 use crate::plan::{Random, shuffled};
-use crate::record::{Comparison, Executor, Line, Observations, Setup, Sink, Status};
+use crate::record::{Comparison, Line, Observations, Setup, Sink, Status};
 use crate::supervise::{Death, Heard, Limits, Stop};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,7 +58,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<Came> {
     let done = std::mem::take(&mut job.done);
-    if done.tasks.is_empty() && done.refusals.is_empty() {
+    if !done.begun {
         sink.append(&Line::Run(Box::new(job.header.clone())))?;
     }
     let mut run = Run {
@@ -67,8 +67,6 @@ pub fn run(
         sink,
         observer,
         done,
-        setups: BTreeMap::new(),
-        written: BTreeSet::new(),
         broken: BTreeSet::new(),
         deaths: 0,
         probe_ns: probe::calibrate(),
@@ -102,11 +100,7 @@ struct Run<'a> {
     sink: &'a mut dyn Sink,
     observer: &'a mut dyn Observer,
     done: Finished,
-    /// The setup of each executor on its first guest.
-    setups: BTreeMap<Executor, Setup>,
-    /// Executors and guests whose setup was written.
-    written: BTreeSet<(Executor, String)>,
-    /// Comparisons that failed or are unsupported, and whether they failed.
+    /// Comparisons that failed or cannot be had, and whether they failed.
     broken: BTreeSet<(Task, bool)>,
     deaths: usize,
     probe_ns: u64,
@@ -282,19 +276,14 @@ impl Run<'_> {
     /// Records the outcome of a task.
     fn keep(&mut self, process: u32, task: &Task, done: Done) -> Result<()> {
         match (task, done) {
-            (Task::Cell(cell), Done::Measured { setup, metrics, is_clean }) => {
+            (Task::Cell(cell), Done::Measured { setup, metrics }) => {
                 self.setup(*setup)?;
                 let seen = Observations { cell: cell.clone(), process, metrics };
-                self.sink.append(&Line::Observations(seen))?;
-                let seen = self.done.tasks.entry(task.clone()).or_default();
-                seen.insert(process, is_clean);
+                self.observed(&Line::Observations(seen))?;
             }
             (Task::Compare(of), Done::Compared { rounds, noisy }) => {
-                let is_clean = noisy.is_empty();
                 let comparison = Comparison { of: of.clone(), process, rounds, noisy };
-                self.sink.append(&Line::Comparison(Box::new(comparison)))?;
-                let seen = self.done.tasks.entry(task.clone()).or_default();
-                seen.insert(process, is_clean);
+                self.observed(&Line::Comparison(Box::new(comparison)))?;
             }
             (_, Done::Refused { refusal }) => {
                 if refusal.status.is_failure() {
@@ -316,6 +305,12 @@ impl Run<'_> {
         Ok(())
     }
 
+    fn observed(&mut self, line: &Line) -> Result<()> {
+        self.sink.append(line)?;
+        self.done.take(line);
+        Ok(())
+    }
+
     fn refuse(&mut self, refusal: crate::record::Refusal) -> Result<()> {
         if self.done.refusals.insert(refusal.clone()) {
             self.sink.append(&Line::Refusal(refusal))?;
@@ -326,11 +321,11 @@ impl Run<'_> {
     /// Writes the setup once for each executor and guest. For guests after the first, only the
     /// differences are written.
     fn setup(&mut self, setup: Setup) -> Result<()> {
-        if !self.written.insert((setup.executor.clone(), setup.guest.clone())) {
+        if !self.done.written.insert((setup.executor.clone(), setup.guest.clone())) {
             return Ok(());
         }
-        let Some(first) = self.setups.get(&setup.executor) else {
-            self.setups.insert(setup.executor.clone(), setup.clone());
+        let Some(first) = self.done.setups.get(&setup.executor) else {
+            self.done.setups.insert(setup.executor.clone(), setup.clone());
             return self.sink.append(&Line::Setup(setup));
         };
         let mut effective = BTreeMap::new();

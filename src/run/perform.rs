@@ -85,11 +85,7 @@ impl Performer {
             Err(refused) => return refuse(task, refused, Scope::Case),
         };
         match measure(cell, &opened, &self.budget) {
-            Ok(measured) => Done::Measured {
-                setup: Box::new(setup(cell, &opened)),
-                metrics: measured.metrics,
-                is_clean: measured.is_clean,
-            },
+            Ok(metrics) => Done::Measured { setup: Box::new(setup(cell, &opened)), metrics },
             Err(error) => failed(task, &error),
         }
     }

@@ -66,8 +66,6 @@ pub enum Done {
         setup: Box<Setup>,
         /// The samples.
         metrics: BTreeMap<Metric, Samples>,
-        /// Whether enough of them are clean.
-        is_clean: bool,
     },
     /// A comparison was made.
     Compared {

@@ -43,12 +43,7 @@ impl LogAxis {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Pixels of the lines, at round values.
-    pub(super) fn lines(&self) -> Vec<f64> {
-        self.round().into_iter().map(|value| self.at(value)).collect()
-    }
-
-    /// Pixels and values of the marks: as many of the lines as can have their labels at
+    /// Pixels and values of the marks: as many round values as can have their labels at
     /// least `room` pixels apart.
     pub(super) fn marks(&self, room: f64) -> Vec<(f64, f64)> {
         let values = self.round();

@@ -1,14 +1,13 @@
-//! Dot plots: a row for each executor, a panel for each work, a logarithmic axis. Dots and
-//! not bars, because a bar's length means nothing on a logarithmic axis.
+//! Dot plots: a row for each executor or call, a panel for each work, a logarithmic axis.
+//! Dots and not bars, because a bar's length means nothing on a logarithmic axis.
 
 use super::axis::LogAxis;
-use super::legend::{self, DOT};
-use super::scene::{Align, MARGIN, Scene, Shape, TOP};
-use super::text::{self, NORMAL, SMALL};
+use super::canvas::{self, Canvas, DOT, NORMAL, SMALL, TITLE};
 use super::theme::Theme;
 use crate::record::Estimate;
-use crate::report::units;
+use crate::report::units::{self, MARK};
 use plotters::style::RGBColor;
+use plotters::style::text_anchor::HPos;
 
 /// A dot plot, ready to be laid out.
 #[derive(Debug)]
@@ -25,7 +24,7 @@ pub(super) struct Dots {
     pub blocks: Vec<Block>,
     /// What the axes are of.
     pub scale: Scale,
-    /// Whether each dot's value is written beside it.
+    /// Whether each row's first value is written beside it.
     pub values: bool,
 }
 
@@ -36,40 +35,6 @@ pub(super) enum Scale {
     Time,
     /// Ratios, with the one that would be ideal.
     Ratio(f64),
-}
-
-impl Scale {
-    /// A value as it stands beside its dot.
-    fn value(self, value: f64) -> String {
-        match self {
-            Self::Time => units::time_short(value),
-            Self::Ratio(_) => format!("{value:.2} ×"),
-        }
-    }
-
-    /// A round value as it stands at an axis.
-    fn mark(self, value: f64) -> String {
-        match self {
-            Self::Time => units::time_short(value).replace(".0 ", " "),
-            Self::Ratio(_) => format!("{value} ×"),
-        }
-    }
-
-    /// Room for a mark's label, px.
-    fn room(self) -> f64 {
-        match self {
-            Self::Time => 62.0,
-            Self::Ratio(_) => 44.0,
-        }
-    }
-
-    /// What the axis has to hold beside the values.
-    fn ends(self) -> Vec<f64> {
-        match self {
-            Self::Time => Vec::new(),
-            Self::Ratio(ideal) => vec![1.0, ideal],
-        }
-    }
 }
 
 /// Rows with a heading.
@@ -88,14 +53,34 @@ pub(super) struct Block {
 pub(super) struct Row {
     /// Stands left of the panels.
     pub label: String,
-    /// Index of the category: colour and form of its dots.
-    pub category: usize,
     /// Whether a line separates it from the row above.
     pub separated: bool,
-    /// For each panel, the dot and the stroke.
-    pub dots: Vec<[Option<Estimate>; 2]>,
+    /// What each panel shows.
+    pub panels: Vec<Vec<Dot>>,
 }
 
+/// One value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Dot {
+    /// Index of the category: colour and form.
+    pub category: usize,
+    /// Whether it is a stroke, beside a dot of the same category.
+    pub is_stroke: bool,
+    /// The value.
+    pub estimate: Estimate,
+}
+
+impl Dot {
+    /// The ends of the interval, or the median where there is none.
+    fn ends(&self) -> (f64, f64) {
+        self.estimate.interval.unwrap_or((self.estimate.median, self.estimate.median))
+    }
+}
+
+/// Distance of everything from the edges, px.
+const MARGIN: f64 = 18.0;
+/// Height of title, subtitle and legend, px.
+const TOP: f64 = 92.0;
 /// Height of a row, px.
 const ROW: f64 = 19.0;
 /// Height of a block's heading with the panels' headings, px.
@@ -106,179 +91,182 @@ const FOOT: f64 = 32.0;
 const PANEL: f64 = 300.0;
 /// Distance between panels, px.
 const GAP: f64 = 22.0;
+/// Width of a legend's entry beside its name: marker and distance to the next, px.
+const ENTRY: f64 = 34.0;
+
+/// The places of a block.
+struct Place {
+    left: f64,
+    top: f64,
+    width: f64,
+}
 
 /// Lays the plot out. `None` if nothing in it was timed.
-pub(super) fn scene(dots: &Dots, theme: &Theme) -> Option<Scene> {
+pub(super) fn canvas(dots: &Dots, theme: &Theme) -> Option<Canvas> {
     let panels = dots.blocks.iter().map(|block| block.panels.len()).max()?;
     let axes: Vec<Option<LogAxis>> = (0..panels).map(|panel| axis(dots, panel)).collect();
     if axes.iter().all(Option::is_none) {
         return None;
     }
-    let labels = dots.blocks.iter().flat_map(|block| &block.rows).map(|row| row.label.as_str());
-    let left = MARGIN + text::widest(labels, SMALL) + 12.0;
+    let rows = || dots.blocks.iter().flat_map(|block| &block.rows);
+    let left = MARGIN + canvas::widest(rows().map(|row| row.label.as_str())) + 12.0;
     let names = dots.legend.iter().map(|(_, name)| name).chain(dots.kinds.iter().flatten());
-    let legend = legend::width(names.map(String::as_str)) + MARGIN - left;
-    // Where the legend is wider than the panels, they fill its width.
-    let panel = (legend / panels as f64 - GAP).max(PANEL);
-    let width = left + panels as f64 * (panel + GAP) - GAP + MARGIN;
-    let height = TOP
-        + dots.blocks.iter().map(|b| HEAD + b.rows.len() as f64 * ROW + FOOT).sum::<f64>()
-        + MARGIN / 2.0;
-    let is_marked = estimates(dots).any(|estimate| estimate.marked);
-    let mut scene = Scene::new((width, height), &dots.title, &dots.subtitle, is_marked, theme);
-    let at = (MARGIN + 5.0, 71.0);
-    legend::draw(&mut scene, at, &dots.legend, dots.kinds.as_ref(), theme);
-    let mut top = TOP;
+    let legend: f64 = names.map(|name| canvas::width(name, SMALL, false) + ENTRY).sum();
+    let is_marked = rows().flat_map(|row| row.panels.iter().flatten()).any(|d| d.estimate.marked);
+    let note = if is_marked { format!(" {MARK} Interference.") } else { String::new() };
+    let subtitle = format!("{}{note}", dots.subtitle);
+    let title = canvas::width(&dots.title, TITLE, true);
+    let texts = title.max(canvas::width(&subtitle, SMALL, false)).max(legend);
+    // Where the texts are wider than the panels, these fill their width.
+    let width = ((texts + MARGIN - left) / panels as f64 - GAP).max(PANEL);
+    let heights = dots.blocks.iter().map(|block| HEAD + block.rows.len() as f64 * ROW + FOOT);
+    let height = TOP + heights.sum::<f64>() + MARGIN / 2.0;
+    let size = (left + panels as f64 * (width + GAP) - GAP + MARGIN, height);
+    let mut canvas = Canvas::new(size, &dots.title, theme.background);
+    canvas.heading((MARGIN, 24.0), &dots.title, TITLE, theme.text);
+    canvas.text((MARGIN, 47.0), &subtitle, HPos::Left, theme.muted);
+    draw_legend(&mut canvas, dots, theme);
+    let mut place = Place { left, top: TOP, width };
     for block in &dots.blocks {
-        top = draw_block(&mut scene, dots, block, (left, top, panel), &axes, theme);
+        draw_block(&mut canvas, dots, block, &place, &axes, theme);
+        place.top += HEAD + block.rows.len() as f64 * ROW + FOOT;
     }
-    Some(scene)
+    Some(canvas)
 }
 
-/// Everything that is drawn.
-fn estimates(dots: &Dots) -> impl Iterator<Item = &Estimate> {
-    let rows = dots.blocks.iter().flat_map(|block| &block.rows);
-    rows.flat_map(|row| &row.dots).flatten().flatten()
+/// The categories, then what a dot and a stroke mean if the chart has both.
+fn draw_legend(canvas: &mut Canvas, dots: &Dots, theme: &Theme) {
+    let (mut x, y) = (MARGIN + 5.0, 71.0);
+    let kinds = dots.kinds.iter().flatten().enumerate();
+    let categories = dots.legend.iter().map(|(category, name)| (Some(*category), 0, name));
+    for (category, kind, name) in categories.chain(kinds.map(|(kind, name)| (None, kind, name))) {
+        match (category, kind) {
+            (Some(category), _) => canvas.marker(category, (x, y), theme.category(category)),
+            (None, 0) => canvas.marker(0, (x, y), theme.muted),
+            (None, _) => canvas.stroke((x, y), theme.muted),
+        }
+        canvas.text((x + 11.0, y), name, HPos::Left, theme.text);
+        x += canvas::width(name, SMALL, false) + ENTRY;
+    }
 }
 
 /// The axis that holds all values of a panel. `None` without any.
 fn axis(dots: &Dots, panel: usize) -> Option<LogAxis> {
     let rows = dots.blocks.iter().flat_map(|block| &block.rows);
-    let pairs = rows.filter_map(|row| row.dots.get(panel));
-    let reach = |estimate: &Estimate| {
-        let (low, high) = ends(*estimate);
-        [low, estimate.median, high]
-    };
-    let mut values: Vec<f64> = pairs.flatten().flatten().flat_map(reach).collect();
-    if !values.is_empty() {
-        values.extend(dots.scale.ends());
+    let all = rows.filter_map(|row| row.panels.get(panel)).flatten();
+    let reach = |dot: &Dot| [dot.ends().0, dot.estimate.median, dot.ends().1];
+    let mut values: Vec<f64> = all.flat_map(reach).collect();
+    if let (Scale::Ratio(ideal), false) = (dots.scale, values.is_empty()) {
+        values.extend([1.0, ideal]);
     }
     LogAxis::over(values)
 }
 
-/// The ends of the interval, or the median where there is none.
-fn ends(estimate: Estimate) -> (f64, f64) {
-    estimate.interval.unwrap_or((estimate.median, estimate.median))
-}
-
-/// Draws a block and returns where the next one begins.
 fn draw_block(
-    scene: &mut Scene,
+    canvas: &mut Canvas,
     dots: &Dots,
     block: &Block,
-    (left, top, width): (f64, f64, f64),
+    Place { left, top, width }: &Place,
     axes: &[Option<LogAxis>],
     theme: &Theme,
-) -> f64 {
-    let place = |panel: usize| left + panel as f64 * (width + GAP);
+) {
+    let begin = |panel: usize| left + panel as f64 * (width + GAP);
     let row_top = |row: usize| top + HEAD + row as f64 * ROW;
-    let bottom = row_top(block.rows.len());
-    let right = place(axes.len()) - GAP;
-
+    let (bottom, right) = (row_top(block.rows.len()), begin(axes.len()) - GAP);
+    let ground = |row: usize| if row % 2 == 1 { theme.band } else { theme.background };
     for (index, row) in block.rows.iter().enumerate() {
-        if index % 2 == 1 {
-            scene.rect((MARGIN, row_top(index)), (right - MARGIN, ROW), theme.band);
-        }
+        let y = row_top(index);
+        canvas.rect((MARGIN, y), (right - MARGIN, ROW), ground(index));
         if row.separated {
-            let y = row_top(index);
-            scene.line((MARGIN, y), (right, y), 1, theme.muted);
+            canvas.line((MARGIN, y), (right, y), 1, theme.muted);
         }
+        canvas.text((left - 10.0, y + ROW / 2.0), &row.label, HPos::Right, theme.text);
     }
-    scene.bold((MARGIN, top + 16.0), block.heading.as_str(), NORMAL, Align::Start, theme.text);
+    canvas.heading((MARGIN, top + 16.0), &block.heading, NORMAL, theme.text);
     for (panel, axis) in axes.iter().enumerate() {
-        let Some(axis) = axis.map(|axis| axis.on(place(panel) + 6.0, place(panel) + width - 6.0))
-        else {
-            continue;
-        };
+        let room = (begin(panel), begin(panel) + width);
+        let Some(axis) = axis.map(|axis| axis.on(room.0 + 6.0, room.1 - 6.0)) else { continue };
         if let Some(heading) = block.panels.get(panel) {
-            let at = (place(panel), top + 16.0);
-            scene.bold(at, heading.as_str(), NORMAL, Align::Start, theme.text);
+            canvas.heading((room.0, top + 16.0), heading, NORMAL, theme.text);
         }
-        for x in axis.lines() {
-            scene.line((x, top + HEAD), (x, bottom), 1, theme.grid);
+        let apart = if matches!(dots.scale, Scale::Time) { 62.0 } else { 44.0 };
+        for (x, value) in axis.marks(apart) {
+            canvas.line((x, top + HEAD), (x, bottom), 1, theme.grid);
+            let label = match dots.scale {
+                Scale::Time => units::time_short(value).replace(".0 ", " "),
+                Scale::Ratio(_) => format!("{value} ×"),
+            };
+            // Labels above and below: a long block does not fit a screen.
+            for y in [top + HEAD - 9.0, bottom + 11.0] {
+                canvas.text((x, y), &label, HPos::Center, theme.muted);
+            }
         }
         if let Scale::Ratio(ideal) = dots.scale {
             let x = axis.at(ideal);
-            scene.dashed((x, top + HEAD), (x, bottom), 1, theme.muted);
-        }
-        for (x, value) in axis.marks(dots.scale.room()) {
-            let label = dots.scale.mark(value);
-            // Labels above and below: a long block does not fit a screen.
-            for y in [top + HEAD - 9.0, bottom + 11.0] {
-                scene.text((x, y), label.as_str(), SMALL, Align::Middle, theme.muted);
-            }
+            canvas.line((x, top + HEAD), (x, bottom), 2, theme.muted);
         }
         for (index, row) in block.rows.iter().enumerate() {
-            if let Some(pair) = row.dots.get(panel) {
-                let y = row_top(index) + ROW / 2.0;
-                let ground = if index % 2 == 1 { theme.band } else { theme.background };
-                draw_dots(scene, row, *pair, y, &axis, theme);
-                let room = (place(panel), place(panel) + width);
-                beside(scene, *pair, dots, (y, room), &axis, [ground, theme.text]);
+            let y = row_top(index) + ROW / 2.0;
+            match row.panels.get(panel).map(Vec::as_slice) {
+                None => {}
+                Some([]) => canvas.text((axis.at(0.0), y), "–", HPos::Left, theme.muted),
+                Some(own) => {
+                    draw_dots(canvas, own, y, &axis, theme);
+                    let value = own[0].estimate.median;
+                    let value = dots.values.then(|| match dots.scale {
+                        Scale::Time => units::time_short(value),
+                        Scale::Ratio(_) => format!("{value:.2} ×"),
+                    });
+                    let is_marked = own.iter().any(|dot| dot.estimate.marked);
+                    let label = units::marked(value.unwrap_or_default(), is_marked);
+                    beside(canvas, own, &label, (y, room), &axis, [ground(index), theme.text]);
+                }
             }
         }
     }
-    for (index, row) in block.rows.iter().enumerate() {
-        let at = (left - 10.0, row_top(index) + ROW / 2.0);
-        scene.text(at, row.label.as_str(), SMALL, Align::End, theme.text);
-    }
-    bottom + FOOT
 }
 
-/// Draws the dot and the stroke of one row in one panel.
-fn draw_dots(
-    scene: &mut Scene,
-    row: &Row,
-    [dot, stroke]: [Option<Estimate>; 2],
-    y: f64,
-    axis: &LogAxis,
-    theme: &Theme,
-) {
-    let color = theme.category(row.category);
-    if let (Some(dot), Some(stroke)) = (dot, stroke) {
-        scene.line((axis.at(dot.median), y), (axis.at(stroke.median), y), 1, color);
+/// Draws the values of one row in one panel, joined by a line.
+fn draw_dots(canvas: &mut Canvas, own: &[Dot], y: f64, axis: &LogAxis, theme: &Theme) {
+    let at = |dot: &Dot| (axis.at(dot.estimate.median), y);
+    let ends = |a: &&Dot, b: &&Dot| a.estimate.median.total_cmp(&b.estimate.median);
+    if let (Some(first), Some(last)) = (own.iter().min_by(ends), own.iter().max_by(ends)) {
+        canvas.line(at(first), at(last), 1, theme.muted);
     }
-    for estimate in [dot, stroke].into_iter().flatten() {
-        if let Some((low, high)) = estimate.interval {
-            scene.line((axis.at(low), y), (axis.at(high), y), 2, color);
+    for dot in own {
+        let (low, high) = dot.ends();
+        canvas.line((axis.at(low), y), (axis.at(high), y), 2, theme.category(dot.category));
+    }
+    for dot in own.iter().rev() {
+        let color = theme.category(dot.category);
+        if dot.is_stroke {
+            canvas.stroke(at(dot), color);
+        } else {
+            canvas.marker(dot.category, at(dot), color);
         }
     }
-    if let Some(estimate) = stroke {
-        scene.stroke((axis.at(estimate.median), y), color);
-    }
-    if let Some(estimate) = dot {
-        let shape = Shape::category(row.category);
-        scene.marker(shape, (axis.at(estimate.median), y), DOT, color);
-    }
-    if dot.is_none() && stroke.is_none() {
-        scene.text((axis.at(0.0), y), "–", SMALL, Align::Start, theme.muted);
-    }
 }
 
-/// Writes a dot's value, or its mark alone, beside the row's dots: on their right if there
-/// is room, else on their left, else at the end of the panel.
+/// Writes a label beside the row's dots: on their right if there is room, else on their
+/// left, else at the end of the panel.
 fn beside(
-    scene: &mut Scene,
-    pair: [Option<Estimate>; 2],
-    dots: &Dots,
+    canvas: &mut Canvas,
+    own: &[Dot],
+    label: &str,
     (y, (begin, end)): (f64, (f64, f64)),
     axis: &LogAxis,
     [ground, color]: [RGBColor; 2],
 ) {
-    let value = pair[0].filter(|_| dots.values).map(|dot| dots.scale.value(dot.median));
-    let is_marked = pair.iter().flatten().any(|estimate| estimate.marked);
-    let label = units::marked(value.unwrap_or_default(), is_marked);
-    let places =
-        || pair.iter().flatten().map(|estimate| (axis.at(estimate.median), ends(*estimate)));
-    let right = places().map(|(at, (_, high))| (at + DOT).max(axis.at(high)));
-    let left = places().map(|(at, (low, _))| (at - DOT).min(axis.at(low)));
-    let (Some(right), Some(left)) = (right.reduce(f64::max), left.reduce(f64::min)) else {
-        return;
-    };
     if label.is_empty() {
         return;
     }
-    let width = text::width(&label, SMALL, false);
+    let reach = |dot: &Dot| {
+        let (at, (low, high)) = (axis.at(dot.estimate.median), dot.ends());
+        ((at - DOT).min(axis.at(low)), (at + DOT).max(axis.at(high)))
+    };
+    let left = own.iter().map(|dot| reach(dot).0).fold(f64::INFINITY, f64::min);
+    let right = own.iter().map(|dot| reach(dot).1).fold(0.0, f64::max);
+    let width = canvas::width(label, SMALL, false);
     let start = if right + 5.0 + width <= end {
         right + 5.0
     } else if left - 5.0 - width >= begin {
@@ -287,6 +275,6 @@ fn beside(
         end - width
     };
     // The ground hides the lines of the axis behind the text.
-    scene.rect((start - 1.0, y - ROW / 2.0 + 2.0), (width + 2.0, ROW - 4.0), ground);
-    scene.text((start, y), label, SMALL, Align::Start, color);
+    canvas.rect((start - 1.0, y - ROW / 2.0 + 2.0), (width + 2.0, ROW - 4.0), ground);
+    canvas.text((start, y), label, HPos::Left, color);
 }

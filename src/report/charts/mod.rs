@@ -1,132 +1,111 @@
-//! The charts: each as SVG on a light and on a dark ground, and as PNG.
+//! The charts: dot plots, each as SVG on a light and on a dark ground, and as PNG.
 
 mod axis;
+mod canvas;
 mod dots;
-mod legend;
-mod map;
-mod maps;
 mod picks;
-mod png;
-mod render;
-mod scene;
-mod shares;
-mod text;
 mod theme;
 
-use super::matrix::{Executor, Matrix, Work};
-use super::rank::Noise;
-use crate::tables::Layouts;
+use super::markdown::code;
+use super::matrix::{Matrix, work_of};
 use anyhow::{Context, Result};
+use dots::Dots;
 use rayon::prelude::*;
-use scene::Scene;
-use theme::Theme;
-use touchstone_executor::InstanceFrom;
+use std::fmt::Write;
 
-/// Names of all charts there can be. A file in the images folder that is named after one
-/// of them is removed when there is nothing to draw for it any more.
-pub(super) const NAMES: [&str; 9] = [
-    "latency", "recreate", "reuse", "pooling", "threads", "heatmap", "shares", "payloads", "suites",
+/// Names of all charts there can be, each with what it shows and how to read it. A file in
+/// the images folder that is named after one of them is removed when there is nothing to
+/// draw for it any more.
+const CHARTS: [(&str, &str); 6] = [
+    ("latency", "Every executor by the time of an empty call, without precompiled variants."),
+    ("recreate", "The executors that make a new instance for each call, fastest on top."),
+    ("reuse", "The executors that reset one instance, fastest on top."),
+    (
+        "pooling",
+        "Pools beside `instance_reuse`, engine by engine: a pool that lies to the left of it is \
+         faster.",
+    ),
+    (
+        "threads",
+        "Throughput over that of one thread: on the thick line, scaling is perfect; at 1 × the \
+         threads wait for each other.",
+    ),
+    (
+        "suites",
+        "The guests' own work, one row a call, one dot an engine. Each engine runs these suites \
+         under one strategy, because the guest's work is the same under all.",
+    ),
 ];
-
-/// The files of one chart.
-const ENDINGS: [&str; 3] = [".svg", "-dark.svg", ".png"];
-
-/// File names that a chart of this name can have.
-pub(super) fn file_names(name: &str) -> [String; 3] {
-    ENDINGS.map(|ending| format!("{name}{ending}"))
-}
-
-/// Whether an executor makes a new instance for each call, without a pool.
-fn makes_new(executor: &Executor) -> bool {
-    executor.strategy.is_new_instance() && !pools(executor)
-}
-
-/// Whether an executor resets one instance for each call, without a pool.
-fn reuses(executor: &Executor) -> bool {
-    !executor.strategy.is_new_instance() && !pools(executor)
-}
-
-/// Whether instances come from a pool, the runtime's or Touchstone's.
-fn pools(executor: &Executor) -> bool {
-    matches!(executor.strategy.instance, InstanceFrom::Pooling | InstanceFrom::PoolingLate)
-}
 
 /// A chart that was drawn.
 #[derive(Debug)]
 pub(super) struct Chart {
-    /// One of [`NAMES`].
-    pub name: &'static str,
-    /// What it shows.
-    pub title: String,
+    name: &'static str,
+    title: String,
     /// File names and contents.
-    pub files: Vec<(String, Vec<u8>)>,
+    pub files: [(String, Vec<u8>); 3],
 }
 
-/// Draws every chart for which there are records, in the order of [`NAMES`].
-pub(super) fn draw(matrix: &Matrix<'_>, noise: &Noise, layouts: &Layouts) -> Result<Vec<Chart>> {
-    text::register()?;
-    let charts: Vec<Option<Chart>> = NAMES
-        .into_par_iter()
-        .map(|name| chart(name, |theme| scene(name, matrix, noise, layouts, theme)))
-        .collect::<Result<_>>()?;
+/// File names of a chart: on a light and on a dark ground, and as PNG.
+fn file_names(name: &str) -> [String; 3] {
+    [".svg", "-dark.svg", ".png"].map(|ending| format!("{name}{ending}"))
+}
+
+/// Draws every chart for which there are records.
+pub(super) fn draw(matrix: &Matrix<'_>) -> Result<Vec<Chart>> {
+    canvas::register()?;
+    let chart = |(name, _): (&'static str, _)| {
+        chart(name, matrix).with_context(|| format!("drawing {name}"))
+    };
+    let charts: Vec<Option<Chart>> = CHARTS.into_par_iter().map(chart).collect::<Result<_>>()?;
     Ok(charts.into_iter().flatten().collect())
 }
 
-/// One chart in all its files. `None` if there is nothing to show.
-fn chart(
-    name: &'static str,
-    scene: impl Fn(&'static Theme) -> Option<Scene>,
-) -> Result<Option<Chart>> {
-    let (Some(light), Some(dark)) = (scene(&theme::LIGHT), scene(&theme::DARK)) else {
-        return Ok(None);
-    };
-    let contents = [render::svg(&light), render::svg(&dark), render::png(&light)];
-    let files = file_names(name)
-        .into_iter()
-        .zip(contents)
-        .map(|(file, content)| {
-            let content = content.with_context(|| format!("drawing {file}"))?;
-            Ok((file, content))
-        })
-        .collect::<Result<_>>()?;
-    Ok(Some(Chart { name, title: light.title, files }))
+/// File names of the charts that were not drawn.
+pub(super) fn absent(charts: &[Chart]) -> impl Iterator<Item = String> {
+    let names = CHARTS.into_iter().map(|(name, _)| name);
+    names.filter(|name| charts.iter().all(|chart| chart.name != *name)).flat_map(file_names)
 }
 
-/// One chart, laid out. `None` if there is nothing to show.
-fn scene(
-    name: &str,
-    matrix: &Matrix<'_>,
-    noise: &Noise,
-    layouts: &Layouts,
-    theme: &Theme,
-) -> Option<Scene> {
-    let of =
-        |wanted: &dyn Fn(&Work) -> bool| matrix.only(|cell| wanted(&super::matrix::work_of(cell)));
-    match name {
-        "latency" => dots::scene(&picks::latency(matrix), theme),
-        "recreate" => {
-            dots::scene(&picks::family(matrix, "A new instance for each call", makes_new), theme)
-        }
-        "reuse" => {
-            dots::scene(&picks::family(matrix, "One instance, reset for each call", reuses), theme)
-        }
-        "pooling" => dots::scene(&picks::pooling(matrix), theme),
-        "threads" => dots::scene(&picks::threads(matrix)?, theme),
-        "shares" => shares::scene(matrix, layouts.shares.first()?, theme),
-        "heatmap" => {
-            let known = of(&|work| matrix.is_on_overview_guest(work));
-            map::scene(&maps::executors(&known, "Time of one call, every executor", noise), theme)
-        }
-        "payloads" => {
-            let payloads =
-                of(&|work| !matrix.is_on_overview_guest(work) && !matrix.is_preferred_only(work));
-            let title = "Time of one call with a payload, every executor";
-            map::scene(&maps::executors(&payloads, title, noise), theme)
-        }
-        "suites" => {
-            let suites = of(&|work| matrix.is_preferred_only(work));
-            map::scene(&maps::engines(&suites), theme)
-        }
-        _ => None,
+/// One chart in all its files. `None` if there is nothing to show.
+fn chart(name: &'static str, matrix: &Matrix<'_>) -> Result<Option<Chart>> {
+    let Some(dots) = pick(name, matrix) else { return Ok(None) };
+    let (Some(light), Some(dark)) =
+        (dots::canvas(&dots, &theme::LIGHT), dots::canvas(&dots, &theme::DARK))
+    else {
+        return Ok(None);
+    };
+    let [svg, dark_svg, png] = file_names(name);
+    let files = [(svg, light.svg()?), (dark_svg, dark.svg()?), (png, light.png()?)];
+    Ok(Some(Chart { name, title: dots.title, files }))
+}
+
+fn pick(name: &str, matrix: &Matrix<'_>) -> Option<Dots> {
+    Some(match name {
+        "latency" => picks::latency(matrix),
+        "recreate" => picks::family(matrix, "A new instance for each call", true),
+        "reuse" => picks::family(matrix, "One instance, reset for each call", false),
+        "pooling" => picks::pooling(matrix),
+        "threads" => picks::threads(matrix)?,
+        _ => picks::suites(matrix),
+    })
+}
+
+/// The charts in the page; `folder` is where the images are, as seen from it.
+pub(super) fn section(charts: &[Chart], folder: &str) -> String {
+    let mut text = String::from("## Charts\n\n");
+    for (name, reading) in CHARTS {
+        let Some(chart) = charts.iter().find(|chart| chart.name == name) else {
+            let _ = writeln!(text, "There is nothing to draw for the chart {}.\n", code(name));
+            continue;
+        };
+        let [light, dark, _] = file_names(name);
+        let _ = writeln!(
+            text,
+            "{reading}\n\n<picture>\n  <source media=\"(prefers-color-scheme: dark)\" \
+             srcset=\"{folder}{dark}\">\n  <img alt=\"{}\" src=\"{folder}{light}\">\n</picture>\n",
+            chart.title
+        );
     }
+    text
 }

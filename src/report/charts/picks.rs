@@ -1,122 +1,153 @@
-//! What goes into each of the dot plots.
+//! What goes into each of the charts.
 
-use super::dots::{Block, Dots, Row, Scale};
-use super::{pools, reuses};
-use crate::record::Estimate;
-use crate::report::matrix::{Executor, Matrix, Work};
+use super::dots::{Block, Dot, Dots, Row, Scale};
+use crate::record::{Estimate, Metric};
+use crate::report::matrix::{Executor, Matrix, Work, quotient};
 use crate::report::units::count;
-use std::cmp::Ordering;
-use touchstone_executor::MemoryFrom;
+use touchstone_executor::{InstanceFrom, MemoryFrom};
 
 /// Works of a guest that fit beside each other.
 const PANELS: usize = 2;
 
-/// The two estimates of an executor on a work: the dot and the stroke.
+/// The two values of an executor on a work: the dot and the stroke.
 type Pair = [Option<Estimate>; 2];
 
-/// The executors of a family by time, for the overview on each guest, on one thread and on
-/// the most.
-pub(super) fn family(matrix: &Matrix<'_>, name: &str, wanted: impl Fn(&Executor) -> bool) -> Dots {
-    times(matrix, &format!("{name}: time of one call"), wanted, true)
+/// Whether instances come from a pool, the runtime's or Touchstone's.
+fn pools(executor: &Executor) -> bool {
+    matches!(executor.strategy.instance, InstanceFrom::Pooling | InstanceFrom::PoolingLate)
+}
+
+/// The executors that make a new instance for each call, or that reset one, without pools.
+pub(super) fn family(matrix: &Matrix<'_>, name: &str, is_new: bool) -> Dots {
+    let wanted =
+        |executor: &Executor| executor.strategy.is_new_instance() == is_new && !pools(executor);
+    times(matrix, name, wanted, true)
 }
 
 /// Every engine that pools: its pools and the reset of one instance that they compete with.
 pub(super) fn pooling(matrix: &Matrix<'_>) -> Dots {
-    let pooling: Vec<&str> = matrix
-        .executors
-        .iter()
-        .filter(|executor| pools(executor))
-        .map(|executor| executor.engine.as_str())
-        .collect();
+    let pooling = |engine: &str| matrix.executors.iter().any(|e| e.engine == engine && pools(e));
     let wanted = |executor: &Executor| {
-        let plain = reuses(executor) && executor.strategy.memory == MemoryFrom::Segments;
-        pooling.contains(&executor.engine.as_str())
-            && !executor.strategy.is_precompiled()
-            && (plain || pools(executor))
+        let strategy = executor.strategy;
+        let plain = !strategy.is_new_instance() && strategy.memory == MemoryFrom::Segments;
+        pooling(&executor.engine) && !strategy.is_precompiled() && (plain || pools(executor))
     };
-    times(matrix, "Reuse against pooling: time of one call", wanted, false)
+    times(matrix, "Reuse against pooling", wanted, false)
 }
 
 /// Every executor on the main guest and one thread, without precompiled variants.
 pub(super) fn latency(matrix: &Matrix<'_>) -> Dots {
-    let works = of_guest(matrix, matrix.main_guest());
     let pair = |executor: &Executor, work: &Work| [matrix.time(executor, work, 1), None];
     let wanted = |executor: &Executor| !executor.strategy.is_precompiled();
-    let blocks: Vec<Block> = block(matrix, &works, wanted, pair, true).into_iter().collect();
-    let mut subtitle = "Median and 95 % interval; logarithmic axis; fastest on top.".to_owned();
-    if matrix.executors.iter().any(|executor| executor.strategy.is_precompiled()) {
-        subtitle.push_str(" Precompiled variants are left out.");
-    }
+    let works = matrix.main_guest().map_or_else(Vec::new, |guest| of_guest(matrix, guest));
     Dots {
         title: "Time of one call on a clean instance, 1 thread".to_owned(),
-        subtitle,
-        legend: legend(matrix, &blocks),
-        kinds: None,
-        blocks,
-        scale: Scale::Time,
+        subtitle: "Median and 95 % interval; logarithmic axis; fastest on top. Precompiled \
+                   variants are left out."
+            .to_owned(),
         values: true,
+        ..dots(matrix, block(matrix, &works, wanted, pair, true).into_iter().collect())
     }
 }
 
-/// What more threads bring: of each engine the executor with the highest throughput, and
-/// the executor that scales worst. `None` where there is one thread only.
+/// What more threads bring: of each engine the executor with the highest throughput. `None`
+/// where there is one thread only.
 pub(super) fn threads(matrix: &Matrix<'_>) -> Option<Dots> {
     let most = most_threads(matrix)?;
-    let pair = |executor: &Executor, work: &Work| {
-        let between = matrix.threads(work).into_iter().find(|n| *n > 1 && *n < most);
-        [Some(most), between].map(|n| matrix.scaling(executor, work, n?))
-    };
-    let blocks: Vec<Block> = matrix
-        .guests()
-        .into_iter()
-        .filter_map(|guest| {
-            let works = of_guest(matrix, Some(guest));
-            let named = named(matrix, &works, most);
-            block(matrix, &works, |executor| named.contains(&executor), pair, false)
-        })
-        .collect();
     let between = matrix.overview().into_iter().flat_map(|work| matrix.threads(work));
     let between = between.filter(|n| *n > 1 && *n < most).min();
-    let kind = |n| format!("{n} threads");
+    let pair = |executor: &Executor, work: &Work| {
+        [Some(most), between].map(|threads| matrix.scaling(executor, work, threads?))
+    };
+    let own = |guest| {
+        let works = of_guest(matrix, guest);
+        let named: Vec<&Executor> =
+            works.iter().flat_map(|work| highest(matrix, work, most)).collect();
+        block(matrix, &works, |executor| named.contains(&executor), pair, false)
+    };
     Some(Dots {
         title: format!("Throughput of {most} threads over that of 1 thread"),
         subtitle: format!(
-            "Each engine's executor with the highest throughput, and the worst scaling; \
-             logarithmic axis; dashed: {most} ×."
+            "Each engine's executor with the highest throughput; logarithmic axis; thick line: \
+             {most} ×."
         ),
-        legend: legend(matrix, &blocks),
-        kinds: between.map(|between| [kind(most), kind(between)]),
-        blocks,
+        kinds: between.map(|between| [most, between].map(|n| count(n, "thread"))),
         scale: Scale::Ratio(most as f64),
         values: true,
+        ..dots(matrix, matrix.guests().into_iter().filter_map(own).collect())
     })
 }
 
-/// The executors that the chart of threads names, for the works of a guest.
-fn named<'a>(matrix: &'a Matrix<'_>, works: &[&Work], most: usize) -> Vec<&'a Executor> {
-    let candidates = || matrix.executors.iter().filter(|e| !e.strategy.is_precompiled());
-    let mut named: Vec<&Executor> = Vec::new();
-    for work in works {
-        let of = |executor: &'a Executor| {
-            let rate = matrix.throughput(executor, work, most)?.median;
-            Some((executor, rate, matrix.scaling(executor, work, most)?.median))
+/// The executor of each engine with the highest throughput; the first of equals.
+fn highest<'a>(matrix: &'a Matrix<'_>, work: &Work, threads: usize) -> Vec<&'a Executor> {
+    let rate = |executor: &Executor| {
+        let rate = matrix.throughput(executor, work, threads)?.median;
+        (!executor.strategy.is_precompiled()).then_some(rate)
+    };
+    let timed: Vec<(&Executor, f64)> =
+        matrix.executors.iter().filter_map(|e| Some((e, rate(e)?))).collect();
+    let own = timed.chunk_by(|a, b| a.0.engine == b.0.engine);
+    own.filter_map(|own| own.iter().copied().reduce(|a, b| if b.1 > a.1 { b } else { a }))
+        .map(|best| best.0)
+        .collect()
+}
+
+/// Suites that each engine runs under one strategy: a row for each call, a dot for each
+/// engine, over the fastest of the row without the baseline.
+pub(super) fn suites(matrix: &Matrix<'_>) -> Dots {
+    let suites = matrix.only(|cell| matrix.is_preferred_only(&super::work_of(cell)));
+    let engines = matrix.engines();
+    let row = |work: &Work| {
+        let all = engines.iter().enumerate();
+        let times = all.filter_map(|(category, engine)| {
+            Some((category, *engine, used(&suites, engine, work)?))
+        });
+        let times: Vec<(usize, &str, Estimate)> = times.collect();
+        let modules = times.iter().filter(|(_, engine, _)| !matrix.is_baseline(engine));
+        let best = modules.map(|time| time.2).min_by(|a, b| a.median.total_cmp(&b.median))?;
+        let dot = |(category, _, time): (usize, &str, Estimate)| {
+            let estimate = Estimate { interval: None, ..quotient(time, best) };
+            Dot { category, is_stroke: false, estimate }
         };
-        let all: Vec<(&Executor, f64, f64)> = candidates().filter_map(of).collect();
-        // The first of equals, as in the tables.
-        let best = |own: &[(&'a Executor, f64, f64)]| {
-            own.iter().copied().reduce(|a, b| if b.1 > a.1 { b } else { a })
-        };
-        named.extend(all.chunk_by(|a, b| a.0.engine == b.0.engine).filter_map(best).map(|a| a.0));
-        let worst = all.iter().reduce(|a, b| if b.2 < a.2 { b } else { a });
-        named.extend(worst.map(|worst| worst.0));
+        let panels = vec![times.into_iter().map(dot).collect()];
+        Some(Row { label: label(&suites, work), separated: false, panels })
+    };
+    let block = |works: &[Work]| Block {
+        heading: String::new(),
+        panels: works.iter().take(1).map(|work| work.guest.clone()).collect(),
+        rows: works.iter().filter_map(row).collect(),
+    };
+    let guests = suites.works.chunk_by(|a, b| a.guest == b.guest);
+    let blocks = guests.map(block).filter(|block| !block.rows.is_empty()).collect();
+    Dots {
+        title: "The guest's work: a call on a used instance, engine by engine".to_owned(),
+        subtitle: "Times slower than the fastest engine of the row (thick line: 1 ×); logarithmic \
+                   axis."
+            .to_owned(),
+        scale: Scale::Ratio(1.0),
+        ..dots(matrix, blocks)
     }
-    named
+}
+
+/// Time of a call by an engine, ns: on a used instance where that was timed.
+fn used(matrix: &Matrix<'_>, engine: &str, work: &Work) -> Option<Estimate> {
+    let mut own = matrix.executors.iter().filter(|executor| executor.engine == engine);
+    own.find_map(|executor| {
+        let clean = matrix.time(executor, work, 1)?;
+        Some(matrix.metric(executor, work, Metric::WarmCall).unwrap_or(clean))
+    })
+}
+
+/// The case's title on its guest without the guest, or its name.
+fn label(matrix: &Matrix<'_>, work: &Work) -> String {
+    let title = matrix.facts(work).and_then(|facts| facts.title.as_deref());
+    title.and_then(|title| title.split_once('/')).map_or(&*work.case, |(_, call)| call).to_owned()
 }
 
 /// Times on one thread (dots) and on the most (strokes), guest by guest.
 fn times(
     matrix: &Matrix<'_>,
-    title: &str,
+    name: &str,
     wanted: impl Fn(&Executor) -> bool,
     by_value: bool,
 ) -> Dots {
@@ -125,21 +156,23 @@ fn times(
         let time = |threads| matrix.time(executor, work, threads);
         [time(1), most.and_then(time)]
     };
-    let blocks: Vec<Block> = matrix
-        .guests()
-        .into_iter()
-        .filter_map(|guest| block(matrix, &of_guest(matrix, Some(guest)), &wanted, pair, by_value))
-        .collect();
+    let own = |guest| block(matrix, &of_guest(matrix, guest), &wanted, pair, by_value);
     let order = if by_value { "fastest on top" } else { "engine by engine" };
     Dots {
-        title: title.to_owned(),
+        title: format!("{name}: time of one call"),
         subtitle: format!("Median; logarithmic axis; {order}; –: not timed."),
-        legend: legend(matrix, &blocks),
         kinds: most.map(|most| ["1 thread".to_owned(), count(most, "thread")]),
-        blocks,
-        scale: Scale::Time,
-        values: false,
+        ..dots(matrix, matrix.guests().into_iter().filter_map(own).collect())
     }
+}
+
+/// A plot of times with a legend of the engines that occur in it, to be completed.
+fn dots(matrix: &Matrix<'_>, blocks: Vec<Block>) -> Dots {
+    let all = || blocks.iter().flat_map(|block| &block.rows).flat_map(|row| &row.panels).flatten();
+    let labels = matrix.engines().into_iter().map(|engine| matrix.label(engine)).enumerate();
+    let legend = labels.filter(|(engine, _)| all().any(|dot| dot.category == *engine)).collect();
+    let (title, subtitle) = (String::new(), String::new());
+    Dots { title, subtitle, legend, kinds: None, blocks, scale: Scale::Time, values: false }
 }
 
 /// The most threads of the overview, if there are several.
@@ -149,9 +182,8 @@ fn most_threads(matrix: &Matrix<'_>) -> Option<usize> {
 }
 
 /// The works of the overview on a guest.
-fn of_guest<'a>(matrix: &'a Matrix<'_>, guest: Option<&str>) -> Vec<&'a Work> {
-    let own = |work: &&Work| Some(work.guest.as_str()) == guest;
-    matrix.overview().into_iter().filter(own).take(PANELS).collect()
+fn of_guest<'a>(matrix: &'a Matrix<'_>, guest: &str) -> Vec<&'a Work> {
+    matrix.overview().into_iter().filter(|work| work.guest == guest).take(PANELS).collect()
 }
 
 /// The rows of one guest, by their values or engine by engine. `None` if there are none.
@@ -163,23 +195,27 @@ fn block(
     by_value: bool,
 ) -> Option<Block> {
     let engines = matrix.engines();
-    let mut rows: Vec<(&Executor, Row)> = matrix
-        .executors
-        .iter()
-        .filter(|executor| wanted(executor))
-        .map(|executor| {
-            let dots = works.iter().map(|work| pair(executor, work)).collect();
-            let category = engines.iter().position(|name| *name == executor.engine);
-            let category = category.unwrap_or_default();
-            (executor, Row { label: executor.to_string(), category, separated: false, dots })
-        })
-        .filter(|(_, row)| row.dots.iter().flatten().any(Option::is_some))
-        .collect();
+    let row = |executor: &Executor| {
+        let category = engines.iter().position(|name| *name == executor.engine)?;
+        let panel = |work: &&Work| {
+            let pair = [false, true].into_iter().zip(pair(executor, work));
+            pair.filter_map(|(is_stroke, estimate)| {
+                Some(Dot { category, is_stroke, estimate: estimate? })
+            })
+            .collect()
+        };
+        let panels: Vec<Vec<Dot>> = works.iter().map(panel).collect();
+        let is_timed = panels.iter().any(|panel| !panel.is_empty());
+        is_timed.then(|| (category, Row { label: executor.to_string(), separated: false, panels }))
+    };
+    let mut rows: Vec<(usize, Row)> =
+        matrix.executors.iter().filter(|executor| wanted(executor)).filter_map(row).collect();
     if by_value {
-        rows.sort_by(|a, b| by_first_value(&a.1, &b.1));
+        // Stable: rows keep their order otherwise.
+        rows.sort_by(|a, b| first_values(&a.1).total_cmp(&first_values(&b.1)));
     } else {
         for index in 1..rows.len() {
-            rows[index].1.separated = rows[index].0.engine != rows[index - 1].0.engine;
+            rows[index].1.separated = rows[index].0 != rows[index - 1].0;
         }
     }
     let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
@@ -188,20 +224,7 @@ fn block(
     (!rows.is_empty()).then_some(Block { heading, panels, rows })
 }
 
-/// By the first value there is in a row; rows keep their order otherwise.
-fn by_first_value(a: &Row, b: &Row) -> Ordering {
-    let values = |row: &Row| -> Vec<f64> {
-        let first = |pair: &Pair| pair[0].or(pair[1]).map_or(f64::INFINITY, |e| e.median);
-        row.dots.iter().map(first).collect()
-    };
-    let (a, b) = (values(a), values(b));
-    a.iter().zip(&b).map(|(a, b)| a.total_cmp(b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
-}
-
-/// The engines that occur in some blocks.
-fn legend(matrix: &Matrix<'_>, blocks: &[Block]) -> Vec<(usize, String)> {
-    let occurs =
-        |category: usize| blocks.iter().flat_map(|b| &b.rows).any(|row| row.category == category);
-    let all = matrix.engines().into_iter().map(|engine| matrix.label(engine)).enumerate();
-    all.filter(|(category, _)| occurs(*category)).collect()
+/// The value by which a row is sorted: that of its first panel.
+fn first_values(row: &Row) -> f64 {
+    row.panels.first().and_then(|panel| panel.first()).map_or(f64::INFINITY, |d| d.estimate.median)
 }

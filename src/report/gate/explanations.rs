@@ -2,7 +2,7 @@
 
 use super::{Rule, Violation};
 use anyhow::{Context, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use touchstone_executor::Strategy;
@@ -16,39 +16,22 @@ pub struct Explanation {
     /// The engine.
     pub engine: String,
     /// The strategy; all when left out.
-    #[serde(default)]
     pub strategy: Option<Strategy>,
     /// The case; all when left out.
-    #[serde(default)]
     pub case: Option<String>,
     /// The guest; all when left out.
-    #[serde(default)]
     pub guest: Option<String>,
     /// The number of threads; all when left out.
-    #[serde(default)]
     pub threads: Option<usize>,
     /// The explanation, Markdown of one paragraph.
-    pub text: Text,
+    #[serde(deserialize_with = "text")]
+    pub text: String,
 }
 
-/// A text that says something.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Text(String);
-
-impl TryFrom<String> for Text {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        if text.is_empty() { Err("the explanation is empty") } else { Ok(Self(text)) }
-    }
-}
-
-impl fmt::Display for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
+/// A text that says something, on one line.
+fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.is_empty() { Err(D::Error::custom("the explanation is empty")) } else { Ok(text) }
 }
 
 /// The explanations, in the order of the file.
@@ -88,8 +71,8 @@ impl Explanation {
     /// Whether it explains a violation.
     #[must_use]
     pub fn fits(&self, violation: &Violation) -> bool {
-        let Violation::Cell { cell, fault } = violation else { return false };
-        self.rule == fault.rule()
+        let Some((cell, rule)) = &violation.cell else { return false };
+        self.rule == *rule
             && self.engine == cell.engine
             && self.strategy.is_none_or(|strategy| strategy == cell.strategy)
             && self.case.as_ref().is_none_or(|case| *case == cell.case)
@@ -100,7 +83,9 @@ impl Explanation {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an explanation has nothing to explain: {}, {}", self.rule.name(), self.engine)?;
+        write!(f, "an explanation has nothing to explain: ")?;
+        self.rule.serialize(&mut *f)?;
+        write!(f, ", {}", self.engine)?;
         if let Some(strategy) = self.strategy {
             write!(f, "_{strategy}")?;
         }
@@ -128,7 +113,7 @@ mod tests {
                     strategy = \"pooling_cow\"\nthreads = 2\ntext = \"one\\n  two\"\n";
         let read = load(good).unwrap();
         assert_eq!(read.0.len(), 1);
-        assert_eq!(read.0[0].text.to_string(), "one two");
+        assert_eq!(read.0[0].text, "one two");
         assert!(read.0[0].to_string().contains("scaling, wasmi_pooling_cow, 2 threads"));
         for (change, line, says) in [
             (("scaling", "scalling"), 2, "unknown variant"),

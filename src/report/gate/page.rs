@@ -1,6 +1,6 @@
 //! What the page says of the gate.
 
-use super::{Gate, Violation};
+use super::Gate;
 use crate::report::markdown::{Table, code, escape};
 use crate::report::units;
 use std::fmt::Write;
@@ -24,10 +24,10 @@ pub(in crate::report) fn anomalies(gate: &Gate, other_builds: &[String]) -> Stri
     );
     let mut table = Table::of_words(&["cell", "found", "explanation"]);
     for (violation, explanation) in &gate.explained {
-        if let Violation::Cell { cell, fault } = violation {
-            let name = format!("{}/{}", cell.work(), cell.function());
-            let found = format!("{} ({})", fault.found(cell.threads), fault.limit());
-            table.row(&[code(&name), escape(&found), explanation.replace('|', "\\|")]);
+        if let (Some((cell, _)), (found, limit)) = (&violation.cell, &violation.found) {
+            let name = code(&format!("{}/{}", cell.work(), cell.function()));
+            let found = escape(&format!("{found} ({limit})"));
+            table.row(&[name, found, explanation.replace('|', "\\|")]);
         }
     }
     text + &table.finish()

@@ -1,53 +1,66 @@
 //! The rules of publication.
 
-use super::{Fault, Violation};
+use super::{Rule, Violation};
 use crate::compare;
 use crate::record::estimate::{self, PROCESSES, Used};
 use crate::record::{Book, CellKey, Comparison, Contender, Match, Means, Metric, Purpose, Sample};
+use crate::report::units::{self, MARK, count, grouped, percent};
 
 /// How far scaling may lie above the number of threads: what noise explains.
-pub(super) const SCALING: f64 = 1.05;
+const SCALING: f64 = 1.05;
 /// Factor by which two ways to the same ratio may differ.
-pub(super) const AGREEMENT: f64 = 1.3;
+const AGREEMENT: f64 = 1.3;
 /// Calls that have to stand behind a time below [`SHORT_NS`].
-pub(super) const LEAST_CALLS: u64 = 1000;
+const LEAST_CALLS: u64 = 1000;
 /// Shortest sample, ns; shorter ones are too close to the steps of the clock.
-pub(super) const SHORT_NS: f64 = 20_000.0;
+const SHORT_NS: f64 = 20_000.0;
 /// Least share of the calls of a sample that a thread has to make; 1 is its fair share.
-pub(super) const LEAST_SHARE: f64 = 0.5;
+const LEAST_SHARE: f64 = 0.5;
 /// Share of marked cells from which on a run is not published.
-pub(super) const MOST_MARKED: f64 = 0.05;
+const MOST_MARKED: f64 = 0.05;
 /// End of the name of a commit whose tree had changes.
-pub(super) const DIRTY: &str = "-dirty";
+const DIRTY: &str = "-dirty";
 
 /// The metrics that are times of whole calls, sampled in batches.
 const LATENCIES: [Metric; 3] = [Metric::Call, Metric::WarmCall, Metric::WarmTake];
 
+/// A rule that a cell breaks, what was found, and the limit.
+type Fault = (Rule, String, String);
+
 /// All violations: of the whole run, then cell by cell, then of comparisons.
 pub(super) fn violations(book: &Book, peers: Option<&Book>) -> Vec<Violation> {
+    let broken = |cell: &CellKey, (rule, found, limit): Fault| Violation {
+        cell: Some((cell.clone(), rule)),
+        found: (found, limit),
+    };
     let mut all = of_run(book);
     for cell in book.cells.keys() {
-        let faults = of_cell(book, cell);
-        all.extend(faults.into_iter().map(|fault| Violation::Cell { cell: cell.clone(), fault }));
+        all.extend(of_cell(book, cell).into_iter().map(|fault| broken(cell, fault)));
     }
-    for source in [Some(book), peers].into_iter().flatten() {
-        let comparisons = source.comparisons.iter();
-        all.extend(comparisons.filter_map(|(of, processes)| comparison(book, of, processes)));
+    for (of, processes) in [Some(book), peers].into_iter().flatten().flat_map(|b| &b.comparisons) {
+        let fault = comparison(book, of, processes);
+        all.extend(fault.map(|fault| broken(&cell_of(of, &of.subject), fault)));
     }
     all
 }
 
 fn of_run(book: &Book) -> Vec<Violation> {
+    let broken = |found, limit| Violation { cell: None, found: (found, limit) };
     let mut all = Vec::new();
     let commit = &book.header.tools.commit;
-    if commit.ends_with(DIRTY) || commit.is_empty() || commit == "unknown" {
-        all.push(Violation::Commit(commit.clone()));
+    if commit.ends_with(DIRTY) {
+        let found = "the binary is of a tree with changes that no commit holds: ".to_owned();
+        all.push(broken(found, commit.clone()));
+    } else if commit.is_empty() || commit == "unknown" {
+        all.push(broken("the commit of the binary is not known".to_owned(), String::new()));
     }
     let times = book.cells.keys().filter_map(|cell| book.estimate(cell, Metric::Call));
     let (of, marked) =
         times.fold((0, 0), |(of, marked), time| (of + 1, marked + usize::from(time.marked)));
     if marked > 0 && marked as f64 >= of as f64 * MOST_MARKED {
-        all.push(Violation::Marked { marked, of });
+        let found = format!("{marked} of {} are marked {MARK}", count(of, "cell"));
+        let share = percent(marked as f64 / of as f64);
+        all.push(broken(found, format!(" ({share}; limit below {})", percent(MOST_MARKED))));
     }
     all
 }
@@ -64,7 +77,8 @@ fn of_cell(book: &Book, cell: &CellKey) -> Vec<Fault> {
     faults.extend(slow_thread(&used, cell.threads));
     faults.extend(few_calls(book, cell, &used));
     if samples.len() < PROCESSES {
-        faults.push(Fault::Processes { processes: samples.len() });
+        let found = format!("measured in {} processes", samples.len());
+        faults.push((Rule::Processes, found, format!("limit {PROCESSES}")));
     }
     faults
 }
@@ -73,7 +87,8 @@ fn scaling(book: &Book, cell: &CellKey) -> Option<Fault> {
     let alone = CellKey { threads: 1, ..cell.clone() };
     let ratio = book.throughput(cell)?.median / book.throughput(&alone)?.median;
     let limit = cell.threads as f64 * SCALING;
-    (ratio > limit).then_some(Fault::Scaling { ratio, limit })
+    let found = format!("scaling {ratio:.2} on {}", count(cell.threads, "thread"));
+    (ratio > limit).then(|| (Rule::Scaling, found, format!("limit {limit:.2}")))
 }
 
 /// Latency is time over calls and throughput calls over time, both of the same samples: on
@@ -87,13 +102,17 @@ fn slow_thread(used: &Used<'_>, threads: usize) -> Option<Fault> {
     let is_wrong = |share: &f64| !(least..=AGREEMENT).contains(share);
     let wrong: Vec<f64> = shares.into_iter().filter(is_wrong).collect();
     let share = wrong.iter().copied().min_by(f64::total_cmp)?;
-    Some(Fault::SlowThread { samples: wrong.len(), of, share })
+    let (wrong, of) = (wrong.len(), count(of, "sample"));
+    let found = format!("a thread makes {share:.2} of its share of the calls, in {wrong} of {of}");
+    Some((Rule::SlowThread, found, format!("limit {LEAST_SHARE}")))
 }
 
 fn few_calls(book: &Book, cell: &CellKey, used: &Used<'_>) -> Option<Fault> {
     let ns = book.estimate(cell, Metric::Call)?.median;
     let calls: u64 = used.groups.iter().flatten().map(|sample| sample.calls).sum();
-    (ns < SHORT_NS && calls < LEAST_CALLS).then_some(Fault::FewCalls { calls, ns })
+    let found = format!("{calls} calls behind {}", units::time(ns));
+    let limit = format!("limit {} calls", grouped(LEAST_CALLS));
+    (ns < SHORT_NS && calls < LEAST_CALLS).then_some((Rule::FewCalls, found, limit))
 }
 
 fn short_samples(book: &Book, cell: &CellKey, metric: Metric) -> Option<Fault> {
@@ -106,12 +125,14 @@ fn short_samples(book: &Book, cell: &CellKey, metric: Metric) -> Option<Fault> {
         (of + 1, short)
     });
     let shortest_ns = short.iter().copied().min_by(f64::total_cmp)?;
-    Some(Fault::ShortSample { metric, samples: short.len(), of, shortest_ns })
+    let (short, of, shortest) = (short.len(), count(of, "sample"), units::time(shortest_ns));
+    let found = format!("{metric}: {short} of {of} too short, the shortest {shortest}");
+    Some((Rule::ShortSample, found, format!("limit {}", units::time_short(SHORT_NS))))
 }
 
 /// Only comparisons that do what cells do, on as many threads, and only where interference
 /// touched neither.
-fn comparison(book: &Book, of: &Match, processes: &[Comparison]) -> Option<Violation> {
+fn comparison(book: &Book, of: &Match, processes: &[Comparison]) -> Option<Fault> {
     let is_like_cells = matches!(of.purpose, Purpose::Against | Purpose::Peers)
         && [&of.subject, &of.baseline].iter().all(|side| side.means == Means::Contract)
         && of.subject.threads == of.baseline.threads;
@@ -119,25 +140,26 @@ fn comparison(book: &Book, of: &Match, processes: &[Comparison]) -> Option<Viola
         return None;
     }
     let judged = compare::judge(&processes.iter().collect::<Vec<_>>(), compare::MARGIN)?;
-    let cell = |side: &Contender| CellKey {
+    let time = |side| book.estimate(&cell_of(of, side), Metric::Call);
+    let (subject, baseline) = (time(&of.subject)?, time(&of.baseline)?);
+    let cells = subject.median / baseline.median;
+    let apart = (judged.ratio / cells).max(cells / judged.ratio);
+    if judged.marked || subject.marked || baseline.marked || apart <= AGREEMENT {
+        return None;
+    }
+    let what = if of.purpose == Purpose::Peers { "peers" } else { "comparison" };
+    let (compared, against) = (judged.ratio, &of.baseline.executor);
+    let found = format!("{what} {compared:.2}, cells {cells:.2}, against {against}");
+    Some((Rule::Comparison, found, format!("limit a factor of {AGREEMENT}")))
+}
+
+/// The cell of one side of a comparison.
+fn cell_of(of: &Match, side: &Contender) -> CellKey {
+    CellKey {
         case: of.case.clone(),
         guest: of.guest.clone(),
         engine: side.executor.engine.clone(),
         strategy: side.executor.strategy,
         threads: side.threads,
-    };
-    let subject = book.estimate(&cell(&of.subject), Metric::Call)?;
-    let baseline = book.estimate(&cell(&of.baseline), Metric::Call)?;
-    let cells = subject.median / baseline.median;
-    let apart = (judged.ratio / cells).max(cells / judged.ratio);
-    let is_clean = !judged.marked && !subject.marked && !baseline.marked;
-    (is_clean && apart > AGREEMENT).then(|| Violation::Cell {
-        cell: cell(&of.subject),
-        fault: Fault::Comparison {
-            purpose: of.purpose,
-            baseline: of.baseline.executor.clone(),
-            compared: judged.ratio,
-            cells,
-        },
-    })
+    }
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::record::{
-    Comparison, Contender, Header, Line, Machine, Match, Means, Observations, SCHEMA, Sample,
-    Samples, Sampling, Tools,
+    Comparison, Contender, Executor, Header, Line, Machine, Match, Means, Metric, Observations,
+    Purpose, SCHEMA, Sample, Samples, Sampling, Tools,
 };
 use std::collections::BTreeMap;
 use touchstone_executor::Strategy;
@@ -106,7 +106,7 @@ fn said(lines: impl IntoIterator<Item = Vec<Line>>) -> Vec<String> {
 }
 
 fn explanation(rule: Rule, engine: &str) -> Explanation {
-    let text = "known".to_owned().try_into().unwrap();
+    let text = "known".to_owned();
     let engine = engine.to_owned();
     Explanation { rule, engine, strategy: None, case: None, guest: None, threads: None, text }
 }

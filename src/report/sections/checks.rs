@@ -55,10 +55,12 @@ fn conformance(checked: &Checked) -> String {
         source(checked),
         table.finish(),
         causes(checked, Outcome::Failed, "Failed"),
-        fold("Refused and not driven, by cause", |text| {
-            *text += &causes(checked, Outcome::Refused, "Refused");
-            *text += &causes(checked, Outcome::NotDriven, "Not driven");
-        }),
+        fold(
+            "Refused and not driven, by cause",
+            &[(Outcome::Refused, "Refused"), (Outcome::NotDriven, "Not driven")]
+                .map(|(outcome, heading)| causes(checked, outcome, heading))
+                .concat()
+        ),
     )
 }
 
@@ -122,11 +124,10 @@ fn isolation(checked: &Checked) -> String {
         source(checked),
         exceptions(checked),
         marks(checked, "Kind of state"),
-        fold("Refused and exempt, by reason", |text| {
-            for outcome in [Outcome::Refused, Outcome::Exempt, Outcome::NotDriven] {
-                *text += &reasons(checked, outcome);
-            }
-        }),
+        fold(
+            "Refused and exempt, by reason",
+            &all_reasons(checked, &[Outcome::Refused, Outcome::Exempt, Outcome::NotDriven])
+        ),
     )
 }
 
@@ -144,11 +145,7 @@ fn hostile(checked: &Checked) -> String {
         source(checked),
         exceptions(checked),
         marks(checked, "Attack"),
-        fold("What stops each attack", |text| {
-            for name in checked.names() {
-                let _ = write!(text, "**{}**\n\n{}\n", escape(name), stops(checked, name));
-            }
-        }),
+        fold("What stops each attack", &reasons(checked, Outcome::Held)),
     )
 }
 
@@ -218,25 +215,20 @@ fn marks(checked: &Checked, what: &str) -> String {
 
 /// Every finding that is not as it has to be, those alike in one line.
 fn exceptions(checked: &Checked) -> String {
-    let outcomes = [Outcome::Failed, Outcome::Unproven, Outcome::HeldByEnding];
-    let text: String = outcomes.into_iter().map(|outcome| reasons(checked, outcome)).collect();
+    let text = all_reasons(checked, &[Outcome::Failed, Outcome::Unproven, Outcome::HeldByEnding]);
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// Findings that came out alike for the same reason.
-#[derive(Default)]
-struct Alike<'a> {
-    /// The engines with the names of their strategies.
-    engines: BTreeMap<&'a str, BTreeSet<String>>,
-    /// What was checked.
-    names: Vec<&'a str>,
+fn all_reasons(checked: &Checked, outcomes: &[Outcome]) -> String {
+    outcomes.iter().map(|outcome| reasons(checked, *outcome)).collect()
 }
 
 /// The reasons of an outcome, each with its engines and what was checked.
 fn reasons(checked: &Checked, outcome: Outcome) -> String {
+    type Alike<'a> = (BTreeMap<&'a str, BTreeSet<String>>, Vec<String>);
     let mut reasons: Vec<(String, Alike<'_>)> = Vec::new();
     for finding in &checked.findings {
-        if finding.counts.get(&outcome).copied().unwrap_or_default() == 0 {
+        if finding.counts.get(&outcome).is_none_or(|number| *number == 0) {
             continue;
         }
         let reason = reason(finding);
@@ -244,55 +236,25 @@ fn reasons(checked: &Checked, outcome: Outcome) -> String {
             reasons.push((reason, Alike::default()));
             reasons.len() - 1
         });
-        let Alike { engines, names } = &mut reasons[place].1;
+        let (engines, names) = &mut reasons[place].1;
         let strategies = engines.entry(&finding.engine).or_default();
-        strategies.extend(finding.strategy.map(|strategy| strategy.to_string()));
-        if !names.contains(&finding.name.as_str()) {
-            names.push(&finding.name);
+        strategies.extend(finding.strategy.map(|strategy| code(&strategy.to_string())));
+        if !names.contains(&code(&finding.name)) {
+            names.push(code(&finding.name));
         }
     }
     let word = MARKS.iter().find(|(known, ..)| *known == outcome).map_or("", |mark| mark.2);
     let word = word.split(':').next().unwrap_or_default();
     let mut text = String::new();
-    for (reason, Alike { engines, names }) in reasons {
-        let engines: Vec<String> = engines
-            .into_iter()
-            .map(|(engine, strategies)| match strategies.len() {
-                0 => code(engine),
-                1..=3 => {
-                    let names: Vec<String> = strategies.iter().map(|name| code(name)).collect();
-                    format!("{} ({})", code(engine), names.join(", "))
-                }
-                several => format!("{} ({several} strategies)", code(engine)),
-            })
-            .collect();
-        let names: Vec<String> = names.into_iter().map(code).collect();
+    for (reason, (engines, names)) in reasons {
+        let engine = |(engine, own): (&str, BTreeSet<String>)| match own.len() {
+            0 => code(engine),
+            1..=3 => format!("{} ({})", code(engine), Vec::from_iter(own).join(", ")),
+            several => format!("{} ({several} strategies)", code(engine)),
+        };
+        let engines: Vec<String> = engines.into_iter().map(engine).collect();
         let (engines, names) = (engines.join(", "), names.join(", "));
         let _ = writeln!(text, "- **{word}**: {names} on {engines}: {}", escape(&reason));
-    }
-    text
-}
-
-/// Engines that are stopped alike share a line.
-fn stops(checked: &Checked, name: &str) -> String {
-    let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
-    for finding in checked.findings.iter().filter(|finding| finding.name == name) {
-        if !finding.counts.contains_key(&Outcome::Held) {
-            continue;
-        }
-        let how = reason(finding);
-        match alike.iter_mut().find(|(known, _)| *known == how) {
-            Some((_, engines)) if engines.contains(&finding.engine.as_str()) => {}
-            Some((_, engines)) => engines.push(&finding.engine),
-            None => alike.push((how, vec![&finding.engine])),
-        }
-    }
-    let all = checked.engines().len();
-    let mut text = String::new();
-    for (how, engines) in alike {
-        let names: Vec<String> = engines.iter().map(|engine| code(engine)).collect();
-        let who = if names.len() == all { "all".to_owned() } else { names.join(", ") };
-        let _ = writeln!(text, "* {}: {who}", escape(&how));
     }
     text
 }
@@ -306,9 +268,7 @@ fn reason(finding: &Finding) -> String {
     }
 }
 
-/// What `write` writes, in a fold; nothing where that is nothing.
-fn fold(summary: &str, write: impl FnOnce(&mut String)) -> String {
-    let mut text = String::new();
-    write(&mut text);
-    if text.is_empty() { text } else { details(summary, &text) }
+/// A text in a fold; nothing where it is empty.
+fn fold(summary: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { details(summary, text) }
 }

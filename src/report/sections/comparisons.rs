@@ -1,10 +1,11 @@
 //! Executors timed in turns: against themselves (the noise floor), against the raw
-//! interface of their runtime (the adapter's overhead), against the one a case names.
+//! interface of their runtime (the adapter's overhead), against the one a case names,
+//! against their peers.
 
 use crate::compare::{self, Judged, MARGIN, Verdict};
 use crate::record::{Book, Match, Purpose};
 use crate::report::markdown::{Table, code, escape};
-use crate::report::rank::Noise;
+use crate::report::rank::{Noise, SelfDifference};
 use crate::report::units::{self, count, percent, ratio_with_interval};
 use std::fmt::Write;
 
@@ -15,8 +16,7 @@ pub(super) type Row<'a> = (&'a Match, Judged);
 pub(super) fn of(book: &Book, purpose: Purpose) -> Vec<Row<'_>> {
     let own = book.comparisons.iter().filter(|(of, _)| of.purpose == purpose);
     own.filter_map(|(of, processes)| {
-        let judged = compare::judge(&processes.iter().collect::<Vec<_>>(), MARGIN)?;
-        Some((of, judged))
+        Some((of, compare::judge(&processes.iter().collect::<Vec<_>>(), MARGIN)?))
     })
     .collect()
 }
@@ -32,22 +32,23 @@ pub(super) fn legend() -> String {
     )
 }
 
-pub(in crate::report) fn section(book: &Book, noise: &Noise) -> String {
-    let mut text = String::from("## Comparisons\n\n");
+/// The comparisons of the run and those with peers, from a file of their own.
+pub(in crate::report) fn section(book: &Book, noise: &Noise, peers: Option<&Book>) -> String {
+    let mut text =
+        format!("## Comparisons\n\nTwo executors timed in turns in one process. {}\n\n", legend());
     let groups = [
-        (Purpose::Null, "Executors against themselves", noise_floor(noise)),
-        (Purpose::Overhead, "Adapters against the raw interface of their runtime", String::new()),
-        (Purpose::Against, "Executors against the one that the case names", String::new()),
+        (Purpose::Null, "Executors against themselves"),
+        (Purpose::Overhead, "Adapters against the raw interface of their runtime"),
+        (Purpose::Against, "Executors against the one that the case names"),
     ];
-    let _ = write!(text, "Two executors timed in turns in one process. {}\n\n", legend());
     let mut is_empty = true;
-    for (purpose, heading, says) in groups {
+    for (purpose, heading) in groups {
         let rows = of(book, purpose);
         if rows.is_empty() {
             continue;
         }
         is_empty = false;
-        let says = if says.is_empty() { summary(&rows) } else { says };
+        let says = if purpose == Purpose::Null { floor(noise) } else { summary(&rows) };
         let _ = write!(text, "### {heading}\n\n{says}\n\n{}", tables(&rows));
     }
     if is_empty {
@@ -56,6 +57,21 @@ pub(in crate::report) fn section(book: &Book, noise: &Noise) -> String {
              is known.\n\n",
         );
     }
+    let rows = peers.map_or_else(Vec::new, |peers| of(peers, Purpose::Peers));
+    match peers {
+        Some(peers) if !rows.is_empty() => {
+            let commit = code(&peers.header.tools.commit);
+            let _ = write!(
+                text,
+                "### Executors against their peers\n\nMeasured by `make peers`, commit {commit}. An \
+                 executor \"after\" a case makes its calls after one call of that case on the same \
+                 instance. {}\n\n{}",
+                summary(&rows),
+                tables(&rows)
+            );
+        }
+        _ => text.push_str("There are no records of peers; `make peers` makes them.\n\n"),
+    }
     text
 }
 
@@ -63,12 +79,9 @@ pub(in crate::report) fn section(book: &Book, noise: &Noise) -> String {
 fn summary(rows: &[Row<'_>]) -> String {
     let all = [Verdict::Slower, Verdict::Equivalent, Verdict::Faster, Verdict::NotEnoughData];
     let number = |verdict| rows.iter().filter(|(_, judged)| judged.verdict == verdict).count();
-    let verdicts: Vec<String> = all
-        .into_iter()
-        .map(|verdict| (number(verdict), verdict))
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, verdict)| format!("{number} {verdict}"))
-        .collect();
+    let given = all.into_iter().map(|verdict| (number(verdict), verdict));
+    let verdicts: Vec<String> =
+        given.filter(|(n, _)| *n > 0).map(|(n, verdict)| format!("{n} {verdict}")).collect();
     let worst = rows.iter().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio));
     let worst = worst.map_or_else(String::new, |(of, judged)| {
         let ratio = units::times(&judged.estimate());
@@ -78,20 +91,18 @@ fn summary(rows: &[Row<'_>]) -> String {
 }
 
 /// How far executors differ from themselves.
-fn noise_floor(noise: &Noise) -> String {
-    let cases: Vec<String> = noise
-        .cases()
-        .map(|(case, own)| {
-            format!(
-                "{} for {} (worst of {}: {}, {})",
-                percent(own.typical),
-                code(case),
-                count(own.executors, "executor"),
-                percent(own.worst),
-                code(&own.worst_executor)
-            )
-        })
-        .collect();
+fn floor(noise: &Noise) -> String {
+    let case = |(case, own): (&String, &SelfDifference)| {
+        format!(
+            "{} for {} (worst of {}: {}, {})",
+            percent(own.typical),
+            code(case),
+            count(own.executors, "executor"),
+            percent(own.worst),
+            code(&own.worst_executor)
+        )
+    };
+    let cases: Vec<String> = noise.cases.iter().map(case).collect();
     if cases.is_empty() {
         return "None of these comparisons has an interval.".to_owned();
     }
@@ -104,36 +115,29 @@ fn noise_floor(noise: &Noise) -> String {
 
 /// A table for each work and number of threads.
 fn tables(rows: &[Row<'_>]) -> String {
-    let mut groups: Vec<(String, Vec<&Row<'_>>)> = Vec::new();
-    for row in rows {
-        let of = row.0;
-        let work = format!("{}_from_{}_on_{}_threads", of.case, of.guest, of.subject.threads);
-        match groups.iter_mut().find(|(known, _)| *known == work) {
-            Some((_, rows)) => rows.push(row),
-            None => groups.push((work, vec![row])),
-        }
+    let mut groups: Vec<(String, Table)> = Vec::new();
+    for (of, judged) in rows {
+        let threads = match (of.subject.threads, of.baseline.threads) {
+            (one, other) if one == other => one.to_string(),
+            (one, other) => format!("{one}_against_{other}"),
+        };
+        let work = format!("{}_from_{}_on_{threads}_threads", of.case, of.guest);
+        let place = groups.iter().position(|(known, _)| *known == work).unwrap_or_else(|| {
+            let headings =
+                ["Subject", "baseline", "ratio", "subject's time", "baseline's time", "verdict"];
+            groups.push((work, Table::new(&headings)));
+            groups.len() - 1
+        });
+        let time = |ns: f64| units::marked(units::time(ns), judged.marked);
+        groups[place].1.row(&[
+            code(&of.subject.to_string()),
+            escape(&of.baseline.to_string()),
+            ratio_with_interval(&judged.estimate()),
+            time(judged.subject_ns),
+            time(judged.baseline_ns),
+            judged.verdict.to_string(),
+        ]);
     }
-    let table = |(work, rows): (String, Vec<&Row<'_>>)| {
-        let headings =
-            ["Subject", "baseline", "ratio", "subject's time", "baseline's time", "verdict"];
-        let mut table = Table::new(&headings);
-        for (of, judged) in rows {
-            let mut row = vec![code(&of.subject.to_string()), escape(&of.baseline.to_string())];
-            row.extend(cells(judged));
-            table.row(&row);
-        }
-        format!("{}:\n\n{}", code(&work), table.finish())
-    };
-    groups.into_iter().map(table).collect()
-}
-
-/// Ratio, times and verdict.
-pub(super) fn cells(judged: &Judged) -> [String; 4] {
-    let time = |ns: f64| units::marked(units::time(ns), judged.marked);
-    [
-        ratio_with_interval(&judged.estimate()),
-        time(judged.subject_ns),
-        time(judged.baseline_ns),
-        judged.verdict.to_string(),
-    ]
+    let text = |(work, table): (String, Table)| format!("{}:\n\n{}", code(&work), table.finish());
+    groups.into_iter().map(text).collect()
 }

@@ -13,20 +13,35 @@ pub(in crate::report) fn section(
     skipped: &[Skipped],
 ) -> String {
     let header = &matrix.book.header;
-    [
+    format!(
+        "## Environment\n\n{}### Versions\n\n{}### Guests\n\nThe same bytes for every engine.\n\n\
+         {}### Sampling\n\n{}{}",
         machine(header),
         versions(header),
-        guests(matrix),
+        table(
+            ["Guest", "SHA-256"],
+            matrix.guests().into_iter().map(|guest| {
+                let facts = header.works.iter().find(|facts| facts.guest == guest);
+                (code(guest), facts.map_or("–".to_owned(), |facts| code(&facts.guest_sha256)))
+            })
+        ),
         sampling(matrix),
         left_out(older_runs, skipped),
-    ]
-    .concat()
+    )
+}
+
+/// A table of names and values.
+fn table<N: AsRef<str>>(
+    headings: [&str; 2],
+    rows: impl IntoIterator<Item = (N, String)>,
+) -> String {
+    let mut table = Table::of_words(&headings);
+    rows.into_iter().for_each(|(name, value)| table.row(&[name.as_ref(), &value]));
+    table.finish()
 }
 
 fn machine(header: &Header) -> String {
     let machine = &header.machine;
-    let mut table = Table::of_words(&["Hardware and system", ""]);
-    let yes_no = if machine.pagemap_scan { "yes" } else { "no" };
     let mut siblings: Vec<String> = machine.siblings.iter().map(|list| escape(list)).collect();
     siblings.dedup();
     let siblings = if siblings.is_empty() { "unknown".to_owned() } else { siblings.join("; ") };
@@ -37,17 +52,13 @@ fn machine(header: &Header) -> String {
         ("Memory", format!("{} KiB", machine.memory_kib)),
         ("Linux version", escape(&machine.kernel)),
         ("OS", escape(&machine.os)),
-        ("`PAGEMAP_SCAN`", yes_no.to_owned()),
+        ("`PAGEMAP_SCAN`", if machine.pagemap_scan { "yes" } else { "no" }.to_owned()),
         ("Transparent huge pages", escape(&machine.huge_pages)),
     ];
-    for (name, value) in rows {
-        table.row(&[name, &value]);
-    }
-    format!("## Environment\n\n{}", table.finish())
+    table(["Hardware and system", ""], rows)
 }
 
 fn versions(header: &Header) -> String {
-    let mut table = Table::of_words(&["Item", "Version"]);
     let tools = &header.tools;
     let rows = [
         ("touchstone", &tools.touchstone),
@@ -56,29 +67,15 @@ fn versions(header: &Header) -> String {
         ("compiler", &tools.rustc),
         ("build profile", &tools.profile),
     ];
-    for (name, value) in rows {
-        table.row(&[name, &escape(value)]);
-    }
-    for (engine, facts) in &header.engines {
-        table.row(&[code(engine), escape(&facts.version)]);
-    }
-    format!("### Versions\n\n{}", table.finish())
-}
-
-fn guests(matrix: &Matrix<'_>) -> String {
-    let mut table = Table::of_words(&["Guest", "SHA-256"]);
-    for guest in matrix.guests() {
-        let facts = matrix.book.header.works.iter().find(|facts| facts.guest == guest);
-        let digest = facts.map_or("–".to_owned(), |facts| code(&facts.guest_sha256));
-        table.row(&[code(guest), digest]);
-    }
-    format!("### Guests\n\nThe same bytes for every engine.\n\n{}", table.finish())
+    let rows = rows.into_iter().map(|(name, value)| (name.to_owned(), escape(value)));
+    let engines = header.engines.iter();
+    let engines = engines.map(|(engine, facts)| (code(engine), escape(&facts.version)));
+    table(["Item", "Version"], rows.chain(engines))
 }
 
 fn sampling(matrix: &Matrix<'_>) -> String {
     let header = &matrix.book.header;
     let Sampling { name, seed, processes, samples, sample_us, in_process } = &header.sampling;
-    let mut table = Table::of_words(&["Sampling", ""]);
     let (cells, marked) = matrix.counts();
     let share = if cells == 0 { 0.0 } else { marked as f64 / cells as f64 };
     let engines = if *in_process { "all engines in one process" } else { "a process per engine" };
@@ -92,10 +89,7 @@ fn sampling(matrix: &Matrix<'_>) -> String {
         ("Cells with a time", grouped(cells as u64)),
         ("Cells marked †", format!("{} ({})", grouped(marked as u64), percent(share))),
     ];
-    for (name, value) in rows {
-        table.row(&[name, &value]);
-    }
-    format!("### Sampling\n\n{}", table.finish())
+    table(["Sampling", ""], rows)
 }
 
 fn left_out(older_runs: usize, skipped: &[Skipped]) -> String {

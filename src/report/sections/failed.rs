@@ -10,9 +10,6 @@ use touchstone_executor::Strategy;
 /// More strategies or places than these are counted, not named.
 const MOST_NAMED: usize = 4;
 
-/// Status, reason and cells, as they are printed.
-type Row<'a> = (Status, &'a str, String);
-
 pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
     let heading = "## Cells without a time\n\n";
     let mut groups: BTreeMap<(Status, &str, &str), Vec<&Refusal>> = BTreeMap::new();
@@ -23,19 +20,14 @@ pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
     if groups.is_empty() {
         return format!("{heading}Every cell of the run has a time.\n\n");
     }
-    // Engines that refuse the same things for the same reason share a row.
-    let mut rows: Vec<(Row<'_>, Vec<String>)> = Vec::new();
+    // Engines that refuse the same things for the same reason share a row; failures first.
+    let mut rows: BTreeMap<(bool, Status, &str, String), Vec<String>> = BTreeMap::new();
     for ((status, reason, engine), refusals) in groups {
-        let row = (status, reason, what(&refusals));
-        match rows.iter_mut().find(|(known, _)| *known == row) {
-            Some((_, engines)) => engines.push(code(engine)),
-            None => rows.push((row, vec![code(engine)])),
-        }
+        let row = (!status.is_failure(), status, reason, what(&refusals));
+        rows.entry(row).or_default().push(code(engine));
     }
-    // Stable: failures first, then what was left out.
-    rows.sort_by_key(|((status, ..), _)| !status.is_failure());
     let mut table = Table::of_words(&["Status", "Engines", "Reason", "Cells"]);
-    for ((status, reason, what), engines) in rows {
+    for ((_, status, reason, what), engines) in rows {
         table.row(&[status.to_string(), engines.join(", "), escape(reason), what]);
     }
     format!(
@@ -45,51 +37,35 @@ pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
     )
 }
 
-/// The strategies and places of an engine's refusals.
+/// The strategies of an engine's refusals with their places, those alike together.
 fn what(refusals: &[&Refusal]) -> String {
     let mut places: BTreeMap<String, BTreeSet<Option<Strategy>>> = BTreeMap::new();
     for refusal in refusals {
         places.entry(place(refusal)).or_default().insert(refusal.strategy);
     }
-    let mut alike: Vec<(BTreeSet<Option<Strategy>>, Vec<String>)> = Vec::new();
+    let mut alike: BTreeMap<BTreeSet<Option<Strategy>>, Vec<String>> = BTreeMap::new();
     for (place, strategies) in places {
-        match alike.iter_mut().find(|(known, _)| *known == strategies) {
-            Some((_, places)) => places.push(place),
-            None => alike.push((strategies, vec![place])),
-        }
+        alike.entry(strategies).or_default().push(place);
     }
-    let parts: Vec<String> = alike
-        .into_iter()
-        .map(|(strategies, places)| {
-            let everywhere = places.iter().any(String::is_empty);
-            let names = names(&strategies, everywhere);
-            if everywhere {
-                names
-            } else if places.len() > MOST_NAMED {
-                format!("{names} in {}", count(places.len(), "place"))
-            } else {
-                format!("{names} {}", places.join("; "))
+    let part = |(strategies, places): (BTreeSet<Option<Strategy>>, Vec<String>)| {
+        // What is refused everywhere has no row in any other table: it is named.
+        let everywhere = places.iter().any(String::is_empty);
+        let names: Option<Vec<String>> =
+            strategies.iter().map(|own| own.map(|own| code(&own.to_string()))).collect();
+        let names = match names {
+            None => "all strategies".to_owned(),
+            Some(names) if names.len() > MOST_NAMED && !everywhere => {
+                format!("{} strategies", names.len())
             }
-        })
-        .collect();
-    parts.join("<br>")
-}
-
-/// The strategies by name; where there are many of them, by their number unless they are
-/// refused `everywhere` and so have no row in any other table.
-fn names(strategies: &BTreeSet<Option<Strategy>>, everywhere: bool) -> String {
-    let Some(named) = strategies.iter().copied().collect::<Option<Vec<Strategy>>>() else {
-        return "all strategies".to_owned();
+            Some(names) => names.join(", "),
+        };
+        match places.len() {
+            _ if everywhere => names,
+            0..=MOST_NAMED => format!("{names} {}", places.join("; ")),
+            several => format!("{names} in {}", count(several, "place")),
+        }
     };
-    let variants = Strategy::all().into_iter().filter(|strategy| strategy.is_precompiled());
-    if variants.eq(named.iter().copied()) {
-        return "every precompiled variant".to_owned();
-    }
-    if named.len() > MOST_NAMED && !everywhere {
-        return format!("{} strategies", named.len());
-    }
-    let names: Vec<String> = named.iter().map(|strategy| code(&strategy.to_string())).collect();
-    names.join(", ")
+    alike.into_iter().map(part).collect::<Vec<_>>().join("<br>")
 }
 
 /// Where a refusal holds; empty where it holds everywhere.

@@ -6,80 +6,50 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use touchstone_executor::Strategy;
 
-/// The strategies under which a setting has a value; the values on several guests are one.
-type Settings<'a> = BTreeMap<&'a str, BTreeMap<Strategy, BTreeSet<&'a str>>>;
+/// For each setting, each value with the strategies that have it on some guest.
+type Settings = BTreeMap<String, BTreeMap<String, BTreeSet<Strategy>>>;
 
 pub(in crate::report) fn section(book: &Book) -> String {
-    let mut engines: BTreeMap<&str, (Settings<'_>, BTreeSet<Strategy>)> = BTreeMap::new();
+    let mut engines: BTreeMap<&str, Settings> = BTreeMap::new();
     for ((executor, _), setup) in &book.setups {
-        let (settings, strategies) = engines.entry(&executor.engine).or_default();
-        strategies.insert(executor.strategy);
+        let settings = engines.entry(&executor.engine).or_default();
         let emulated = setup.emulated.as_deref().unwrap_or("by the runtime itself");
         let effective = setup.effective.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in effective.chain([("strategy", emulated)]) {
-            let values = settings.entry(name).or_default().entry(executor.strategy).or_default();
-            values.insert(value);
+            let values = settings.entry(escape(name)).or_default();
+            values.entry(escape(value)).or_default().insert(executor.strategy);
         }
     }
     if engines.is_empty() {
         return "## Effective configuration\n\nThe run does not say what was in force.\n\n"
             .to_owned();
     }
-    let blocks: String = engines
-        .iter()
-        .map(|(engine, (settings, strategies))| {
-            let summary = format!("<code>{}</code>", escape(engine));
-            details(&summary, &block(settings, strategies))
-        })
-        .collect();
+    let block = |(engine, settings): (&&str, &Settings)| {
+        details(&format!("<code>{}</code>", escape(engine)), &block(settings))
+    };
+    let blocks: String = engines.iter().map(block).collect();
     format!(
         "## Effective configuration\n\nWhat was found in force after loading, not what was asked \
-         for. A value without strategies is the same under all of them.\n\n{blocks}"
+         for. A value without strategies is the same under all of them; a strategy with two \
+         values has them on different guests.\n\n{blocks}"
     )
 }
 
-/// The settings of an engine: each value once, with the strategies that have it.
-fn block(settings: &Settings<'_>, strategies: &BTreeSet<Strategy>) -> String {
+/// The settings of an engine: each value once, with the strategies that have it where
+/// there are several.
+fn block(settings: &Settings) -> String {
     let mut text = String::new();
-    for (name, by_strategy) in settings {
-        let mut values: BTreeMap<String, Vec<Strategy>> = BTreeMap::new();
-        for (strategy, own) in by_strategy {
-            let own: Vec<String> = own.iter().map(|value| escape(value)).collect();
-            values.entry(own.join(" or ")).or_default().push(*strategy);
+    for (name, values) in settings {
+        let only = values.first_key_value().filter(|_| values.len() == 1);
+        if let Some((value, _)) = only {
+            let _ = writeln!(text, "- {name}: {value}");
+            continue;
         }
-        let _ = write!(text, "- {}:", escape(name));
-        match values.iter().next() {
-            Some((value, own)) if values.len() == 1 && own.len() == strategies.len() => {
-                let _ = writeln!(text, " {value}");
-            }
-            _ => {
-                text.push('\n');
-                for (value, own) in values {
-                    let _ = writeln!(text, "  - {value}: {}", list(&own, strategies));
-                }
-            }
+        let _ = writeln!(text, "- {name}:");
+        for (value, strategies) in values {
+            let names: Vec<String> = strategies.iter().map(|own| code(&own.to_string())).collect();
+            let _ = writeln!(text, "  - {value}: {}", names.join(", "));
         }
     }
     text
-}
-
-/// Some of an engine's strategies; a precompiled variant beside its base is not repeated.
-fn list(own: &[Strategy], all: &BTreeSet<Strategy>) -> String {
-    let is_with_base = |strategy: &Strategy| {
-        let variant = strategy.precompiled();
-        !all.contains(&variant) || own.contains(&variant)
-    };
-    let names: Vec<String> = own
-        .iter()
-        .filter(|strategy| !(strategy.is_precompiled() && own.contains(&strategy.base())))
-        .map(|strategy| {
-            let name = code(&strategy.to_string());
-            if strategy.is_precompiled() || is_with_base(strategy) {
-                name
-            } else {
-                format!("{name} (not precompiled)")
-            }
-        })
-        .collect();
-    names.join(", ")
 }

@@ -1,11 +1,16 @@
-//! What calls are made of, as tables.
+//! What a call on a clean instance is made of, computed from four calls: the call and one
+//! that does nothing, each on a clean and on a used instance, and one that only takes the
+//! input.
 
-use crate::record::Estimate;
+use crate::record::{Estimate, Metric};
 use crate::report::markdown::{Table, code, escape};
-use crate::report::matrix::Matrix;
-use crate::report::shares::{PARTS, rows};
+use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::units::{median, percent, times};
-use crate::tables::Shares;
+use crate::tables::{Panel, Shares};
+
+/// Parts of a call.
+const PARTS: [&str; 4] =
+    ["instance and call", "first touches and cleaning", "taking the input", "the guest's work"];
 
 pub(in crate::report) fn section(matrix: &Matrix<'_>, layouts: &[Shares]) -> String {
     layouts.iter().map(|shares| tables(matrix, shares)).collect()
@@ -14,29 +19,70 @@ pub(in crate::report) fn section(matrix: &Matrix<'_>, layouts: &[Shares]) -> Str
 fn tables(matrix: &Matrix<'_>, shares: &Shares) -> String {
     let mut text = format!("## {}\n\n{}\n\n", escape(&shares.title), shares.text.trim());
     for panel in &shares.panels {
-        let rows = rows(matrix, shares, panel);
+        let rows: Vec<Vec<String>> =
+            shares.executors.iter().filter_map(|executor| row(matrix, panel, executor)).collect();
         if rows.is_empty() {
             continue;
         }
         let mut headings = vec!["Executor", "clean instance", "used instance", "clean / used"];
         headings.extend(PARTS);
         let mut table = Table::new(&headings);
-        for row in rows {
-            let split = row.split;
-            let value = |median| Estimate { median, interval: None, marked: split.marked };
-            let mut cells = vec![
-                code(&row.executor.to_string()),
-                median(&value(split.fresh)),
-                median(&value(split.warm)),
-                times(&value(split.fresh / split.warm)),
-            ];
-            // Of their sum: a part that noise made negative is shown as zero.
-            let whole: f64 = split.parts.iter().sum();
-            let part = |ns: &f64| format!("{} ({})", median(&value(*ns)), percent(ns / whole));
-            cells.extend(split.parts.iter().map(part));
-            table.row(&cells);
-        }
+        rows.iter().for_each(|row| table.row(row));
         text += &format!("### {}\n\n{}", escape(&panel.heading), table.finish());
     }
     text
+}
+
+/// An executor with its parts. `None` where one of the times was not taken.
+fn row(matrix: &Matrix<'_>, panel: &Panel, executor: &Executor) -> Option<Vec<String>> {
+    let work = |case: &str| Work { guest: panel.guest.clone(), case: case.to_owned() };
+    let (call, noop) = (work(&panel.case), work(&panel.noop));
+    let metric = |work, metric| matrix.metric(executor, work, metric);
+    let all = [
+        matrix.time(executor, &call, 1)?,
+        metric(&call, Metric::WarmCall)?,
+        matrix.time(executor, &noop, 1)?,
+        metric(&noop, Metric::WarmCall)?,
+        metric(&call, Metric::WarmTake)?,
+    ];
+    let marked = all.iter().any(|time| time.marked);
+    let [fresh, warm, noop, warm_noop, take] = all.map(|time| time.median);
+    let parts = split(fresh, warm, (noop, warm_noop), take);
+    let value = |median| Estimate { median, interval: None, marked };
+    let [clean, used] = [fresh, warm].map(|time| median(&value(time)));
+    let mut cells = vec![code(&executor.to_string()), clean, used, times(&value(fresh / warm))];
+    // Of their sum: a part that noise made negative is shown as zero.
+    let whole: f64 = parts.iter().sum();
+    cells.extend(parts.map(|ns| format!("{} ({})", median(&value(ns)), percent(ns / whole))));
+    Some(cells)
+}
+
+/// The parts of a call that takes `fresh` on a clean instance and `warm` on a used one, ns.
+/// `noop` is what a call that does nothing takes on either, `take` one that only takes the
+/// input, on a used one. A part that came out below zero, which noise can do, is zero.
+fn split(fresh: f64, warm: f64, noop: (f64, f64), take: f64) -> [f64; 4] {
+    let parts = [
+        noop.0,
+        // What a clean instance makes the work cost beside what it costs a call that does
+        // nothing: pages that are touched for the first time, memory that grows, and making
+        // both clean again.
+        (fresh - noop.0) - (warm - noop.1),
+        take - noop.1,
+        warm - take,
+    ];
+    parts.map(|part| part.max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_are_the_whole() {
+        let parts = split(20_000.0, 400.0, (4_000.0, 50.0), 150.0);
+        assert_eq!(parts, [4_000.0, 15_650.0, 100.0, 250.0]);
+        assert_eq!(parts.iter().sum::<f64>(), 20_000.0);
+        // Noise: nothing is less than nothing.
+        assert_eq!(split(4_000.0, 400.0, (4_000.0, 50.0), 150.0)[1], 0.0);
+    }
 }

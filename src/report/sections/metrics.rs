@@ -1,0 +1,93 @@
+//! Metrics of executors beside each other: the parts of a call, what comes before it, and
+//! what it takes from the kernel.
+
+use super::NOTHING;
+use crate::record::{Metric, Role};
+use crate::report::counts::Counts;
+use crate::report::markdown::{Table, code, escape};
+use crate::report::matrix::{Executor, Matrix, Work};
+use crate::report::units;
+
+/// Parts of a call.
+const PARTS: [Metric; 3] = [Metric::Prepare, Metric::Invoke, Metric::Finish];
+
+/// What comes before the first call; it depends on the guest, not on the case.
+const BEFORE: [Metric; 3] = [Metric::Compile, Metric::Load, Metric::FirstCall];
+
+/// What is counted from outside.
+const COUNTED: [Metric; 4] =
+    [Metric::PageFaults, Metric::SystemCalls, Metric::Signals, Metric::ArtifactBytes];
+
+/// The parts of a call and of what comes before it.
+pub(in crate::report) fn phases(matrix: &Matrix<'_>) -> String {
+    let roles = [Role::EmptyCall, Role::DirtyMemory, Role::Payload];
+    let works: Vec<&Work> = roles.into_iter().filter_map(|role| matrix.main_work(role)).collect();
+    let before = works.first().map(|work| table(matrix, work, "Before the first call: ", &BEFORE));
+    let parts = works.iter().map(|work| table(matrix, work, "Each call: ", &PARTS));
+    let tables: String = before.into_iter().chain(parts).collect();
+    if tables.is_empty() {
+        return "## Phases\n\nThe run did not time the parts of a call.\n\n".to_owned();
+    }
+    format!(
+        "## Phases\n\nMedians on one thread. Compile, load and first call (with the making of its \
+         instance) are observed once a process. The parts of a call are timed apart: their clock \
+         readings add to short ones.\n\n{tables}"
+    )
+}
+
+/// What calls take from the kernel. Nothing where nothing was counted.
+pub(in crate::report) fn kernel(counts: Counts<'_>) -> String {
+    let Some(matrix) = counts.calls().filter(|matrix| !matrix.works.is_empty()) else {
+        return String::new();
+    };
+    let tables: String =
+        matrix.works.iter().map(|work| table(&matrix, work, "", &COUNTED)).collect();
+    let header = &matrix.book.header;
+    format!(
+        "## Counts\n\nWhat each call on a clean instance takes from the kernel, on one thread that \
+         repeats the same call: means per call, counted from outside on Linux {} ({}), commit {}. \
+         System calls are those of the calling thread; signals are mostly first writes to a \
+         watched page. Executors with the same counts and sizes share a row.\n\n{tables}",
+        escape(&header.machine.kernel),
+        escape(&header.machine.cpu),
+        code(&header.tools.commit),
+    )
+}
+
+/// A row for the executors that have the same values. Empty if nobody has any.
+fn table(matrix: &Matrix<'_>, work: &Work, heading: &str, metrics: &[Metric]) -> String {
+    let mut rows: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    for executor in &matrix.executors {
+        let row: Vec<String> =
+            metrics.iter().map(|metric| cell(matrix, executor, work, *metric)).collect();
+        let name = code(&executor.to_string());
+        match rows.iter_mut().find(|(known, _)| *known == row) {
+            _ if row.iter().all(|cell| cell == NOTHING) => {}
+            Some((_, names)) => names.push(name),
+            None => rows.push((row, vec![name])),
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut headings = vec!["Executor".to_owned()];
+    headings.extend(metrics.iter().map(ToString::to_string));
+    let mut table = Table::new(&headings);
+    for (row, names) in rows {
+        table.row(&[vec![names.join("<br>")], row].concat());
+    }
+    format!("### {heading}{} on {}\n\n{}", code(&work.case), code(&work.guest), table.finish())
+}
+
+fn cell(matrix: &Matrix<'_>, executor: &Executor, work: &Work, metric: Metric) -> String {
+    match (metric, matrix.metric(executor, work, metric)) {
+        (_, None) => NOTHING.to_owned(),
+        (Metric::ArtifactBytes, Some(bytes)) if bytes.median < 1.0 => NOTHING.to_owned(),
+        (Metric::ArtifactBytes, Some(bytes)) => units::bytes(bytes.median as u64),
+        (metric, Some(mean)) if COUNTED.contains(&metric) && mean.median.fract() == 0.0 => {
+            format!("{:.0}", mean.median)
+        }
+        (metric, Some(mean)) if COUNTED.contains(&metric) => format!("{:.2}", mean.median),
+        (_, Some(time)) => units::median(&time),
+    }
+}
