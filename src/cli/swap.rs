@@ -13,7 +13,7 @@ use touchstone::lab::{Lab, Refused, config_for};
 use touchstone::plan::cores;
 use touchstone::plan::{Budget, Compare, Filter, Plan, near};
 use touchstone::record::{
-    self, Book, Contender, Line, Means, RecordFile, Refusal, SWAPS, Sink, SoakPoint,
+    self, Book, Contender, Line, Means, RecordFile, Refusal, SWAPS, Sink, SoakPoint, SwapFound,
 };
 use touchstone::report::units::{marked, time};
 use touchstone::run::{SamplingName, shown};
@@ -205,8 +205,11 @@ fn tables(book: &Book) -> String {
                  samples.\n";
     }
     for swap in &book.swaps {
-        let (engine, method) = (&swap.executor.engine, &swap.method);
-        text += &format!("{engine}/{method}: {}\n", show::found(&swap.found));
+        let what = match &swap.found {
+            SwapFound::UnderLoad { .. } => UNDER_LOAD,
+            SwapFound::Soak { .. } => &swap.method,
+        };
+        text += &format!("{}/{what}: {}\n", swap.executor.engine, show::found(&swap.found));
     }
     text
 }
