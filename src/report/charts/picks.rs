@@ -211,8 +211,11 @@ fn block(
     let mut rows: Vec<(usize, Row)> =
         matrix.executors.iter().filter(|executor| wanted(executor)).filter_map(row).collect();
     if by_value {
+        let first = |(_, row): &(usize, Row)| {
+            row.panels[0].first().map_or(f64::INFINITY, |dot| dot.estimate.median)
+        };
         // Stable: rows keep their order otherwise.
-        rows.sort_by(|a, b| first_values(&a.1).total_cmp(&first_values(&b.1)));
+        rows.sort_by(|a, b| first(a).total_cmp(&first(b)));
     } else {
         for index in 1..rows.len() {
             rows[index].1.separated = rows[index].0 != rows[index - 1].0;
@@ -222,9 +225,4 @@ fn block(
     let heading = works.first()?.guest.clone();
     let panels = works.iter().map(|work| work.case.clone()).collect();
     (!rows.is_empty()).then_some(Block { heading, panels, rows })
-}
-
-/// The value by which a row is sorted: that of its first panel.
-fn first_values(row: &Row) -> f64 {
-    row.panels.first().and_then(|panel| panel.first()).map_or(f64::INFINITY, |d| d.estimate.median)
 }
