@@ -91,7 +91,7 @@ fn scaling(matrix: &Matrix<'_>) -> Option<String> {
         format!("{} with {}", times(scaling), code(&executor.to_string()))
     };
     Some(format!(
-        "**Threads**: {most} threads together make {} the empty calls of one, {} (best and worst); \
+        "**Threads**: {most} threads together make, over the empty calls of one, {} and {} (best and worst); \
          {} of {} make fewer than one thread alone.",
         name(rows.last()?),
         name(rows.first()?),

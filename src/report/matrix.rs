@@ -193,12 +193,7 @@ impl<'a> Matrix<'a> {
         if works.is_empty() { self.works.iter().take(2).collect() } else { works }
     }
 
-    /// The guest for statements about one guest: the first of the tables.
-    pub(super) fn main_guest(&self) -> Option<&str> {
-        self.works.first().map(|work| work.guest.as_str())
-    }
-
-    /// The first work that plays a part, the main guest's where it has one.
+    /// The first work that plays a part, the first guest's where it has one.
     pub(super) fn main_work(&self, role: Role) -> Option<&Work> {
         self.works_of(role).next()
     }

@@ -111,7 +111,7 @@ pub(super) fn canvas(dots: &Dots, theme: &Theme) -> Option<Canvas> {
     let title = canvas::width(&dots.title, TITLE, true);
     let texts = title.max(canvas::width(&subtitle, SMALL, false)).max(legend);
     // Where the texts are wider than the panels, these fill their width.
-    let width = ((texts + MARGIN - left) / panels as f64 - GAP).max(PANEL);
+    let width = ((texts + MARGIN + GAP - left) / panels as f64 - GAP).max(PANEL);
     let heights = dots.blocks.iter().map(|block| HEAD + block.rows.len() as f64 * ROW + FOOT);
     let height = TOP + heights.sum::<f64>() + MARGIN / 2.0;
     let size = (left + panels as f64 * (width + GAP) - GAP + MARGIN, height);

@@ -37,11 +37,13 @@ pub(in crate::report) fn phases(matrix: &Matrix<'_>) -> String {
 
 /// What calls take from the kernel. Nothing where nothing was counted.
 pub(in crate::report) fn kernel(counts: Counts<'_>) -> String {
-    let Some(matrix) = counts.calls().filter(|matrix| !matrix.works.is_empty()) else {
-        return String::new();
-    };
+    let Some(book) = counts.0 else { return String::new() };
+    let matrix = Matrix::by(book, Metric::SystemCalls);
     let tables: String =
         matrix.works.iter().map(|work| table(&matrix, work, "", &COUNTED)).collect();
+    if tables.is_empty() {
+        return tables;
+    }
     format!(
         "## Counts\n\nWhat each call on a clean instance takes from the kernel, on one thread that \
          repeats the same call: means per call, counted from outside on {}. System calls are those of the calling thread; signals are mostly first writes to a \
