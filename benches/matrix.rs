@@ -14,9 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use touchstone::record::{self, Book, CellKey, Metric, Purpose, Sample};
-use touchstone::run::{
-    Arguments, Asked, Job, Progress, serve_if_worker, shown, watch_for_ctrl_c,
-};
+use touchstone::run::{Arguments, Asked, Job, Progress, serve_if_worker, shown, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
 
 /// Set for the process that only replays finished samples, to the record file.
@@ -174,7 +172,8 @@ fn hand_over(matches: &ArgMatches, records: &std::path::Path, cells: &[CellKey])
     let mut command =
         std::process::Command::new(std::env::current_exe().context("cannot find this program")?);
     command.env(REPLAY, records).arg("--bench");
-    for (name, _) in FLAGS.into_iter().filter(|(name, _)| !["bench", "list", "exact"].contains(name))
+    for (name, _) in
+        FLAGS.into_iter().filter(|(name, _)| !["bench", "list", "exact"].contains(name))
     {
         if matches.get_flag(name) {
             command.arg(format!("--{name}"));

@@ -1,4 +1,4 @@
-//! The command: list, show, report, cases, and bad input to each.
+//! The command: list, bench, compare, show, report and the others, and bad input to each.
 
 #[path = "fixtures/command.rs"]
 #[allow(dead_code, reason = "the tests of `run` use the rest of it")]
@@ -7,43 +7,58 @@ mod command;
 #[allow(dead_code, reason = "the report's tests use the rest of it")]
 mod fixtures;
 
-use command::{Folder, command, touchstone, touchstone_with};
-use fixtures::{append, cell, pair, records, untimed};
+use command::{Folder, command, touchstone};
+use fixtures::{Run, cell, null, refusal};
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::Stdio;
-use touchstone::record::{Record, Status};
+use touchstone::record::{self, Line, Status};
+use touchstone_executor::Strategy;
 
 const EMPTY: &str = "call_empty_function";
 
+/// An executor of this build that resets one instance.
+fn reuse() -> Option<String> {
+    let strategy: Strategy = "instance_reuse".parse().unwrap();
+    let engines = touchstone_runtimes::engines();
+    let wasm = |engine: &&std::sync::Arc<dyn touchstone_executor::Engine>| {
+        engine.execution() != touchstone_executor::Execution::Native
+            && engine.support(strategy).is_supported()
+    };
+    engines.iter().find(wasm).map(|engine| format!("{}_{strategy}", engine.id()))
+}
+
 #[test]
-fn list_has_a_line_for_each_cell_with_seven_keys() {
+fn list_has_a_line_for_each_cell_and_each_reason() {
     let ran = touchstone(&["list", "--json"]);
     let lines = ran.lines();
     assert_eq!((ran.code, &*ran.err), (0, ""));
-    let mut names = Vec::new();
+    let (mut cells, mut names) = (0, Vec::new());
     for line in &lines {
         let line = line.as_object().unwrap();
         let mut keys: Vec<&str> = line.keys().map(String::as_str).collect();
         keys.sort_unstable();
-        let expected = ["backend", "case", "guest", "reason", "status", "strategy", "threads"];
+        let expected = ["case", "engine", "guest", "reason", "status", "strategy", "threads"];
         assert_eq!(keys, expected);
         let status = line["status"].as_str().unwrap();
-        assert!(["supported", "emulated", "unsupported", "skipped"].contains(&status));
-        assert_eq!(line["reason"].is_null(), status == "supported", "{line:?}");
-        names
-            .push(["case", "guest", "backend", "strategy", "threads"].map(|k| line[k].to_string()));
+        let of_cells = ["runtime", "touchstone", "unsupported"];
+        // What is left out may be so for all cases, guests or threads.
+        let is_cell = line["guest"] != "*";
+        cells += usize::from(is_cell);
+        let fits = [&of_cells[..], &["not asked for", "skipped"]][usize::from(!is_cell)];
+        assert!(fits.contains(&status) || status == "unsupported", "{line:?}");
+        assert_eq!(line["reason"].is_null(), status == "runtime", "{line:?}");
+        let keys = ["case", "guest", "engine", "strategy", "threads", "reason"];
+        names.push(keys.map(|key| line[key].to_string()));
     }
     let all = names.len();
     names.sort();
     names.dedup();
     assert_eq!(names.len(), all);
-    let cores = touchstone::session::cores() as u64;
-    for line in &lines {
-        if line["threads"].as_u64().unwrap() > cores {
-            assert!(["skipped", "unsupported"].contains(&line["status"].as_str().unwrap()));
-        }
-    }
+    assert!(cells > 0 && cells < all);
+    let cores = touchstone::plan::cores() as u64;
+    let crowded = |line: &&serde_json::Value| line["threads"].as_u64().is_some_and(|n| n > cores);
+    assert!(lines.iter().filter(crowded).all(|line| line["status"] == "skipped"));
 }
 
 #[test]
@@ -54,7 +69,7 @@ fn list_is_a_table_for_people_and_takes_a_filter() {
     assert!(!out.contains('\x1b'), "colours without a terminal");
     let starts: Vec<_> = out.lines().take(3).map(|line| line.find("test_runtime")).collect();
     assert_eq!(starts[1], starts[2]);
-    assert!(out.lines().last().unwrap().contains("supported"), "{out}");
+    assert!(out.lines().last().unwrap().ends_with(" cells"), "{out}");
     assert!(out.contains("test-runtime can change: memory ("), "{out}");
 }
 
@@ -66,7 +81,17 @@ fn a_filter_that_means_nothing_names_near_ones() {
         "call_empty_function_from_test_runtime",
     ]);
     touchstone(&["list", "call_emty_function"]).refused(&["near:", "call_empty_function"]);
-    touchstone(&["list", "--json", "(unclosed"]).refused(&["no cell matches '(unclosed'"]);
+    for command in ["list", "show", "bench", "repeat", "peers"] {
+        let records = Folder::new();
+        let file = records.at("records.jsonl");
+        recorded_in(&file);
+        let file = file.to_str().unwrap();
+        let arguments = match command {
+            "show" | "bench" => vec![command, "(unclosed", "--records", file],
+            _ => vec![command, "(unclosed"],
+        };
+        touchstone(&arguments).refused(&["'(unclosed' is no regular expression"]);
+    }
 }
 
 #[test]
@@ -92,217 +117,297 @@ fn cases_are_printed_with_their_analysis() {
     assert!(out.contains("The guest does nothing"), "{out}");
 }
 
+/// The cell of `executor` that does nothing, as a filter for it alone.
+fn empty_cell(executor: &str) -> String {
+    format!("^call_empty_function_from_test_runtime/{executor}/1_threads$")
+}
+
 #[test]
-fn a_wrong_case_file_is_named_with_line_and_column() {
+fn bench_measures_what_is_asked_for_and_appends_records() {
+    let Some(executor) = reuse() else { return };
     let folder = Folder::new();
-    let cases = folder.at("");
-    let with = |content: &str| {
-        folder.file("case.toml", content);
-        touchstone_with(&[("TOUCHSTONE_CASES", &cases)], &["list"])
+    let file = folder.at("deep/er/records.jsonl");
+    let records = file.to_str().unwrap();
+    let filter = empty_cell(&executor);
+    let bench = |more: &[&str]| {
+        let arguments = ["bench", &*filter, "--sampling", "quick", "--records", records];
+        let ran = touchstone(&[&arguments[..], more].concat());
+        assert_eq!((ran.code, &*ran.out), (0, ""), "{}", ran.err);
+        ran.err
     };
-    let good = "[case]\nname = \"c\"\nguests = [\"test-runtime\"]\nexport = \"test_empty_return\"\n\
-        abi = \"substrate\"\nthreads = [1]\nexpect = { output = \"0x\" }\nanalysis = \"a\"\n";
-    with(good).well();
-    with(&format!("{good}thread = 3\n")).refused(&["case.toml", "line 9, column 1", "`thread`"]);
-    with(&good.replace("[1]", "\"all\"")).refused(&["line 6, column 11"]);
-    with(&good.replace("[1]", "[0]")).refused(&["threads from 1 upwards"]);
-    with("").refused(&["either a [case] or a [suite]"]);
-    folder.file("other.toml", good);
-    with(good).refused(&["two cases", "'c'"]);
-    let nowhere = PathBuf::from("/does/not/exist");
-    touchstone_with(&[("TOUCHSTONE_CASES", &nowhere)], &["cases"])
-        .refused(&["cannot read the cases in /does/not/exist"]);
+    let said = bench(&["--seed", "7"]);
+    assert!(said.contains("1 cells and 0 comparisons measured"), "{said}");
+    assert!(said.contains("0 failed; records: "), "{said}");
+    let load = || record::load(&file).unwrap();
+    let processes = |lines: &[Line]| -> Vec<u32> {
+        let process = |line: &Line| match line {
+            Line::Observations(seen) => Some(seen.process),
+            _ => None,
+        };
+        lines.iter().filter_map(process).collect()
+    };
+    let (header, lines) = &load().runs[0];
+    assert_eq!((header.sampling.name.as_str(), header.sampling.seed), ("quick", 7));
+    assert!(processes(lines).starts_with(&[0, 1, 2]), "{lines:?}");
+
+    // A run that is continued has nothing left to do, unless interference asks for more.
+    let before = lines.len();
+    let said = bench(&["--resume"]);
+    assert!(said.contains("going on with the run"), "{said}");
+    let loaded = load();
+    assert_eq!((loaded.runs.len(), loaded.skipped.len()), (1, 0));
+    assert_eq!(loaded.runs[0].1[..before], lines[..]);
+    let again = processes(&loaded.runs[0].1[before..]);
+    assert!(again.iter().all(|process| *process >= 3), "{again:?}");
+
+    bench(&[]);
+    assert_eq!(load().runs.len(), 2);
+    bench(&["--replace", "--in-process"]);
+    let loaded = load();
+    assert_eq!(loaded.runs.len(), 1);
+    assert!(loaded.runs[0].0.sampling.in_process);
+}
+
+#[test]
+fn bench_names_what_it_cannot_use() {
+    let folder = Folder::new();
+    let file = folder.at("records.jsonl");
+    let records = file.to_str().unwrap();
+    let bench = |more: &[&str]| touchstone(&[&["bench", "--records", records], more].concat());
+    bench(&["call_emty_function"]).refused(&["nothing matches", "near:", "call_empty_function"]);
+    bench(&["--engines", "nobody"]).refused(&["there is no engine 'nobody' in this build"]);
+    bench(&["--strategies", "poling"]).refused(&["there is no strategy 'poling'"]);
+    bench(&["--threads", "77"]).refused(&["nothing is left to measure"]);
+    bench(&["--budget", "0"]).refused(&["'0' is no number of seconds above 0"]);
+    bench(&["--resume", "--replace"]).refused(&["cannot be used with"]);
+    bench(&["--worker"]).refused(&["--worker is for this program's own use"]);
+    assert!(!file.exists(), "nothing was begun");
+    let in_the_way = folder.file("in_the_way", "");
+    if let Some(executor) = reuse() {
+        let at = format!("{in_the_way}/records.jsonl");
+        touchstone(&["bench", &empty_cell(&executor), "--records", &at])
+            .refused(&["cannot make the folder"]);
+    }
+}
+
+#[test]
+fn compare_holds_executors_runs_and_builds_against_each_other() {
+    let Some(executor) = reuse() else { return };
+    let short = ["--processes", "2", "--rounds", "3", "--threshold", "900", "--json"];
+    let keys = ["name", "ratio", "low", "high", "marked", "verdict", "a_ns", "b_ns"];
+    let ran = touchstone(&[&["compare", &*executor, &executor], &short[..]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let [line] = &ran.lines()[..] else { panic!("{}", ran.out) };
+    assert!(keys.iter().all(|key| line.get(key).is_some()), "{line}");
+    assert_eq!(line["name"], "call_empty_function_from_test_runtime");
+    assert!(line["ratio"].as_f64().unwrap() > 0.0 && line["a_ns"].as_f64().unwrap() > 0.0);
+
+    // Two builds: the same one twice.
+    let build = env!("CARGO_BIN_EXE_touchstone");
+    let builds = ["compare", build, build, "--executor", &executor];
+    let ran = touchstone(&[&builds[..], &short].concat());
+    assert_eq!((ran.code, ran.lines().len()), (0, 1), "{}", ran.err);
+    touchstone(&["compare", build, build]).refused(&["two builds need --executor"]);
+
+    // Two runs of which the first is twice as slow.
+    let folder = Folder::new();
+    let run = |name: &str, ns: f64| {
+        let path = folder.at(name);
+        Run::of_cells([cell("alpha", "pooling", EMPTY, 1, ns)]).append(&path);
+        path.display().to_string()
+    };
+    let (slow, quick) = (run("slow.jsonl", 2000.0), run("quick.jsonl", 1000.0));
+    let ran = touchstone(&["compare", &slow, &quick, "--json"]);
+    let [line] = &ran.lines()[..] else { panic!("{}", ran.out) };
+    assert_eq!((ran.code, line["verdict"].as_str()), (1, Some("slower")));
+    assert!((line["ratio"].as_f64().unwrap() - 2.0).abs() < 1e-6, "{line}");
+    let out = touchstone(&["compare", &quick, &slow]).well();
+    assert!(out.contains("0.500 × [") && out.contains("faster"), "{out}");
+    assert!(out.contains("A / B: times slower than the baseline B; threshold 2 %"), "{out}");
+
+    let empty = folder.file("empty.jsonl", "");
+    touchstone(&["compare", &slow, &empty]).refused(&["holds no run"]);
+    touchstone(&["compare", &slow, &executor]).refused(&["is a file and the other is not"]);
+    touchstone(&["compare", &executor, "nobody_pooling"]).refused(&["'nobody_pooling' is neither"]);
+    touchstone(&["compare", &executor]).refused(&["<B>"]);
+    let with = |more: &[&str]| touchstone(&[&["compare", &*executor, &executor], more].concat());
+    with(&["--case", "call_emty_function"]).refused(&["near: call_empty_function"]);
+    with(&["--guest", "nobody"]).refused(&["has no guest 'nobody'"]);
+    with(&["--threshold", "0"]).refused(&["--threshold is a number above 0"]);
+    with(&["--rounds", "0"]).refused(&["--processes and --rounds are 1 or more"]);
+    touchstone(&["compare", "--side"]).refused(&["--side is for this program's own use"]);
 }
 
 #[test]
 fn peers_print_a_line_of_fields_for_each_row_and_record_them() {
     let folder = Folder::new();
-    let reuse = "instance_reuse".parse().unwrap();
-    let engines = touchstone_runtimes::engines();
-    let engine = engines.iter().find(|engine| engine.support(reuse).is_supported());
-    let there = engine.map_or("none", |engine| engine.id());
-    let rows = folder.at("peers.toml");
-    folder.file(
-        "peers.toml",
-        format!(
-            "[[rows]]\nexecutors = [\"{there}_instance_reuse\", \"none_pooling\"]\n\
-             cases = [\"call_empty_function\"]\nagainst = \"itself\"\n"
-        ),
-    );
-    let records = folder.at("records.jsonl");
-    let places = [("TOUCHSTONE_PEERS", &*rows), ("TOUCHSTONE_RECORDS", &*records)];
-    let ran = touchstone_with(&places, &["peers", "--rounds", "10"]);
+    let file = folder.at("peers.jsonl");
+    // Rows that are there in every build, if only with the reason why they cannot be timed.
+    let filter = "wasmi_instance_reuse_tracked/call_empty_function_from_test_runtime/1_threads";
+    let short = ["--processes", "1", "--rounds", "2"];
+    let arguments = [&["peers", filter], &short[..]].concat();
+    let records = ["--records", file.to_str().unwrap()];
+    let ran = touchstone(&[&arguments[..], &records].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.err.starts_with("[1/2] call_empty_function/test_runtime/1/"), "{}", ran.err);
     let lines: Vec<Vec<&str>> = ran.out.lines().map(|line| line.split('\t').collect()).collect();
     assert!(lines[0][0].starts_with("# ratio"), "{}", ran.out);
-    assert_eq!(lines[1].len(), 8);
-    let missing = "call_empty_function test_runtime 1 none_pooling itself - - -";
-    assert_eq!(lines[3][..8].join(" "), missing);
-    assert_eq!(lines[3][8], "unsupported: there is no none_pooling in this build");
-    if engine.is_some() {
-        assert_eq!((lines.len(), lines[2].len()), (4, 8), "{}", ran.out);
-        let [ratio, low, high] = [5, 6, 7].map(|field| lines[2][field].parse::<f64>().unwrap());
-        assert!(low <= ratio && ratio <= high && low > 0.0, "{}", ran.out);
-        let loaded = touchstone::record::load(&records).unwrap();
-        assert_eq!(loaded.records.len(), 1);
-        assert!(loaded.records[0].id().starts_with("peers/"));
+    let names = ["case", "guest", "threads", "strategy", "reference", "ratio", "low", "high"];
+    assert_eq!(lines[1], names);
+    assert!(lines.len() > 2, "{}", ran.out);
+    for line in &lines[2..] {
+        let start = ["call_empty_function", "test_runtime", "1", "wasmi_instance_reuse_tracked"];
+        // Numbers, or a reason in a ninth field.
+        assert!(line[..4] == start && line.len() == 8 + usize::from(line[5] == "-"), "{line:?}");
     }
+    assert_eq!(record::load(&file).unwrap().runs.len(), 1);
 
-    let before = std::fs::read(&records).unwrap();
-    let ran = touchstone_with(&places, &["peers", "--no-record", "none_pooling$"]);
-    assert_eq!((ran.code, ran.out.lines().count()), (0, 3), "{}", ran.err);
-    assert_eq!(std::fs::read(&records).unwrap(), before);
-    touchstone_with(&places, &["peers", "nowhere"]).refused(&["no row matches 'nowhere'"]);
-    touchstone_with(&places, &["peers", "--no-record", "nowhere"]).refused(&["none_pooling"]);
-    let nowhere = PathBuf::from("/does/not/exist.toml");
-    touchstone_with(&[("TOUCHSTONE_PEERS", &nowhere)], &["peers"])
-        .refused(&["cannot read the rows in /does/not/exist.toml"]);
+    let before = std::fs::read(&file).unwrap();
+    let again = touchstone(&[&arguments[..], &["--no-record"]].concat());
+    assert_eq!((again.code, again.out.lines().count()), (0, lines.len()), "{}", again.err);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    let nowhere = touchstone(&["peers", "--no-record", "nowhere"]);
+    assert_eq!(nowhere.code, 2);
+    assert!(nowhere.err.contains("no comparison matches 'nowhere'"), "{}", nowhere.err);
 }
 
-/// A record file with a timed cell (made twice), an untimed one and a pair.
 #[test]
 fn repeat_counts_the_calls_of_each_cell() {
-    let cell = "call_empty_function_from_test_runtime/wasmi_instance_reuse_cow/1_threads";
-    let ran = touchstone(&["repeat", cell, "--calls", "1000"]);
-    assert_eq!((ran.code, &*ran.err), (0, ""));
-    assert!(ran.out.lines().any(|line| line.contains(cell) && line.contains(" 1000 ")));
-    let refused = touchstone(&["repeat", "wasmi_recreate_instance/1_threads", "--calls", "1"]);
-    assert_eq!(refused.code, 1);
-    assert!(refused.out.contains("not run: "), "{}", refused.out);
+    let Some(executor) = reuse() else { return };
+    let cell = format!("call_empty_function_from_test_runtime/{executor}/1_threads");
+    for calls in ["1", "7", "1000"] {
+        let ran = touchstone(&["repeat", &cell, "--calls", calls]);
+        assert_eq!((ran.code, &*ran.err), (0, ""));
+        let line = ran.out.lines().find(|line| line.contains(&cell)).unwrap();
+        assert_eq!(line.split_whitespace().nth(1), Some(calls), "{line}");
+    }
+    touchstone(&["repeat", "call_emty_function"]).refused(&["no cell matches", "near:"]);
 }
 
 #[test]
-fn quiet_shows_every_processor() {
-    let ran = touchstone(&["quiet", "--seconds", "0.2"]);
+fn interference_shows_every_processor() {
+    let ran = touchstone(&["interference", "--seconds", "0.2"]);
     assert_eq!((ran.code, &*ran.err), (0, ""));
     let rows = ran.out.lines().filter(|line| line.contains('%')).count();
     assert_eq!(rows, std::thread::available_parallelism().unwrap().get(), "{}", ran.out);
 }
 
-fn recorded(folder: &Folder) -> (PathBuf, Vec<Record>) {
-    let mut newer = cell("alpha", "pooling", EMPTY, 1, 4212.0);
-    newer.provenance.recorded_at = "2031-01-01T00:00:00Z".to_owned();
-    let older = cell("alpha", "pooling", EMPTY, 1, 9999.0);
-    let refused = untimed(older.clone(), Status::Unsupported, "no pool");
-    let mut refused_elsewhere = refused;
-    refused_elsewhere.key.backend = "beta".to_owned();
-    let mut all = records([older, newer, refused_elsewhere]);
-    all.push(Record::Pair(Box::new(pair("null", "alpha_pooling", [0.99, 1.0, 1.01]))));
+/// A record file with an older run and a newer one: a cell, a refusal and a comparison.
+fn recorded_in(path: &std::path::Path) {
+    Run::of_cells([cell("alpha", "pooling", EMPTY, 1, 9999.0)]).append(path);
+    let mut newer = Run::of_cells([cell("alpha", "pooling", EMPTY, 1, 4212.0)])
+        .and([refusal(("beta", "pooling"), Some(EMPTY), Status::Unsupported, "no pool")])
+        .and(null(EMPTY, ("alpha", "pooling"), [0.99, 1.0, 1.01]));
+    newer.header.started_at = "2031-01-01T00:00:00Z".to_owned();
+    newer.append(path);
+}
+
+fn recorded(folder: &Folder) -> PathBuf {
     let path = folder.at("records.jsonl");
-    append(&path, &all);
-    (path, all)
+    recorded_in(&path);
+    path
 }
 
 #[test]
-fn show_gives_the_latest_record_of_each_cell() {
+fn show_gives_what_the_newest_run_measured() {
     let folder = Folder::new();
-    let (path, all) = recorded(&folder);
+    let path = recorded(&folder);
     let records = path.to_str().unwrap();
     let ran = touchstone(&["show", "--json", "--records", records]);
     assert_eq!((ran.code, &*ran.err), (0, ""));
     let lines = ran.lines();
-    assert_eq!(lines.len(), 3);
-    let ids: Vec<&str> = lines.iter().map(|line| line["id"].as_str().unwrap()).collect();
-    assert_eq!(ids, [all[1].id(), all[2].id(), all[3].id()]);
-    assert_eq!(lines[0]["median_ns"], 4212.0);
-    for key in [
-        "case",
-        "guest",
-        "backend",
-        "strategy",
-        "threads",
-        "status",
-        "reason",
-        "median_ns",
-        "low_ns",
-        "high_ns",
-        "throughput_per_s",
-        "effective",
-        "runtime_version",
-        "guest_sha256",
-        "machine",
-        "tools",
-        "recorded_at",
-    ] {
-        assert!(lines[..2].iter().all(|line| line.get(key).is_some()), "{key} is missing");
+    let kinds: Vec<&str> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["cell", "comparison", "refusal"]);
+    assert_eq!(lines[0]["id"], "call_empty_function_from_test_runtime/alpha_pooling/1_threads");
+    assert_eq!(lines[0]["call"]["median"], 4212.0);
+    for key in ["case", "guest", "engine", "strategy", "threads", "call", "throughput_per_s"] {
+        assert!(lines[0].get(key).is_some(), "{key} is missing");
     }
-    assert_eq!(lines[1]["reason"], "no pool");
-    for key in ["median_ns", "low_ns", "high_ns", "throughput_per_s"] {
-        assert!(lines[1][key].is_null());
-    }
-    assert!(lines.iter().all(|line| line.get("samples").is_none() && line.get("rounds").is_none()));
+    // What was not measured is null, and what was has its interval and its mark.
+    assert!(lines[0]["warm_call"].is_null());
+    let call = lines[0]["call"].as_object().unwrap();
+    assert!(["low", "high", "marked"].iter().all(|key| !call[*key].is_null()), "{call:?}");
+    assert_eq!(
+        (&lines[1]["verdict"], &lines[1]["ratio"]["median"]),
+        (&"equivalent".into(), &1.0.into())
+    );
+    assert_eq!(
+        (&lines[2]["status"], &lines[2]["reason"]),
+        (&"unsupported".into(), &"no pool".into())
+    );
+    assert!(lines.iter().all(|line| line.get("processes").is_none()));
     let ran = touchstone(&["show", "--json", "--samples", "--records", records]);
     let lines = ran.lines();
-    assert_eq!(lines[0]["samples"], serde_json::json!([[10, 10]]));
-    assert!(lines[1]["samples"].is_array() && lines[2]["rounds"].is_array());
+    assert_eq!(lines[0]["processes"].as_array().unwrap().len(), 3);
+    assert!(lines[1]["processes"][0]["rounds"].is_array());
 }
 
 #[test]
 fn show_is_a_table_with_units_for_people() {
     let folder = Folder::new();
-    let (path, _) = recorded(&folder);
-    let out = touchstone_with(&[("TOUCHSTONE_RECORDS", &path)], &["show"]).well();
+    let path = recorded(&folder);
+    let records = ["--records", path.to_str().unwrap()];
+    let out = touchstone(&[&["show"], &records[..]].concat()).well();
     assert!(out.contains("call_empty_function_from_test_runtime\n"), "{out}");
     assert!(out.contains("4.212 µs [4.170 – 4.254]"), "{out}");
-    assert!(out.contains("unsupported") && out.contains("no pool"), "{out}");
-    assert!(out.contains("1.000 [0.990 – 1.010]"), "{out}");
-    let out = touchstone_with(&[("TOUCHSTONE_RECORDS", &path)], &["show", "^null/"]).well();
-    assert!(out.starts_with("pairs\n") && !out.contains("beta"), "{out}");
+    assert!(out.contains("1.000 × [0.990 – 1.010]") && out.contains("1 refusals"), "{out}");
+    assert!(!out.contains("9.999"), "{out}");
+    let out = touchstone(&[&["show", "^null/"], &records[..]].concat()).well();
+    assert!(out.starts_with("comparisons\n") && !out.contains("beta"), "{out}");
 }
 
 #[test]
 fn show_names_what_it_cannot_use() {
     let folder = Folder::new();
-    let (path, all) = recorded(&folder);
+    let path = recorded(&folder);
     let records = path.to_str().unwrap();
     touchstone(&["show", "alfa_pooling", "--records", records]).refused(&[
-        "no record in",
+        "nothing in",
         "matches 'alfa_pooling'",
         "near:",
         "alpha_pooling",
     ]);
     touchstone(&["show", "--records", "/does/not/exist"]).refused(&["make bench"]);
     let empty = folder.file("empty.jsonl", "");
-    touchstone(&["show", "--records", &empty]).refused(&["no usable record", "make bench"]);
+    touchstone(&["show", "--records", &empty]).refused(&["holds no run", "make bench"]);
 
     let mut content = std::fs::read(&path).unwrap();
-    content.extend(b"{\"schema\":1,\"kind\":\"ce\n");
+    let next = content.iter().filter(|byte| **byte == b'\n').count() + 1;
+    content.extend(b"{\"kind\":\"observ\n");
     std::fs::write(&path, &content).unwrap();
-    append(&path, &all[1..2]);
     let ran = touchstone(&["show", "--records", records]);
     assert_eq!(ran.code, 0);
     assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
-    assert!(ran.err.starts_with(&format!("warning: {records} line 5 is skipped: ")), "{}", ran.err);
+    let warning = format!("warning: {records} line {next} is skipped: ");
+    assert!(ran.err.starts_with(&warning), "{}", ran.err);
     assert!(ran.out.contains("4.212 µs"));
 }
 
 #[test]
 fn report_writes_checks_and_names_its_files() {
     let folder = Folder::new();
-    let (path, all) = recorded(&folder);
+    let path = recorded(&folder);
     let page = folder.at("out/BENCHMARK.md");
     let arguments = |more: &[&'static str]| {
         let places = ["--records", path.to_str().unwrap(), "--page", page.to_str().unwrap()];
-        touchstone(&[&["report"], &places[..], more].concat())
+        touchstone(&[&["report", "--draft"], &places[..], more].concat())
     };
     arguments(&["--check"]).found(&["BENCHMARK.md"]);
     assert!(!page.exists(), "a check writes nothing");
 
     let out = arguments(&[]).well();
     assert!(out.contains(&format!("wrote    {}", page.display())), "{out}");
-    assert!(out.contains("1 made again later"), "{out}");
+    assert!(out.contains("1 older runs in"), "{out}");
     assert!(page.with_file_name("image").is_dir(), "{out}");
-    assert_eq!(arguments(&["--check"]).well(), "the report is what the records say\n");
+    assert_eq!(arguments(&["--check"]).well(), "the report matches the records\n");
 
     // A damaged line is named, and a page changed by hand is found.
     let mut content = std::fs::read(&path).unwrap();
+    let next = content.iter().filter(|byte| **byte == b'\n').count() + 1;
     content.extend(b"nonsense\n");
     std::fs::write(&path, &content).unwrap();
-    append(&path, &all[1..2]);
     let ran = arguments(&[]);
     assert_eq!(ran.code, 0);
-    assert!(ran.err.contains("line 5 is skipped"), "{}", ran.err);
+    assert!(ran.err.contains(&format!("line {next} is skipped")), "{}", ran.err);
     let written = std::fs::read_to_string(&page).unwrap();
     std::fs::write(&page, written.replace("4.212", "1.212")).unwrap();
     arguments(&["--check"]).found(&["BENCHMARK.md"]);
@@ -311,15 +416,15 @@ fn report_writes_checks_and_names_its_files() {
 #[test]
 fn a_report_that_cannot_be_written_leaves_the_old_one_whole() {
     let folder = Folder::new();
-    let (path, _) = recorded(&folder);
+    let path = recorded(&folder);
     let (records, page) = (path.to_str().unwrap(), folder.at("BENCHMARK.md"));
     let report = |more: &[&str]| {
-        let places = ["report", "--records", records, "--page", page.to_str().unwrap()];
+        let places = ["report", "--draft", "--records", records, "--page", page.to_str().unwrap()];
         touchstone(&[&places[..], more].concat())
     };
     report(&[]).well();
     let before = std::fs::read(&page).unwrap();
-    append(&path, &records_of_a_faster_run());
+    Run::of_cells([cell("alpha", "pooling", EMPTY, 1, 1000.0)]).append(&path);
     // A file stands where the folder of the charts would be.
     let in_the_way = folder.file("in_the_way", "");
     report(&["--images", &format!("{in_the_way}/image")]).refused(&["cannot write", "as it was"]);
@@ -330,12 +435,6 @@ fn a_report_that_cannot_be_written_leaves_the_old_one_whole() {
     touchstone(&["report", "--records", "/does/not/exist"]).refused(&["make bench"]);
 }
 
-fn records_of_a_faster_run() -> Vec<Record> {
-    let mut faster = cell("alpha", "pooling", EMPTY, 1, 1000.0);
-    faster.provenance.recorded_at = "2032-01-01T00:00:00Z".to_owned();
-    records([faster])
-}
-
 #[test]
 fn wrong_usage_ends_with_two_and_help_with_zero() {
     for arguments in [&["lst"][..], &["list", "--jsn"], &["show", "--samples"], &["run"], &[]] {
@@ -343,7 +442,8 @@ fn wrong_usage_ends_with_two_and_help_with_zero() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(!output.stderr.is_empty(), "{arguments:?}");
     }
-    for name in ["list", "show", "report", "run", "peers", "swap", "cases"] {
+    let names = ["bench", "compare", "list", "show", "report", "run", "peers", "cases"];
+    for name in names.into_iter().chain(["repeat", "interference", "costs", "gate"]) {
         let out = touchstone(&[name, "--help"]).well();
         assert!(out.contains("Usage: touchstone"), "{out}");
         assert!(touchstone(&["--help"]).well().contains(name));

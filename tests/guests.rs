@@ -6,7 +6,7 @@ mod everywhere;
 
 use everywhere::{everywhere, load, runs_modules};
 use std::collections::BTreeSet;
-use touchstone::guests::Guests;
+use touchstone::case::Guests;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 use touchstone_executor::{Config, Error, Instance, Module, Outcome, Strategy, TrapKind};

@@ -7,7 +7,7 @@ mod everywhere;
 
 use everywhere::everywhere;
 use records_payload::{Monster, decoded_all, encoded_all, flatbuffers, json, karmem};
-use touchstone::guests::Guests;
+use touchstone::case::Guests;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{ExportId, Instance, Module, Outcome, TrapKind};

@@ -6,7 +6,7 @@
 mod everywhere;
 
 use everywhere::everywhere;
-use touchstone::guests::Guests;
+use touchstone::case::Guests;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{Outcome, Strategy, Support};

@@ -1,14 +1,25 @@
-//! Records survive what happens to runs: kills, a second writer, other builds.
+//! Records survive what happens to runs: kills, a second writer, other builds; and a run that
+//! was broken off goes on where it ended.
 
 #[path = "fixtures/records.rs"]
 #[allow(dead_code, reason = "the report's tests use the rest of it")]
 mod fixtures;
+#[path = "fixtures/mocked.rs"]
+#[allow(dead_code, reason = "other tests use the rest of it")]
+mod mocked;
 
-use fixtures::{append, cell, pair, provenance, records, untimed};
+use anyhow::bail;
+use fixtures::{Run, cell, null};
+use mocked::{Place, Ran, Told, engines, one_strategy};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use touchstone::record::{self, PEERS, Provenance, Record, RecordFile, SCHEMA, Skipped, Status};
-use touchstone::run::finished_by_last_run;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use touchstone::record::{self, Book, Header, Line, RecordFile, SCHEMA, Sink, Skipped, Status};
+use touchstone::run::{Job, go_on};
+use touchstone_executor::Engine;
+use touchstone_executor::mock::{Answer, MockEngine};
 
 const EMPTY: &str = "call_empty_function";
 
@@ -18,13 +29,31 @@ fn in_folder() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn some() -> Vec<Record> {
-    let mut all = records([
-        cell("alpha", "pooling", EMPTY, 1, 100.0),
-        cell("alpha", "pooling", EMPTY, 2, 120.0),
-    ]);
-    all.push(Record::Pair(Box::new(pair("null", "alpha_pooling", [0.9, 1.0, 1.1]))));
-    all
+fn some() -> Run {
+    let cells =
+        [cell("alpha", "pooling", EMPTY, 1, 100.0), cell("alpha", "pooling", EMPTY, 2, 120.0)];
+    Run::of_cells(cells).and(null(EMPTY, ("alpha", "pooling"), [0.9, 1.0, 1.1]))
+}
+
+/// The header and the lines of a run, one after the other.
+fn all_lines(run: &Run) -> Vec<Line> {
+    let header = Line::Run(Box::new(run.header.clone()));
+    std::iter::once(header).chain(run.lines.iter().cloned()).collect()
+}
+
+fn write(path: &Path, lines: &[Line]) {
+    let mut file = RecordFile::append_to(path).unwrap();
+    for line in lines {
+        file.append(line).unwrap();
+    }
+}
+
+/// The one run of a file, and the numbers of the lines that were skipped.
+fn read(path: &Path) -> (Header, Vec<Line>, Vec<usize>) {
+    let mut loaded = record::load(path).unwrap();
+    assert_eq!(loaded.runs.len(), 1);
+    let (header, lines) = loaded.runs.remove(0);
+    (header, lines, loaded.skipped.iter().map(|skipped| skipped.line).collect())
 }
 
 /// Adds bytes as they are, as a writer that was stopped in the middle does.
@@ -36,27 +65,23 @@ fn scribble(path: &Path, bytes: &[u8]) {
 #[test]
 fn records_come_back_as_they_were_written() {
     let (_folder, path) = in_folder();
-    let mut file = RecordFile::append_to(&path).unwrap();
-    for record in some() {
-        file.append(&record).unwrap();
-    }
-    let loaded = record::load(&path).unwrap();
-    assert_eq!((loaded.records, loaded.skipped), (some(), Vec::new()));
+    write(&path, &all_lines(&some()));
+    assert_eq!(read(&path), (some().header, some().lines, Vec::new()));
 }
 
 #[test]
 fn half_a_line_at_the_end_costs_that_line_alone() {
     let (_folder, path) = in_folder();
-    RecordFile::append_to(&path).unwrap().append(&some()[0]).unwrap();
+    let all = all_lines(&some());
+    write(&path, &all[..2]);
     let whole = std::fs::read(&path).unwrap();
     scribble(&path, &whole[..whole.len() / 2]);
     // The next run ends the line before it writes its own.
-    RecordFile::append_to(&path).unwrap().append(&some()[1]).unwrap();
-    let loaded = record::load(&path).unwrap();
-    assert_eq!(loaded.records, some()[..2]);
-    let lines: Vec<usize> = loaded.skipped.iter().map(|skipped| skipped.line).collect();
-    assert_eq!(lines, [2]);
-    assert!(loaded.skipped[0].reason.contains("EOF"), "{}", loaded.skipped[0].reason);
+    write(&path, &all[2..3]);
+    let (_, lines, skipped) = read(&path);
+    assert_eq!((lines, skipped), (all[1..3].to_vec(), vec![3]));
+    let reason = &record::load(&path).unwrap().skipped[0].reason;
+    assert!(reason.contains("EOF"), "{reason}");
     // Opening it once more adds nothing.
     let before = std::fs::read(&path).unwrap();
     drop(RecordFile::append_to(&path).unwrap());
@@ -66,32 +91,37 @@ fn half_a_line_at_the_end_costs_that_line_alone() {
 #[test]
 fn bytes_that_are_no_text_cost_their_line_alone() {
     let (_folder, path) = in_folder();
-    RecordFile::append_to(&path).unwrap().append(&some()[0]).unwrap();
+    let all = all_lines(&some());
+    write(&path, &all[..2]);
     scribble(&path, b"\xff\xfe\0\n\n[1, 2]\n");
-    append(&path, &some()[1..]);
-    let loaded = record::load(&path).unwrap();
-    assert_eq!(loaded.records, some());
-    let lines: Vec<usize> = loaded.skipped.iter().map(|skipped| skipped.line).collect();
-    assert_eq!(lines, [2, 4]);
+    write(&path, &all[2..]);
+    let (_, lines, skipped) = read(&path);
+    assert_eq!((lines, skipped), (all[1..].to_vec(), vec![3, 5]));
 }
 
 #[test]
 fn another_layout_is_called_that() {
     let (_folder, path) = in_folder();
-    RecordFile::append_to(&path).unwrap().append(&some()[0]).unwrap();
-    let line = serde_json::to_string(&some()[1]).unwrap();
-    let newer = line.replace(&format!("\"schema\":{SCHEMA}"), "\"schema\":999");
-    assert_ne!(newer, line);
+    write(&path, &all_lines(&some()));
+    let mut newer = some().header;
+    newer.schema = 999;
+    let newer = serde_json::to_string(&Line::Run(Box::new(newer))).unwrap();
+    let before = all_lines(&some()).len();
     scribble(&path, format!("{newer}\n").as_bytes());
-    let loaded = record::load(&path).unwrap();
+    // Nor is a line below such a header believed.
+    let below = serde_json::to_string(&some().lines[0]).unwrap();
+    scribble(&path, format!("{below}\n").as_bytes());
+    let skipped = record::load(&path).unwrap().skipped;
     let reason = format!("layout version 999 where this build reads {SCHEMA}");
-    assert_eq!(loaded.skipped, [Skipped { line: 2, reason }]);
-    assert_eq!(loaded.records.len(), 1);
+    assert_eq!(skipped[0], Skipped { line: before + 1, reason });
+    assert!(skipped[1].reason.contains("no header above it"), "{}", skipped[1].reason);
+    assert_eq!(read(&path).1, some().lines);
 }
 
 #[test]
 fn a_second_writer_is_sent_away_until_the_first_is_done() {
     let (_folder, path) = in_folder();
+    let all = all_lines(&some());
     let mut first = RecordFile::append_to(&path).unwrap();
     let refused = format!("{:#}", RecordFile::append_to(&path).unwrap_err());
     assert!(refused.contains("another run"), "{refused}");
@@ -101,11 +131,21 @@ fn a_second_writer_is_sent_away_until_the_first_is_done() {
     let named = refused.contains(&format!("process {}", std::process::id()));
     assert!(named || !refused.contains("process"), "{refused}");
     // Readers are not kept out, and the first goes on.
-    first.append(&some()[0]).unwrap();
-    assert_eq!(record::load(&path).unwrap().records.len(), 1);
+    first.append(&all[0]).unwrap();
+    assert_eq!(record::load(&path).unwrap().runs.len(), 1);
     drop(first);
-    RecordFile::append_to(&path).unwrap().append(&some()[1]).unwrap();
-    assert_eq!(record::load(&path).unwrap().records.len(), 2);
+    write(&path, &all[1..2]);
+    assert_eq!(read(&path).1, all[1..2]);
+}
+
+#[test]
+fn a_file_can_be_emptied_before_it_is_written_anew() {
+    let (_folder, path) = in_folder();
+    write(&path, &all_lines(&some()));
+    let mut file = RecordFile::append_to(&path).unwrap();
+    file.clear().unwrap();
+    file.append(&all_lines(&some())[0]).unwrap();
+    assert_eq!(read(&path), (some().header, Vec::new(), Vec::new()));
 }
 
 #[test]
@@ -117,102 +157,197 @@ fn a_folder_that_cannot_be_made_is_named() {
     assert!(format!("{error:#}").contains("cannot make the folder"), "{error:#}");
 }
 
-/// Records as `some` has them, of a run of its own.
-fn of_run(run: &str, mut all: Vec<Record>) -> Vec<Record> {
-    for record in &mut all {
-        match record {
-            Record::Cell(cell) => cell.provenance.run = run.to_owned(),
-            Record::Pair(pair) => pair.provenance.run = run.to_owned(),
-            Record::Swap(swap) => swap.provenance.run = run.to_owned(),
+/// Runs of lines, as a record file has them.
+fn runs(lines: &[Line]) -> Vec<(Header, Vec<Line>)> {
+    let mut runs: Vec<(Header, Vec<Line>)> = Vec::new();
+    for line in lines {
+        match line {
+            Line::Run(header) => runs.push(((**header).clone(), Vec::new())),
+            line => runs.last_mut().unwrap().1.push(line.clone()),
         }
     }
-    all
+    runs
 }
 
-fn same_guest(_: &str) -> Option<String> {
-    Some("aa11".to_owned())
+/// A mock with two strategies, and all that was made of it.
+fn whole() -> (Place, Vec<Arc<dyn Engine>>, Ran) {
+    let place = Place::new("[1]");
+    let other = MockEngine::new("two").supporting(|strategy| match strategy.to_string().as_str() {
+        "instance_reuse" | "pooling" => touchstone_executor::Support::Native,
+        _ => touchstone_executor::Support::unsupported("two are enough"),
+    });
+    let all = engines([&one_strategy("one"), &other]);
+    let ran = place.run(&all, place.job(&all));
+    (place, all, ran)
 }
 
-#[test]
-fn a_run_goes_on_where_the_last_one_ended() {
-    assert_eq!(finished_by_last_run(&[], &provenance(0), same_guest), None);
-    let mut all = of_run("old", some());
-    all.extend(of_run("new", some()[1..].to_vec()));
-    let (run, finished) = finished_by_last_run(&all, &provenance(9), same_guest).unwrap();
-    assert_eq!(run, "new");
-    let names: Vec<String> = some()[1..].iter().map(Record::id).collect();
-    assert_eq!(finished, names);
+/// Keeps so many lines; then the disk is full.
+struct Breaks {
+    lines: Vec<Line>,
+    room: usize,
 }
 
-#[test]
-fn rows_of_peers_come_between_a_run_and_its_rest() {
-    let mut all = of_run("matrix", some());
-    let mut rows = of_run("peers", vec![Record::Pair(Box::new(pair(PEERS, "a_b", [1.0; 3])))]);
-    if let Record::Pair(row) = &mut rows[0] {
-        row.provenance.tools.binary = "0123456789abcdef".to_owned();
+impl Sink for Breaks {
+    fn append(&mut self, line: &Line) -> anyhow::Result<()> {
+        if self.lines.len() == self.room {
+            bail!("the disk is full");
+        }
+        self.lines.push(line.clone());
+        Ok(())
     }
-    all.extend(rows);
-    let (run, finished) = finished_by_last_run(&all, &provenance(9), same_guest).unwrap();
-    assert_eq!((run.as_str(), finished.len()), ("matrix", 3));
+}
+
+/// How often each line stands there that has to be there once.
+fn counted(lines: &[Line]) -> BTreeMap<String, usize> {
+    let mut counted = BTreeMap::new();
+    for line in lines {
+        let name = match line {
+            Line::Run(_) => "run".to_owned(),
+            Line::Setup(setup) => format!("setup {} {}", setup.executor, setup.guest),
+            Line::Observations(seen) => format!("{:?} {}", seen.cell, seen.process),
+            Line::Refusal(refusal) => format!("{refusal:?}"),
+            other => panic!("{other:?}"),
+        };
+        *counted.entry(name).or_default() += 1;
+    }
+    counted
+}
+
+#[test]
+fn a_run_that_was_broken_off_goes_on_without_losing_or_repeating_anything() {
+    let (place, all, ran) = whole();
+    let expected = counted(&ran.lines);
+    assert!(expected.values().all(|count| *count == 1), "{expected:?}");
+    let refusals = ran.lines.iter().filter(|line| matches!(line, Line::Refusal(_))).count();
+    // At once, after the header, among the refusals, after the first setup, between cells,
+    // between processes, before the last line.
+    let end = ran.lines.len();
+    for room in [0, 1, refusals, refusals + 2, refusals + 3, refusals + 6, end - 2, end - 1] {
+        let mut sink = Breaks { lines: Vec::new(), room };
+        let error = place.run_into(&all, place.job(&all), &mut sink, &mut Told::default());
+        assert_eq!(error.unwrap_err().to_string(), "the disk is full");
+        assert_eq!(sink.lines.len(), room);
+
+        let mut job = place.job(&all);
+        let begun = go_on(&mut job, runs(&sink.lines));
+        assert_eq!(begun.is_some(), room > 0);
+        let rest = place.run(&all, job);
+        let found = counted(&[sink.lines.clone(), rest.lines.clone()].concat());
+        assert_eq!(found, expected, "broken off after {room} lines");
+        assert_eq!((rest.came.cells.measured, rest.came.failed()), (3, 0));
+        let after: usize = expected.keys().filter(|name| name.starts_with("CellKey")).count();
+        let before = sink.lines.iter().filter(|line| matches!(line, Line::Observations(_)));
+        assert_eq!(rest.told.begun.len(), after - before.count());
+    }
+}
+
+#[test]
+fn what_was_in_force_is_told_right_after_a_break() {
+    let (place, all, ran) = whole();
+    let whole = ran.book();
+    for room in 1..ran.lines.len() {
+        let kept = &ran.lines[..room];
+        let mut job = place.job(&all);
+        go_on(&mut job, runs(kept)).unwrap();
+        let setups = |line: &&Line| matches!(line, Line::Setup(_));
+        // Not run again: what is still to be written follows from what was.
+        let written = kept.iter().filter(setups).count();
+        assert_eq!(job.done.written.len(), written);
+        assert_eq!(job.done.setups.len(), written);
+        assert!(job.done.setups.keys().all(|executor| {
+            whole.setups.contains_key(&(executor.clone(), "guest".to_owned()))
+        }));
+    }
+}
+
+/// Makes a job go on with a run; whether it does.
+fn goes_on(place: &Place, all: &[Arc<dyn Engine>], lines: &[Line], change: fn(&mut Job)) -> bool {
+    let mut job = place.job(all);
+    change(&mut job);
+    go_on(&mut job, runs(lines)).is_some()
 }
 
 #[test]
 fn a_run_of_another_machine_or_build_is_not_gone_on_with() {
-    type Change = fn(&mut Provenance);
-    let changes: [(&str, Change); 4] = [
-        ("machine", |now| now.machine.kernel = "7.0".to_owned()),
-        ("cores", |now| now.machine.cores += 1),
-        ("binary", |now| now.tools.binary = "0123456789abcdef".to_owned()),
-        ("sampling", |now| now.sampling.name = "quick".to_owned()),
-    ];
-    for (what, change) in changes {
-        let mut now = provenance(9);
-        change(&mut now);
-        assert_eq!(finished_by_last_run(&some(), &now, same_guest), None, "another {what}");
+    let (place, all, ran) = whole();
+    let lines = &ran.lines;
+    let mut none = place.job(&all);
+    assert_eq!(go_on(&mut none, Vec::new()), None);
+    assert!(goes_on(&place, &all, lines, |_| {}));
+    for change in [
+        (|job: &mut Job| job.header.machine.kernel = "7.0".to_owned()) as fn(&mut Job),
+        |job| job.header.machine.cores += 1,
+        |job| job.header.tools.binary = "0123456789abcdef".to_owned(),
+        |job| job.header.sampling.name = "quick".to_owned(),
+        |job| job.header.sampling.in_process = false,
+        |job| job.header.works[0].guest_sha256 = "bb22".to_owned(),
+    ] {
+        assert!(!goes_on(&place, &all, lines, change));
     }
-    // The same binary, whatever the tree around it looks like by now.
-    let mut now = provenance(9);
-    now.tools.commit = "fedcba987654-dirty".to_owned();
-    assert!(finished_by_last_run(&some(), &now, same_guest).is_some());
-    // How long each cell is sampled follows from their number, which a run that
-    // goes on may not share.
-    let mut now = provenance(9);
-    now.sampling.measurement_ms += 1;
-    assert!(finished_by_last_run(&some(), &now, same_guest).is_some());
+    // The same binary, whatever the tree around it looks like by now; and how long each
+    // cell is sampled follows from their number, which a run that goes on may not share.
+    assert!(goes_on(&place, &all, lines, |job| {
+        job.header.tools.commit = "fedcba987654-dirty".to_owned();
+        job.header.sampling.samples += 1;
+        job.header.sampling.seed += 1;
+    }));
+    // A binary that could not be read is never the same.
+    let mut unread = lines.clone();
+    let Line::Run(header) = &mut unread[0] else { panic!() };
+    header.tools.binary.clear();
+    assert!(!goes_on(&place, &all, &unread, |job| job.header.tools.binary.clear()));
 }
 
 #[test]
-fn a_binary_that_could_not_be_read_is_never_the_same() {
-    let mut one = cell("alpha", "pooling", EMPTY, 1, 100.0);
-    one.provenance.tools.binary.clear();
-    let now = one.provenance.clone();
-    assert_eq!(finished_by_last_run(&records([one]), &now, same_guest), None);
+fn the_last_run_of_a_file_goes_on_with_its_own_head_and_order() {
+    let (place, all, ran) = whole();
+    let mut newer = ran.lines[..ran.lines.len() - 1].to_vec();
+    let Line::Run(header) = &mut newer[0] else { panic!() };
+    header.run = "newer".to_owned();
+    header.sampling.seed = 77;
+    let mut job = place.job(&all);
+    let both = [ran.lines.clone(), newer].concat();
+    assert_eq!(go_on(&mut job, runs(&both)), Some(3));
+    assert_eq!((&*job.header.run, job.budget.seed), ("newer", 77));
+    assert_eq!(place.run(&all, job).observations().len(), 1);
 }
 
 #[test]
 fn cells_that_went_wrong_are_done_again() {
-    for (status, done) in [
-        (Status::Ok, true),
-        (Status::Unsupported, true),
-        (Status::Wrong, false),
-        (Status::Trapped, false),
-        (Status::Failed, false),
-    ] {
-        let all = records([untimed(cell("alpha", "pooling", EMPTY, 1, 1.0), status, "why")]);
-        let (_, finished) = finished_by_last_run(&all, &provenance(9), same_guest).unwrap();
-        assert_eq!(finished.len() == 1, done, "{status}");
-    }
-}
+    let place = Place::new("[1]");
+    let is_well = Arc::new(AtomicBool::new(false));
+    let state = Arc::clone(&is_well);
+    let engine = one_strategy("mock").answering(move |call| {
+        if state.load(Ordering::Relaxed) {
+            Answer::Output(call.input.to_vec())
+        } else {
+            Answer::Fail("a cable".to_owned())
+        }
+    });
+    let all = engines([&engine]);
+    let failed = place.run(&all, place.job(&all));
+    assert_eq!(failed.refusals()[0].status, Status::Failed);
+    is_well.store(true, Ordering::Relaxed);
+    let mut job = place.job(&all);
+    go_on(&mut job, runs(&failed.lines)).unwrap();
+    let rest = place.run(&all, job);
+    assert_eq!((rest.came.cells.measured, rest.came.failed()), (1, 0));
+    // Read together, the cell has its time and the old failure is gone.
+    let (header, lines) = runs(&[failed.lines, rest.lines].concat()).remove(0);
+    let book = Book::of(header, lines);
+    let cell = place.cell(&engine, 1).key;
+    assert_eq!(book.cells[&cell].len(), 3);
+    assert_eq!(book.refusal(&cell), None);
 
-#[test]
-fn cells_of_another_guest_are_done_again() {
-    let all = some();
-    let finished = |digest: Option<&str>| {
-        let digest = digest.map(str::to_owned);
-        finished_by_last_run(&all, &provenance(9), |_| digest.clone()).unwrap().1
-    };
-    // The pair has no digest of its own.
-    assert_eq!(finished(Some("bb22")), [all[2].id()]);
-    assert_eq!(finished(None), [all[2].id()]);
-    assert_eq!(finished(Some("aa11")).len(), 3);
+    // What cannot be had is not asked for again.
+    let refusing = MockEngine::new("none")
+        .supporting(|_| touchstone_executor::Support::unsupported("no such pool"));
+    let all = engines([&refusing]);
+    let job = || Job { cells: vec![place.cell(&refusing, 1)], ..place.job(&all) };
+    let first = place.run(&all, job());
+    let mut again = job();
+    go_on(&mut again, runs(&first.lines)).unwrap();
+    let rest = place.run(&all, again);
+    assert_eq!((rest.told.begun.len(), rest.came.cells.left_out), (0, 1));
+    assert!(rest.lines.is_empty(), "{:?}", rest.lines);
 }

@@ -1,17 +1,20 @@
 //! Files of cases: suites, what their scenarios are called, and what is wrong with them.
 
 #[path = "fixtures/mocked.rs"]
-#[allow(dead_code, reason = "the tests of the harness use the rest of it")]
+#[allow(dead_code, reason = "other tests use the rest of it")]
 mod mocked;
 
-use mocked::{Fake, Place};
+use mocked::{Place, engines, one_strategy};
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use touchstone::case::{self, Case};
-use touchstone::matrix;
-use touchstone::record::Status;
+use touchstone::case::{Guests, digest};
+use touchstone::plan::{Cell, Filter, Plan};
+use touchstone::record::{Role, Status, Sweep};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Engine, Strategy};
+use touchstone_executor::{Engine, Strategy, Support};
 
 const SUITE: &str = r#"
 [suite]
@@ -42,8 +45,9 @@ input  = { file = "inputs/small.json" }
 output = { text = "done" }
 warm   = true
 take   = { export = "take", abi = "input" }
-against = "mock_pooling"
-strategies = ["pooling", "instance_reuse_cow"]
+sweep  = "distinct"
+budget_s = 0.5
+role   = "payload"
 "#;
 
 /// Loads a file's text, from a folder with the input that suites name.
@@ -68,30 +72,6 @@ fn with(text: &str, from: &str, to: &str) -> String {
 }
 
 #[test]
-fn a_backend_that_a_scenario_is_without_has_no_cells_of_it() {
-    let strategies = r#"strategies = ["pooling", "instance_reuse_cow"]"#;
-    let without = format!("{strategies}\nwithout = [\"mock\"]");
-    let cases = load(&with(SUITE, strategies, &without)).unwrap();
-    let engine: Arc<dyn Engine> = Arc::new(MockEngine::new("mock"));
-    let cells = matrix::cells(&cases, &[engine]);
-    assert!(!cells.is_empty());
-    assert!(cells.iter().all(|cell| cell.case.name == "nothing"));
-}
-
-#[test]
-fn a_slow_backend_does_without_unless_it_is_asked_for() {
-    let strategies = r#"strategies = ["pooling", "instance_reuse_cow"]"#;
-    let slow = with(SUITE, strategies, &format!("{strategies}\nslow = [\"mock\"]"));
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("suite.toml"), slow).unwrap();
-    let cases = case::load_all(folder.path()).unwrap();
-    // Whoever runs the tests may ask for it.
-    let asked = std::env::var_os("TOUCHSTONE_SLOW").is_some();
-    let runs = |case: &Case| !case.is_without(&MockEngine::new("mock"));
-    assert_eq!(cases.iter().map(runs).collect::<Vec<_>>(), [true, asked]);
-}
-
-#[test]
 fn a_suite_is_a_case_for_each_scenario() {
     let [nothing, decode]: [Case; 2] = load(SUITE).unwrap().try_into().unwrap();
     for case in [&nothing, &decode] {
@@ -103,69 +83,150 @@ fn a_suite_is_a_case_for_each_scenario() {
     // What a scenario does not say is nothing; a codec goes to those that need one.
     assert_eq!(nothing.input.bytes(None).unwrap(), [0_u8; 0]);
     assert_eq!(nothing.expect.output.bytes(None).unwrap(), [0_u8; 0]);
-    assert_eq!((nothing.warm, nothing.take, nothing.codec), (false, None, None));
+    assert_eq!((nothing.warm, &nothing.take, &nothing.codec), (false, &None, &None));
     assert_eq!(decode.codec.as_deref(), Some("dictionary"));
     assert_eq!(decode.expect.output.bytes(None).unwrap(), b"done");
-    assert_eq!(decode.against.as_deref(), Some("mock_pooling"));
+    assert_eq!((decode.sweep, decode.role), (Sweep::Distinct, Some(Role::Payload)));
+    assert_eq!(decode.budget(), Some(Duration::from_millis(500)));
+    assert_eq!((nothing.sweep, nothing.role, nothing.budget()), (Sweep::All, None, None));
     assert_eq!((decode.warm, decode.take.unwrap().export), (true, "take".to_owned()));
+}
+
+/// A guest that has what the suite calls.
+const GUEST: &str = r#"(module
+    (memory (export "memory") 1)
+    (func (export "noop")) (func (export "take")) (func (export "run")))"#;
+
+/// The plan of some cases, on guests that are all the same module.
+fn plan(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Plan {
+    let folder = tempfile::tempdir().unwrap();
+    let wasm = wat::parse_str(GUEST).unwrap();
+    let mut sums = String::new();
+    for name in ["guest-one", "guest-two"] {
+        std::fs::write(folder.path().join(format!("{name}.wasm")), &wasm).unwrap();
+        sums += &format!("{}  {name}.wasm\n", digest(&wasm));
+    }
+    std::fs::write(folder.path().join("SHA256SUMS"), sums).unwrap();
+    Plan::new(cases, engines, &mut Guests::in_folder(folder.path())).unwrap()
+}
+
+fn of<'a>(plan: &'a Plan, case: &str, guest: &str) -> Vec<&'a Cell> {
+    plan.cells.iter().filter(|cell| cell.key.case == case && cell.guest == guest).collect()
 }
 
 #[test]
 fn titles_are_the_first_part_of_the_names() {
     let cases = load(SUITE).unwrap();
-    let engines: [Arc<dyn Engine>; 1] = [Arc::new(MockEngine::new("mock"))];
-    let cells = matrix::cells(&cases, &engines);
-    // Chosen strategies alone, on both guests.
-    assert_eq!(cells.len(), 2 * Strategy::all().len() + 2 * 2);
-    let of = |case: &str, guest: &str| {
-        let key = |cell: &&matrix::Cell| cell.key.case == case && cell.guest == guest;
-        cells.iter().filter(key).map(|cell| cell.key.clone()).collect::<Vec<_>>()
-    };
-    let ids: Vec<String> = of("decode", "guest-two").iter().map(|key| key.id()).collect();
-    assert_eq!(
-        ids,
-        [
-            "second guest/small input/mock_instance_reuse_cow/1_threads",
-            "second guest/small input/mock_pooling/1_threads",
-        ]
-    );
-    let noop = &of("nothing", "guest-one")[0];
-    assert_eq!((&*noop.group(), &*noop.work()), ("first guest/noop", "nothing_from_guest_one"));
+    let plan = plan(&cases, &engines([&MockEngine::new("mock")]));
+    let noop = of(&plan, "nothing", "guest-one")[0];
+    assert_eq!((&*noop.group(), &*noop.key.work()), ("first guest/noop", "nothing_from_guest_one"));
+    let names: Vec<String> = of(&plan, "decode", "guest-two").iter().map(|c| c.name()).collect();
+    assert!(names.contains(&"second guest/small input/mock_pooling/1_threads".to_owned()));
     // A filter is held against these names.
-    let chosen = matrix::select(cells, Some("^second guest/noop/mock_pooling/")).unwrap();
-    assert_eq!(chosen.len(), 1);
+    let filter = Filter::new(Some("^second guest/noop/mock_pooling/")).unwrap();
+    let chosen = plan.cells.iter().filter(|cell| filter.matches(&cell.name()));
+    assert_eq!(chosen.count(), 1);
+    // The report knows them from the head of the run.
+    let title = plan.works.iter().find(|work| work.guest == "guest_two" && work.case == "decode");
+    assert_eq!(title.unwrap().title.as_deref(), Some("second guest/small input"));
     // A case without titles is called as ever.
-    let plain = Place::new("[1]").cells(&engines);
-    assert_eq!(plain[0].key.group(), "echo_from_guest");
+    let plain = Place::new("[1]").plan(&engines([&MockEngine::new("mock")]));
+    assert_eq!(plain.cells[0].group(), "echo_from_guest");
 }
 
 #[test]
-fn a_suite_runs_once_on_each_engine_and_not_on_those_that_are_left_out() {
-    let strategies = "strategies = [\"interpreted\", \"pooling_cow\", \"recreate_instance\"]\n";
-    let suite = |lines: &str| {
-        let text = with(SUITE, "codec ", &format!("{strategies}{lines}codec "));
-        let cases = load(&text).unwrap();
-        let engines: [Arc<dyn Engine>; 2] =
-            ["mock", "other"].map(|id| Arc::new(MockEngine::new(id)) as _);
-        let cells = matrix::cells(&cases[..1], &engines);
-        let first = |cell: &&matrix::Cell| cell.guest == "guest-one";
-        cells.iter().filter(first).map(|cell| cell.key.executor()).collect::<Vec<_>>()
-    };
-    let runs = MockEngine::new("mock").support(Strategy::all()[0]);
-    println!("interpreted: {runs:?}");
-    assert_eq!(suite("").len(), 6);
-    let once = suite("once = true\n");
-    assert_eq!(once.len(), 2, "{once:?}");
-    assert_eq!(suite("once = true\nwithout = [\"mock\"]\n"), once[1..]);
-    let text = with(SUITE, "codec ", "once = true\ncodec ");
-    assert!(load(&text).unwrap_err().contains("needs strategies to choose from"));
+fn a_sweep_says_under_which_strategies_a_case_is_run() {
+    let cases = load(SUITE).unwrap();
+    let plan = plan(&cases, &engines([&MockEngine::new("mock")]));
+    assert_eq!(of(&plan, "nothing", "guest-one").len(), Strategy::all().len());
+    // What differs in the load alone is left out, and so are Touchstone's pools.
+    let distinct = of(&plan, "decode", "guest-one");
+    assert!(!distinct.is_empty() && distinct.len() < Strategy::all().len());
+    let strategies = || distinct.iter().map(|cell| cell.key.strategy);
+    assert!(strategies().all(|strategy| !strategy.is_precompiled()));
+    assert!(strategies().all(|strategy| !strategy.is_touchstone_pool()));
+    // The suite's sweep is that of all scenarios without one of their own.
+    let text = with(SUITE, "codec ", "sweep = \"preferred\"\ncodec ");
+    let sweeps: Vec<Sweep> = load(&text).unwrap().iter().map(|case| case.sweep).collect();
+    assert_eq!(sweeps, [Sweep::Preferred, Sweep::Distinct]);
+}
+
+/// An engine that executes guests as another one does.
+struct Like(MockEngine, &'static str);
+
+impl Engine for Like {
+    fn id(&self) -> &'static str {
+        self.0.id()
+    }
+
+    fn version(&self) -> &str {
+        self.0.version()
+    }
+
+    fn execution(&self) -> touchstone_executor::Execution {
+        self.0.execution()
+    }
+
+    fn executes_like(&self) -> Option<&'static str> {
+        Some(self.1)
+    }
+
+    fn support(&self, strategy: Strategy) -> Support {
+        self.0.support(strategy)
+    }
+
+    fn compile(
+        &self,
+        guest: &touchstone_executor::guest::GuestModule,
+        strategy: Strategy,
+        config: &touchstone_executor::Config,
+    ) -> touchstone_executor::Result<touchstone_executor::Artifact> {
+        self.0.compile(guest, strategy, config)
+    }
+
+    fn load(
+        &self,
+        guest: &touchstone_executor::guest::GuestModule,
+        artifact: &touchstone_executor::Artifact,
+        strategy: Strategy,
+        config: &touchstone_executor::Config,
+    ) -> touchstone_executor::Result<Box<dyn touchstone_executor::Module>> {
+        self.0.load(guest, artifact, strategy, config)
+    }
+}
+
+#[test]
+fn a_case_about_the_guests_work_runs_once_on_each_way_to_execute() {
+    let text = with(SUITE, "codec ", "sweep = \"preferred\"\ncodec ");
+    let cases = &load(&text).unwrap()[..1];
+    let like = |id, other| Arc::new(Like(MockEngine::new(id), other)) as Arc<dyn Engine>;
+    let mock = Arc::new(MockEngine::new("mock")) as Arc<dyn Engine>;
+    let plan_of = plan(cases, &[Arc::clone(&mock), like("twin", "mock"), like("orphan", "none")]);
+    let executors: Vec<String> = of(&plan_of, "nothing", "guest-one")
+        .iter()
+        .map(|cell| cell.key.executor().to_string())
+        .collect();
+    // The strategy that a user would prefer, of each engine but the twin.
+    let best = Strategy::all()
+        .into_iter()
+        .filter(|strategy| !strategy.is_precompiled() && !strategy.is_touchstone_pool())
+        .min_by_key(|strategy| strategy.preference())
+        .unwrap();
+    assert_eq!(executors, [format!("mock_{best}"), format!("orphan_{best}")]);
+    let refusal = plan_of.refusals.iter().find(|refusal| refusal.engine == "twin").unwrap();
+    assert_eq!((refusal.status, refusal.case.as_deref()), (Status::NotAsked, Some("nothing")));
+    assert!(refusal.reason.contains("as mock does"), "{}", refusal.reason);
+    // Alone, the twin is asked.
+    assert_eq!(plan(cases, &[like("twin", "mock")]).cells.len(), 2);
 }
 
 #[test]
 fn what_is_wrong_with_a_suite_is_said() {
     for (from, to, says) in [
         ("abi    = \"codec\"", "abi    = \"bytes\"", None),
-        ("\"instance_reuse_cow\"", "\"instance_reuse_cwo\"", Some("instance_reuse_cwo")),
+        ("\"distinct\"", "\"distnict\"", Some("distnict")),
+        ("budget_s = 0.5", "budget_s = 0.0", Some("a budget that is no time above 0 s")),
+        ("\"payload\"", "\"pay\"", Some("pay")),
         ("warm   = true\n", "", Some("it needs warm = true")),
         ("codec    = \"dictionary\"\n", "", Some("names a codec where the convention is codec")),
         ("threads  = [1]", "threads  = [0]", Some("threads from 1 upwards")),
@@ -203,7 +264,9 @@ fn what_is_wrong_with_a_case_is_said() {
         ("titles = [\"a/b\"]", "needs a title for each guest, or none"),
         ("take = { export = \"t\", abi = \"input\" }", "it needs warm = true"),
         ("codec = \"dictionary\"", "names a codec where the convention is codec"),
-        ("strategies = [\"pooling\", \"poling\"]", "poling"),
+        ("sweep = \"some\"", "some"),
+        ("strategies = [\"pooling\"]", "`strategies`"),
+        ("budget_s = -1.0", "a budget that is no time above 0 s"),
         ("input = { file = \"inputs/none.json\" }", "cannot read the input"),
         ("input = { json_checksum = 1023, seed = 1 }", "1024 bytes or more"),
         ("input = { json = 2000 }", "an input is"),
@@ -226,11 +289,10 @@ fn an_input_that_is_gone_is_a_failed_cell() {
         "input    = [{ u32 = 42 }]",
         "input    = { file = \"gone.json\" }",
     ));
-    let engine = MockEngine::new("mock");
-    place.run(&place.reuse_cells(&engine), &mut Fake::default());
-    let cell = place.cell_records().remove(0);
-    assert_eq!(cell.status, Status::Failed);
-    let reason = cell.reason.unwrap();
+    let ran = place.run_all(&one_strategy("mock"));
+    let [refusal] = ran.refusals()[..] else { panic!("{:?}", ran.refusals()) };
+    assert_eq!(refusal.status, Status::Failed);
+    let reason = &refusal.reason;
     assert!(reason.contains("cannot read the input") && reason.contains("gone.json"), "{reason}");
 }
 
@@ -240,10 +302,33 @@ fn files_lie_beside_the_case() {
     let text = with(mocked::CASE, "[{ u32 = 42 }]", "{ file = \"SHA256SUMS\" }");
     let text = with(&text, "\"0x2a000000\"", "{ file = \"SHA256SUMS\" }");
     let place = Place::of(&text);
-    let engine = MockEngine::new("mock").answering(|call| {
+    let engine = one_strategy("mock").answering(|call| {
         assert!(call.input.ends_with(b"  guest.wasm\n"));
         Answer::Output(call.input.to_vec())
     });
-    place.run(&place.reuse_cells(&engine), &mut Fake::default());
-    assert_eq!(place.cell_records()[0].status, Status::Ok);
+    assert_eq!(place.run_all(&engine).came.cells.measured, 1);
+}
+
+#[test]
+fn a_wrong_case_file_is_named_with_line_and_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = |name: &str, content: &str| {
+        std::fs::write(folder.path().join(name), content).unwrap();
+        case::load_all(folder.path()).map_err(|error| format!("{error:#}")).err()
+    };
+    assert_eq!(error("case.toml", CASE), None);
+    for (text, says) in [
+        (format!("{CASE}thread = 3\n"), &["case.toml", "line 9, column 1", "`thread`"][..]),
+        (CASE.replace("[1]", "\"all\""), &["line 6, column 11"]),
+        (CASE.replace("[1]", "[0]"), &["threads from 1 upwards"]),
+        (String::new(), &["either a [case] or a [suite]"]),
+    ] {
+        let error = error("case.toml", &text).unwrap();
+        assert!(says.iter().all(|part| error.contains(part)), "{error}");
+    }
+    error("case.toml", CASE);
+    let twice = error("other.toml", CASE).unwrap();
+    assert!(twice.contains("two cases") && twice.contains("'c'"), "{twice}");
+    let nowhere = case::load_all(Path::new("/does/not/exist")).unwrap_err().to_string();
+    assert!(nowhere.contains("cannot read the cases in /does/not/exist"), "{nowhere}");
 }

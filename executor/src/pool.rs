@@ -16,11 +16,11 @@ use crate::strategy::{InstanceFrom, Strategy};
 use crate::support::Support;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An engine with a pool of ours added to it: it offers `pooling_tracked` and
+/// An engine with Touchstone's pool added to it: it offers `pooling_tracked` and
 /// `pooling_late_tracked` wherever the engine offers `instance_reuse_tracked`.
 pub struct WithPool(pub Box<dyn Engine>);
 
-/// The strategy of the instances in a pool of ours; `None` when the strategy is
+/// The strategy of the instances in Touchstone's pool; `None` when the strategy is
 /// not that of such a pool.
 fn pooled(strategy: Strategy) -> Option<Strategy> {
     strategy.is_touchstone_pool().then_some(Strategy { instance: InstanceFrom::Reuse, ..strategy })
@@ -31,10 +31,10 @@ fn of_pool(strategy: Strategy, support: Support) -> Support {
     match support {
         Support::Unsupported { reason } => Support::Unsupported { reason },
         _ if strategy.instance == InstanceFrom::PoolingLate => Support::Emulated {
-            how: "a pool of ours with instances of instance_reuse_tracked, reset when one is taken",
+            how: "Touchstone's pool with instances of instance_reuse_tracked, reset when one is taken",
         },
         _ => Support::Emulated {
-            how: "a pool of ours with instances of instance_reuse_tracked, reset when one is given \
+            how: "Touchstone's pool with instances of instance_reuse_tracked, reset when one is given \
                   back",
         },
     }

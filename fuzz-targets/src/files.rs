@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 use touchstone::case;
-use touchstone::record::{self, RecordFile};
+use touchstone::compare::{MARGIN, judge};
+use touchstone::record::{self, Book, Line, Metric, RecordFile, Sink};
 
 /// Reads a case file.
 ///
@@ -20,7 +21,7 @@ pub fn cases(text: &[u8]) {
 }
 
 /// Reads a record file, opens it for appending as a run does, and appends what was
-/// believed once more.
+/// believed once more; and makes of it what is published.
 ///
 /// # Panics
 ///
@@ -29,15 +30,35 @@ pub fn records(lines: &[u8]) {
     with_file(lines, |path| {
         let Ok(before) = record::load(path) else { return };
         let Ok(mut file) = RecordFile::append_to(path) else { return };
-        for record in &before.records {
-            if let Err(error) = file.append(record) {
-                panic!("a believed record cannot be written: {error:#}");
+        for (header, lines) in &before.runs {
+            let header = Line::Run(Box::new(header.clone()));
+            for line in std::iter::once(&header).chain(lines) {
+                if let Err(error) = file.append(line) {
+                    panic!("a believed record cannot be written: {error:#}");
+                }
             }
         }
         drop(file);
-        let after = record::load(path).map(|after| after.records.len()).unwrap_or_default();
-        assert_eq!(after, before.records.len() * 2, "records before and after");
+        let after = record::load(path).map(|after| after.runs).unwrap_or_default();
+        let (old, new) = after.split_at(before.runs.len().min(after.len()));
+        assert!(old == before.runs && new == before.runs, "runs before and after");
+        for (header, lines) in before.runs {
+            publish(&Book::of(header, lines));
+        }
     });
+}
+
+/// Asks for everything that a page would show.
+fn publish(book: &Book) {
+    for cell in book.cells.keys() {
+        for metric in Metric::ALL {
+            let _ = book.estimate(cell, *metric);
+        }
+        let _ = (book.throughput(cell), book.refusal(cell), book.name(cell));
+    }
+    for processes in book.comparisons.values() {
+        let _ = judge(&processes.iter().collect::<Vec<_>>(), MARGIN);
+    }
 }
 
 /// A full or read-only disk is no finding about what is read.

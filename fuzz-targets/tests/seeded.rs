@@ -2,10 +2,18 @@
 //! as many as there is time for in `make fuzz`.
 
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use touchstone::plan::{Budget, Plan};
+use touchstone::record::{
+    CellKey, Comparison, Contender, Count, Executor, Line, Match, Means, Metric, Observations,
+    Purpose, RecordFile, Refusal, Sample, Samples, Setup, Sink, Status,
+};
+use touchstone::run::header;
+use touchstone_executor::Strategy;
 use touchstone_fuzz_targets::{Mutations, Target, blob, cases, codecs, module, records};
 
 /// Changed files of the fixed row.
@@ -45,11 +53,85 @@ fn files(folder: &str, extension: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A few of the stored records, in files of a few lines.
+/// Record files of a header and one line below it, of every kind of line that a run makes,
+/// and a few of the stored ones.
 fn record_files() -> Vec<Vec<u8>> {
-    let stored = std::fs::read(root().join("records/records.jsonl")).unwrap();
-    let lines: Vec<&[u8]> = stored.split_inclusive(|byte| *byte == b'\n').collect();
-    lines.chunks(3).step_by(lines.len() / 40).map(<[&[u8]]>::concat).collect()
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("records.jsonl");
+    let file_of = |line: &Line| {
+        let mut file = RecordFile::append_to(&path).unwrap();
+        file.clear().unwrap();
+        let header = header(Budget::quick(1).sampling(false), &[], &Plan::default());
+        file.append(&Line::Run(Box::new(header))).unwrap();
+        file.append(line).unwrap();
+        std::fs::read(&path).unwrap()
+    };
+    let mut files: Vec<Vec<u8>> = lines().iter().map(file_of).collect();
+    for stored in self::files("records", "jsonl") {
+        let lines: Vec<&[u8]> = stored.split_inclusive(|byte| *byte == b'\n').collect();
+        let Some((header, lines)) = lines.split_first() else { continue };
+        let some = lines.chunks(2).step_by(lines.len() / 20 + 1);
+        files.extend(some.map(|some| [header, &some.concat()[..]].concat()));
+    }
+    files
+}
+
+fn lines() -> [Line; 5] {
+    let strategy: Strategy = "instance_reuse".parse().unwrap();
+    let (case, guest) = ("a case".to_owned(), "a guest".to_owned());
+    let executor = Executor { engine: "engine".to_owned(), strategy };
+    let cell = CellKey {
+        case: case.clone(),
+        guest: guest.clone(),
+        engine: "engine".to_owned(),
+        strategy,
+        threads: 2,
+    };
+    let sample = |calls, clean| Sample { calls, total: 1234.5, slowest: calls / 2, clean };
+    let samples = Samples(vec![sample(10, true), sample(12, false), sample(11, true)]);
+    let side = |means| Contender { executor: executor.clone(), threads: 1, means };
+    let of = Match {
+        purpose: Purpose::Peers,
+        case: case.clone(),
+        guest: guest.clone(),
+        subject: side(Means::After { case: "other".to_owned(), skip: 3, burst: 4 }),
+        baseline: side(Means::Bursts { skip: 3, burst: 4 }),
+    };
+    [
+        Line::Setup(Setup {
+            executor: executor.clone(),
+            guest: guest.clone(),
+            emulated: Some("how".to_owned()),
+            effective: BTreeMap::from([("key".to_owned(), None)]),
+        }),
+        Line::Observations(Observations {
+            cell,
+            process: 1,
+            metrics: Metric::ALL.iter().map(|metric| (*metric, samples.clone())).collect(),
+        }),
+        Line::Refusal(Refusal {
+            engine: "engine".to_owned(),
+            strategy: Some(strategy),
+            guest: Some(guest.clone()),
+            case: Some(case.clone()),
+            threads: Some(2),
+            status: Status::Failed,
+            reason: "why".to_owned(),
+        }),
+        Line::Comparison(Box::new(Comparison {
+            of,
+            process: 0,
+            rounds: vec![(1.5, 2.0), (1.0, 3.25)],
+            noisy: vec![1],
+        })),
+        Line::Count(Count {
+            case,
+            guest,
+            guest_sha256: "00".to_owned(),
+            metrics: BTreeMap::from([(Metric::Operators, 7)]),
+            counted_by: vec!["engine".to_owned()],
+        }),
+    ]
 }
 
 fn messages() -> impl Iterator<Item = Vec<u8>> {

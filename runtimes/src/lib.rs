@@ -28,7 +28,7 @@ pub fn engines() -> Vec<Arc<dyn Engine>> {
         #[cfg(feature = "wasmedge")]
         touchstone_wasmedge::engines(),
     ];
-    // What a runtime has no pool for, a pool of ours does.
+    // What a runtime has no pool for, Touchstone's pool does.
     let with_pool = |engine| Arc::new(WithPool(engine)) as Arc<dyn Engine>;
     backends.into_iter().flatten().map(with_pool).collect()
 }

@@ -1,5 +1,6 @@
 //! Benchmark cases: data files, one a case, or one a suite of cases that share guests.
 
+mod guests;
 mod input;
 mod json;
 mod records;
@@ -8,12 +9,13 @@ mod suite;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use touchstone_executor::abi::Abi;
 use std::time::Duration;
+use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, HeapPages, similar};
 
 use crate::record::{Role, Sweep};
 
+pub use guests::{GuestFile, Guests, digest};
 pub use input::{Codec, Field, GuestNumber, Input, Number, parse_hex};
 
 /// A benchmark case: export, input, guests and expected output.
@@ -45,20 +47,16 @@ pub struct Case {
     pub sweep: Sweep,
     /// Longest time of a call, seconds. An executor that takes longer is left out with that
     /// reason. Unlimited by default.
-    #[serde(default)]
     pub budget_s: Option<f64>,
     /// Its part in overviews, charts and recommendations.
-    #[serde(default)]
     pub role: Option<Role>,
     /// The codec component that turns the input into values, for the convention that needs one.
-    #[serde(default)]
     pub codec: Option<String>,
     /// Whether calls on a used instance are timed as well as those on a clean one.
     #[serde(default)]
     pub warm: bool,
     /// An export that takes the same input and does nothing with it. It is timed warm, which
     /// gives the cost of passing the input.
-    #[serde(default)]
     pub take: Option<Take>,
     /// The expected output, compared before anything is timed.
     pub expect: Expect,
@@ -72,7 +70,7 @@ pub struct Case {
 pub struct Take {
     /// Its name.
     pub export: String,
-    /// How it is called.
+    /// The calling convention.
     pub abi: Abi,
 }
 
@@ -101,13 +99,11 @@ struct CaseFile {
 
 /// The set-up of the memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Heap {
     /// Pages of 64 KiB on top of the module's own minimum.
-    #[serde(default)]
     pub extra_pages: u32,
     /// Whether the memory can grow.
-    #[serde(default)]
     pub growth: HeapGrowth,
 }
 
@@ -212,21 +208,21 @@ pub fn load(path: &Path) -> Result<Vec<Case>> {
 }
 
 /// What is wrong with a case that was parsed; `None` if it is valid.
-fn problem(case: &Case) -> Option<String> {
+fn problem(case: &Case) -> Option<&'static str> {
     Some(if case.guests.is_empty() {
-        "names no guest".to_owned()
+        "names no guest"
     } else if case.threads.is_empty() || case.threads.contains(&0) {
-        "needs numbers of threads from 1 upwards".to_owned()
+        "needs numbers of threads from 1 upwards"
     } else if case.name.is_empty() || !case.name.bytes().all(is_name) {
-        "has a name with other characters than a-z, 0-9, _ and -".to_owned()
+        "has a name with other characters than a-z, 0-9, _ and -"
     } else if !case.titles.is_empty() && case.titles.len() != case.guests.len() {
-        "needs a title for each guest, or none".to_owned()
+        "needs a title for each guest, or none"
     } else if case.take.is_some() && !case.warm {
-        "times what taking the input costs on warm instances: it needs warm = true".to_owned()
+        "times what taking the input costs on warm instances: it needs warm = true"
     } else if case.budget_s.is_some_and(|seconds| !(seconds > 0.0 && seconds.is_finite())) {
-        "has a budget that is no time above 0 s".to_owned()
+        "has a budget that is no time above 0 s"
     } else if (case.abi == Abi::Codec) != case.codec.is_some() {
-        "names a codec where the convention is codec, and only there".to_owned()
+        "names a codec where the convention is codec, and only there"
     } else {
         return None;
     })

@@ -5,74 +5,47 @@ use crate::record::{Role, Sweep};
 use serde::Deserialize;
 use touchstone_executor::abi::Abi;
 
-/// Scenarios and their common settings.
+/// Scenarios and their common settings; the fields are those of [`Case`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Suite {
-    /// The guests; every scenario runs on each.
     guests: Vec<Guest>,
-    /// Numbers of threads that make calls at the same time.
     threads: Vec<usize>,
-    /// How the memory is set up.
     #[serde(default)]
     heap: Heap,
-    /// Which strategies the scenarios are run under.
     #[serde(default)]
     sweep: Sweep,
-    /// Longest time of a call, seconds, of the scenarios that have no budget of their own.
-    #[serde(default)]
     budget_s: Option<f64>,
-    /// The codec component that turns inputs into values.
-    #[serde(default)]
     codec: Option<String>,
-    /// Why the suite exists and how to read it.
     analysis: String,
-    /// The cases.
     scenarios: Vec<Scenario>,
 }
 
-/// A guest of a suite.
+/// A guest of a suite. Titles are `<guest's title>/<scenario's title>`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Guest {
-    /// Its name.
     name: String,
-    /// First part of the titles of the scenarios on it.
     title: String,
 }
 
-/// One case of a suite.
+/// One case of a suite, which has the suite's sweep and budget if it has none of its own.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scenario {
-    /// Name of the case in records and filters.
     case: String,
-    /// Second part of the title.
     title: String,
-    /// The exported function.
     export: String,
-    /// The calling convention.
     abi: Abi,
-    /// The input; empty by default.
     #[serde(default)]
     input: Input,
-    /// The expected output; empty by default.
     #[serde(default)]
     output: Input,
-    /// Which strategies it is run under; by default those of the suite.
-    #[serde(default)]
     sweep: Option<Sweep>,
-    /// Longest time of a call, seconds.
-    #[serde(default)]
     budget_s: Option<f64>,
-    /// Its part in overviews, charts and recommendations.
-    #[serde(default)]
     role: Option<Role>,
-    /// Whether it is also timed on used instances.
     #[serde(default)]
     warm: bool,
-    /// An export that takes the input and ignores it.
-    #[serde(default)]
     take: Option<Take>,
 }
 

@@ -1,12 +1,12 @@
 //! `touchstone bench`.
 
-use super::Ended;
-use touchstone::terminal::complain;
-use anyhow::{Context, Result};
+use super::{Ended, common};
+use anyhow::Result;
 use std::process::Command;
 use touchstone::record::Purpose;
 use touchstone::run::{Arguments, Asked, Progress, serve_if_worker, shown, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
+use touchstone::terminal::complain;
 
 /// Measures cells and comparisons, and appends the records.
 ///
@@ -63,15 +63,12 @@ impl Bench {
         ));
         if came.stopped {
             complain("stopped; what is finished is recorded: continue with --resume");
-            return Ok(Ended::Stopped);
         }
-        Ok(if came.failed() == 0 { Ended::Well } else { Ended::Badly })
+        Ok(common::ended(&came))
     }
 }
 
 /// The command that starts this program as a worker.
 pub(super) fn worker() -> Result<Command> {
-    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
-    command.args(["bench", "--worker"]);
-    Ok(command)
+    common::this_program(&["bench", "--worker"])
 }

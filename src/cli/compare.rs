@@ -1,23 +1,23 @@
 //! `touchstone compare`.
 
 use super::Ended;
-use touchstone::terminal::{Style, Table, complain, print};
-use touchstone::terminal::progress::Progress;
+use super::common::{cases, newest, seed, this_program};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::SystemTime;
+use touchstone::case::Guests;
 use touchstone::case::{self, Case};
 use touchstone::compare::{
     Contest, FromSide, Judged, MARGIN, ToSide, Verdict, contest, of_records, serve_side,
 };
-use touchstone::lab::Guests;
 use touchstone::plan::{Budget, near};
-use touchstone::record::{self, Book, Contender, Executor, Match, Means, Purpose, Role};
+use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
 use touchstone::report::units;
 use touchstone::run::watch_for_ctrl_c;
 use touchstone::supervise::{Parent, Stop};
+use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{Style, Table, complain, print};
 use touchstone_executor::{Engine, Strategy};
 
 /// Compares two executors, two stored runs, or two builds of this program.
@@ -74,7 +74,7 @@ impl Compare {
     pub(super) fn execute(self) -> Result<Ended> {
         let engines = touchstone_runtimes::engines();
         if self.side {
-            let cases = case::load_all(&case::default_folder())?;
+            let cases = cases()?;
             let parent = Parent::<ToSide, FromSide>::join()?;
             let parent = parent.context("--side is for this program's own use")?;
             serve_side(parent, &cases, &engines, Guests::built())?;
@@ -95,7 +95,7 @@ impl Compare {
             (true, true) => self.records(Path::new(a), Path::new(b), margin),
             (false, false) => {
                 let of = self.of(&engines, (a, Means::Contract), (b, Means::Contract))?;
-                let here = || side(&std::env::current_exe().context("cannot find this program")?);
+                let here = || this_program(&["compare", "--side"]);
                 self.contest(of, &here, &here, margin)
             }
             _ => bail!("one of '{a}' and '{b}' is a file and the other is not"),
@@ -103,13 +103,8 @@ impl Compare {
     }
 
     /// The comparison of two names.
-    fn of(
-        &self,
-        engines: &[Arc<dyn Engine>],
-        a: (&str, Means),
-        b: (&str, Means),
-    ) -> Result<Match> {
-        let cases = case::load_all(&case::default_folder())?;
+    fn of(&self, engines: &[Arc<dyn Engine>], a: (&str, Means), b: (&str, Means)) -> Result<Match> {
+        let cases = cases()?;
         let is_meant = |case: &&Case| match &self.case {
             Some(name) => case.name == *name,
             None => case.role == Some(Role::EmptyCall),
@@ -123,12 +118,17 @@ impl Compare {
             Some(name) => {
                 let found = case.guests.iter().find(|guest| *guest == name);
                 found.with_context(|| {
-                    format!("the case {} has no guest '{name}'; it has {}", case.name, case.guests.join(", "))
+                    format!(
+                        "the case {} has no guest '{name}'; it has {}",
+                        case.name,
+                        case.guests.join(", ")
+                    )
                 })?
             }
         };
-        let contender = |(name, means): (&str, Means)| -> Result<Contender> {
-            Ok(Contender { executor: executor(engines, name)?, threads: self.threads, means })
+        let contender = |(name, means): (&str, Means)| {
+            let executor = executor(engines, name)?;
+            anyhow::Ok(Contender { executor, threads: self.threads, means })
         };
         Ok(Match {
             purpose: Purpose::Asked,
@@ -148,9 +148,7 @@ impl Compare {
     ) -> Result<Ended> {
         let stop = Stop::default();
         watch_for_ctrl_c(&stop, false)?;
-        let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let seed = self.seed.unwrap_or_else(|| clock.map_or(1, |now| now.as_nanos() as u64));
-        let budget = Budget { rounds: self.rounds, ..Budget::full(seed) };
+        let budget = Budget { rounds: self.rounds, ..Budget::full(seed(self.seed)) };
         let processes = self.processes;
         let made = Contest { of, subject, baseline, processes, budget, margin, stop };
         let progress = Progress::new(processes as usize, true);
@@ -163,17 +161,11 @@ impl Compare {
         }
         let (_, judged) = came?;
         let name = format!("{}_from_{}", made.of.case, made.of.guest);
-        self.print(&[(name, judged)])?;
-        Ok(ended(&[judged.verdict]))
+        self.print(&[(name, judged)])
     }
 
     fn records(&self, a: &Path, b: &Path, margin: f64) -> Result<Ended> {
-        let book = |path: &Path| -> Result<Book> {
-            let run = record::load(path)?.runs.pop();
-            let (header, lines) = run.with_context(|| format!("{} holds no run", path.display()))?;
-            Ok(Book::of(header, lines))
-        };
-        let (a, b) = (book(a)?, book(b)?);
+        let (a, b) = (newest(a)?, newest(b)?);
         if a.header.machine != b.header.machine {
             complain("warning: the two runs were made on different machines");
         }
@@ -181,11 +173,12 @@ impl Compare {
         ensure!(!common.is_empty(), "the two runs have no cell in common");
         let rows: Vec<(String, Judged)> =
             common.iter().map(|common| (b.name(&common.cell), common.judged)).collect();
-        self.print(&rows)?;
-        Ok(ended(&rows.iter().map(|(_, judged)| judged.verdict).collect::<Vec<_>>()))
+        self.print(&rows)
     }
 
-    fn print(&self, rows: &[(String, Judged)]) -> Result<()> {
+    fn print(&self, rows: &[(String, Judged)]) -> Result<Ended> {
+        let is_slower = rows.iter().any(|(_, judged)| judged.verdict == Verdict::Slower);
+        let ended = Ended::well_if(!is_slower);
         if self.json {
             let line = |(name, judged): &(String, Judged)| {
                 serde_json::json!({
@@ -200,7 +193,8 @@ impl Compare {
                 })
                 .to_string()
             };
-            return print(&rows.iter().map(|row| line(row) + "\n").collect::<String>());
+            print(&rows.iter().map(|row| line(row) + "\n").collect::<String>())?;
+            return Ok(ended);
         }
         let head = ["", "A", "B", "A / B [95 %]", "verdict"];
         let mut table = Table::new(&head).right(&[1, 2]);
@@ -222,17 +216,15 @@ impl Compare {
             } else {
                 ""
             }
-        ))
+        ))?;
+        Ok(ended)
     }
-}
-
-fn ended(verdicts: &[Verdict]) -> Ended {
-    if verdicts.contains(&Verdict::Slower) { Ended::Badly } else { Ended::Well }
 }
 
 /// The command that starts a program as one side.
 fn side(program: &Path) -> Result<Command> {
-    let mut command = Command::new(std::fs::canonicalize(program).unwrap_or(PathBuf::from(program)));
+    let mut command =
+        Command::new(std::fs::canonicalize(program).unwrap_or(PathBuf::from(program)));
     command.args(["compare", "--side"]);
     Ok(command)
 }
@@ -250,14 +242,12 @@ fn executor(engines: &[Arc<dyn Engine>], name: &str) -> Result<Executor> {
         Some(Executor { engine: engine.id().to_owned(), strategy: strategy.parse().ok()? })
     });
     found.with_context(|| {
-        let names: Vec<String> = engines
-            .iter()
-            .flat_map(|engine| {
-                let has = |strategy: &Strategy| engine.support(*strategy).is_supported();
-                let all = Strategy::all().into_iter().filter(has);
-                all.map(|strategy| format!("{}_{strategy}", engine.id())).collect::<Vec<_>>()
-            })
-            .collect();
+        let mut names = Vec::new();
+        for engine in engines {
+            let all = Strategy::all().into_iter();
+            let all = all.filter(|strategy| engine.support(*strategy).is_supported());
+            names.extend(all.map(|strategy| format!("{}_{strategy}", engine.id())));
+        }
         format!("'{name}' is neither a file nor an executor of this build{}", near(name, &names))
     })
 }

@@ -1,15 +1,15 @@
 //! `touchstone costs` and `touchstone gate`.
 
 use super::Ended;
-use anyhow::{Context, Result, bail};
+use super::common::{cases, this_program};
+use anyhow::{Result, bail};
 use std::path::PathBuf;
-use std::process::Command;
-use touchstone::case;
 use touchstone::count::{self, Change, Counted, Job, Verdict, compare};
 use touchstone::plan::Filter;
 use touchstone::record::{Book, COUNTS, Metric, default_path};
+use touchstone::run::shown;
 use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{Style, Table, complain, print, short};
+use touchstone::terminal::{Style, Table, complain, print};
 
 /// Count what calls cost: operators that the guests execute, page faults, system calls,
 /// signals, bytes of code
@@ -51,8 +51,7 @@ pub(super) struct Gate {
 impl Costs {
     pub(super) fn execute(self) -> Result<Ended> {
         if self.worker {
-            let cases = case::load_all(&case::default_folder())?;
-            count::serve(&cases, &touchstone_runtimes::engines())?;
+            count::serve(&cases()?, &touchstone_runtimes::engines())?;
             return Ok(Ended::Well);
         }
         let counted = count(&Filter::new(self.filter.as_deref())?)?;
@@ -67,7 +66,7 @@ impl Costs {
             }
             let path = self.counts.unwrap_or_else(|| default_path(COUNTS));
             count::store(&path, &counted.header, &counted.lines)?;
-            print(&format!("wrote {}\n", short(&path)))?;
+            print(&format!("wrote {}\n", shown(&path)))?;
         }
         Ok(Ended::Well)
     }
@@ -84,22 +83,15 @@ impl Gate {
         say(&counted);
         print(&words(&verdict))?;
         let is_well = verdict.is_open() && counted.problems.is_empty();
-        Ok(if is_well { Ended::Well } else { Ended::Badly })
+        Ok(Ended::well_if(is_well))
     }
 }
 
 fn count(filter: &Filter) -> Result<Counted> {
-    let cases = case::load_all(&case::default_folder())?;
     let engines = touchstone_runtimes::engines();
-    let job = Job::new(&cases, &engines, &count::default_file(), filter)?;
+    let job = Job::new(&cases()?, &engines, &count::default_file(), filter)?;
     let progress = Progress::new(job.steps(), true);
-    let caller = || {
-        let program = std::env::current_exe().context("cannot find this program")?;
-        let mut command = Command::new(program);
-        command.args(["costs", "--worker"]);
-        Ok(command)
-    };
-    job.count(caller, |step| progress.next(step))
+    job.count(|| this_program(&["costs", "--worker"]), |step| progress.next(step))
 }
 
 fn say(counted: &Counted) {
@@ -112,35 +104,30 @@ fn say(counted: &Counted) {
 }
 
 fn table(book: &Book) -> String {
+    let works = [Metric::Operators, Metric::WarmOperators, Metric::GuestBytes];
+    let head = ["operators", "second call", "guest bytes", "case and guest", "counted by"];
+    let mut of_works = Table::new(&head).right(&[0, 1, 2]);
+    for ((case, guest), one) in &book.counts {
+        let numbers = works.map(|metric| number(one.metrics.get(&metric).map(|n| *n as f64)));
+        let names = [count::work(case, guest), one.counted_by.join(", ")];
+        of_works.row(numbers.into_iter().chain(names));
+    }
+    let cells = [Metric::PageFaults, Metric::SystemCalls, Metric::Signals, Metric::ArtifactBytes];
+    let head: Vec<&str> = cells.iter().map(|metric| metric.name()).chain(["cell"]).collect();
+    let mut of_cells = Table::new(&head).right(&[0, 1, 2, 3]);
+    for cell in book.cells.keys() {
+        let seen = cells.map(|metric| number(book.estimate(cell, metric).map(|seen| seen.median)));
+        of_cells.row(seen.into_iter().chain([book.name(cell)]));
+    }
     let style = Style::of_stdout();
-    let mut text = String::new();
+    let mut parts = Vec::new();
     if !book.counts.is_empty() {
-        let head = ["operators", "second call", "guest bytes", "case and guest", "counted by"];
-        let mut table = Table::new(&head).right(&[0, 1, 2]);
-        for ((case, guest), one) in &book.counts {
-            let metrics = [Metric::Operators, Metric::WarmOperators, Metric::GuestBytes];
-            let numbers = metrics.map(|metric| number(one.metrics.get(&metric).map(|n| *n as f64)));
-            table.row(numbers.into_iter().chain([
-                count::work(case, guest),
-                one.counted_by.join(", "),
-            ]));
-        }
-        text += &table.render(style);
+        parts.push(of_works.render(style));
     }
     if !book.cells.is_empty() {
-        let head = ["page faults", "system calls", "signals", "artifact bytes", "cell"];
-        let mut table = Table::new(&head).right(&[0, 1, 2, 3]);
-        for cell in book.cells.keys() {
-            let metrics =
-                [Metric::PageFaults, Metric::SystemCalls, Metric::Signals, Metric::ArtifactBytes];
-            let numbers =
-                metrics.map(|metric| number(book.estimate(cell, metric).map(|seen| seen.median)));
-            table.row(numbers.into_iter().chain([book.name(cell)]));
-        }
-        text += "\n";
-        text += &table.render(style);
+        parts.push(of_cells.render(style));
     }
-    text
+    parts.join("\n")
 }
 
 /// A count or a mean; a dash where there is none.
@@ -159,10 +146,6 @@ fn words(verdict: &Verdict) -> String {
         (&verdict.grown, style.bad("grown")),
         (&verdict.shrunk, style.good("less than stored; `make costs` stores the new counts")),
     ] {
-        if changes.is_empty() {
-            continue;
-        }
-        text += &format!("{heading}\n");
         let mut table =
             Table::new(&["what", "stored", "now", "change", "where"]).right(&[1, 2, 3]).indented(2);
         for Change { name, metric, stored, now } in changes {
@@ -176,18 +159,19 @@ fn words(verdict: &Verdict) -> String {
             };
             table.row([metric.to_string(), number(*stored), number(*now), change, name.clone()]);
         }
-        text += &table.render(style);
+        if !changes.is_empty() {
+            text += &format!("{heading}\n{}", table.render(style));
+        }
     }
     for left_out in &verdict.left_out {
         text += &format!("not compared: {left_out}\n");
     }
-    text += &match (verdict.grown.len(), verdict.compared) {
+    text + &match (verdict.grown.len(), verdict.compared) {
         (0, 0) => "the gate fails because nothing was compared\n".to_owned(),
         (0, compared) => format!("nothing grew: {compared} counts compared\n"),
         (grown, compared) => format!(
             "{grown} counts grew or are new, of {compared} compared. If that is intended, store \
              the new ones with `make costs` in the same commit.\n"
         ),
-    };
-    text
+    }
 }

@@ -1,11 +1,11 @@
 //! `touchstone interference`.
 
 use super::Ended;
-use touchstone::terminal::{Style, Table, print};
-use touchstone::terminal::progress::Progress;
 use anyhow::Result;
 use std::time::Duration;
 use touchstone::measure::probe::{Look, watch};
+use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{Style, Table, print};
 
 /// Shows whether other tenants of this machine use the same cores.
 ///

@@ -1,13 +1,13 @@
 //! `touchstone list`.
 
 use super::Ended;
-use touchstone::terminal::{Style, Table, complain, print};
-use anyhow::{Context, Result, bail};
+use super::common::Known;
+use anyhow::{Context, Result};
 use std::collections::BTreeSet;
-use touchstone::case::{self, Case};
-use touchstone::lab::Guests;
-use touchstone::plan::{Cell, Filter, Plan, near};
+use touchstone::case::Guests;
+use touchstone::plan::Cell;
 use touchstone::record::Refusal;
+use touchstone::terminal::{Style, Table, complain, print};
 use touchstone_executor::Support;
 
 /// Lists every cell (case, guest, engine, strategy, threads) and why others are left out.
@@ -39,41 +39,37 @@ struct Line {
 
 impl List {
     pub(super) fn execute(self) -> Result<Ended> {
-        let cases = case::load_all(&case::default_folder())?;
+        let known = Known::load()?;
+        let cells = known.cells(self.filter.as_deref())?;
         let mut guests = Guests::built();
-        let plan = Plan::new(&cases, &touchstone_runtimes::engines(), &mut guests)?;
-        let filter = Filter::new(self.filter.as_deref())?;
-        let names: Vec<String> = plan.cells.iter().map(Cell::name).collect();
-        let cells: Vec<&Cell> =
-            plan.cells.iter().filter(|cell| filter.matches(&cell.name())).collect();
-        if let (Some(text), true) = (&self.filter, cells.is_empty()) {
-            bail!("no cell matches '{text}'{}", near(text, &names));
+        let mut lines: Vec<Line> = cells.iter().map(|cell| line(cell, &mut guests)).collect();
+        let refused = known.plan.refusals.iter().filter(|_| self.filter.is_none()).map(refusal);
+        if !self.json {
+            let refused: Vec<Line> = refused.collect();
+            print(&text(&lines, &refused, &changes(&cells, &mut guests)))?;
+            return Ok(Ended::Well);
         }
-        let lines: Vec<Line> = cells.iter().map(|cell| line(cell, &mut guests)).collect();
-        let refused = || plan.refusals.iter().filter(|_| self.filter.is_none());
-        let text = if self.json {
-            json(&lines.into_iter().chain(refused().map(refusal)).collect::<Vec<_>>())?
-        } else {
-            let refused: Vec<Line> = refused().map(refusal).collect();
-            table(&lines, &refused, &changes(&cases, &cells, &mut guests))
-        };
-        print(&text)?;
+        lines.extend(refused);
+        let json = |line| Ok(serde_json::to_string(line).context("as JSON")? + "\n");
+        print(&lines.iter().map(json).collect::<Result<String>>()?)?;
         Ok(Ended::Well)
     }
 }
 
 /// The state that each guest can change, one line for each memory that its cases give it.
-fn changes(cases: &[Case], cells: &[&Cell], guests: &mut Guests) -> BTreeSet<String> {
+fn changes(cells: &[&Cell], guests: &mut Guests) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
     let mut changes = BTreeSet::new();
-    let used: BTreeSet<(&str, &str)> =
-        cells.iter().map(|cell| (cell.key.case.as_str(), cell.guest.as_str())).collect();
-    for (name, guest) in used {
-        let Some(case) = cases.iter().find(|case| case.name == name) else { continue };
-        match guests.module(guest, case.heap.into()) {
+    for cell in cells.iter().filter(|cell| seen.insert((&cell.key.case, &cell.guest))) {
+        match guests.module(&cell.guest, cell.case.heap.into()) {
             Ok(module) => {
-                changes.insert(format!("{guest} can change: {}", module.info().changeable()));
+                changes.insert(format!(
+                    "{} can change: {}",
+                    cell.guest,
+                    module.info().changeable()
+                ));
             }
-            Err(error) => complain(&format!("warning: {guest}: {error:#}")),
+            Err(error) => complain(&format!("warning: {}: {error:#}", cell.guest)),
         }
     }
     changes
@@ -115,37 +111,24 @@ fn refusal(refusal: &Refusal) -> Line {
     }
 }
 
-fn json(lines: &[Line]) -> Result<String> {
-    let mut text = String::new();
+fn table(lines: &[Line]) -> String {
+    let head = ["case", "guest", "engine", "strategy", "threads", "status", "reason"];
+    let mut table = Table::new(&head).right(&[4]);
     for line in lines {
-        text += &serde_json::to_string(line).context("a cell that JSON cannot hold")?;
-        text.push('\n');
+        let Line { case, guest, engine, strategy, threads, status, reason } = line;
+        let threads = threads.map_or_else(|| "*".to_owned(), |threads| threads.to_string());
+        let reason = reason.as_deref().unwrap_or_default();
+        table.row([case, guest, engine, strategy, &*threads, status, reason].map(str::to_owned));
     }
-    Ok(text)
+    table.render(Style::of_stdout())
 }
 
-fn table(lines: &[Line], refused: &[Line], changes: &BTreeSet<String>) -> String {
-    let head = ["case", "guest", "engine", "strategy", "threads", "status", "reason"];
-    let rows = |lines: &[Line]| {
-        let mut table = Table::new(&head).right(&[4]);
-        for line in lines {
-            table.row([
-                line.case.clone(),
-                line.guest.clone(),
-                line.engine.clone(),
-                line.strategy.clone(),
-                line.threads.map_or_else(|| "*".to_owned(), |threads| threads.to_string()),
-                line.status.clone(),
-                line.reason.clone().unwrap_or_default(),
-            ]);
-        }
-        table.render(Style::of_stdout())
-    };
+fn text(lines: &[Line], refused: &[Line], changes: &BTreeSet<String>) -> String {
     let changes: String = changes.iter().map(|line| format!("{line}\n")).collect();
     let noun = if lines.len() == 1 { "cell" } else { "cells" };
     let refused = match refused.len() {
         0 => String::new(),
-        count => format!("\n{}{count} reasons for what is left out\n", rows(refused)),
+        count => format!("\n{}{count} reasons for what is left out\n", table(refused)),
     };
-    format!("{}\n{changes}{} {noun}\n{refused}", rows(lines), lines.len())
+    format!("{}\n{changes}{} {noun}\n{refused}", table(lines), lines.len())
 }

@@ -1,10 +1,11 @@
-//! The command line: one file per command.
+//! The command line: one file per command; [`common`] has their shared code.
 //!
 //! Exit codes: 0 on success; 1 when a comparison or a check found a difference, or a cell or
 //! guest failed; 2 when the input or the command is invalid; 130 when it was stopped.
 
 mod bench;
 mod cases;
+mod common;
 mod compare;
 mod costs;
 mod interference;
@@ -28,21 +29,37 @@ struct Arguments {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    Bench(bench::Bench),
-    Compare(compare::Compare),
-    List(list::List),
-    Show(show::Show),
-    Report(report::Report),
-    Run(run::Run),
-    Peers(peers::Peers),
-    Swap(swap::Swap),
-    Cases(cases::Cases),
-    Repeat(repeat::Repeat),
-    Interference(interference::Interference),
-    Costs(costs::Costs),
-    Gate(costs::Gate),
+macro_rules! commands {
+    ($($module:ident::$command:ident,)*) => {
+        #[derive(Debug, Subcommand)]
+        enum Command {
+            $($command($module::$command),)*
+        }
+
+        impl Command {
+            fn execute(self) -> anyhow::Result<Ended> {
+                match self {
+                    $(Self::$command(command) => command.execute(),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    bench::Bench,
+    compare::Compare,
+    list::List,
+    show::Show,
+    report::Report,
+    run::Run,
+    peers::Peers,
+    swap::Swap,
+    cases::Cases,
+    repeat::Repeat,
+    interference::Interference,
+    costs::Costs,
+    costs::Gate,
 }
 
 /// How a command ended that did its work.
@@ -56,23 +73,14 @@ enum Ended {
     Stopped,
 }
 
+impl Ended {
+    fn well_if(well: bool) -> Self {
+        if well { Self::Well } else { Self::Badly }
+    }
+}
+
 pub(crate) fn main() -> ExitCode {
-    let ended = match Arguments::parse().command {
-        Command::Bench(bench) => bench.execute(),
-        Command::Compare(compare) => compare.execute(),
-        Command::List(list) => list.execute(),
-        Command::Show(show) => show.execute(),
-        Command::Report(report) => report.execute(),
-        Command::Run(run) => run.execute(),
-        Command::Peers(peers) => peers.execute(),
-        Command::Swap(swap) => swap.execute(),
-        Command::Cases(cases) => cases.execute(),
-        Command::Repeat(repeat) => repeat.execute(),
-        Command::Interference(interference) => interference.execute(),
-        Command::Costs(costs) => costs.execute(),
-        Command::Gate(gate) => gate.execute(),
-    };
-    match ended {
+    match Arguments::parse().command.execute() {
         Ok(Ended::Well) => ExitCode::SUCCESS,
         Ok(Ended::Badly) => ExitCode::from(1),
         Ok(Ended::Stopped) => ExitCode::from(130),

@@ -1,21 +1,14 @@
 //! `touchstone peers`.
 
 use super::Ended;
-use super::bench::worker;
-use touchstone::terminal::{complain, print};
+use super::common::{Comparing, Known, ended, judged, seed};
 use anyhow::Result;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
-use touchstone::case;
-use touchstone::compare::{Judged, MARGIN, judge};
-use touchstone::lab::Guests;
-use touchstone::plan::{Budget, Filter, Plan, Rows, default_rows};
-use touchstone::record::{self, Book, Line, Match, Purpose, RecordFile, Sink};
-use touchstone::run::{
-    Finished, Host, Job, Progress, artifacts, header, run, shared_in, watch_for_ctrl_c,
-};
-use touchstone::supervise::Stop;
+use std::time::Duration;
+use touchstone::compare::Judged;
+use touchstone::plan::{Budget, Filter, Rows, default_rows};
+use touchstone::record::{self, Book, Line, Match, Means, Purpose, RecordFile, Sink};
+use touchstone::terminal::{complain, print};
 
 /// Times executors against their peers, in turns, and prints a line for each row.
 ///
@@ -52,51 +45,25 @@ const HEAD: &str = "# ratio: how many times faster the strategy is than the refe
 
 impl Peers {
     pub(super) fn execute(self) -> Result<Ended> {
-        let cases = case::load_all(&case::default_folder())?;
-        let engines = touchstone_runtimes::engines();
-        let plan = Plan::new(&cases, &engines, &mut Guests::built())?;
-        let rows = Rows::load(&default_rows(), &cases)?;
+        let Known { cases, engines, plan } = &Known::load()?;
+        let rows = Rows::load(&default_rows(), cases)?;
         let filter = Filter::new(self.filter.as_deref())?;
-        let (compares, missing) =
-            rows.select(&[Purpose::Peers], &cases, &engines, &plan, &filter)?;
-        let seed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let (compares, missing) = rows.select(&[Purpose::Peers], cases, engines, plan, &filter)?;
         let budget = Budget {
             name: "peers".to_owned(),
             processes: self.processes.max(1),
             rounds: self.rounds.max(1),
-            ..Budget::full(seed.map_or(1, |seed| seed.as_secs()))
-        };
-        let job = Job {
-            header: header(budget.sampling(false), &engines, &plan),
-            cells: Vec::new(),
-            compares,
-            refusals: Vec::new(),
-            budget,
-            in_process: false,
-            done: Finished::default(),
+            ..Budget::full(seed(None))
         };
         print(HEAD)?;
         for wanted in &missing {
-            print(&line(&wanted.of, &Err(wanted.reason.clone())))?;
+            print(&line(&wanted.of, Err(&wanted.reason)))?;
         }
-        let stop = Stop::default();
-        watch_for_ctrl_c(&stop, false)?;
-        let artifacts = artifacts()?;
-        let host = Host {
-            cases: &cases,
-            engines: &engines,
-            guests: &Guests::built,
-            worker: &worker,
-            limit: Duration::from_secs(600),
-            artifacts: Some(shared_in(&artifacts)),
-            stop,
-        };
-        let matches: Vec<Match> = job.compares.iter().map(|compare| compare.of.clone()).collect();
-        let head = job.header.clone();
-        let mut progress = Progress::new(matches.len() * job.budget.processes as usize);
+        let matches: Vec<Match> = compares.iter().map(|compare| compare.of.clone()).collect();
+        let (refusals, limit) = (Vec::new(), Duration::from_secs(600));
+        let comparing = Comparing { cases, engines, plan, compares, refusals, budget, limit };
         let mut lines: Vec<Line> = Vec::new();
-        let came = run(job, &host, &mut lines, &mut progress)?;
-        drop(progress);
+        let (came, header) = comparing.run(&mut lines)?;
         if !self.no_record && !came.stopped {
             let path = self.records.unwrap_or_else(|| record::default_path(record::PEERS));
             let mut file = RecordFile::append_to(&path)?;
@@ -105,15 +72,10 @@ impl Peers {
                 file.append(line)?;
             }
         }
-        let book = Book::of(head, lines);
-        let mut judged = BTreeMap::new();
-        for (of, processes) in &book.comparisons {
-            let processes: Vec<_> = processes.iter().collect();
-            judged.extend(judge(&processes, MARGIN).map(|judged| (of, judged)));
-        }
+        let book = Book::of(header, lines);
         for of in &matches {
-            let measured = judged.get(of).ok_or_else(|| "it failed, as was said above".to_owned());
-            print(&line(of, &measured.copied()))?;
+            let measured = book.comparisons.get(of).and_then(|processes| judged(processes));
+            print(&line(of, measured.ok_or("it failed, as was said above")))?;
         }
         complain(&format!(
             "{} rows timed, {} left out with the reason, {} failed",
@@ -121,49 +83,38 @@ impl Peers {
             missing.len() + came.comparisons.left_out,
             came.comparisons.failed
         ));
-        if came.stopped {
-            return Ok(Ended::Stopped);
-        }
-        Ok(if came.failed() == 0 { Ended::Well } else { Ended::Badly })
+        Ok(ended(&came))
     }
 }
 
 /// The line of a row, with numbers or with a reason.
-fn line(of: &Match, measured: &Result<Judged, String>) -> String {
-    let reference = match (of.subject == of.baseline, of.baseline.executor == of.subject.executor) {
-        (true, _) => "itself".to_owned(),
-        (false, true) if of.baseline.threads != of.subject.threads => {
-            format!("itself_on_{}_thread", of.baseline.threads)
+fn line(of: &Match, measured: Result<Judged, &str>) -> String {
+    let Match { subject, baseline, .. } = of;
+    let reference = match (&subject.means, &baseline.means) {
+        _ if subject == baseline => "itself".to_owned(),
+        _ if subject.executor != baseline.executor => baseline.to_string(),
+        _ if subject.threads != baseline.threads => {
+            format!("itself_on_{}_thread", baseline.threads)
         }
-        (false, true) => match (&of.subject.means, &of.baseline.means) {
-            (record::Means::After { case, .. }, _) => format!("itself_without_{case}"),
-            (_, record::Means::Raw) => "raw".to_owned(),
-            _ => of.baseline.to_string(),
-        },
-        _ => of.baseline.to_string(),
+        (Means::After { case, .. }, _) => format!("itself_without_{case}"),
+        (_, Means::Raw) => "raw".to_owned(),
+        _ => baseline.to_string(),
     };
     let mut fields = vec![
         of.case.clone(),
         of.guest.clone(),
-        of.subject.threads.to_string(),
-        of.subject.executor.to_string(),
+        subject.threads.to_string(),
+        subject.executor.to_string(),
         reference,
     ];
-    match measured {
-        Ok(judged) => {
-            let number = |slower: Option<f64>| {
-                slower.map_or_else(|| "-".to_owned(), |slower| format!("{:.3}", 1.0 / slower))
-            };
-            fields.push(number(Some(judged.ratio)));
-            // The lower end of one direction is the upper end of the other.
-            fields.push(number(judged.interval.map(|(_, high)| high)));
-            fields.push(number(judged.interval.map(|(low, _)| low)));
-        }
-        Err(reason) => {
-            fields.extend(["-"; 3].map(str::to_owned));
-            fields.push(reason.clone());
-        }
-    }
+    let ratios = measured.map(|Judged { ratio, interval, .. }| {
+        // The lower end of one direction is the upper end of the other.
+        [Some(ratio), interval.map(|(_, high)| high), interval.map(|(low, _)| low)]
+    });
+    fields.extend(ratios.unwrap_or_default().map(|slower| {
+        slower.map_or_else(|| "-".to_owned(), |slower| format!("{:.3}", 1.0 / slower))
+    }));
+    fields.extend(ratios.err().map(str::to_owned));
     let fields: Vec<String> =
         fields.iter().map(|field| field.replace(char::is_control, " ")).collect();
     format!("{}\n", fields.join("\t"))

@@ -1,15 +1,15 @@
 //! `touchstone repeat`.
 
 use super::Ended;
-use touchstone::terminal::{Style, Table, print};
-use touchstone::terminal::progress::Progress;
-use anyhow::{Context, Result, bail};
+use super::common::Known;
+use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
-use touchstone::case;
-use touchstone::lab::{Guests, Lab, Opened, config_for};
+use touchstone::case::Guests;
+use touchstone::lab::{Lab, Opened, config_for};
 use touchstone::measure::{Caller, Crew, RoundPlan, Work, steps};
-use touchstone::plan::{Cell, Filter, Plan, near};
 use touchstone::record::{Metric, Sample, Samples, estimate};
+use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{Style, Table, print};
 use touchstone_executor::probe::thread_usage;
 
 /// Repeats a call and prints its cost: time, steps, page faults, context switches.
@@ -32,49 +32,47 @@ pub(super) struct Repeat {
 /// Time of a round.
 const ROUND: Duration = Duration::from_millis(50);
 
-/// The result of one cell.
-struct Row {
-    name: String,
-    calls: u64,
-    ns: f64,
-    steps: [f64; 3],
-    faults: f64,
-    switches: f64,
-    system_ns: f64,
-}
+const HEAD: [&str; 9] = [
+    "cell",
+    "calls",
+    "ns a call",
+    "prepare",
+    "invoke",
+    "finish",
+    "in the kernel",
+    "faults",
+    "switches",
+];
 
 impl Repeat {
     pub(super) fn execute(self) -> Result<Ended> {
-        let cases = case::load_all(&case::default_folder())?;
-        let plan = Plan::new(&cases, &touchstone_runtimes::engines(), &mut Guests::built())?;
-        let filter = Filter::new(Some(&self.filter))?;
-        let names: Vec<String> = plan.cells.iter().map(Cell::name).collect();
-        let cells: Vec<&Cell> =
-            plan.cells.iter().filter(|cell| filter.matches(&cell.name())).collect();
-        if cells.is_empty() {
-            bail!("no cell matches '{}'{}", self.filter, near(&self.filter, &names));
-        }
+        let known = Known::load()?;
+        let cells = known.cells(Some(&self.filter))?;
         let most = cells.iter().map(|cell| cell.key.threads).max().unwrap_or(1);
         let mut lab = Lab::new(Guests::built(), config_for(most));
-        let (mut rows, mut refused) = (Vec::new(), Vec::new());
+        let mut table = Table::new(&HEAD).right(&[1, 2, 3, 4, 5, 6, 7, 8]);
+        let (mut ended, mut refused) = (Ended::Badly, String::new());
         let progress = Progress::new(cells.len(), true);
         for cell in cells {
             let name = cell.name();
             progress.next(name.clone());
             match lab.open(cell) {
                 Ok(opened) => {
-                    let row = self.repeat(&opened, cell.key.threads, &name);
-                    rows.push(row.with_context(|| name.clone())?);
+                    let row = self.repeat(&opened, cell.key.threads);
+                    let row = row.with_context(|| name.clone())?;
+                    table.row(std::iter::once(name).chain(row));
+                    ended = Ended::Well;
                 }
-                Err(reason) => refused.push(format!("{name}: {reason}")),
+                Err(reason) => refused += &format!("not run: {name}: {reason}\n"),
             }
         }
         drop(progress);
-        print(&table(&rows, &refused))?;
-        Ok(if rows.is_empty() { Ended::Badly } else { Ended::Well })
+        print(&(table.render(Style::of_stdout()) + &refused))?;
+        Ok(ended)
     }
 
-    fn repeat(&self, opened: &Opened, threads: usize, name: &str) -> Result<Row> {
+    /// The numbers of a row.
+    fn repeat(&self, opened: &Opened, threads: usize) -> Result<[String; 8]> {
         let metrics = steps(opened, ROUND)?;
         let step = |metric| {
             let samples = metrics.get(&metric).map(|samples: &Samples| {
@@ -106,48 +104,16 @@ impl Repeat {
         caller.time(counted)?;
         let after = thread_usage().context("the kernel does not count")?;
         let each = |count: u64| count as f64 / counted as f64;
-        Ok(Row {
-            name: name.to_owned(),
-            calls,
-            ns: ns / calls.max(1) as f64,
-            steps: [Metric::Prepare, Metric::Invoke, Metric::Finish].map(step),
-            faults: each(after.page_faults - before.page_faults),
-            switches: each(after.switches - before.switches),
-            system_ns: each((after.system - before.system).as_nanos() as u64),
-        })
-    }
-}
-
-fn table(rows: &[Row], refused: &[String]) -> String {
-    let head = [
-        "cell",
-        "calls",
-        "ns a call",
-        "prepare",
-        "invoke",
-        "finish",
-        "in the kernel",
-        "faults",
-        "switches",
-    ];
-    let mut table = Table::new(&head).right(&[1, 2, 3, 4, 5, 6, 7, 8]);
-    for row in rows {
         let whole = |value: f64| format!("{value:.0}");
-        table.row([
-            row.name.clone(),
-            row.calls.to_string(),
-            whole(row.ns),
-            whole(row.steps[0]),
-            whole(row.steps[1]),
-            whole(row.steps[2]),
-            whole(row.system_ns),
-            format!("{:.3}", row.faults),
-            format!("{:.4}", row.switches),
-        ]);
+        Ok([
+            calls.to_string(),
+            whole(ns / calls.max(1) as f64),
+            whole(step(Metric::Prepare)),
+            whole(step(Metric::Invoke)),
+            whole(step(Metric::Finish)),
+            whole(each((after.system - before.system).as_nanos() as u64)),
+            format!("{:.3}", each(after.page_faults - before.page_faults)),
+            format!("{:.4}", each(after.switches - before.switches)),
+        ])
     }
-    let mut text = table.render(Style::of_stdout());
-    for refusal in refused {
-        text += &format!("not run: {refusal}\n");
-    }
-    text
 }

@@ -1,14 +1,15 @@
 //! `touchstone report`.
 
 use super::Ended;
-use anyhow::{Error, Result};
+use anyhow::Result;
 use std::path::{Path, PathBuf};
 use touchstone::record::{self, BENCH};
 use touchstone::report::gate::{Closed, Explanations};
 use touchstone::report::{self, Content, Options};
+use touchstone::run::shown;
 use touchstone::tables;
 use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{complain, print, short, warn_of_skipped};
+use touchstone::terminal::{complain, print, warn_of_skipped};
 
 /// Generates BENCHMARK.md and the charts from the records alone.
 ///
@@ -49,28 +50,37 @@ impl Report {
     pub(super) fn execute(self) -> Result<Ended> {
         let page =
             self.page.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("BENCHMARK.md"));
-        let images = self.images.unwrap_or_else(|| page.with_file_name("image"));
-        let records = self.records.unwrap_or_else(|| record::default_path(BENCH));
-        let tables = self.tables.unwrap_or_else(tables::default_folder);
-        let explanations = self.explanations.unwrap_or_else(Explanations::default_path);
-        let draft = self.draft;
-        let options = Options { records, page, images, tables, explanations, draft };
+        let options = Options {
+            records: self.records.unwrap_or_else(|| record::default_path(BENCH)),
+            images: self.images.unwrap_or_else(|| page.with_file_name("image")),
+            tables: self.tables.unwrap_or_else(tables::default_folder),
+            explanations: self.explanations.unwrap_or_else(Explanations::default_path),
+            draft: self.draft,
+            page,
+        };
         let progress = Progress::new(1, true);
         progress.next("reading the records, drawing the charts");
-        let ended = if self.check { check(&options) } else { write(&options) };
+        let made = if self.check { check(&options) } else { write(&options) };
         drop(progress);
-        ended.or_else(closed)
+        // The broken rules, where that is why there is no report.
+        let closed: Closed = match made {
+            Ok(ended) => return Ok(ended),
+            Err(error) => error.downcast()?,
+        };
+        print(&lines("", &closed.reasons))?;
+        complain(&format!(
+            "{closed}; explain them in benches/explanations.toml, measure again, or use --draft"
+        ));
+        Ok(Ended::Badly)
     }
 }
 
-/// Lists the broken rules, where that is why there is no report.
-fn closed(error: Error) -> Result<Ended> {
-    let closed: Closed = error.downcast()?;
-    print(&closed.reasons.iter().map(|reason| format!("{reason}\n")).collect::<String>())?;
-    complain(&format!(
-        "{closed}; explain them in benches/explanations.toml, measure again, or use --draft"
-    ));
-    Ok(Ended::Badly)
+fn lines(what: &str, all: &[impl ToString]) -> String {
+    all.iter().map(|one| format!("{what}{}\n", one.to_string())).collect()
+}
+
+fn paths(all: &[PathBuf]) -> Vec<String> {
+    all.iter().map(|path| shown(path)).collect()
 }
 
 fn warn(content: &Content) {
@@ -82,15 +92,10 @@ fn warn(content: &Content) {
 fn write(options: &Options) -> Result<Ended> {
     let written = report::write(options)?;
     warn(&written.content);
-    let mut text = String::new();
-    for path in &written.files {
-        text += &format!("wrote    {}\n", short(path));
-    }
-    for path in &written.removed {
-        text += &format!("removed  {}\n", short(path));
-    }
     let Content { cells, comparisons, older_runs, .. } = written.content;
-    let records = short(&options.records);
+    let records = shown(&options.records);
+    let mut text = lines("wrote    ", &paths(&written.files));
+    text += &lines("removed  ", &paths(&written.removed));
     text += &format!("{cells} cells and {comparisons} comparisons, from {records}\n");
     if older_runs > 0 {
         text += &format!("{older_runs} older runs in {records} left out\n");
@@ -106,8 +111,7 @@ fn check(options: &Options) -> Result<Ended> {
         print("the report matches the records\n")?;
         return Ok(Ended::Well);
     }
-    let list: String = differ.iter().map(|path| format!("{}\n", short(path))).collect();
-    print(&list)?;
+    print(&lines("", &paths(&differ)))?;
     complain(&format!(
         "{} of the report's files do not match the records; `touchstone report` writes them",
         differ.len()

@@ -1,16 +1,21 @@
 //! `touchstone show`.
 
 use super::Ended;
+use super::common::{judged, newest};
 use anyhow::{Result, bail};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::PathBuf;
-use touchstone::compare::{self, Judged, MARGIN};
+use touchstone::compare::Judged;
 use touchstone::plan::{Filter, near};
 use touchstone::record::{
     self, BENCH, Book, CellKey, Estimate, Match, Metric, Refusal, SoakPoint, Swap, SwapFound, Tail,
+    Unit,
 };
-use touchstone::report::units::{median, rate, ratio_with_interval, time, time_with_interval};
-use touchstone::terminal::{Style, Table, print, short, warn_of_skipped};
+use touchstone::report::units::{
+    marked, median, rate, ratio_with_interval, time, time_with_interval,
+};
+use touchstone::run::shown;
+use touchstone::terminal::{Style, Table, print};
 
 /// Shows the newest run of a record file.
 #[derive(Debug, clap::Args)]
@@ -39,27 +44,22 @@ enum Entry<'a> {
 impl Show {
     pub(super) fn execute(self) -> Result<Ended> {
         let path = self.records.unwrap_or_else(|| record::default_path(BENCH));
-        let mut loaded = record::load(&path)?;
-        warn_of_skipped(&path, &loaded.skipped);
-        let Some((header, lines)) = loaded.runs.pop() else {
-            bail!("{} holds no run that this build can read; `make bench` makes one", short(&path));
-        };
-        let book = Book::of(header, lines);
+        let book = newest(&path)?;
         let filter = Filter::new(self.filter.as_deref())?;
         let all = entries(&book);
         let names: Vec<String> = all.iter().map(|entry| entry.name(&book)).collect();
-        let shown: Vec<(&String, &Entry<'_>)> =
+        let meant: Vec<(&String, &Entry<'_>)> =
             names.iter().zip(&all).filter(|(name, _)| filter.matches(name)).collect();
-        if let (Some(text), true) = (&self.filter, shown.is_empty()) {
-            bail!("nothing in {} matches '{text}'{}", short(&path), near(text, &names));
+        if let (Some(text), true) = (&self.filter, meant.is_empty()) {
+            bail!("nothing in {} matches '{text}'{}", shown(&path), near(text, &names));
         }
         if self.json {
-            let lines = shown
+            let lines = meant
                 .iter()
                 .map(|(name, entry)| Ok(format!("{}\n", entry.json(&book, name, self.samples)?)));
             print(&lines.collect::<Result<String>>()?)?;
         } else {
-            print(&tables(&book, shown.into_iter().map(|(_, entry)| entry)))?;
+            print(&tables(&book, meant.into_iter().map(|(_, entry)| entry)))?;
         }
         Ok(Ended::Well)
     }
@@ -68,10 +68,10 @@ impl Show {
 /// All entries of a run, cells first.
 fn entries(book: &Book) -> Vec<Entry<'_>> {
     let cells = book.cells.keys().map(Entry::Cell);
-    let comparisons = book.comparisons.iter().filter_map(|(of, processes)| {
-        let judged = compare::judge(&processes.iter().collect::<Vec<_>>(), MARGIN)?;
-        Some(Entry::Comparison(of, judged))
-    });
+    let comparisons = book
+        .comparisons
+        .iter()
+        .filter_map(|(of, processes)| Some(Entry::Comparison(of, judged(processes)?)));
     let swaps = book.swaps.iter().map(Entry::Swap);
     let refusals = book.refusals.iter().map(Entry::Refusal);
     cells.chain(comparisons).chain(swaps).chain(refusals).collect()
@@ -98,47 +98,37 @@ impl Entry<'_> {
 
     /// The JSON object of the entry: its record and its estimates.
     fn json(&self, book: &Book, name: &str, raw: bool) -> Result<Value> {
-        let mut line = Map::new();
-        let mut add = |value: Value| match value {
-            Value::Object(fields) => line.extend(fields),
-            other => drop(line.insert("value".to_owned(), other)),
+        let (kind, mut line) = match self {
+            Self::Cell(cell) => ("cell", serde_json::to_value(cell)?),
+            Self::Comparison(of, _) => ("comparison", serde_json::to_value(of)?),
+            Self::Swap(swap) => ("swap", serde_json::to_value(swap)?),
+            Self::Refusal(refusal) => ("refusal", serde_json::to_value(refusal)?),
         };
+        line["id"] = name.into();
+        line["kind"] = kind.into();
         match self {
             Self::Cell(cell) => {
-                add(json!({ "id": name, "kind": "cell" }));
-                add(serde_json::to_value(cell)?);
                 for &metric in Metric::ALL {
-                    let Value::String(key) = serde_json::to_value(metric)? else { continue };
-                    add(json!({ key: estimate(book.estimate(cell, metric)) }));
+                    let key = serde_json::to_value(metric)?;
+                    line[key.as_str().unwrap_or_default()] = estimate(book.estimate(cell, metric));
                 }
-                add(json!({ "throughput_per_s": estimate(book.throughput(cell)) }));
+                line["throughput_per_s"] = estimate(book.throughput(cell));
                 if raw {
-                    add(json!({ "processes": book.cells.get(cell) }));
+                    line["processes"] = serde_json::to_value(book.cells.get(*cell))?;
                 }
             }
             Self::Comparison(of, judged) => {
-                add(json!({ "id": name, "kind": "comparison" }));
-                add(serde_json::to_value(of)?);
-                add(json!({
-                    "ratio": estimate(Some(judged.estimate())),
-                    "verdict": judged.verdict.to_string(),
-                    "subject_ns": judged.subject_ns,
-                    "baseline_ns": judged.baseline_ns,
-                }));
+                line["ratio"] = estimate(Some(judged.estimate()));
+                line["verdict"] = judged.verdict.to_string().into();
+                line["subject_ns"] = judged.subject_ns.into();
+                line["baseline_ns"] = judged.baseline_ns.into();
                 if raw {
-                    add(json!({ "processes": book.comparisons.get(of) }));
+                    line["processes"] = serde_json::to_value(book.comparisons.get(*of))?;
                 }
             }
-            Self::Swap(swap) => {
-                add(json!({ "id": name, "kind": "swap" }));
-                add(serde_json::to_value(swap)?);
-            }
-            Self::Refusal(refusal) => {
-                add(json!({ "id": name, "kind": "refusal" }));
-                add(serde_json::to_value(refusal)?);
-            }
+            Self::Swap(_) | Self::Refusal(_) => {}
         }
-        Ok(Value::Object(line))
+        Ok(line)
     }
 }
 
@@ -151,98 +141,130 @@ fn estimate(estimate: Option<Estimate>) -> Value {
 
 fn tables<'a>(book: &Book, entries: impl Iterator<Item = &'a Entry<'a>>) -> String {
     let style = Style::of_stdout();
-    let mut works: Vec<(String, Vec<&CellKey>)> = Vec::new();
-    let (mut comparisons, mut swaps, mut refusals) = (Vec::new(), Vec::new(), Vec::new());
+    let has =
+        |metric: &&Metric| book.cells.keys().any(|cell| book.estimate(cell, **metric).is_some());
+    let metrics: Vec<Metric> = Metric::ALL.iter().filter(has).copied().collect();
+    let mut tables: Vec<(String, Table)> = Vec::new();
+    let mut left_out = 0;
     for entry in entries {
-        match entry {
-            Entry::Cell(cell) => match works.iter_mut().find(|(work, _)| *work == cell.work()) {
-                Some((_, cells)) => cells.push(cell),
-                None => works.push((cell.work(), vec![cell])),
-            },
-            Entry::Comparison(of, judged) => comparisons.push((*of, judged)),
-            Entry::Swap(swap) => swaps.push(*swap),
-            Entry::Refusal(refusal) => refusals.push(*refusal),
+        // What was left out on purpose is counted: `touchstone list` has the reasons.
+        if matches!(entry, Entry::Refusal(refusal) if !refusal.status.is_failure()) {
+            left_out += 1;
+            continue;
+        }
+        let heading = entry.heading();
+        if tables.last().is_none_or(|(last, _)| *last != heading) {
+            tables.push((heading, entry.table(&metrics)));
+        }
+        if let Some((_, table)) = tables.last_mut() {
+            table.row(entry.row(book, &metrics));
         }
     }
-    let heading = |name: &str, table: String| format!("{}\n{table}", style.bold(name));
-    let mut parts: Vec<String> =
-        works.iter().map(|(name, cells)| heading(name, cell_table(book, cells, style))).collect();
-    if !comparisons.is_empty() {
-        parts.push(heading("comparisons", comparison_table(&comparisons, style)));
-    }
-    if !swaps.is_empty() {
-        parts.push(heading("swaps", swap_table(&swaps, style)));
-    }
-    // What was left out on purpose is counted: `touchstone list` has the reasons.
-    let failures: Vec<&Refusal> =
-        refusals.iter().copied().filter(|refusal| refusal.status.is_failure()).collect();
-    if !failures.is_empty() {
-        parts.push(heading("failures", refusal_table(&failures, style)));
-    }
-    if refusals.len() > failures.len() {
-        let others = refusals.len() - failures.len();
-        parts.push(format!("{others} refusals; --json prints them with their reasons\n"));
+    let part =
+        |(name, table): (String, Table)| format!("{}\n{}", style.bold(&name), table.render(style));
+    let mut parts: Vec<String> = tables.into_iter().map(part).collect();
+    if left_out > 0 {
+        parts.push(format!("{left_out} refusals; --json prints them with their reasons\n"));
     }
     parts.join("\n")
 }
 
-fn cell_table(book: &Book, cells: &[&CellKey], style: Style) -> String {
-    let head = ["executor", "threads", "time of a call [95 %]", "all threads", ""];
-    let mut table = Table::new(&head).right(&[1, 3]).indented(2);
-    for cell in cells {
-        let nothing = || "–".to_owned();
-        let call = book.estimate(cell, Metric::Call);
-        let throughput = book.throughput(cell);
-        let setup = book.setups.get(&(cell.executor(), cell.guest.clone()));
-        let emulated = setup.and_then(|setup| setup.emulated.as_ref());
-        table.row([
-            cell.executor().to_string(),
-            cell.threads.to_string(),
-            call.as_ref().map_or_else(nothing, time_with_interval),
-            throughput.as_ref().map_or_else(nothing, rate),
-            emulated.map_or_else(String::new, |how| format!("emulated: {how}")),
-        ]);
+impl Entry<'_> {
+    /// The heading that it stands under.
+    fn heading(&self) -> String {
+        match self {
+            Self::Cell(cell) => cell.work(),
+            Self::Comparison(..) => "comparisons".to_owned(),
+            Self::Swap(_) => "swaps".to_owned(),
+            Self::Refusal(_) => "failures".to_owned(),
+        }
     }
-    table.render(style)
-}
 
-fn comparison_table(comparisons: &[(&Match, &Judged)], style: Style) -> String {
-    let head =
-        ["purpose", "subject", "baseline", "call", "subject / baseline [95 %]", "verdict", "", ""];
-    let mut table = Table::new(&head).right(&[6, 7]).indented(2);
-    for (of, judged) in comparisons {
-        let Match { purpose, case, guest, subject, baseline } = of;
-        let threads = match (subject.threads, baseline.threads) {
-            (1, 1) => String::new(),
-            (subject, baseline) if subject == baseline => format!(", {subject} threads"),
-            (subject, baseline) => format!(", {subject} threads against {baseline}"),
+    /// An empty table for entries like this one, with a column for each metric of cells.
+    fn table(&self, metrics: &[Metric]) -> Table {
+        let (head, right): (Vec<&str>, Vec<usize>) = match self {
+            Self::Cell(_) => {
+                let metrics = metrics.iter().map(|metric| metric.name());
+                let head: Vec<&str> = ["executor", "threads"]
+                    .into_iter()
+                    .chain(metrics)
+                    .chain(["all threads", ""])
+                    .collect();
+                let right = (1..head.len() - 1).collect();
+                (head, right)
+            }
+            Self::Comparison(..) => (
+                vec![
+                    "purpose",
+                    "subject",
+                    "baseline",
+                    "call",
+                    "subject / baseline [95 %]",
+                    "verdict",
+                    "",
+                    "",
+                ],
+                vec![6, 7],
+            ),
+            Self::Swap(_) => (vec!["executor", "method", ""], Vec::new()),
+            Self::Refusal(_) => {
+                (vec!["engine", "strategy", "case", "guest", "status", "reason"], Vec::new())
+            }
         };
-        let time = |ns| median(&Estimate { median: ns, interval: None, marked: judged.marked });
-        table.row([
-            purpose.to_string(),
-            subject.to_string(),
-            baseline.to_string(),
-            format!("{case}_from_{guest}{threads}"),
-            ratio_with_interval(&judged.estimate()),
-            judged.verdict.to_string(),
-            time(judged.subject_ns),
-            time(judged.baseline_ns),
-        ]);
+        Table::new(&head).right(&right).indented(2)
     }
-    table.render(style)
+
+    fn row(&self, book: &Book, metrics: &[Metric]) -> Vec<String> {
+        match self {
+            Self::Cell(cell) => {
+                let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+                let mut row = vec![cell.executor().to_string(), cell.threads.to_string()];
+                row.extend(metrics.iter().map(|metric| {
+                    or_none(book.estimate(cell, *metric).map(|estimate| match metric.unit() {
+                        _ if *metric == Metric::Call => time_with_interval(&estimate),
+                        Unit::Nanoseconds => median(&estimate),
+                        Unit::Bytes | Unit::Count => estimate.median.to_string(),
+                    }))
+                }));
+                row.push(or_none(book.throughput(cell).as_ref().map(rate)));
+                let setup = book.setups.get(&(cell.executor(), cell.guest.clone()));
+                let emulated = setup.and_then(|setup| setup.emulated.as_ref());
+                row.push(emulated.map_or_else(String::new, |how| format!("emulated: {how}")));
+                row
+            }
+            Self::Comparison(of, judged) => {
+                let Match { purpose, case, guest, subject, baseline } = of;
+                let threads = match (subject.threads, baseline.threads) {
+                    (1, 1) => String::new(),
+                    (subject, baseline) if subject == baseline => format!(", {subject} threads"),
+                    (subject, baseline) => format!(", {subject} threads against {baseline}"),
+                };
+                vec![
+                    purpose.to_string(),
+                    subject.to_string(),
+                    baseline.to_string(),
+                    format!("{case}_from_{guest}{threads}"),
+                    ratio_with_interval(&judged.estimate()),
+                    judged.verdict.to_string(),
+                    marked(time(judged.subject_ns), judged.marked),
+                    marked(time(judged.baseline_ns), judged.marked),
+                ]
+            }
+            Self::Swap(swap) => {
+                vec![swap.executor.to_string(), swap.method.clone(), found(&swap.found)]
+            }
+            Self::Refusal(Refusal { engine, strategy, guest, case, status, reason, .. }) => {
+                let strategy = strategy.map(|strategy| strategy.to_string());
+                let [strategy, case, guest] = [&strategy, case, guest]
+                    .map(|name| name.clone().unwrap_or_else(|| "any".to_owned()));
+                vec![engine.clone(), strategy, case, guest, status.to_string(), reason.clone()]
+            }
+        }
+    }
 }
 
-/// The table of swaps under load and of memory over many swaps.
-pub(super) fn swap_table(swaps: &[&Swap], style: Style) -> String {
-    let mut table = Table::new(&["executor", "method", ""]).indented(2);
-    for swap in swaps {
-        table.row([swap.executor.to_string(), swap.method.clone(), found(&swap.found)]);
-    }
-    table.render(style)
-}
-
-/// A finding about swaps in one line.
-fn found(found: &SwapFound) -> String {
+/// What a swap left behind, in a sentence.
+pub(super) fn found(found: &SwapFound) -> String {
     match found {
         SwapFound::UnderLoad { threads, replacements, failed, wrong, swapping, still, .. } => {
             let tail = |tail: &Tail| {
@@ -263,22 +285,4 @@ fn found(found: &SwapFound) -> String {
             points.iter().map(point).collect::<Vec<_>>().join(", ")
         }
     }
-}
-
-fn refusal_table(refusals: &[&Refusal], style: Style) -> String {
-    let mut table =
-        Table::new(&["engine", "strategy", "case", "guest", "status", "reason"]).indented(2);
-    for refusal in refusals {
-        let Refusal { engine, strategy, guest, case, status, reason, .. } = refusal;
-        let any = || "any".to_owned();
-        table.row([
-            engine.clone(),
-            strategy.map_or_else(any, |strategy| strategy.to_string()),
-            case.clone().unwrap_or_else(any),
-            guest.clone().unwrap_or_else(any),
-            status.to_string(),
-            reason.clone(),
-        ]);
-    }
-    table.render(style)
 }

@@ -4,7 +4,7 @@
 
 use super::{Judged, judge};
 use crate::case::Case;
-use crate::lab::Guests;
+use crate::case::Guests;
 use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
 use crate::record::{Comparison, Match, Status};
@@ -185,12 +185,7 @@ pub fn contest(
         let first = random.coin();
         let (one, other) = (start(first)?, start(!first)?);
         let (mut subject, mut baseline) = if first { (one, other) } else { (other, one) };
-        let (rounds, noisy) = turns(
-            &mut subject,
-            &mut baseline,
-            budget,
-            &mut random,
-        )?;
+        let (rounds, noisy) = turns(&mut subject, &mut baseline, budget, &mut random)?;
         all.push(Comparison { of: of.clone(), process, rounds, noisy });
     }
     let judged = judge(&all.iter().collect::<Vec<_>>(), contest.margin);

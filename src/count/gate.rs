@@ -1,7 +1,8 @@
 //! Compares counts with stored ones, which must not grow.
 
 use super::work;
-use crate::record::{Book, CellKey, Metric};
+use crate::record::{Book, Count, Metric};
+use std::collections::BTreeSet;
 
 /// Growth up to this share is ignored: means over calls are not whole numbers, and code sizes
 /// vary a little between builds.
@@ -61,25 +62,27 @@ impl Verdict {
 #[must_use]
 pub fn compare(stored: &Book, now: &Book) -> Verdict {
     let mut verdict = Verdict::default();
-    for (key, count) in &now.counts {
-        let name = work(&key.0, &key.1);
-        let before = stored.counts.get(key);
-        if before.is_none() {
-            let value = count.metrics.get(&Metric::Operators).map(|value| *value as f64);
-            let metric = Metric::Operators;
-            verdict.grown.push(Change { name: name.clone(), metric, stored: None, now: value });
-        }
-        for (metric, value) in &count.metrics {
-            if let Some(before) = before.and_then(|before| before.metrics.get(metric)) {
-                // Exact below 2^53, and of counts the least difference is 1.
-                verdict.hold(&name, *metric, *before as f64, *value as f64, 0.5);
+    let keys: BTreeSet<_> = stored.counts.keys().chain(now.counts.keys()).collect();
+    for key in keys {
+        let (name, before, after) =
+            (work(&key.0, &key.1), stored.counts.get(key), now.counts.get(key));
+        let value = |count: Option<&Count>, metric| {
+            // Exact below 2^53.
+            count.and_then(|count| count.metrics.get(&metric)).map(|value| *value as f64)
+        };
+        if before.is_some() && after.is_some() {
+            for metric in Metric::ALL {
+                if let Some((before, after)) = value(before, *metric).zip(value(after, *metric)) {
+                    // Of counts the least difference is 1.
+                    verdict.hold(&name, *metric, before, after, 0.5);
+                }
             }
+            continue;
         }
-    }
-    for (key, count) in stored.counts.iter().filter(|(key, _)| !now.counts.contains_key(*key)) {
-        let value = count.metrics.get(&Metric::Operators).map(|value| *value as f64);
-        let (name, metric) = (work(&key.0, &key.1), Metric::Operators);
-        verdict.shrunk.push(Change { name, metric, stored: value, now: None });
+        let metric = Metric::Operators;
+        let change =
+            Change { name, metric, stored: value(before, metric), now: value(after, metric) };
+        if before.is_none() { verdict.grown.push(change) } else { verdict.shrunk.push(change) }
     }
     if !now.cells.is_empty() {
         cells(&mut verdict, stored, now);
@@ -109,9 +112,6 @@ fn cells(verdict: &mut Verdict, stored: &Book, now: &Book) {
             there.cpu, here.cpu
         ));
     }
-    let value = |book: &Book, cell: &CellKey, metric| {
-        book.estimate(cell, metric).map(|estimate| estimate.median)
-    };
     let mut unknown = Vec::new();
     for cell in now.cells.keys() {
         if !stored.cells.contains_key(cell) {
@@ -119,10 +119,10 @@ fn cells(verdict: &mut Verdict, stored: &Book, now: &Book) {
             continue;
         }
         let mut hold = |metric, least: f64| {
-            let pair = value(stored, cell, metric).zip(value(now, cell, metric));
-            if let Some((before, value)) = pair {
-                let least = least.max(before.min(value) * TOLERANCE);
-                verdict.hold(&now.name(cell), metric, before, value, least);
+            let pair = stored.estimate(cell, metric).zip(now.estimate(cell, metric));
+            if let Some((before, after)) = pair.map(|(a, b)| (a.median, b.median)) {
+                let least = least.max(before.min(after) * TOLERANCE);
+                verdict.hold(&now.name(cell), metric, before, after, least);
             }
         };
         if same_kernel {

@@ -15,8 +15,8 @@ pub use gate::{Change, Verdict, compare};
 pub use usage::serve;
 
 use crate::case::Case;
+use crate::case::Guests;
 use crate::files;
-use crate::lab::Guests;
 use crate::plan::{Cell, Filter, Plan};
 use crate::record::{self, Book, Header, Line, Sampling};
 use crate::run;

@@ -1,10 +1,11 @@
 //! Counts executed operators on every engine that can; all must agree.
 
 use crate::case::Case;
-use crate::lab::{Guests, Lab, Opened, Refused};
+use crate::case::Guests;
+use crate::lab::{Lab, Refused};
 use crate::plan::{Cell, Plan};
 use crate::record::{Count, Metric, Status};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
@@ -140,16 +141,6 @@ fn is_over_budget(error: &anyhow::Error) -> bool {
     refused.is_some_and(|refused| refused.status == Status::OverBudget)
 }
 
-/// Number of functions that the host enters in one call. They are subtracted, so that an empty
-/// export counts 0.
-fn entries(abi: Abi) -> u64 {
-    match abi {
-        // The guest's allocator, and the export.
-        Abi::Bytes => 2,
-        _ => 1,
-    }
-}
-
 /// The count of a call on a clean instance, and of a second call on the same instance if the
 /// case is timed warm.
 fn calls(lab: &mut Lab, cell: &Cell, by_meter: bool) -> Result<Counts> {
@@ -160,42 +151,39 @@ fn calls(lab: &mut Lab, cell: &Cell, by_meter: bool) -> Result<Counts> {
         false => Some(opened.instances.export(OPERATORS, Abi::Plain)?),
     };
     let mut instance = opened.instances.take()?;
+    // Entries into functions that the host asks for are no operators of the guest's: its
+    // allocator, in the convention that has one, and the export.
+    let entries = if cell.case.abi == Abi::Bytes { 2 } else { 1 };
+    // What the counter, the runtime's or the guest's own, has more after a call.
+    let call = |instance: &mut dyn Instance| {
+        let before = read(instance, reader)?;
+        let output = invoke(instance, opened.export, &opened.input)?;
+        let more = read(instance, reader)?.checked_sub(before);
+        ensure!(output == *opened.expected, "the output is not the expected one");
+        more.context("the counter went backwards")?
+            .checked_sub(entries)
+            .context("fewer operators than entries")
+    };
     instance.prepare()?;
-    let clean = one_call(&mut *instance, &opened, reader)?;
-    let warm = cell.case.warm.then(|| one_call(&mut *instance, &opened, reader)).transpose()?;
+    let clean = call(&mut *instance)?;
+    let warm = cell.case.warm.then(|| call(&mut *instance)).transpose()?;
     instance.finish()?;
     opened.instances.give_back(instance);
-    let entries = entries(cell.case.abi);
-    let less = |count: u64| count.checked_sub(entries).context("fewer operators than entries");
-    Ok((less(clean)?, warm.map(less).transpose()?))
+    Ok((clean, warm))
 }
 
-/// The increase of the counter by a call.
-fn one_call(instance: &mut dyn Instance, opened: &Opened, reader: Option<ExportId>) -> Result<u64> {
-    let before = read(instance, reader)?;
-    let mut output = Vec::new();
-    returned(instance.invoke(opened.export, &opened.input, &mut output)?)?;
-    let after = read(instance, reader)?;
-    if output != *opened.expected {
-        bail!("the output is not the expected one");
-    }
-    after.checked_sub(before).context("the counter went backwards")
-}
-
-/// Reads the counter of the runtime or of the guest.
 fn read(instance: &mut dyn Instance, reader: Option<ExportId>) -> Result<u64> {
     let Some(export) = reader else {
         return instance.operators().context("it does not count, though it says it can");
     };
-    let mut count = Vec::new();
-    returned(instance.invoke(export, &[], &mut count)?)?;
-    let count = count.try_into().ok().context("the counter is no 64-bit number")?;
-    Ok(u64::from_le_bytes(count))
+    let count = invoke(instance, export, &[])?.try_into();
+    Ok(u64::from_le_bytes(count.ok().context("the counter is no 64-bit number")?))
 }
 
-fn returned(outcome: Outcome) -> Result<()> {
-    match outcome {
-        Outcome::Returned => Ok(()),
+fn invoke(instance: &mut dyn Instance, export: ExportId, input: &[u8]) -> Result<Vec<u8>> {
+    let mut output = Vec::new();
+    match instance.invoke(export, input, &mut output)? {
+        Outcome::Returned => Ok(output),
         Outcome::Trapped(trap) => Err(trap).context("the guest trapped"),
     }
 }

@@ -3,7 +3,8 @@
 
 use super::trace::{Section, Traced, follow};
 use crate::case::Case;
-use crate::lab::{Guests, Lab, Opened};
+use crate::case::Guests;
+use crate::lab::{Lab, Opened};
 use crate::plan::Cell;
 use crate::record::{CellKey, Metric, Observations, Sample, Samples, Status};
 use crate::run::Names;

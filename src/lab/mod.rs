@@ -1,15 +1,14 @@
 //! The loader: opens cells. Guests, artifacts and modules are made when first needed. A cell
 //! is returned only after its output was compared with the expected one.
 
-mod guests;
 mod instances;
 mod opened;
 
-pub use guests::{GuestFile, Guests, digest};
 pub use instances::Instances;
 pub use opened::{Opened, Refused, abbreviate};
 pub(crate) use opened::{checked_call, elapsed, host};
 
+use crate::case::Guests;
 use crate::plan::Cell;
 use crate::record::Status;
 use std::collections::HashMap;
@@ -62,12 +61,6 @@ pub fn config_for(threads: usize) -> Config {
     let config = Config::default();
     let wanted = u32::try_from(threads * 2).unwrap_or(u32::MAX);
     Config { instances: config.instances.max(wanted), ..config }
-}
-
-/// Processors that this process may use.
-#[must_use]
-pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl Lab {

@@ -4,21 +4,13 @@ use super::once::ONCE;
 use super::{Caller, Crew, Work, probe, steps, warm};
 use crate::lab::Opened;
 use crate::plan::{Budget, Cell};
+use crate::record::estimate::{INTERVAL_SAMPLES, has_enough};
 use crate::record::{Metric, Sample, Samples};
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The measurements, and whether enough samples are clean.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
-    /// The samples of each metric.
-    pub metrics: BTreeMap<Metric, Samples>,
-    /// Whether enough of them are clean for the process to count.
-    pub is_clean: bool,
-}
-
-/// Rounds that may be lost because a thread made too few calls, per sample.
+/// Rounds in which the others did not keep up, for each one in which they did.
 const LOST_ROUNDS: usize = 4;
 /// Calls of this length or longer are sampled once in each process.
 const VERY_LONG: Duration = Duration::from_secs(1);
@@ -28,12 +20,10 @@ const VERY_LONG: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 ///
-/// When a call fails, or a thread made too few calls in too many rounds.
-pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Measured> {
+/// When a call fails, or the other threads did not keep up.
+pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap<Metric, Samples>> {
     let mut metrics = BTreeMap::new();
-    let call = calls(cell.key.threads, opened, budget)?;
-    let mut is_clean = has_enough(&call);
-    metrics.insert(Metric::Call, call);
+    metrics.insert(Metric::Call, calls(cell.key.threads, opened, budget)?);
     if cell.key.threads == 1 {
         for (metric, observe) in ONCE {
             if let Some(value) = observe(opened) {
@@ -44,13 +34,11 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Measured
             let time = budget.cell / 8;
             metrics.extend(again(budget.patience, || steps(opened, time))?);
             if cell.case.warm {
-                let warm = again(budget.patience, || warm(opened, time))?;
-                is_clean &= warm.values().all(has_enough);
-                metrics.extend(warm);
+                metrics.extend(again(budget.patience, || warm(opened, time))?);
             }
         }
     }
-    Ok(Measured { metrics, is_clean })
+    Ok(metrics)
 }
 
 /// The latency of calls on some threads at once.
@@ -110,21 +98,15 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
             break;
         }
     }
-    // With enough clean samples, the noisy ones are of no use.
-    if clean.len() >= crate::record::estimate::INTERVAL_SAMPLES {
+    // Few noisy samples beside enough clean ones would only widen the record.
+    if clean.len() >= INTERVAL_SAMPLES {
         noisy.clear();
     }
     clean.extend(noisy);
     Ok(Samples(clean))
 }
 
-/// Whether a process counts: see [`crate::record::estimate::of_processes`].
-fn has_enough(samples: &Samples) -> bool {
-    let clean = samples.0.iter().filter(|sample| sample.clean).count();
-    clean >= crate::record::estimate::CLEAN_SAMPLES.min(samples.0.len())
-}
-
-/// Repeats a measurement until it has enough clean samples or the retry budget is used up.
+/// Measures again until all of it has enough clean samples, or the patience is used up.
 fn again(
     mut patience: Duration,
     mut work: impl FnMut() -> Result<BTreeMap<Metric, Samples>>,

@@ -55,7 +55,7 @@ impl Crew {
     ) -> Result<Self> {
         ensure!(threads > 0, "a crew needs a thread");
         let all = processors(threads)?;
-        let allowed = if threads == 1 { processors(crate::lab::cores())? } else { all.clone() };
+        let allowed = if threads == 1 { processors(crate::plan::cores())? } else { all.clone() };
         let (done, ended) = channel();
         let mut crew = Self { members: Vec::new(), ended };
         for (index, processor) in all.into_iter().enumerate() {

@@ -18,7 +18,7 @@ mod turns;
 mod warm;
 mod work;
 
-pub use cell::{Measured, measure};
+pub use cell::measure;
 pub use crew::Crew;
 pub use round::{Round, RoundPlan};
 pub use steps::steps;

@@ -8,7 +8,7 @@
 //! The measured time itself never decides, so leaving samples out favours no executor.
 
 use super::pin::{Pinned, processors};
-use crate::lab::cores;
+use crate::plan::cores;
 use anyhow::{Result, anyhow};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};

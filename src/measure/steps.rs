@@ -75,8 +75,7 @@ pub fn steps(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples
     }
     opened.instances.give_back(instance);
     if counted > 0 {
-        let sample =
-            Sample { calls: counted, total: faults as f64, slowest: counted, clean: true };
+        let sample = Sample { calls: counted, total: faults as f64, slowest: counted, clean: true };
         metrics.insert(Metric::PageFaults, Samples(vec![sample]));
     }
     Ok(metrics)

@@ -73,12 +73,17 @@ fn used(
     }
     let samples = (time.as_nanos() as u64 / once.max(1)).clamp(2, SAMPLES);
     let sample = |_| {
-        let (total, clean) = probe::watched(|| {
-            // Untimed calls, because the probe disturbed the branch predictor.
+        let ((made, took), clean) = probe::watched(|| {
+            // The probe takes from the processor what it has learned of the calls.
             calls((count / 4).max(1))?;
-            calls(count)
+            let (mut made, mut took) = (0, 0);
+            while took < FEWEST_CALLS_US * 1000 {
+                took += calls(count)?;
+                made += count;
+            }
+            Ok((made, took))
         })?;
-        Ok(Sample { calls: count, total: total as f64, slowest: count, clean })
+        Ok(Sample { calls: made, total: took as f64, slowest: made, clean })
     };
     Ok(Samples((0..samples).map(sample).collect::<Result<_>>()?))
 }

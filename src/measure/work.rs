@@ -115,9 +115,9 @@ impl InBursts {
     /// on the same module.
     pub fn new(opened: &Opened, another: Option<Opened>, skip: u64, burst: u64) -> Result<Self> {
         ensure!(burst > 0, "a burst without a call cannot be timed");
-        let shares = another.as_ref().is_none_or(|another| {
-            another.instances.are_of_one_module(&opened.instances)
-        });
+        let shares = another
+            .as_ref()
+            .is_none_or(|another| another.instances.are_of_one_module(&opened.instances));
         ensure!(shares, "the two calls are of two modules and have no instance in common");
         Ok(Self { caller: Caller::new(opened)?, another, skip, burst })
     }

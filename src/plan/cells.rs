@@ -1,7 +1,8 @@
 //! Cells, and the reasons for cells that are left out.
 
 use crate::case::Case;
-use crate::lab::{Guests, cores};
+use crate::case::Guests;
+use crate::plan::cores;
 use crate::record::{CellKey, Refusal, Status, Sweep, WorkFacts};
 use anyhow::Result;
 use std::sync::Arc;
@@ -142,8 +143,9 @@ impl Plan {
         if case.sweep == Sweep::Preferred {
             let like = engine.executes_like();
             if let Some(like) = like.filter(|like| engines.iter().any(|e| e.id() == *like)) {
-                let reason =
-                    format!("it executes guest code as {like} does, and the case is about that code");
+                let reason = format!(
+                    "it executes guest code as {like} does, and the case is about that code"
+                );
                 self.refuse(&**engine, None, Some(case), Status::NotAsked, reason);
                 return Ok(());
             }

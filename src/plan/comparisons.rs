@@ -1,8 +1,7 @@
 //! Which executors are compared: the rows of `benches/comparisons.toml`.
 
-use super::{Cell, Filter, Plan, near};
+use super::{Cell, Filter, Plan, cores, near};
 use crate::case::{self, Case};
-use crate::lab::cores;
 use crate::record::{Contender, Executor, Match, Means, Purpose};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
@@ -425,7 +424,7 @@ fn unknown(name: &str) -> Contender {
             Some(Executor { engine: engine.to_owned(), strategy })
         })
         .max_by_key(|executor| executor.strategy.to_string().len());
-    let executor = found
-        .unwrap_or(Executor { engine: name.to_owned(), strategy: Strategy::INTERPRETED });
+    let executor =
+        found.unwrap_or(Executor { engine: name.to_owned(), strategy: Strategy::INTERPRETED });
     Contender { executor, threads: 1, means: Means::Contract }
 }

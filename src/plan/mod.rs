@@ -12,3 +12,9 @@ pub use cells::{Cell, Plan};
 pub use comparisons::{Compare, Rows, Wanted, default_rows};
 pub use filter::{Filter, near};
 pub use shuffle::{Random, shuffled};
+
+/// Processors that this process may use.
+#[must_use]
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -68,6 +68,12 @@ impl Book {
                     book.setups.insert((setup.executor, setup.guest), in_force);
                 }
                 Line::Observations(seen) => {
+                    // A cell that failed is measured again only when a run is continued.
+                    let failed = |refusal: &Refusal| {
+                        let is_of_cell = refusal.threads.is_some() && refusal.is_of(&seen.cell);
+                        is_of_cell && refusal.status.is_failure()
+                    };
+                    book.refusals.retain(|refusal| !failed(refusal));
                     let all = book.cells.entry(seen.cell.clone()).or_default();
                     all.retain(|other| other.process != seen.process);
                     all.push(seen);

@@ -108,6 +108,13 @@ pub fn used<'a>(processes: &[&'a Samples]) -> Used<'a> {
     Used { groups, marked }
 }
 
+/// Whether a process's samples of a metric count: enough of them are clean.
+#[must_use]
+pub fn has_enough(samples: &Samples) -> bool {
+    let clean = samples.0.iter().filter(|sample| sample.clean).count();
+    clean >= CLEAN_SAMPLES.min(samples.0.len())
+}
+
 /// The largest k with P(fewer than k heads in n tosses) ≤ [`TAIL`].
 fn rank(n: usize) -> usize {
     // ln of n choose 0 times 2^-n; logarithms, because 2^-n underflows.

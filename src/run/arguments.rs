@@ -3,8 +3,8 @@
 use super::job::Selection;
 use super::resume::go_on;
 use super::{Came, FromWorker, Host, Job, Observer, ToWorker, run, serve};
+use crate::case::Guests;
 use crate::case::{self, Case};
-use crate::lab::Guests;
 use crate::plan::{Budget, Filter, default_rows};
 use crate::record::{self, Purpose, RecordFile};
 use crate::supervise::{Parent, Stop};

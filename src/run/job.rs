@@ -2,7 +2,7 @@
 
 use super::Task;
 use crate::case::Case;
-use crate::lab::Guests;
+use crate::case::Guests;
 use crate::plan::{Budget, Cell, Compare, Filter, Plan, Rows, near};
 use crate::record::{Header, Purpose, Refusal};
 use anyhow::{Result, bail};
@@ -119,13 +119,8 @@ impl Job {
         let mut compares = Vec::new();
         if !selection.purposes.is_empty() {
             let rows = Rows::load(rows, cases)?;
-            (compares, _) = rows.select(
-                &selection.purposes,
-                cases,
-                engines,
-                &plan,
-                &selection.filter,
-            )?;
+            (compares, _) =
+                rows.select(&selection.purposes, cases, engines, &plan, &selection.filter)?;
             compares.retain(|compare| selection.has(&compare.subject));
         }
         let is_meant = |cell: &Cell| selection.filter.matches(&cell.name()) && selection.has(cell);
@@ -142,7 +137,12 @@ impl Job {
         // Only selected engines need reasons for what is left out.
         let wanted: BTreeSet<&str> = cells.iter().map(|cell| cell.key.engine.as_str()).collect();
         let refusals = plan.refusals.iter().filter(|r| wanted.contains(&*r.engine));
-        let budget = budget(cells.len() + compares.len());
+        let mut budget = budget(cells.len() + compares.len());
+        if in_process {
+            // One process is one layout of memory, however often it is sampled.
+            budget.samples *= budget.processes as usize;
+            (budget.processes, budget.extra) = (1, 0);
+        }
         Ok(Self {
             header: super::header(budget.sampling(in_process), engines, &plan),
             refusals: refusals.cloned().collect(),

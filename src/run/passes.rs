@@ -4,10 +4,10 @@
 use super::resume::Done as Finished;
 use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker};
 use crate::case::Case;
-use crate::lab::Guests;
+use crate::case::Guests;
 use crate::measure::probe;
 use crate::plan::{Random, shuffled};
-use crate::record::{Comparison, Executor, Line, Observations, Setup, Sink, Status};
+use crate::record::{Comparison, Line, Observations, Setup, Sink, Status};
 use crate::supervise::{Death, Heard, Limits, Stop};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,7 +58,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<Came> {
     let done = std::mem::take(&mut job.done);
-    if done.tasks.is_empty() && done.refusals.is_empty() {
+    if !done.begun {
         sink.append(&Line::Run(Box::new(job.header.clone())))?;
     }
     let mut run = Run {
@@ -67,8 +67,6 @@ pub fn run(
         sink,
         observer,
         done,
-        setups: BTreeMap::new(),
-        written: BTreeSet::new(),
         broken: BTreeSet::new(),
         deaths: 0,
         probe_ns: probe::calibrate(),
@@ -102,11 +100,7 @@ struct Run<'a> {
     sink: &'a mut dyn Sink,
     observer: &'a mut dyn Observer,
     done: Finished,
-    /// The setup of each executor on its first guest.
-    setups: BTreeMap<Executor, Setup>,
-    /// Executors and guests whose setup was written.
-    written: BTreeSet<(Executor, String)>,
-    /// Comparisons that failed or are unsupported, and whether they failed.
+    /// Comparisons that failed or cannot be had, and whether they failed.
     broken: BTreeSet<(Task, bool)>,
     deaths: usize,
     probe_ns: u64,
@@ -114,8 +108,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn has_enough(&self, task: &Task) -> bool {
-        self.is_over(task)
-            || self.done.clean_processes(task) >= self.job.budget.processes as usize
+        self.is_over(task) || self.done.clean_processes(task) >= self.job.budget.processes as usize
     }
 
     /// Whether a task must not be repeated.
@@ -131,7 +124,8 @@ impl Run<'_> {
         let mut random = Random::new(self.job.budget.seed.wrapping_add(u64::from(process) << 32));
         let mut units: BTreeMap<String, BTreeMap<_, Vec<Task>>> = BTreeMap::new();
         for task in tasks {
-            let is_done = self.done.tasks.get(&task).is_some_and(|seen| seen.contains_key(&process));
+            let is_done =
+                self.done.tasks.get(&task).is_some_and(|seen| seen.contains_key(&process));
             if !is_done && !self.is_over(&task) {
                 let (engine, strategy, guest) = task.module();
                 let module = (strategy, guest.to_owned());
@@ -143,10 +137,8 @@ impl Run<'_> {
             units.into_values().map(|unit| unit.into_values().collect()).collect();
         let units = shuffled(units, &mut random);
         if self.job.in_process {
-            let tasks: Vec<Task> = units
-                .into_iter()
-                .flat_map(|unit| order(unit, &mut random))
-                .collect();
+            let tasks: Vec<Task> =
+                units.into_iter().flat_map(|unit| order(unit, &mut random)).collect();
             return self.here(process, &tasks);
         }
         for unit in units {
@@ -282,19 +274,14 @@ impl Run<'_> {
     /// Records the outcome of a task.
     fn keep(&mut self, process: u32, task: &Task, done: Done) -> Result<()> {
         match (task, done) {
-            (Task::Cell(cell), Done::Measured { setup, metrics, is_clean }) => {
+            (Task::Cell(cell), Done::Measured { setup, metrics }) => {
                 self.setup(*setup)?;
                 let seen = Observations { cell: cell.clone(), process, metrics };
-                self.sink.append(&Line::Observations(seen))?;
-                let seen = self.done.tasks.entry(task.clone()).or_default();
-                seen.insert(process, is_clean);
+                self.observed(&Line::Observations(seen))?;
             }
             (Task::Compare(of), Done::Compared { rounds, noisy }) => {
-                let is_clean = noisy.is_empty();
                 let comparison = Comparison { of: of.clone(), process, rounds, noisy };
-                self.sink.append(&Line::Comparison(Box::new(comparison)))?;
-                let seen = self.done.tasks.entry(task.clone()).or_default();
-                seen.insert(process, is_clean);
+                self.observed(&Line::Comparison(Box::new(comparison)))?;
             }
             (_, Done::Refused { refusal }) => {
                 if refusal.status.is_failure() {
@@ -310,9 +297,16 @@ impl Run<'_> {
                 }
             }
             (task, _) => {
-                self.observer.says(&format!("{}: an answer to something else", self.job.name(task)));
+                self.observer
+                    .says(&format!("{}: an answer to something else", self.job.name(task)));
             }
         }
+        Ok(())
+    }
+
+    fn observed(&mut self, line: &Line) -> Result<()> {
+        self.sink.append(line)?;
+        self.done.take(line);
         Ok(())
     }
 
@@ -326,11 +320,11 @@ impl Run<'_> {
     /// Writes the setup once for each executor and guest. For guests after the first, only the
     /// differences are written.
     fn setup(&mut self, setup: Setup) -> Result<()> {
-        if !self.written.insert((setup.executor.clone(), setup.guest.clone())) {
+        if !self.done.written.insert((setup.executor.clone(), setup.guest.clone())) {
             return Ok(());
         }
-        let Some(first) = self.setups.get(&setup.executor) else {
-            self.setups.insert(setup.executor.clone(), setup.clone());
+        let Some(first) = self.done.setups.get(&setup.executor) else {
+            self.done.setups.insert(setup.executor.clone(), setup.clone());
             return self.sink.append(&Line::Setup(setup));
         };
         let mut effective = BTreeMap::new();
@@ -346,11 +340,8 @@ impl Run<'_> {
     }
 
     fn came(&self) -> Came {
-        let mut came = Came {
-            deaths: self.deaths,
-            stopped: self.host.stop.asked(),
-            ..Came::default()
-        };
+        let mut came =
+            Came { deaths: self.deaths, stopped: self.host.stop.asked(), ..Came::default() };
         for task in self.job.tasks() {
             let tally = match task {
                 Task::Cell(_) => &mut came.cells,

@@ -2,8 +2,10 @@
 
 use super::task::{Done, Names, Task};
 use crate::case::Case;
-use crate::lab::{Guests, Lab, Opened, Refused, config_for, cores};
+use crate::case::Guests;
+use crate::lab::{Lab, Opened, Refused, config_for};
 use crate::measure::{Caller, Crew, InBursts, Raw, Side, Work, measure, turns};
+use crate::plan::cores;
 use crate::plan::{Budget, Cell, Compare, Random};
 use crate::record::{Contender, Means, Purpose, Refusal, Setup, Status};
 use crate::swap::Sides;
@@ -83,11 +85,7 @@ impl Performer {
             Err(refused) => return refuse(task, refused, Scope::Case),
         };
         match measure(cell, &opened, &self.budget) {
-            Ok(measured) => Done::Measured {
-                setup: Box::new(setup(cell, &opened)),
-                metrics: measured.metrics,
-                is_clean: measured.is_clean,
-            },
+            Ok(metrics) => Done::Measured { setup: Box::new(setup(cell, &opened)), metrics },
             Err(error) => failed(task, &error),
         }
     }

@@ -1,7 +1,8 @@
 //! The origin of numbers: machine, tools, run.
 
-use crate::lab::{cores, digest};
+use crate::case::digest;
 use crate::plan::Plan;
+use crate::plan::cores;
 use crate::record::{EngineFacts, Header, Machine, SCHEMA, Sampling, Tools};
 use std::process::Command;
 use std::sync::Arc;

@@ -1,16 +1,23 @@
 //! Continues an interrupted run.
 
 use super::{Job, Task};
-use crate::record::{CellKey, Header, Line, Refusal, Samples, estimate};
+use crate::record::estimate::{CLEAN_SAMPLES, has_enough};
+use crate::record::{CellKey, Executor, Header, Line, Metric, Refusal, Setup};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a run has done so far.
 #[derive(Debug, Clone, Default)]
 pub struct Done {
-    /// By task: the processes that performed it, and whether each was clean.
+    /// Whether its header is written.
+    pub begun: bool,
+    /// By task: the processes in which it was done, and whether each of them was clean.
     pub tasks: BTreeMap<Task, BTreeMap<u32, bool>>,
     /// The refusals.
     pub refusals: BTreeSet<Refusal>,
+    /// What is in force on each executor's first guest of the run.
+    pub setups: BTreeMap<Executor, Setup>,
+    /// Executors and guests whose setup is written.
+    pub written: BTreeSet<(Executor, String)>,
 }
 
 impl Done {
@@ -18,16 +25,23 @@ impl Done {
     pub fn take(&mut self, line: &Line) {
         match line {
             Line::Observations(seen) => {
-                let clean = seen.metrics.values().all(is_clean);
+                // The steps of a call have a mark of their own, and no pass for their sake.
+                let counts = |metric: &Metric| seen.metrics.get(metric).is_none_or(has_enough);
+                let clean = [Metric::Call, Metric::WarmCall, Metric::WarmTake].iter().all(counts);
                 let task = Task::Cell(seen.cell.clone());
                 self.tasks.entry(task).or_default().insert(seen.process, clean);
             }
             Line::Comparison(comparison) => {
-                let clean = comparison.noisy.is_empty();
+                let (all, noisy) = (comparison.rounds.len(), comparison.noisy.len());
+                let clean = all.saturating_sub(noisy) >= CLEAN_SAMPLES.min(all);
                 let task = Task::Compare(comparison.of.clone());
                 self.tasks.entry(task).or_default().insert(comparison.process, clean);
             }
             Line::Refusal(refusal) => drop(self.refusals.insert(refusal.clone())),
+            Line::Setup(setup) => {
+                self.written.insert((setup.executor.clone(), setup.guest.clone()));
+                self.setups.entry(setup.executor.clone()).or_insert_with(|| setup.clone());
+            }
             _ => {}
         }
     }
@@ -45,14 +59,8 @@ impl Done {
     }
 }
 
-/// Whether enough samples of a metric are clean. A single observation always counts.
-fn is_clean(samples: &Samples) -> bool {
-    let clean = samples.0.iter().filter(|sample| sample.clean).count();
-    clean >= estimate::CLEAN_SAMPLES.min(samples.0.len())
-}
-
-/// Makes a job continue the last run of a file, if it has the same machine, binary, sampling
-/// and guests. Returns the number of tasks that some process has performed.
+/// Makes a job go on with the last run of a file, if that was made on this machine, by this
+/// build, and in the same way. Gives back how many tasks have been done in some process.
 #[must_use]
 pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
     let (header, lines) = runs.into_iter().next_back()?;
@@ -68,6 +76,7 @@ pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
     }
     job.budget.seed = header.sampling.seed;
     job.header = header;
+    job.done.begun = true;
     for line in &lines {
         // Failures are tried again, because the machine may have caused them.
         if let Line::Refusal(refusal) = line

@@ -2,9 +2,7 @@
 
 use crate::case::Case;
 use crate::plan::{Cell, Compare};
-use crate::record::{
-    CellKey, Contender, Match, Means, Metric, Refusal, Samples, Setup,
-};
+use crate::record::{CellKey, Contender, Match, Means, Metric, Refusal, Samples, Setup};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -66,8 +64,6 @@ pub enum Done {
         setup: Box<Setup>,
         /// The samples.
         metrics: BTreeMap<Metric, Samples>,
-        /// Whether enough of them are clean.
-        is_clean: bool,
     },
     /// A comparison was made.
     Compared {
@@ -95,9 +91,8 @@ impl Names<'_> {
         let engine = self.engines.iter().find(|engine| engine.id() == key.engine);
         let engine = engine.with_context(|| format!("there is no engine {} here", key.engine))?;
         let guest = case.guests.iter().find(|guest| guest.replace('-', "_") == key.guest);
-        let guest = guest.with_context(|| {
-            format!("the case {} has no guest {} here", key.case, key.guest)
-        })?;
+        let guest = guest
+            .with_context(|| format!("the case {} has no guest {} here", key.case, key.guest))?;
         Ok(Cell::new(case, guest, engine, key.strategy, key.threads))
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Done, Performer, Task};
 use crate::case::Case;
-use crate::lab::Guests;
+use crate::case::Guests;
 use crate::measure::probe;
 use crate::plan::Budget;
 use crate::supervise::Parent;

@@ -1,31 +1,21 @@
 //! Swaps under load: threads call while another thread replaces the module.
 
-use super::messages::{Live, Loaded};
-use super::{Kind, Method, Ready};
+use super::messages::Loaded;
+use super::{Kind, LoadPlan, Method, Ready};
 use crate::lab::{Lab, Refused, elapsed};
 use crate::record::{Executor, Status, Swap, SwapFound, Tail};
 use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
-use touchstone_executor::Engine;
-
-/// The load and the number of replacements.
-#[derive(Debug, Clone, Copy)]
-pub struct LoadPlan {
-    /// Threads that call.
-    pub threads: usize,
-    /// Times that the module is replaced.
-    pub replacements: u64,
-    /// Pause after each replacement.
-    pub pause: Duration,
-}
+use touchstone_executor::{Engine, Instance};
 
 /// Everything that a call needs, replaced in one step.
 struct Deployment {
     generation: u64,
-    kind: usize,
     loaded: Loaded,
 }
 
@@ -40,32 +30,16 @@ struct Place {
 }
 
 impl Place {
-    fn new(first: Deployment) -> Self {
-        Self {
-            generation: AtomicU64::new(first.generation),
-            newest: Mutex::new(Arc::new(first)),
-            ready: AtomicUsize::new(0),
-            done: AtomicBool::new(false),
-        }
-    }
-
-    fn newest(&self) -> Arc<Deployment> {
-        Arc::clone(&self.newest.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
     fn replace(&self, deployment: Deployment) {
         let generation = deployment.generation;
-        let old = std::mem::replace(
-            &mut *self.newest.lock().unwrap_or_else(PoisonError::into_inner),
-            Arc::new(deployment),
-        );
+        let old = std::mem::replace(&mut *self.newest.lock(), Arc::new(deployment));
         self.generation.store(generation, Ordering::Release);
         // Outside the lock, because freeing a module may take long.
         drop(old);
     }
 }
 
-/// The results of one caller.
+/// The results of one caller, or of all.
 struct Seen {
     histogram: Histogram<u64>,
     instances_taken: u64,
@@ -124,8 +98,7 @@ struct Load(Ready);
 impl Load {
     /// A fresh module, of the other kind than that of the previous generation.
     fn deployment(&self, generation: u64) -> Result<Deployment, Refused> {
-        let kind = usize::from(generation % 2 == 1);
-        Ok(Deployment { generation, kind, loaded: self.0.load(kind)? })
+        Ok(Deployment { generation, loaded: self.0.load((generation % 2) as usize)? })
     }
 
     /// Makes the threads call while `meanwhile` runs, which begins after each of them has made a
@@ -135,49 +108,45 @@ impl Load {
         threads: usize,
         meanwhile: impl FnOnce(&Place) -> Result<(), Refused>,
     ) -> Result<Seen> {
-        let place = Place::new(self.deployment(0)?);
-        let mut all = Seen::nothing()?;
-        let each = (0..threads).map(|_| Seen::nothing()).collect::<Result<Vec<_>>>()?;
+        let place = &Place {
+            generation: AtomicU64::new(0),
+            newest: Mutex::new(Arc::new(self.deployment(0)?)),
+            ready: AtomicUsize::new(0),
+            done: AtomicBool::new(false),
+        };
         std::thread::scope(|scope| {
-            let mut callers = Vec::with_capacity(threads);
-            let mut started = Ok(());
-            for (index, seen) in each.into_iter().enumerate() {
-                let place = &place;
-                let thread = std::thread::Builder::new()
-                    .name(format!("caller-{index}"))
-                    .spawn_scoped(scope, move || self.call(place, seen));
-                match thread {
-                    Ok(caller) => callers.push(caller),
-                    Err(error) => {
-                        started = Err(error).context("cannot start a thread");
-                        break;
-                    }
-                }
-            }
-            let made = started.and_then(|()| {
+            let start = |index| {
+                let thread = std::thread::Builder::new().name(format!("caller-{index}"));
+                thread.spawn_scoped(scope, || self.call(place))
+            };
+            let callers: std::io::Result<Vec<_>> = (0..threads).map(start).collect();
+            let made = callers.as_ref().map_or(Ok(()), |callers| {
                 // One that has ended will not be ready any more.
                 while place.ready.load(Ordering::Acquire) < threads
-                    && !callers.iter().any(std::thread::ScopedJoinHandle::is_finished)
+                    && !callers.iter().any(ScopedJoinHandle::is_finished)
                 {
                     std::thread::sleep(Duration::from_micros(50));
                 }
-                Ok(meanwhile(&place)?)
+                meanwhile(place)
             });
             place.done.store(true, Ordering::Release);
-            for caller in callers {
+            let mut all = Seen::nothing()?;
+            for caller in callers.context("cannot start a thread")? {
                 match caller.join() {
-                    Ok(seen) => all.add(seen),
-                    Err(_) => all.problem("a caller panicked".to_owned(), |all| &mut all.failed),
+                    Ok(seen) => all.add(seen?),
+                    Err(_) => all.problem("a caller panicked".to_owned(), false),
                 }
             }
-            made.map(|()| all)
+            made?;
+            Ok(all)
         })
     }
 
     /// Calls until the work is done. The last call begins after that, so that every caller sees
     /// the last generation.
-    fn call(&self, place: &Place, mut seen: Seen) -> Seen {
-        let mut mine: Option<(Live, Arc<Deployment>)> = None;
+    fn call(&self, place: &Place) -> Result<Seen> {
+        let mut seen = Seen::nothing()?;
+        let mut mine = None;
         let mut is_first = true;
         loop {
             let is_last = place.done.load(Ordering::Acquire);
@@ -189,17 +158,14 @@ impl Load {
                 Err(refused) => {
                     // What comes next begins from nothing.
                     mine = None;
-                    seen.problem(refused.reason, |seen| match refused.status {
-                        Status::Wrong => &mut seen.wrong,
-                        _ => &mut seen.failed,
-                    });
+                    seen.problem(refused.reason, refused.status == Status::Wrong);
                 }
             }
             if std::mem::take(&mut is_first) {
                 place.ready.fetch_add(1, Ordering::Release);
             }
             if is_last {
-                return seen;
+                return Ok(seen);
             }
         }
     }
@@ -208,20 +174,19 @@ impl Load {
     fn message(
         &self,
         place: &Place,
-        mine: &mut Option<(Live, Arc<Deployment>)>,
+        mine: &mut Option<(Box<dyn Instance>, Arc<Deployment>)>,
         instances_taken: &mut u64,
     ) -> Result<(), Refused> {
         let newest = place.generation.load(Ordering::Acquire);
-        let is_old = mine.as_ref().is_none_or(|(_, mine)| mine.generation < newest);
-        if is_old {
+        if mine.as_ref().is_none_or(|(_, mine)| mine.generation < newest) {
             *mine = None;
-            let deployment = place.newest();
-            let live = self.0.instance(deployment.kind, &deployment.loaded)?;
+            let deployment = Arc::clone(&place.newest.lock());
+            let live = self.0.instance(&deployment.loaded)?;
             *instances_taken += 1;
             *mine = Some((live, deployment));
         }
         let Some((live, deployment)) = mine else { return Ok(()) };
-        self.0.send(deployment.kind, live)
+        self.0.send(&deployment.loaded, &mut **live)
     }
 }
 
@@ -241,17 +206,17 @@ impl Seen {
         })
     }
 
-    fn problem(&mut self, words: String, counter: impl Fn(&mut Self) -> &mut u64) {
-        *counter(self) += 1;
+    fn problem(&mut self, words: String, is_wrong: bool) {
+        *(if is_wrong { &mut self.wrong } else { &mut self.failed }) += 1;
         self.first_problem.get_or_insert(words);
     }
 
     fn add(&mut self, other: Self) {
-        let (failed, wrong) = (self.failed + other.failed, self.wrong + other.wrong);
         // Both have the same bounds: nothing is lost.
         let _ = self.histogram.add(&other.histogram);
         self.instances_taken += other.instances_taken;
-        (self.failed, self.wrong) = (failed, wrong);
+        self.failed += other.failed;
+        self.wrong += other.wrong;
         self.first_problem = self.first_problem.take().or(other.first_problem);
     }
 }

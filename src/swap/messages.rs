@@ -1,10 +1,52 @@
-//! Sending messages by one method.
+//! The kinds of messages, and sending them by one method.
 
-use super::{Kind, Method};
+use super::Method;
+use crate::case::Case;
+use crate::case::Guests;
 use crate::lab::{Lab, Refused, checked_call, host};
 use crate::plan::Cell;
 use std::sync::Arc;
+use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Artifact, Config, Engine, ExportId, Instance, Module, Strategy};
+
+/// A kind of message: a module, an input, and the expected answer.
+#[derive(Debug, Clone)]
+pub struct Kind {
+    /// The case.
+    pub case: Arc<Case>,
+    /// The module.
+    pub guest: GuestModule,
+    /// The input.
+    pub input: Arc<[u8]>,
+    /// The expected answer.
+    pub expected: Arc<[u8]>,
+}
+
+/// The two kinds of two cases, on the first guest of each.
+///
+/// # Errors
+///
+/// When a guest is missing or cannot be hosted, or an input cannot be made.
+pub fn kinds(cases: [&Arc<Case>; 2], guests: &mut Guests) -> anyhow::Result<Arc<[Kind; 2]>> {
+    let mut kind = |case: &Arc<Case>| {
+        let guest = guests.module(&case.guests[0], case.heap.into())?;
+        let heap_base = guest.info().heap_base;
+        anyhow::Ok(Kind {
+            input: case.input.bytes(heap_base)?.into(),
+            expected: case.expect.output.bytes(heap_base)?.into(),
+            case: Arc::clone(case),
+            guest,
+        })
+    };
+    Ok(Arc::new([kind(cases[0])?, kind(cases[1])?]))
+}
+
+impl Kind {
+    /// A refusal that names the kind.
+    fn refused(&self, refused: Refused) -> Refused {
+        Refused { reason: format!("{}: {}", self.case.name, refused.reason), ..refused }
+    }
+}
 
 /// What a method prepares before the first message, shared by all threads.
 #[derive(Clone)]
@@ -19,15 +61,10 @@ pub struct Ready {
     artifacts: [Artifact; 2],
 }
 
-/// A loaded module and its export.
+/// The loaded module of a kind, and its export.
 pub(super) struct Loaded {
+    kind: usize,
     module: Box<dyn Module>,
-    export: ExportId,
-}
-
-/// An instance of a kind's module, ready for its messages.
-pub(super) struct Live {
-    instance: Box<dyn Instance>,
     export: ExportId,
 }
 
@@ -51,9 +88,8 @@ impl Ready {
             let heap = kind.case.heap.into();
             lab.artifact(&**engine, strategy, &kind.guest, heap).map_err(host)
         };
-        let [first, second] = &**kinds;
-        let (first, _) = artifact(first).map_err(|refused| first.refused(refused))?;
-        let (second, _) = artifact(second).map_err(|refused| second.refused(refused))?;
+        let mut of = |kind: &Kind| artifact(kind).map_err(|refused| kind.refused(refused));
+        let artifacts = [of(&kinds[0])?.0, of(&kinds[1])?.0];
         lab.unload();
         Ok(Self {
             method,
@@ -61,7 +97,7 @@ impl Ready {
             engine: Arc::clone(engine),
             kinds: Arc::clone(kinds),
             config: lab.config().clone(),
-            artifacts: [first, second],
+            artifacts,
         })
     }
 
@@ -79,23 +115,20 @@ impl Ready {
             };
             let module = self.engine.load(&of.guest, &artifact, self.strategy, &self.config)?;
             let export = module.export(&of.case.export, of.case.abi)?;
-            Ok(Loaded { module, export })
+            Ok(Loaded { kind, module, export })
         };
         load().map_err(|error| of.refused(host(error)))
     }
 
     /// A new instance of a loaded module.
-    pub(super) fn instance(&self, kind: usize, loaded: &Loaded) -> Result<Live, Refused> {
-        match loaded.module.new_instance() {
-            Ok(instance) => Ok(Live { instance, export: loaded.export }),
-            Err(error) => Err(self.kinds[kind].refused(host(error))),
-        }
+    pub(super) fn instance(&self, of: &Loaded) -> Result<Box<dyn Instance>, Refused> {
+        of.module.new_instance().map_err(|error| self.kinds[of.kind].refused(host(error)))
     }
 
     /// Sends a message to an instance of its module and compares the answer.
-    pub(super) fn send(&self, kind: usize, live: &mut Live) -> Result<(), Refused> {
-        let of = &self.kinds[kind];
-        let sent = checked_call(&mut *live.instance, live.export, &of.input, &of.expected);
+    pub(super) fn send(&self, to: &Loaded, instance: &mut dyn Instance) -> Result<(), Refused> {
+        let of = &self.kinds[to.kind];
+        let sent = checked_call(instance, to.export, &of.input, &of.expected);
         sent.map(drop).map_err(|refused| of.refused(refused))
     }
 }
@@ -105,11 +138,10 @@ pub struct Messages {
     ready: Ready,
     /// By kind. Methods that keep one instance leave the other empty. Instances are declared,
     /// and so dropped, before their modules.
-    live: [Option<Live>; 2],
+    live: [Option<Box<dyn Instance>>; 2],
     /// By kind, likewise.
     loaded: [Option<Loaded>; 2],
     last: usize,
-    changes: u64,
 }
 
 impl Messages {
@@ -120,12 +152,9 @@ impl Messages {
     /// When a module cannot be loaded or gives a wrong answer.
     pub fn new(ready: Ready) -> Result<Self, Refused> {
         let method = ready.method;
-        let mut messages =
-            Self { ready, live: [None, None], loaded: [None, None], last: 1, changes: 0 };
-        for kind in [0, 1] {
-            if method.keeps_modules() {
-                messages.loaded[kind] = Some(messages.ready.load(kind)?);
-            }
+        let mut messages = Self { ready, live: [None, None], loaded: [None, None], last: 1 };
+        if method.keeps_modules() {
+            messages.loaded = [Some(messages.ready.load(0)?), Some(messages.ready.load(1)?)];
         }
         for kind in [0, 1] {
             messages.send(kind)?;
@@ -139,12 +168,6 @@ impl Messages {
         self.last
     }
 
-    /// Number of changes of kind so far.
-    #[must_use]
-    pub fn changes(&self) -> u64 {
-        self.changes
-    }
-
     /// Sends a message and compares the answer. Changes the module first if the last message was
     /// of the other kind.
     ///
@@ -152,14 +175,13 @@ impl Messages {
     ///
     /// When the module cannot be loaded or the answer is wrong.
     pub fn send(&mut self, kind: usize) -> Result<(), Refused> {
-        self.changes += u64::from(self.last != kind);
         self.last = kind;
         if self.live[kind].is_none() {
             self.change_to(kind)?;
         }
-        match &mut self.live[kind] {
-            Some(live) => self.ready.send(kind, live),
-            None => Ok(()),
+        match (&self.loaded[kind], &mut self.live[kind]) {
+            (Some(loaded), Some(live)) => self.ready.send(loaded, &mut **live),
+            _ => Ok(()),
         }
     }
 
@@ -174,7 +196,7 @@ impl Messages {
             self.loaded[kind] = Some(self.ready.load(kind)?);
         }
         if let Some(loaded) = &self.loaded[kind] {
-            self.live[kind] = Some(self.ready.instance(kind, loaded)?);
+            self.live[kind] = Some(self.ready.instance(loaded)?);
         }
         Ok(())
     }

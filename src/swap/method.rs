@@ -58,12 +58,12 @@ impl Method {
 
     /// Whether modules are loaded beforehand.
     pub(super) fn keeps_modules(self) -> bool {
-        !matches!(self, Self::Recompile | Self::LoadArtifact)
+        self >= Self::Instantiate
     }
 
     /// Whether instances are kept from change to change.
     pub(super) fn keeps_instances(self) -> bool {
-        matches!(self, Self::TwoLive | Self::Pool)
+        self >= Self::TwoLive
     }
 
     /// The first of its strategies that the engine supports for both modules.
@@ -79,14 +79,12 @@ impl Method {
         };
         let mut reason = String::new();
         for strategy in strategies {
-            let against =
-                kinds.iter().find_map(|kind| match engine.support_for(*strategy, &kind.guest) {
-                    Support::Unsupported { reason } => Some(reason),
-                    _ => None,
-                });
-            match against {
-                None => return Ok(*strategy),
-                Some(against) => reason = format!("{self} with {strategy}: {against}"),
+            let support = kinds.each_ref().map(|kind| engine.support_for(*strategy, &kind.guest));
+            match support.into_iter().find(|support| !support.is_supported()) {
+                Some(Support::Unsupported { reason: against }) => {
+                    reason = format!("{self} with {strategy}: {against}");
+                }
+                _ => return Ok(*strategy),
             }
         }
         Err(Refused { status: Status::Unsupported, reason })

@@ -5,7 +5,6 @@
 //! messages sorted by kind ([`Sides`]). [`soak`] shows whether swapping leaks memory,
 //! [`under_load`] how replacing a module affects its callers.
 
-mod kind;
 mod load;
 mod messages;
 mod method;
@@ -13,10 +12,9 @@ mod plan;
 mod sides;
 mod soak;
 
-pub use kind::{Kind, kinds};
-pub use load::{LoadPlan, under_load};
-pub use messages::{Messages, Ready};
+pub use load::under_load;
+pub use messages::{Kind, Messages, Ready, kinds};
 pub use method::Method;
-pub use plan::{SwapPlan, default_file, load};
+pub use plan::{LoadPlan, SwapPlan, default_file, load};
 pub use sides::{Sides, random_order};
 pub use soak::{resident_kib, soak};

@@ -2,6 +2,7 @@
 
 use super::{Kind, Method};
 use crate::case::{self, Case};
+use crate::plan::cores;
 use crate::plan::{Cell, Compare};
 use crate::record::{Contender, Executor, Match, Means, Purpose, Refusal, Status};
 use anyhow::{Context, Result, bail, ensure};
@@ -9,14 +10,23 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::{Engine, Execution, Strategy};
+use touchstone_executor::{Engine, Execution};
 
 /// The content of `benches/swap.toml`.
 #[derive(Debug, Clone)]
 pub struct SwapPlan {
     /// A case for each kind of message.
     pub kinds: [Arc<Case>; 2],
-    /// Number of replacements under load.
+    /// What is done under load.
+    pub load: LoadPlan,
+}
+
+/// The load and the number of replacements.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadPlan {
+    /// Threads that call.
+    pub threads: usize,
+    /// Number of replacements.
     pub replacements: u64,
     /// Pause after each replacement.
     pub pause: Duration,
@@ -61,8 +71,11 @@ fn parse(text: &str, cases: &[Case]) -> Result<SwapPlan> {
     };
     Ok(SwapPlan {
         kinds: [find(first)?, find(second)?],
-        replacements: file.replacements,
-        pause: Duration::from_micros(file.pause_us),
+        load: LoadPlan {
+            threads: cores(),
+            replacements: file.replacements,
+            pause: Duration::from_micros(file.pause_us),
+        },
     })
 }
 
@@ -107,20 +120,15 @@ impl SwapPlan {
                     continue;
                 }
             };
-            let side = |means| Contender {
-                executor: Executor { engine: engine.id().to_owned(), strategy },
-                threads: 1,
-                means,
-            };
+            let executor = Executor { engine: engine.id().to_owned(), strategy };
+            let side = |means| Contender { executor: executor.clone(), threads: 1, means };
             let subject = side(Means::Swap { method: method.to_string() });
             let sorted = side(Means::Sorted { method: method.to_string() });
             compares.push((method, self.compare(engine, subject.clone(), sorted)));
-            match &recompile {
-                None if method == Method::Recompile => recompile = Some(subject),
-                None => {}
-                Some(recompile) => {
-                    compares.push((method, self.compare(engine, subject, recompile.clone())));
-                }
+            if method == Method::Recompile {
+                recompile = Some(subject);
+            } else if let Some(recompile) = &recompile {
+                compares.push((method, self.compare(engine, subject, recompile.clone())));
             }
         }
         (compares, refusals)
@@ -134,8 +142,7 @@ impl SwapPlan {
     ) -> Compare {
         let [first, second] = &self.kinds;
         let cell = |side: &Contender| {
-            let strategy: Strategy = side.executor.strategy;
-            Cell::new(first, &first.guests[0], engine, strategy, side.threads)
+            Cell::new(first, &first.guests[0], engine, side.executor.strategy, side.threads)
         };
         Compare {
             subject: cell(&subject),

@@ -70,7 +70,8 @@ impl Sides {
         let (slow, fast) = (first.max(second).max(1.0), first.min(second).max(1.0));
         let fit = (budget.sample * LONGER).as_nanos() as f64 / slow;
         let fewest = (FEWEST_CALLS_US * 1000) as f64 / fast;
-        let messages = (fit.max(fewest).max(1.0) as u64).next_multiple_of(BLOCK).min(MESSAGES as u64);
+        let messages =
+            (fit.max(fewest).max(1.0) as u64).next_multiple_of(BLOCK).min(MESSAGES as u64);
         (subject.plan, baseline.plan) = (plan(messages), plan(messages));
         Ok(Self { subject, baseline })
     }

@@ -4,7 +4,6 @@ pub mod progress;
 
 use crate::record::Skipped;
 use anyhow::{Context, Result};
-use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
@@ -32,17 +31,6 @@ pub fn complain(text: &str) {
 pub fn warn_of_skipped(records: &Path, skipped: &[Skipped]) {
     for Skipped { line, reason } in skipped {
         complain(&format!("warning: {} line {line} is skipped: {reason}", records.display()));
-    }
-}
-
-/// A path relative to the current folder where it lies below, otherwise as it is.
-#[must_use]
-pub fn short(path: &Path) -> String {
-    let here = std::env::current_dir().ok();
-    let below = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
-    match below {
-        Some(below) if !below.as_os_str().is_empty() => below.display().to_string(),
-        _ => path.display().to_string(),
     }
 }
 
@@ -89,11 +77,10 @@ impl Style {
     }
 }
 
-/// Columns of aligned text. The last column is not padded.
-#[derive(Debug, Default)]
+/// Columns of aligned text.
 pub struct Table {
-    head: Vec<String>,
-    rows: Vec<Vec<String>>,
+    table: comfy_table::Table,
+    head: bool,
     right: Vec<usize>,
     indent: usize,
 }
@@ -102,7 +89,12 @@ impl Table {
     /// A table with these headings.
     #[must_use]
     pub fn new(head: &[&str]) -> Self {
-        Self { head: head.iter().map(|&name| name.to_owned()).collect(), ..Self::default() }
+        let mut table = comfy_table::Table::new();
+        table.load_style(comfy_table::presets::NOTHING);
+        if !head.is_empty() {
+            table.set_header(head);
+        }
+        Self { table, head: !head.is_empty(), right: Vec::new(), indent: 0 }
     }
 
     /// Aligns these columns to the right.
@@ -121,44 +113,23 @@ impl Table {
 
     /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        self.table.add_row(cells.into_iter().collect::<Vec<_>>());
     }
 
     /// The table as text.
     #[must_use]
-    pub fn render(&self, style: Style) -> String {
-        let lines = || std::iter::once(&self.head).chain(&self.rows);
-        let columns = lines().map(Vec::len).max().unwrap_or(0);
-        // The last column does not widen anything: nothing stands beside it.
-        let width = |column: usize| {
-            lines()
-                .filter(|line| line.len() > column + 1)
-                .map(|line| line[column].chars().count())
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        let mut text = String::new();
-        for (index, line) in lines().enumerate() {
-            let mut shown = " ".repeat(self.indent);
-            for (column, cell) in line.iter().enumerate() {
-                let width = widths[column];
-                // Writing to a string cannot fail.
-                let _ = if self.right.contains(&column) {
-                    write!(shown, "{cell:>width$}  ")
-                } else {
-                    write!(shown, "{cell:<width$}  ")
-                };
+    pub fn render(mut self, style: Style) -> String {
+        for (index, column) in self.table.column_iter_mut().enumerate() {
+            column.set_padding((0, 2));
+            if self.right.contains(&index) {
+                column.set_cell_alignment(comfy_table::CellAlignment::Right);
             }
-            let shown = shown.trim_end();
-            match index {
-                0 if self.head.is_empty() => continue,
-                0 => text.push_str(&style.dim(shown)),
-                _ => text.push_str(shown),
-            }
-            text.push('\n');
         }
-        text
+        let line = |(index, line): (usize, String)| {
+            let line = format!("{:indent$}{}", "", line.trim_end(), indent = self.indent);
+            (if self.head && index == 0 { style.dim(&line) } else { line }) + "\n"
+        };
+        self.table.lines().enumerate().map(line).collect()
     }
 }
 

@@ -4,8 +4,8 @@ use anyhow::Result;
 use std::path::PathBuf;
 use touchstone::plan::Plan;
 use touchstone::record::{CHECKS, Check, Finding, Line, RecordFile, Sampling, Sink, default_path};
-use touchstone::run::header;
-use touchstone::terminal::{print, short};
+use touchstone::run::{header, shown};
+use touchstone::terminal::print;
 use touchstone_runtimes::engines;
 
 /// Where findings are kept.
@@ -51,6 +51,6 @@ impl Keep {
         for line in &lines {
             file.append(line)?;
         }
-        print(&format!("wrote {}\n", short(&path)))
+        print(&format!("wrote {}\n", shown(&path)))
     }
 }

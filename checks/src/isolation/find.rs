@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone::lab::Guests;
+use touchstone::case::Guests;
 use touchstone::plan::{Filter, near};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Artifact, Config, Engine, Error, Execution, Strategy, Support};

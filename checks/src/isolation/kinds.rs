@@ -2,7 +2,7 @@
 //! one that looks.
 
 use anyhow::Result;
-use touchstone::lab::Guests;
+use touchstone::case::Guests;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 
@@ -115,7 +115,7 @@ impl Kind {
 mod tests {
     use super::super::KINDS;
     use std::collections::BTreeSet;
-    use touchstone::lab::Guests;
+    use touchstone::case::Guests;
 
     #[test]
     fn every_guest_has_what_its_kind_calls() {

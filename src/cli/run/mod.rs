@@ -1,24 +1,22 @@
 //! `touchstone run`: any module on every backend and strategy, side by side.
 
-mod chosen;
-mod json;
-mod tables;
+mod print;
+mod row;
 mod target;
 mod timing;
-mod verdict;
 
 use super::Ended;
-use touchstone::terminal::{Style, print};
-use touchstone::terminal::progress::Progress;
 use anyhow::{Result, bail};
-use chosen::{Chosen, Loader, Row};
+use print::Shown;
+use row::{Answer, Loader, Row, Verdict};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::Target;
 use touchstone::plan::near;
+use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{Style, print};
 use touchstone_executor::Strategy;
 use touchstone_executor::abi::Abi;
-use verdict::Verdict;
 
 /// Calls an export of a module on every backend and strategy, side by side.
 ///
@@ -103,45 +101,46 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
 
 impl Run {
     pub(super) fn execute(self) -> Result<Ended> {
-        let style = Style::of_stdout();
-        let target = Target::find(&self)?;
-        let chosen = chosen::choose(&target.guest, self.backend.as_deref(), &self.strategy)?;
-        let deadline = (!self.no_timeout).then_some(self.timeout);
-        let mut rows = call_all(&target, &chosen, deadline, self.log);
-        let verdict = Verdict::of(&rows);
-        if !self.json {
-            print(&tables::outcome(&target, &rows, &verdict, self.timeout, style))?;
-        }
-        if self.bench && verdict.returned_alike() {
-            let timed = timing::time(&target, &rows, self.bench_time, self.baseline.as_deref())?;
+        let (target, timeout, style) = (&Target::find(&self)?, self.timeout, Style::of_stdout());
+        let mut rows = self.call_all(target)?;
+        let answers: Vec<&Answer> = rows.iter().map(|row| &row.answer).collect();
+        let verdict = &Verdict::of(&answers);
+        let returned_alike = verdict.returned_alike;
+        let say = |rows: &[Row], text: fn(&Shown<'_>) -> String| match self.json {
+            true => Ok(()),
+            false => print(&text(&Shown { target, rows, verdict, timeout, style })),
+        };
+        say(&rows, |shown| shown.outcome())?;
+        if self.bench && returned_alike {
+            let timed = timing::time(target, &rows, self.bench_time, self.baseline.as_deref())?;
             for (row, times) in rows.iter_mut().zip(timed) {
                 row.times = times;
             }
-            if !self.json {
-                print(&tables::times(&rows, style))?;
-            }
-        } else if self.bench && !self.json {
-            print("nothing is timed: only outputs that agree are worth a time\n")?;
+            say(&rows, |shown| shown.times())?;
+        } else if self.bench {
+            say(&rows, |_| "nothing is timed: only outputs that agree are worth a time\n".into())?;
         }
         if self.json {
-            print(&json::lines(&target, &rows, &verdict)?)?;
+            print(&Shown { target, rows: &rows, verdict, timeout, style }.json())?;
         }
         if verdict.groups.is_empty() && !verdict.failed {
             bail!("none of the chosen combinations can run this module");
         }
         let timing_failed = rows.iter().any(|row| matches!(row.times, Some(Err(_))));
-        Ok(if verdict.well() && !timing_failed { Ended::Well } else { Ended::Badly })
+        Ok(Ended::well_if(returned_alike && !verdict.failed && !timing_failed))
     }
-}
 
-/// Calls the export on every combination, one after the other.
-fn call_all(target: &Target, chosen: &[Chosen], deadline: Option<Duration>, log: bool) -> Vec<Row> {
-    let progress = Progress::new(chosen.len(), !log);
-    let mut loader = Loader::new(target, deadline, log);
-    let mut rows: Vec<Row> = Vec::new();
-    for one in chosen {
-        progress.next(one.name());
-        rows.push(loader.run(one, &rows));
+    /// Calls the export on every combination, one after the other.
+    fn call_all(&self, target: &Target) -> Result<Vec<Row>> {
+        let mut rows = row::choose(&target.guest, self.backend.as_deref(), &self.strategy)?;
+        let deadline = (!self.no_timeout).then_some(self.timeout);
+        let progress = Progress::new(rows.len(), !self.log);
+        let mut loader = Loader::new(target, deadline, self.log);
+        for index in 0..rows.len() {
+            let (before, rest) = rows.split_at_mut(index);
+            progress.next(rest[0].name());
+            rest[0].answer = loader.run(&rest[0], before);
+        }
+        Ok(rows)
     }
-    rows
 }

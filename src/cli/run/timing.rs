@@ -1,9 +1,8 @@
 //! `--bench`: the call on each combination, in turns with the baseline.
 
-use super::chosen::{Answer, Chosen, Loader, Row};
+use super::row::{Answer, Loader, Row};
 use super::target::Target;
-use touchstone::terminal::progress::Progress;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, bail};
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone::compare::{Judged, MARGIN, judge};
@@ -13,6 +12,7 @@ use touchstone::plan::{Budget, Random};
 use touchstone::record::{
     Comparison, Contender, Estimate, Executor, Match, Means, Purpose, estimate,
 };
+use touchstone::terminal::progress::Progress;
 use touchstone_executor::Module;
 
 /// Number of times that both sides are loaded anew: each has another address layout.
@@ -41,22 +41,18 @@ pub(super) fn time(
     each: Duration,
     baseline: Option<&str>,
 ) -> Result<Vec<Option<Result<Times, String>>>> {
-    let returned = |row: &&Row| matches!(row.answer, Answer::Returned(_));
-    let is_meant = |row: &&Row| baseline.is_none_or(|name| row.chosen.name() == name);
-    let baseline = rows.iter().filter(returned).find(is_meant).with_context(|| {
-        let names: Vec<String> = rows.iter().filter(returned).map(|r| r.chosen.name()).collect();
+    let returned = || rows.iter().filter(|row| row.has_returned());
+    let is_meant = |row: &&Row| baseline.is_none_or(|name| row.name() == name);
+    let baseline = returned().find(is_meant).with_context(|| {
+        let names: Vec<String> = returned().map(Row::name).collect();
         format!("the baseline is one of: {}", names.join(", "))
     })?;
-    let mut contest = Contest {
-        target,
-        loader: Loader::new(target, None, false),
-        random: Random::new(1),
-        each,
-    };
-    let progress = Progress::new(rows.iter().filter(returned).count(), true);
+    let loader = Loader::new(target, None, false);
+    let mut contest = Contest { target, loader, random: Random::new(1), each };
+    let progress = Progress::new(returned().count(), true);
     let time = |row: &Row| {
-        returned(&row).then(|| {
-            progress.next(format!("timing {}", row.chosen.name()));
+        row.has_returned().then(|| {
+            progress.next(format!("timing {}", row.name()));
             let times = contest.time(row, baseline).map_err(|error| format!("{error:#}"));
             times.map(|times| Times { is_baseline: std::ptr::eq(row, baseline), ..times })
         })
@@ -74,10 +70,7 @@ struct Contest<'a> {
 impl Contest<'_> {
     fn time(&mut self, row: &Row, baseline: &Row) -> Result<Times> {
         let contender = |row: &Row| Contender {
-            executor: Executor {
-                engine: row.chosen.engine.id().to_owned(),
-                strategy: row.chosen.strategy,
-            },
+            executor: Executor { engine: row.engine.id().to_owned(), strategy: row.strategy },
             threads: 1,
             means: Means::Contract,
         };
@@ -107,45 +100,32 @@ impl Contest<'_> {
             places.map(|place| comparison.rounds[place].0).collect::<Vec<f64>>()
         });
         let call = estimate::of_values(&clean.collect::<Vec<f64>>());
-        let call = call.unwrap_or(Estimate { median: judged.subject_ns, interval: None, marked: true });
+        let call =
+            call.unwrap_or(Estimate { median: judged.subject_ns, interval: None, marked: true });
         Ok(Times { call: Estimate { marked: judged.marked, ..call }, judged, is_baseline: false })
     }
 
     fn side(&mut self, row: &Row) -> Result<Crew> {
-        let expected: Arc<[u8]> = match &row.answer {
-            Answer::Returned(output) => output.as_slice().into(),
-            _ => anyhow::bail!("it did not return"),
+        let Answer::Returned(expected) = &row.answer else { bail!("it did not return") };
+        let config = self.loader.config.clone();
+        let module = self.loader.load(row, &config);
+        let module = module.map_err(|answer| anyhow!(answer.reason().unwrap_or_default()))?;
+        let module: Arc<dyn Module> = module.into();
+        let opened = Opened {
+            take: None,
+            effective: module.effective(),
+            export: module.export(&self.target.export, self.target.abi)?,
+            instances: Instances::new(module),
+            input: self.target.input.clone().into(),
+            expected: expected.as_slice().into(),
+            support: row.support.clone(),
+            // Not shown here.
+            compile_ns: None,
+            load_ns: 0,
+            first_call_ns: 0,
+            estimate_ns: 0,
+            artifact_bytes: 0,
         };
-        let opened = open(&mut self.loader, self.target, &row.chosen, expected)?;
         Crew::start(1, move || Ok(Box::new(Caller::new(&opened)?) as Box<dyn Work>))
     }
-}
-
-fn open(
-    loader: &mut Loader<'_>,
-    target: &Target,
-    chosen: &Chosen,
-    expected: Arc<[u8]>,
-) -> Result<Opened> {
-    let config = loader.config();
-    let module: Arc<dyn Module> = loader
-        .load(chosen, &config)
-        .map_err(|answer| anyhow::anyhow!(answer.reason().unwrap_or_default()))?
-        .into();
-    let export = module.export(&target.export, target.abi)?;
-    Ok(Opened {
-        take: None,
-        effective: module.effective(),
-        instances: Instances::new(Arc::clone(&module)),
-        export,
-        input: target.input.clone().into(),
-        expected,
-        support: chosen.support.clone(),
-        // Not shown here.
-        compile_ns: None,
-        load_ns: 0,
-        first_call_ns: 0,
-        estimate_ns: 0,
-        artifact_bytes: 0,
-    })
 }

@@ -1,0 +1,349 @@
+//! Combinations of backend and strategy, and their answers.
+
+use super::target::Target;
+use super::timing::Times;
+use anyhow::{Result, bail};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use touchstone::case::Guests;
+use touchstone::lab::{Lab, abbreviate};
+use touchstone::plan::{Filter, near};
+use touchstone::terminal::complain;
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::{
+    Config, Engine, Error, Execution, Module, Outcome, Strategy, Support, Trap, TrapKind,
+};
+
+/// Number of instances that may live at once. Only one is used, and a pool reserves address
+/// space for each.
+const INSTANCES: u32 = 4;
+
+/// A combination and its answer.
+pub(super) struct Row {
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) strategy: Strategy,
+    pub(super) support: Support,
+    pub(super) answer: Answer,
+    pub(super) times: Option<Result<Times, String>>,
+}
+
+/// The answer of a combination.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// The export returned this, twice.
+    Returned(Vec<u8>),
+    /// The guest trapped, twice in the same way.
+    Trapped(Trap),
+    /// There is no result, for a reason.
+    Nothing(Why, String),
+}
+
+/// Why there is no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Two calls on clean instances had different results.
+    Unstable,
+    /// The host side failed.
+    Failed,
+    /// It is unsupported, or unsupported for this module.
+    Unsupported,
+    /// It was left out because its answer would be the same.
+    NotRun,
+}
+
+/// The requested combinations. Without names, these are all that the backends support, even if
+/// refused for this module. The baseline is included only for guests that it contains.
+pub(super) fn choose(
+    guest: &GuestModule,
+    backend: Option<&str>,
+    strategies: &[Strategy],
+) -> Result<Vec<Row>> {
+    let engines = touchstone_runtimes::engines();
+    let filter = Filter::new(backend)?;
+    let all = Strategy::all();
+    let wanted = if strategies.is_empty() { &all[..] } else { strategies };
+    let mut rows = Vec::new();
+    for engine in engines.iter().filter(|engine| filter.matches(engine.id())) {
+        let has_code = || all.iter().any(|way| engine.support_for(*way, guest).is_supported());
+        if backend.is_none() && engine.execution() == Execution::Native && !has_code() {
+            continue;
+        }
+        let has = |way: &&Strategy| !strategies.is_empty() || engine.support(**way).is_supported();
+        rows.extend(wanted.iter().filter(has).map(|strategy| Row {
+            engine: Arc::clone(engine),
+            strategy: *strategy,
+            support: engine.support_for(*strategy, guest),
+            answer: Answer::Nothing(Why::NotRun, String::new()),
+            times: None,
+        }));
+    }
+    if let (Some(text), true) = (backend, rows.is_empty()) {
+        let names: Vec<String> = engines.iter().map(|engine| engine.id().to_owned()).collect();
+        let near = near(text, &names);
+        bail!("no backend of this build matches '{text}'{near}; there are {}", names.join(", "));
+    }
+    Ok(rows)
+}
+
+/// Loads modules and keeps the artifacts that strategies share.
+pub(super) struct Loader<'a> {
+    target: &'a Target,
+    pub(super) config: Config,
+    log: bool,
+    /// Compiles once for all strategies that share an artifact.
+    lab: Lab,
+}
+
+impl<'a> Loader<'a> {
+    pub(super) fn new(target: &'a Target, deadline: Option<Duration>, log: bool) -> Self {
+        let config = Config { deadline, instances: INSTANCES, ..Config::default() };
+        let lab = Lab::new(Guests::built(), config.clone()).without_times();
+        Self { target, config, log, lab }
+    }
+
+    /// The loaded module.
+    pub(super) fn load(&mut self, row: &Row, config: &Config) -> Result<Box<dyn Module>, Answer> {
+        let Row { engine, strategy, .. } = row;
+        let guest = &self.target.guest;
+        let artifact = self.lab.artifact(&**engine, *strategy, guest, self.target.heap);
+        let (artifact, _) = artifact.map_err(refusal)?;
+        let mut module = engine.load(guest, &artifact, *strategy, config).map_err(refusal)?;
+        let started = Instant::now();
+        // It may have to instantiate, and so to run a start function.
+        module.probe().map_err(|error| refusal_after(error, started, config))?;
+        Ok(module)
+    }
+
+    /// Calls the export twice. `before` are the rows so far.
+    pub(super) fn run(&mut self, row: &Row, before: &[Row]) -> Answer {
+        if let Support::Unsupported { reason } = &row.support {
+            return Answer::Nothing(Why::Unsupported, reason.clone());
+        }
+        // Other strategies of a backend run the same code and would take the same time.
+        let stopped =
+            |other: &&Row| other.engine.id() == row.engine.id() && other.answer.is_out_of_time();
+        match before.iter().find(stopped) {
+            Some(other) => {
+                Answer::Nothing(Why::NotRun, format!("{} was stopped already", other.name()))
+            }
+            None => self.call_twice(row).unwrap_or_else(|answer| answer),
+        }
+    }
+
+    fn call_twice(&mut self, row: &Row) -> Result<Answer, Answer> {
+        let mut config = self.config.clone();
+        // The second call logs the same again.
+        let muted = Arc::new(AtomicBool::new(false));
+        if self.log {
+            const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+            let (name, muted) = (row.name(), Arc::clone(&muted));
+            config.max_log_level = 5;
+            config.log = Some(Arc::new(move |level, target, message| {
+                if !muted.load(Ordering::Relaxed) {
+                    let level = LEVELS.get(level as usize).copied().unwrap_or("?");
+                    let (target, message) = (harmless(target), harmless(message));
+                    complain(&format!("[{name}] {level} {target}: {message}"));
+                }
+            }));
+        }
+        let module = self.load(row, &config)?;
+        let target = self.target;
+        let export = module.export(&target.export, target.abi).map_err(refusal)?;
+        let mut instance = module.new_instance().map_err(refusal)?;
+        let mut call = || {
+            let started = Instant::now();
+            let mut output = Vec::new();
+            match instance.call(export, &target.input, &mut output) {
+                Ok(Outcome::Returned) => Ok(Answer::Returned(output)),
+                Ok(Outcome::Trapped(trap)) => Ok(Answer::Trapped(trap)),
+                Err(error) => match refusal_after(error, started, &config) {
+                    stopped @ Answer::Trapped(_) => Ok(stopped),
+                    other => Err(other),
+                },
+            }
+        };
+        let first = call()?;
+        if first.is_out_of_time() {
+            return Ok(first);
+        }
+        muted.store(true, Ordering::Relaxed);
+        let second = call()?;
+        if first.is_like(&second) {
+            return Ok(first);
+        }
+        let (first, second) = (first.in_words(), second.in_words());
+        let words = format!("two calls on clean instances differ: first {first}, then {second}");
+        Ok(Answer::Nothing(Why::Unstable, words))
+    }
+}
+
+/// The refusal of a call that can run a start function. When one is stopped, runtimes report a
+/// failure to instantiate.
+fn refusal_after(error: Error, started: Instant, config: &Config) -> Answer {
+    let is_over = config.deadline.is_some_and(|deadline| started.elapsed() >= deadline);
+    match refusal(error) {
+        Answer::Nothing(Why::Failed, reason) if is_over => {
+            Answer::Trapped(Trap::with_detail(TrapKind::DeadlineExceeded, reason))
+        }
+        other => other,
+    }
+}
+
+fn refusal(error: Error) -> Answer {
+    match error {
+        Error::Unsupported { reason, .. } | Error::ExportUnsupported { reason, .. } => {
+            Answer::Nothing(Why::Unsupported, reason)
+        }
+        error => Answer::Nothing(Why::Failed, error.to_string()),
+    }
+}
+
+/// A text of a guest, which is not trusted, with its control characters escaped.
+pub(super) fn harmless(text: &str) -> String {
+    let mut shown = String::new();
+    for c in text.chars() {
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown
+}
+
+impl Row {
+    pub(super) fn name(&self) -> String {
+        format!("{} {}", self.engine.id(), self.strategy)
+    }
+
+    /// Its times, where it was timed.
+    pub(super) fn times(&self) -> Option<&Times> {
+        self.times.as_ref()?.as_ref().ok()
+    }
+
+    pub(super) fn has_returned(&self) -> bool {
+        matches!(self.answer, Answer::Returned(_))
+    }
+}
+
+impl Answer {
+    pub(super) fn is_out_of_time(&self) -> bool {
+        matches!(self, Self::Trapped(Trap { kind: TrapKind::DeadlineExceeded, .. }))
+    }
+
+    /// Whether two answers are the same result of the guest. The wording of traps is ignored.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Returned(a), Self::Returned(b)) => a == b,
+            (Self::Trapped(a), Self::Trapped(b)) => a.kind == b.kind,
+            _ => false,
+        }
+    }
+
+    /// The state in one word, for `--json`.
+    pub(super) fn status(&self) -> &'static str {
+        match self {
+            Self::Returned(_) => "returned",
+            Self::Trapped(_) if self.is_out_of_time() => "stopped",
+            Self::Trapped(_) => "trapped",
+            Self::Nothing(Why::Unstable, _) => "unstable",
+            Self::Nothing(Why::Failed, _) => "failed",
+            Self::Nothing(Why::Unsupported, _) => "unsupported",
+            Self::Nothing(Why::NotRun, _) => "not_run",
+        }
+    }
+
+    /// Why there is no output, in one line; `None` when there is one.
+    pub(super) fn reason(&self) -> Option<String> {
+        let reason = match self {
+            Self::Returned(_) => return None,
+            Self::Trapped(trap) => trap.to_string(),
+            Self::Nothing(_, reason) => reason.clone(),
+        };
+        // What a runtime says may come with a stack of calls, a line for each.
+        Some(harmless(&reason.split_whitespace().collect::<Vec<_>>().join(" ")))
+    }
+
+    /// The state as part of a sentence.
+    fn in_words(&self) -> String {
+        match self {
+            Self::Returned(output) => abbreviate(output),
+            other => format!("{} ({})", other.status(), other.reason().unwrap_or_default()),
+        }
+    }
+}
+
+/// Groups of rows with the same result.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    /// Rows with the same result, largest group first.
+    pub(super) groups: Vec<Vec<usize>>,
+    /// Whether a combination failed or did not agree with itself.
+    pub(super) failed: bool,
+    /// Whether all rows with a result returned the same output.
+    pub(super) returned_alike: bool,
+}
+
+impl Verdict {
+    pub(super) fn of(answers: &[&Answer]) -> Self {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for (index, answer) in answers.iter().enumerate() {
+            match groups.iter_mut().find(|group| answers[group[0]].is_like(answer)) {
+                _ if matches!(answer, Answer::Nothing(..)) => {}
+                Some(group) => group.push(index),
+                None => groups.push(vec![index]),
+            }
+        }
+        // Stable: of two groups of one size the one that came first stays first.
+        groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
+        let is_failure =
+            |answer: &&Answer| matches!(answer, Answer::Nothing(Why::Failed | Why::Unstable, _));
+        let returned = |group: &Vec<usize>| matches!(answers[group[0]], Answer::Returned(_));
+        Self {
+            failed: answers.iter().any(is_failure),
+            returned_alike: groups.len() == 1 && returned(&groups[0]),
+            groups,
+        }
+    }
+
+    /// The group that a row belongs to, from 1.
+    pub(super) fn group_of(&self, row: usize) -> Option<usize> {
+        self.groups.iter().position(|group| group.contains(&row)).map(|index| index + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guests_text_cannot_move_the_cursor() {
+        assert_eq!(harmless("a\x1b[2Jb\nü"), "a\\u{1b}[2Jb\\nü");
+    }
+
+    #[test]
+    fn traps_are_alike_by_kind() {
+        let trap = |detail: &str| Answer::Trapped(Trap::with_detail(TrapKind::Unreachable, detail));
+        let failed = Answer::Nothing(Why::Failed, "x".to_owned());
+        assert!(trap("one").is_like(&trap("another")));
+        assert!(!trap("one").is_like(&Answer::Returned(Vec::new())));
+        assert!(!failed.is_like(&failed));
+    }
+
+    #[test]
+    fn results_are_grouped_and_the_rest_is_not_a_result() {
+        let (a, b) = (Answer::Returned(vec![1]), Answer::Returned(vec![2]));
+        let trap = Answer::Trapped(TrapKind::Unreachable.into());
+        let no = Answer::Nothing(Why::Unsupported, "no".to_owned());
+        let broken = Answer::Nothing(Why::Failed, "broken".to_owned());
+
+        let alike = Verdict::of(&[&no, &a, &a]);
+        assert!(alike.returned_alike && !alike.failed && alike.groups == [[1, 2]]);
+        assert_eq!((alike.group_of(0), alike.group_of(2)), (None, Some(1)));
+
+        let differ = Verdict::of(&[&b, &a, &trap, &a]);
+        assert!(!differ.returned_alike);
+        assert_eq!(differ.groups, [vec![1, 3], vec![0], vec![2]]);
+
+        assert!(!Verdict::of(&[&trap, &trap]).returned_alike);
+        assert!(Verdict::of(&[&a, &broken]).failed);
+        assert!(!Verdict::of(&[&no]).returned_alike);
+    }
+}
