@@ -1,4 +1,4 @@
-//! Tables and charts of the report that are laid out by hand: data files, one each.
+//! Tables of the report that are laid out by hand: data files, one each.
 //!
 //! They put some executors beside each other, in the shape of a table that was
 //! published elsewhere where there is one, with its numbers beside ours.
@@ -43,7 +43,7 @@ pub struct Layout {
     pub aside: Option<String>,
 }
 
-/// What calls are made of: a chart and tables.
+/// What calls are made of, as tables.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shares {

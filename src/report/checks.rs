@@ -2,6 +2,7 @@
 
 use super::matrix::Executor;
 use crate::record::{Check, Finding, Header, Line, Loaded, Outcome};
+use std::collections::BTreeSet;
 
 /// The findings of each check, from the newest run that made it: a check can be run
 /// without the others.
@@ -68,24 +69,18 @@ impl Checked {
 
     /// What was checked, in the order of the run.
     pub(super) fn names(&self) -> Vec<&str> {
-        distinct(self.findings.iter().map(|finding| finding.name.as_str()))
+        let mut names: Vec<&str> = Vec::new();
+        for finding in &self.findings {
+            if !names.contains(&finding.name.as_str()) {
+                names.push(&finding.name);
+            }
+        }
+        names
     }
 
     /// The engines that took part, in alphabetical order.
-    pub(super) fn engines(&self) -> Vec<&str> {
+    pub(super) fn engines(&self) -> BTreeSet<&str> {
         let engines = self.findings.iter().map(|finding| finding.engine.as_str());
-        let mut engines = distinct(engines.filter(|engine| !engine.is_empty()));
-        engines.sort_unstable();
-        engines
+        engines.filter(|engine| !engine.is_empty()).collect()
     }
-}
-
-fn distinct<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut all = Vec::new();
-    for value in values {
-        if !all.contains(&value) {
-            all.push(value);
-        }
-    }
-    all
 }

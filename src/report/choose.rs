@@ -93,10 +93,8 @@ fn leaky(candidates: &Matrix<'_>, checks: &Checks) -> Option<String> {
         (!leaks.is_empty()).then(|| format!("{name} ({})", leaks.join(", ")))
     };
     let names: Vec<String> = candidates.executors.iter().filter_map(name).collect();
-    (!names.is_empty()).then(|| {
-        let names = names.join("; ");
-        format!("Not to be chosen, because a call sees state that the call before left: {names}.")
-    })
+    let why = "Not to be chosen, because a call sees state that the call before left";
+    (!names.is_empty()).then(|| format!("{why}: {}.", names.join("; ")))
 }
 
 /// The works of the overview on a guest: on one thread, and on the most.

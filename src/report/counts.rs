@@ -7,7 +7,7 @@ use crate::record::{Book, Metric};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counts<'a>(pub Option<&'a Book>);
 
-impl<'a> Counts<'a> {
+impl Counts<'_> {
     /// Operators that the guest executes in one call, the first on a clean instance or a
     /// later one.
     pub(super) fn operators(self, matrix: &Matrix<'_>, work: &Work, warm: bool) -> Option<u64> {
@@ -15,10 +15,5 @@ impl<'a> Counts<'a> {
         let counted = self.0?.counts.get(&(work.case.clone(), work.guest.clone()))?;
         let is_same = matrix.facts(work)?.guest_sha256 == counted.guest_sha256;
         counted.metrics.get(&metric).copied().filter(|_| is_same)
-    }
-
-    /// The run in which calls were counted from outside, as cells of its own.
-    pub(super) fn calls(self) -> Option<Matrix<'a>> {
-        self.0.map(|book| Matrix::by(book, Metric::SystemCalls))
     }
 }

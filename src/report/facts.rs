@@ -6,7 +6,6 @@ use super::matrix::{Executor, Matrix};
 use super::rank::{Noise, SelfDifference, leaders, median};
 use super::units::{self, count, percent, time, times};
 use crate::record::{Estimate, Metric, Role};
-use touchstone_executor::Strategy;
 
 /// What is fastest, what an instance costs, what threads and precompiling change; as far as
 /// it was timed.
@@ -80,33 +79,23 @@ fn precompiled(matrix: &Matrix<'_>) -> Option<String> {
     })
 }
 
-/// What more threads bring for an empty call, by strategy.
+/// What more threads bring for an empty call.
 fn scaling(matrix: &Matrix<'_>) -> Option<String> {
     let work = matrix.main_work(Role::EmptyCall)?;
     let most = matrix.most_threads(work).filter(|most| *most > 1)?;
     let executors = matrix.executors.iter().filter(|e| !e.strategy.is_precompiled());
-    let rows: Vec<(Strategy, Estimate)> =
-        executors.filter_map(|e| Some((e.strategy, matrix.scaling(e, work, most)?))).collect();
-    let middle = |strategy: Strategy| {
-        let own = rows.iter().filter(|row| row.0 == strategy).map(|row| row.1);
-        let marked = own.clone().any(|scaling| scaling.marked);
-        let median = median(own.map(|scaling| scaling.median).collect())?;
-        Some((strategy, Estimate { median, interval: None, marked }))
-    };
-    let mut strategies: Vec<Strategy> = rows.iter().map(|row| row.0).collect();
-    strategies.sort();
-    strategies.dedup();
-    let mut strategies: Vec<_> = strategies.into_iter().filter_map(middle).collect();
-    strategies.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
-    let name = |(strategy, scaling): &(Strategy, Estimate)| {
-        format!("{} with {}", times(scaling), code(&strategy.to_string()))
+    let mut rows: Vec<(Estimate, &Executor)> =
+        executors.filter_map(|e| Some((matrix.scaling(e, work, most)?, e))).collect();
+    rows.sort_by(|a, b| a.0.median.total_cmp(&b.0.median));
+    let name = |(scaling, executor): &(Estimate, &Executor)| {
+        format!("{} with {}", times(scaling), code(&executor.to_string()))
     };
     Some(format!(
-        "**Threads**: {most} threads together make {} the empty calls of one, {} (best and worst \
-         strategy, median over its engines); {} of {} make fewer than one thread alone.",
-        name(strategies.last()?),
-        name(strategies.first()?),
-        rows.iter().filter(|row| row.1.median < 1.0).count(),
+        "**Threads**: {most} threads together make, over the empty calls of one, {} and {} (best and worst); \
+         {} of {} make fewer than one thread alone.",
+        name(rows.last()?),
+        name(rows.first()?),
+        rows.iter().filter(|row| row.0.median < 1.0).count(),
         count(rows.len(), "executor")
     ))
 }

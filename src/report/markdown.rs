@@ -4,31 +4,14 @@ use std::fmt::Write;
 
 /// Text that cannot break out of a table cell or start HTML.
 pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.trim().chars() {
-        match character {
-            '|' => out.push_str("\\|"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            character if character.is_control() => out.push(' '),
-            character => out.push(character),
-        }
-    }
-    out
+    let text = text.trim().replace(char::is_control, " ");
+    text.replace('|', "\\|").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// A name in code style. Backticks within would end it; they become quotes.
+/// A name in code style. Backticks within would end it; they become quotes. Within a table
+/// a bar ends the cell even in a code span, unless escaped.
 pub(super) fn code(name: &str) -> String {
-    let name: String = name
-        .trim()
-        .chars()
-        .map(|c| match c {
-            '`' => '\'',
-            c if c.is_control() => ' ',
-            c => c,
-        })
-        .collect();
-    // Within a table a bar ends the cell even in a code span, unless escaped.
+    let name = name.trim().replace('`', "'").replace(char::is_control, " ");
     format!("`{}`", name.replace('|', "\\|"))
 }
 
@@ -77,8 +60,11 @@ impl Table {
     }
 }
 
-/// A fold that is closed at first.
+/// A fold that is closed at first; nothing where there is nothing in it.
 pub(super) fn details(summary: &str, body: &str) -> String {
+    if body.is_empty() {
+        return String::new();
+    }
     format!("<details>\n<summary>{summary}</summary>\n\n{}\n\n</details>\n\n", body.trim_end())
 }
 

@@ -120,45 +120,30 @@ impl<'a> Matrix<'a> {
     }
 
     /// The time of one call of a cell, ns.
-    pub(super) fn time(
-        &self,
-        executor: &Executor,
-        work: &Work,
-        threads: usize,
-    ) -> Option<Estimate> {
-        self.calls.get(&key(executor, work, threads)).copied()
+    pub(super) fn time(&self, of: &Executor, work: &Work, threads: usize) -> Option<Estimate> {
+        self.calls.get(&key(of, work, threads)).copied()
     }
 
     /// Another metric of a cell on one thread.
-    pub(super) fn metric(
-        &self,
-        executor: &Executor,
-        work: &Work,
-        metric: Metric,
-    ) -> Option<Estimate> {
-        self.book.estimate(&key(executor, work, 1), metric)
+    pub(super) fn metric(&self, of: &Executor, work: &Work, metric: Metric) -> Option<Estimate> {
+        self.book.estimate(&key(of, work, 1), metric)
     }
 
     /// Calls a second of all threads of a cell together.
     pub(super) fn throughput(
         &self,
-        executor: &Executor,
+        of: &Executor,
         work: &Work,
         threads: usize,
     ) -> Option<Estimate> {
-        let key = key(executor, work, threads);
+        let key = key(of, work, threads);
         self.calls.get(&key).and_then(|_| self.book.throughput(&key))
     }
 
     /// Throughput on several threads over that on one.
-    pub(super) fn scaling(
-        &self,
-        executor: &Executor,
-        work: &Work,
-        threads: usize,
-    ) -> Option<Estimate> {
-        let alone = self.throughput(executor, work, 1)?;
-        Some(quotient(self.throughput(executor, work, threads)?, alone))
+    pub(super) fn scaling(&self, of: &Executor, work: &Work, threads: usize) -> Option<Estimate> {
+        let alone = self.throughput(of, work, 1)?;
+        Some(quotient(self.throughput(of, work, threads)?, alone))
     }
 
     /// The engines, in alphabetical order.
@@ -208,12 +193,7 @@ impl<'a> Matrix<'a> {
         if works.is_empty() { self.works.iter().take(2).collect() } else { works }
     }
 
-    /// The guest for statements about one guest: the first of the tables.
-    pub(super) fn main_guest(&self) -> Option<&str> {
-        self.works.first().map(|work| work.guest.as_str())
-    }
-
-    /// The first work that plays a part, the main guest's where it has one.
+    /// The first work that plays a part, the first guest's where it has one.
     pub(super) fn main_work(&self, role: Role) -> Option<&Work> {
         self.works_of(role).next()
     }

@@ -212,14 +212,12 @@ fn plan(options: &Options) -> Result<Plan> {
     Ok((files, absent, content))
 }
 
-/// The way from the page to the images, with a slash at its end. Folders that
-/// do not lie below the page's are named as they were given.
+/// The way from the page to the images, with a slash at its end. Folders that do not lie
+/// below the page's (`BENCHMARK.md` lies in `.`) are named as they were given.
 fn images_from_page(options: &Options) -> String {
-    let folder = files::folder_of(&options.page);
-    let below = options.images.strip_prefix(folder).unwrap_or_else(|_| {
-        // `BENCHMARK.md` lies in `.`, and `image` names no `.` to strip.
-        options.images.strip_prefix(Path::new(".")).unwrap_or(&options.images)
-    });
-    let below = below.to_string_lossy().replace('\\', "/");
-    if below.is_empty() { String::new() } else { format!("{}/", below.trim_end_matches('/')) }
+    let images = &options.images;
+    let below = images.strip_prefix(files::folder_of(&options.page));
+    let below = below.or_else(|_| images.strip_prefix(".")).unwrap_or(images).to_string_lossy();
+    let below = below.replace('\\', "/");
+    if below.is_empty() { below } else { format!("{}/", below.trim_end_matches('/')) }
 }

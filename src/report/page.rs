@@ -24,8 +24,10 @@ pub(super) const BEGIN: &str = "<!-- BEGIN touchstone report -->";
 /// The generated part ends with this line.
 pub(super) const END: &str = "<!-- END -->";
 
-/// Command that makes the page.
-const COMMAND: &str = "cargo run --release -- report";
+/// How to make the page again.
+const MAKING: &str = "## How this page was made\n\n`make bench` measures; `make report` generates \
+     this page and its charts from `records/` alone. The same records give the same bytes on any \
+     machine.\n\n";
 
 /// What the page is made of.
 pub(super) struct Sources<'a> {
@@ -66,13 +68,13 @@ pub(super) fn generated(sources: &Sources<'_>) -> String {
         gate::anomalies(gate, &records.other_builds()),
         failed::section(matrix),
         settings::section(&records.bench),
-        making(),
+        MAKING.to_owned(),
     ];
     // A name in a record cannot end the part early: the next run would take
     // what follows for text of the page's owner and keep it.
     let body = parts.concat().replace("<!--", "< !--");
     format!(
-        "{BEGIN}\n<!-- Made by: {COMMAND}\n     Edits up to the END marker are lost. -->\n\n{body}{END}\n"
+        "{BEGIN}\n<!-- Made by: make report\n     Edits up to the END marker are lost. -->\n\n{body}{END}\n"
     )
 }
 
@@ -102,15 +104,6 @@ fn introduction(matrix: &Matrix<'_>) -> String {
          {} ({share}) are marked; a ratio is marked when one of its sides is.\n\n{sketch}",
         marked,
         count(cells, "cell"),
-    )
-}
-
-/// How to make the page again.
-fn making() -> String {
-    format!(
-        "## How this page was made\n\n`make bench` measures; `touchstone report` (`{COMMAND}`) \
-         generates this page and its charts from `records/` alone. The same records give the \
-         same bytes on any machine.\n\n"
     )
 }
 

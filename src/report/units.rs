@@ -5,28 +5,19 @@ use crate::record::Estimate;
 /// Units of time with their length in ns, shortest first.
 const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
-/// Digits after the point so that `value` shows `digits` significant ones.
-fn decimals(value: f64, digits: usize) -> usize {
-    if value <= 0.0 || !value.is_finite() {
-        return 0;
-    }
-    // At most a dozen significant digits are ever asked for: the cast is exact.
-    let magnitude = value.log10().floor() as i64;
-    let digits = i64::try_from(digits).unwrap_or(4);
-    usize::try_from((digits - 1 - magnitude).clamp(0, 9)).unwrap_or(0)
-}
-
-/// `value` with `digits` significant digits; rounding up to the next power of
-/// ten does not leave a digit too many (9.9996 is 10.00, not 10.000).
-fn significant(value: f64, digits: usize) -> String {
-    let first = format!("{value:.*}", decimals(value, digits));
-    let rounded = first.parse().unwrap_or(value);
-    format!("{value:.*}", decimals(rounded, digits))
+/// `value` with `digits` significant digits; rounding up to the next power of ten does not
+/// leave a digit too many (9.9996 is 10.00, not 10.000).
+fn significant(value: f64, digits: i32) -> String {
+    let print = |of: f64| {
+        let places = if of > 0.0 { digits - 1 - of.log10().floor() as i32 } else { 0 };
+        format!("{value:.*}", usize::try_from(places.min(9)).unwrap_or(0))
+    };
+    print(print(value).parse().unwrap_or(value))
 }
 
 /// The unit for a time of `ns`: the largest in which the rounded value is at
 /// least one.
-fn unit_of(ns: f64, digits: usize) -> (&'static str, f64) {
+fn unit_of(ns: f64, digits: i32) -> (&'static str, f64) {
     let fits = |scale: f64| significant(ns / scale, digits).parse().is_ok_and(|v: f64| v >= 1.0);
     TIMES.into_iter().rev().find(|&(_, scale)| fits(scale)).unwrap_or(TIMES[0])
 }
@@ -140,8 +131,9 @@ pub(super) fn grouped(number: u64) -> String {
 }
 
 /// A count with its noun: `1 thread`, `2 threads`.
-pub(super) fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+pub(super) fn count(number: impl TryInto<u64>, noun: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

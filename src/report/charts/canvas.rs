@@ -71,19 +71,15 @@ impl Canvas {
 
     /// Adds small text; its point is on `side` of it.
     pub(super) fn text(&mut self, at: Point, text: &str, side: HPos, color: RGBColor) {
-        self.label(at, text, (SMALL, false, side), color);
+        // XML has no way to write most control characters.
+        let text = text.replace(char::is_control, " ");
+        self.items.push((Item::Text { at, text, size: SMALL, bold: false, side }, color));
     }
 
     /// Adds a bold heading that begins at a point.
     pub(super) fn heading(&mut self, at: Point, text: &str, size: f64, color: RGBColor) {
-        self.label(at, text, (size, true, HPos::Left), color);
-    }
-
-    fn label(&mut self, at: Point, text: &str, style: (f64, bool, HPos), color: RGBColor) {
-        // XML has no way to write most control characters.
-        let text = text.replace(char::is_control, " ");
-        let (size, bold, side) = style;
-        self.items.push((Item::Text { at, text, size, bold, side }, color));
+        let (text, side) = (text.replace(char::is_control, " "), HPos::Left);
+        self.items.push((Item::Text { at, text, size, bold: true, side }, color));
     }
 
     /// Adds a line.

@@ -94,13 +94,6 @@ const GAP: f64 = 22.0;
 /// Width of a legend's entry beside its name: marker and distance to the next, px.
 const ENTRY: f64 = 34.0;
 
-/// The places of a block.
-struct Place {
-    left: f64,
-    top: f64,
-    width: f64,
-}
-
 /// Lays the plot out. `None` if nothing in it was timed.
 pub(super) fn canvas(dots: &Dots, theme: &Theme) -> Option<Canvas> {
     let panels = dots.blocks.iter().map(|block| block.panels.len()).max()?;
@@ -118,7 +111,7 @@ pub(super) fn canvas(dots: &Dots, theme: &Theme) -> Option<Canvas> {
     let title = canvas::width(&dots.title, TITLE, true);
     let texts = title.max(canvas::width(&subtitle, SMALL, false)).max(legend);
     // Where the texts are wider than the panels, these fill their width.
-    let width = ((texts + MARGIN - left) / panels as f64 - GAP).max(PANEL);
+    let width = ((texts + MARGIN + GAP - left) / panels as f64 - GAP).max(PANEL);
     let heights = dots.blocks.iter().map(|block| HEAD + block.rows.len() as f64 * ROW + FOOT);
     let height = TOP + heights.sum::<f64>() + MARGIN / 2.0;
     let size = (left + panels as f64 * (width + GAP) - GAP + MARGIN, height);
@@ -126,10 +119,10 @@ pub(super) fn canvas(dots: &Dots, theme: &Theme) -> Option<Canvas> {
     canvas.heading((MARGIN, 24.0), &dots.title, TITLE, theme.text);
     canvas.text((MARGIN, 47.0), &subtitle, HPos::Left, theme.muted);
     draw_legend(&mut canvas, dots, theme);
-    let mut place = Place { left, top: TOP, width };
+    let mut top = TOP;
     for block in &dots.blocks {
-        draw_block(&mut canvas, dots, block, &place, &axes, theme);
-        place.top += HEAD + block.rows.len() as f64 * ROW + FOOT;
+        draw_block(&mut canvas, dots, block, (left, top, width), &axes, theme);
+        top += HEAD + block.rows.len() as f64 * ROW + FOOT;
     }
     Some(canvas)
 }
@@ -166,7 +159,7 @@ fn draw_block(
     canvas: &mut Canvas,
     dots: &Dots,
     block: &Block,
-    Place { left, top, width }: &Place,
+    (left, top, width): (f64, f64, f64),
     axes: &[Option<LogAxis>],
     theme: &Theme,
 ) {

@@ -35,11 +35,12 @@ pub(super) fn pooling(matrix: &Matrix<'_>) -> Dots {
     times(matrix, "Reuse against pooling", wanted, false)
 }
 
-/// Every executor on the main guest and one thread, without precompiled variants.
+/// Every executor on the first guest and one thread, without precompiled variants.
 pub(super) fn latency(matrix: &Matrix<'_>) -> Dots {
     let pair = |executor: &Executor, work: &Work| [matrix.time(executor, work, 1), None];
     let wanted = |executor: &Executor| !executor.strategy.is_precompiled();
-    let works = matrix.main_guest().map_or_else(Vec::new, |guest| of_guest(matrix, guest));
+    let works: Vec<&Work> =
+        matrix.guests().first().map_or_else(Vec::new, |guest| of_guest(matrix, guest));
     Dots {
         title: "Time of one call on a clean instance, 1 thread".to_owned(),
         subtitle: "Median and 95 % interval; logarithmic axis; fastest on top. Precompiled \
@@ -98,11 +99,9 @@ pub(super) fn suites(matrix: &Matrix<'_>) -> Dots {
     let suites = matrix.only(|cell| matrix.is_preferred_only(&super::work_of(cell)));
     let engines = matrix.engines();
     let row = |work: &Work| {
-        let all = engines.iter().enumerate();
-        let times = all.filter_map(|(category, engine)| {
-            Some((category, *engine, used(&suites, engine, work)?))
-        });
-        let times: Vec<(usize, &str, Estimate)> = times.collect();
+        let time = |(index, engine)| Some((index, engine, used(&suites, engine, work)?));
+        let times: Vec<(usize, &str, Estimate)> =
+            engines.iter().copied().enumerate().filter_map(time).collect();
         let modules = times.iter().filter(|(_, engine, _)| !matrix.is_baseline(engine));
         let best = modules.map(|time| time.2).min_by(|a, b| a.median.total_cmp(&b.median))?;
         let dot = |(category, _, time): (usize, &str, Estimate)| {
@@ -120,7 +119,7 @@ pub(super) fn suites(matrix: &Matrix<'_>) -> Dots {
     let guests = suites.works.chunk_by(|a, b| a.guest == b.guest);
     let blocks = guests.map(block).filter(|block| !block.rows.is_empty()).collect();
     Dots {
-        title: "The guest's work: a call on a used instance, engine by engine".to_owned(),
+        title: "The guest's work: a call on a used instance".to_owned(),
         subtitle: "Times slower than the fastest engine of the row (thick line: 1 ×); logarithmic \
                    axis."
             .to_owned(),
@@ -211,8 +210,11 @@ fn block(
     let mut rows: Vec<(usize, Row)> =
         matrix.executors.iter().filter(|executor| wanted(executor)).filter_map(row).collect();
     if by_value {
+        let first = |(_, row): &(usize, Row)| {
+            row.panels[0].first().map_or(f64::INFINITY, |dot| dot.estimate.median)
+        };
         // Stable: rows keep their order otherwise.
-        rows.sort_by(|a, b| first_values(&a.1).total_cmp(&first_values(&b.1)));
+        rows.sort_by(|a, b| first(a).total_cmp(&first(b)));
     } else {
         for index in 1..rows.len() {
             rows[index].1.separated = rows[index].0 != rows[index - 1].0;
@@ -222,9 +224,4 @@ fn block(
     let heading = works.first()?.guest.clone();
     let panels = works.iter().map(|work| work.case.clone()).collect();
     (!rows.is_empty()).then_some(Block { heading, panels, rows })
-}
-
-/// The value by which a row is sorted: that of its first panel.
-fn first_values(row: &Row) -> f64 {
-    row.panels.first().and_then(|panel| panel.first()).map_or(f64::INFINITY, |d| d.estimate.median)
 }

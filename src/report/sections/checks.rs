@@ -1,6 +1,6 @@
 //! Correctness and robustness: what `make checks` found.
 
-use super::NOTHING;
+use super::{NOTHING, source};
 use crate::record::{Check, Finding, Outcome};
 use crate::report::checks::{Checked, Checks};
 use crate::report::markdown::{Table, code, details, escape};
@@ -52,10 +52,10 @@ fn conformance(checked: &Checked) -> String {
          engine passed, of those it was held against; below them those that need a feature that \
          the engine or the harness refuses. Editions and proposals contain the scripts of earlier \
          ones, so an assertion may count in several rows. Found on {}.\n\n{}{}{}",
-        source(checked),
+        source(&checked.header),
         table.finish(),
         causes(checked, Outcome::Failed, "Failed"),
-        fold(
+        details(
             "Refused and not driven, by cause",
             &[(Outcome::Refused, "Refused"), (Outcome::NotDriven, "Not driven")]
                 .map(|(outcome, heading)| causes(checked, outcome, heading))
@@ -112,7 +112,7 @@ fn isolation(checked: &Checked) -> String {
         checked.findings.iter().map(|finding| (&finding.engine, finding.strategy)).collect();
     let leaks = checked.count(Outcome::Failed, |_| true);
     let tries = leaks + checked.count(Outcome::Held, |_| true);
-    let leaks = if leaks == 0 { "No leak".to_owned() } else { number(leaks, "leak") };
+    let leaks = if leaks == 0 { "No leak".to_owned() } else { count(leaks, "leak") };
     format!(
         "## Isolation\n\nDoes a call see state that the call before it left? Planted guests look \
          at {} of state after calls that changed them: on the same instance and on others, on the \
@@ -121,10 +121,10 @@ fn isolation(checked: &Checked) -> String {
         count(checked.names().len(), "kind"),
         grouped(tries),
         count(executors.len(), "executor"),
-        source(checked),
+        source(&checked.header),
         exceptions(checked),
         marks(checked, "Kind of state"),
-        fold(
+        details(
             "Refused and exempt, by reason",
             &all_reasons(checked, &[Outcome::Refused, Outcome::Exempt, Outcome::NotDriven])
         ),
@@ -139,13 +139,13 @@ fn hostile(checked: &Checked) -> String {
          means: a clear error or trap within the attack's time limit, the next call on the same \
          instance right and that of another guest too, and no memory left behind when it is \
          repeated. Found on {}.\n\n{}{}{}",
-        number(tries(Outcome::Held), "attack"),
+        count(tries(Outcome::Held), "attack"),
         tries(Outcome::HeldByEnding),
         tries(Outcome::Failed),
-        source(checked),
+        source(&checked.header),
         exceptions(checked),
         marks(checked, "Attack"),
-        fold("What stops each attack", &reasons(checked, Outcome::Held)),
+        details("What stops each attack", &reasons(checked, Outcome::Held)),
     )
 }
 
@@ -165,24 +165,8 @@ fn survival(checked: &Checked) -> String {
         "## Survival of runs\n\nRuns that are killed, run out of disk or lose an engine's process, \
          and are then resumed. A round is held when every cell that the run reported as finished \
          is in the record file afterwards, whole and once. Found on {}.\n\n{}",
-        source(checked),
+        source(&checked.header),
         table.finish()
-    )
-}
-
-/// A number with its noun, thousands apart.
-fn number(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
-}
-
-/// Where findings come from.
-fn source(checked: &Checked) -> String {
-    let header = &checked.header;
-    format!(
-        "Linux {} ({}), commit {}",
-        escape(&header.machine.kernel),
-        escape(&header.machine.cpu),
-        code(&header.tools.commit)
     )
 }
 
@@ -266,9 +250,4 @@ fn reason(finding: &Finding) -> String {
         None if finding.evidence.is_empty() => "no reason recorded".to_owned(),
         None => finding.evidence.join("; "),
     }
-}
-
-/// A text in a fold; nothing where it is empty.
-fn fold(summary: &str, text: &str) -> String {
-    if text.is_empty() { String::new() } else { details(summary, text) }
 }

@@ -52,10 +52,7 @@ pub(in crate::report) fn section(book: &Book, noise: &Noise, peers: Option<&Book
         let _ = write!(text, "### {heading}\n\n{says}\n\n{}", tables(&rows));
     }
     if is_empty {
-        text.push_str(
-            "The run holds no comparisons, so neither the noise floor nor the adapters' overhead \
-             is known.\n\n",
-        );
+        text.push_str("The run holds no comparisons: the noise floor is unknown.\n\n");
     }
     let rows = peers.map_or_else(Vec::new, |peers| of(peers, Purpose::Peers));
     match peers {

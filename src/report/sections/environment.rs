@@ -93,12 +93,11 @@ fn sampling(matrix: &Matrix<'_>) -> String {
 }
 
 fn left_out(older_runs: usize, skipped: &[Skipped]) -> String {
-    let mut text = match older_runs {
-        0 => "The record file holds this run alone.".to_owned(),
-        older => {
-            format!("The record file holds {} that the page leaves out.", count(older, "older run"))
-        }
-    };
+    let older = count(older_runs, "older run");
+    let mut text = format!("The record file holds {older} that the page leaves out.");
+    if older_runs == 0 {
+        text = "The record file holds this run alone.".to_owned();
+    }
     if !skipped.is_empty() {
         let _ = writeln!(text, " {} could not be read:", count(skipped.len(), "line"));
         for line in skipped {

@@ -1,10 +1,10 @@
 //! Metrics of executors beside each other: the parts of a call, what comes before it, and
 //! what it takes from the kernel.
 
-use super::NOTHING;
+use super::{NOTHING, source};
 use crate::record::{Metric, Role};
 use crate::report::counts::Counts;
-use crate::report::markdown::{Table, code, escape};
+use crate::report::markdown::{Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::units;
 
@@ -37,20 +37,18 @@ pub(in crate::report) fn phases(matrix: &Matrix<'_>) -> String {
 
 /// What calls take from the kernel. Nothing where nothing was counted.
 pub(in crate::report) fn kernel(counts: Counts<'_>) -> String {
-    let Some(matrix) = counts.calls().filter(|matrix| !matrix.works.is_empty()) else {
-        return String::new();
-    };
+    let Some(book) = counts.0 else { return String::new() };
+    let matrix = Matrix::by(book, Metric::SystemCalls);
     let tables: String =
         matrix.works.iter().map(|work| table(&matrix, work, "", &COUNTED)).collect();
-    let header = &matrix.book.header;
+    if tables.is_empty() {
+        return tables;
+    }
     format!(
         "## Counts\n\nWhat each call on a clean instance takes from the kernel, on one thread that \
-         repeats the same call: means per call, counted from outside on Linux {} ({}), commit {}. \
-         System calls are those of the calling thread; signals are mostly first writes to a \
+         repeats the same call: means per call, counted from outside on {}. System calls are those of the calling thread; signals are mostly first writes to a \
          watched page. Executors with the same counts and sizes share a row.\n\n{tables}",
-        escape(&header.machine.kernel),
-        escape(&header.machine.cpu),
-        code(&header.tools.commit),
+        source(&matrix.book.header)
     )
 }
 
@@ -84,10 +82,9 @@ fn cell(matrix: &Matrix<'_>, executor: &Executor, work: &Work, metric: Metric) -
         (_, None) => NOTHING.to_owned(),
         (Metric::ArtifactBytes, Some(bytes)) if bytes.median < 1.0 => NOTHING.to_owned(),
         (Metric::ArtifactBytes, Some(bytes)) => units::bytes(bytes.median as u64),
-        (metric, Some(mean)) if COUNTED.contains(&metric) && mean.median.fract() == 0.0 => {
-            format!("{:.0}", mean.median)
+        (metric, Some(mean)) if COUNTED.contains(&metric) => {
+            format!("{:.2}", mean.median).trim_end_matches(".00").to_owned()
         }
-        (metric, Some(mean)) if COUNTED.contains(&metric) => format!("{:.2}", mean.median),
         (_, Some(time)) => units::median(&time),
     }
 }

@@ -13,9 +13,10 @@ pub(super) mod swap;
 pub(super) mod tables;
 pub(super) mod threads;
 
-use super::markdown::Footnotes;
+use super::markdown::{Footnotes, code, escape};
 use super::matrix::Cell;
 use super::units::{self, grouped};
+use crate::record::Header;
 
 /// What stands where there is no value.
 const NOTHING: &str = "–";
@@ -35,4 +36,10 @@ fn time_or_word(cell: Cell<'_>, notes: &mut Footnotes) -> String {
         Cell::Refused(refusal) => format!("{}{}", refusal.status, notes.mark(&refusal.reason)),
         Cell::Absent => NOTHING.to_owned(),
     }
+}
+
+/// Where findings and counts come from.
+fn source(header: &Header) -> String {
+    let (kernel, cpu) = (escape(&header.machine.kernel), escape(&header.machine.cpu));
+    format!("Linux {kernel} ({cpu}), commit {}", code(&header.tools.commit))
 }

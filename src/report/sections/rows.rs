@@ -58,7 +58,8 @@ pub(in crate::report) fn section(
     text
 }
 
-/// The executors of an engine on a guest.
+/// The executors of an engine on a guest: those with a time, or with which something went
+/// wrong.
 fn table(
     matrix: &Matrix<'_>,
     counts: Counts<'_>,
@@ -66,15 +67,19 @@ fn table(
     engine: &str,
     guest: &str,
 ) -> String {
+    let is_shown = |of: &Executor, work: &Work, n| match matrix.cell(of, work, n) {
+        Cell::Timed(_) => true,
+        Cell::Refused(refusal) => refusal.status.is_failure(),
+        Cell::Absent => false,
+    };
+    let all: Vec<&Executor> = matrix.executors.iter().filter(|e| e.engine == engine).collect();
     let works = matrix.works.iter().filter(|work| work.guest == guest);
     let rows: Vec<(&Work, usize)> = works
         .flat_map(|work| matrix.threads(work).into_iter().map(move |threads| (work, threads)))
+        .filter(|(work, threads)| all.iter().any(|of| is_shown(of, work, *threads)))
         .collect();
-    let has = |executor: &&Executor| {
-        let mut cells = rows.iter().map(|(work, threads)| matrix.cell(executor, work, *threads));
-        executor.engine == engine && cells.any(is_shown)
-    };
-    let executors: Vec<&Executor> = matrix.executors.iter().filter(has).collect();
+    let has = |of: &&Executor| rows.iter().any(|(work, threads)| is_shown(of, work, *threads));
+    let executors: Vec<&Executor> = all.iter().copied().filter(has).collect();
     if executors.is_empty() {
         return String::new();
     }
@@ -85,27 +90,14 @@ fn table(
     let mut table = Table::new(&headings);
     let mut notes = Footnotes::default();
     for (work, threads) in rows {
-        let cells: Vec<Cell<'_>> =
-            executors.iter().map(|executor| matrix.cell(executor, work, threads)).collect();
-        if !cells.iter().copied().any(is_shown) {
-            continue;
-        }
         let (case, guest) = (escape(&work.case), escape(&work.guest));
         let mut row = vec![format!("{case}_from_{guest}_on_{threads}_threads")];
         row.extend(counted.then(|| operators(counts.operators(matrix, work, false))));
-        row.extend(cells.into_iter().map(|cell| time_or_word(cell, &mut notes)));
+        let cells = executors.iter().map(|executor| matrix.cell(executor, work, threads));
+        row.extend(cells.map(|cell| time_or_word(cell, &mut notes)));
         table.row(&row);
     }
     format!("{}{}", table.finish(), notes.finish())
-}
-
-/// Whether a cell has a time, or something went wrong with it.
-fn is_shown(cell: Cell<'_>) -> bool {
-    match cell {
-        Cell::Timed(_) => true,
-        Cell::Refused(refusal) => refusal.status.is_failure(),
-        Cell::Absent => false,
-    }
 }
 
 /// An executor, with the state that its calls leak.

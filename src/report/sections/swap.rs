@@ -2,9 +2,9 @@
 
 use super::NOTHING;
 use super::comparisons::{Row, legend, of};
-use crate::record::{Book, Means, Purpose, SoakPoint, SwapFound, Tail};
+use crate::record::{Book, Means, Purpose, SwapFound};
 use crate::report::markdown::{Table, code};
-use crate::report::units::{count, grouped, marked, ratio_with_interval, time};
+use crate::report::units::{grouped, marked, ratio_with_interval, time};
 use std::fmt::Write;
 
 /// What was published for recompiling at each change.
@@ -94,16 +94,13 @@ fn soaks(book: &Book) -> String {
     for swap in &book.swaps {
         let SwapFound::Soak { points } = &swap.found else { continue };
         let (Some(first), Some(last)) = (points.first(), points.last()) else { continue };
-        let SoakPoint { swaps, rss_kib } = last;
+        let (executor, method) = (code(&swap.executor.to_string()), code(&swap.method));
+        let [all, before, after, start] =
+            [last.swaps, first.rss_kib, last.rss_kib, first.swaps].map(grouped);
         let _ = writeln!(
             text,
-            "* {} with {}: {} swaps; {} KiB resident after {} of them, {} KiB after all.",
-            code(&swap.executor.to_string()),
-            code(&swap.method),
-            grouped(*swaps),
-            grouped(first.rss_kib),
-            grouped(first.swaps),
-            grouped(*rss_kib),
+            "* {executor} with {method}: {all} swaps; {before} KiB resident after {start} of \
+             them, {after} KiB after all."
         );
     }
     match text.as_str() {
@@ -124,22 +121,14 @@ fn loads(book: &Book) -> String {
             continue;
         };
         is_empty = false;
-        let replaced = usize::try_from(*replacements).unwrap_or(usize::MAX);
-        let replaced = count(replaced, "replacement");
-        for (what, tail) in [(replaced.as_str(), swapping), ("none", still)] {
-            let Tail { calls, p50_ns, p99_ns, p999_ns, max_ns } = *tail;
-            let [p50, p99, p999, max] = [p50_ns, p99_ns, p999_ns, max_ns].map(|ns| time(ns as f64));
-            table.row(&[
-                code(&swap.executor.to_string()),
-                threads.to_string(),
-                what.to_owned(),
-                grouped(calls),
-                p50,
-                p99,
-                p999,
-                max,
-                (failed + wrong).to_string(),
-            ]);
+        let replaced = format!("replacements: {}", grouped(*replacements));
+        for (what, tail) in [(replaced, swapping), ("none".to_owned(), still)] {
+            let mut row = vec![code(&swap.executor.to_string()), threads.to_string(), what];
+            row.push(grouped(tail.calls));
+            let times = [tail.p50_ns, tail.p99_ns, tail.p999_ns, tail.max_ns];
+            row.extend(times.map(|ns| time(ns as f64)));
+            row.push((failed + wrong).to_string());
+            table.row(&row);
         }
     }
     if is_empty {

@@ -20,35 +20,25 @@ pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
 
 /// One guest: its cases beside each other.
 fn table(matrix: &Matrix<'_>, guest: &str) -> Option<String> {
-    let several = |work: &Work| -> Vec<usize> {
-        matrix.threads(work).into_iter().filter(|threads| *threads > 1).collect()
-    };
-    let works: Vec<(&Work, Vec<usize>)> = matrix
-        .works
-        .iter()
-        .filter(|work| work.guest == guest)
-        .map(|work| (work, several(work)))
-        .filter(|(_, several)| !several.is_empty())
+    let works = matrix.works.iter().filter(|work| work.guest == guest);
+    let columns: Vec<(&Work, usize)> = works
+        .map(|work| (work, matrix.threads(work)))
+        .filter(|(_, threads)| threads.last() > Some(&1))
+        .flat_map(|(work, threads)| threads.into_iter().map(move |threads| (work, threads)))
         .collect();
+    let heading =
+        |(work, n): &(&Work, usize)| format!("{}<br>{}", code(&work.case), count(*n, "thread"));
     let mut headings = vec!["Executor".to_owned()];
-    for (work, several) in &works {
-        headings.push(format!("{}<br>1 thread", code(&work.case)));
-        let columns = several.iter().map(|n| format!("{}<br>{n} threads", code(&work.case)));
-        headings.extend(columns);
-    }
+    headings.extend(columns.iter().map(heading));
     let mut table = Table::new(&headings);
     let mut rows = 0;
     for executor in &matrix.executors {
-        let timed = |work: &Work, threads: &usize| matrix.time(executor, work, *threads).is_some();
-        if !works.iter().any(|(work, several)| several.iter().any(|n| timed(work, n))) {
+        if columns.iter().all(|(work, n)| *n == 1 || matrix.time(executor, work, *n).is_none()) {
             continue;
         }
         rows += 1;
         let mut row = vec![code(&executor.to_string())];
-        for (work, several) in &works {
-            row.push(throughput(matrix, executor, work, 1));
-            row.extend(several.iter().map(|n| throughput(matrix, executor, work, *n)));
-        }
+        row.extend(columns.iter().map(|(work, n)| throughput(matrix, executor, work, *n)));
         table.row(&row);
     }
     let title = format!("<code>{}</code>, {}", escape(guest), count(rows, "executor"));
