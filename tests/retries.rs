@@ -89,7 +89,9 @@ fn a_comparison_follows_the_same_policy() {
     let book = ran.book();
     let made: Vec<&Comparison> = book.comparisons.values().flatten().collect();
     assert_eq!(made.iter().map(|made| made.process).collect::<Vec<_>>(), [0, 1, 2, 3]);
-    assert!(made.iter().all(|made| made.rounds.len() == 9 && made.noisy.len() == 9));
+    assert!(
+        made.iter().all(|made| made.rounds.len() >= 3 && made.noisy.len() == made.rounds.len())
+    );
     assert!(judge(&made, MARGIN).unwrap().marked);
 }
 
