@@ -202,7 +202,7 @@ impl Run<'_> {
                 }
                 Ok(Heard::Message(FromWorker::Calls(place))) => {
                     budget = tasks.get(place).and_then(|task| self.budget(task));
-                    let limit = budget.map_or(self.host.limit, |budget| first_calls(budget));
+                    let limit = budget.map_or(self.host.limit, first_calls);
                     deadline = Instant::now() + limit;
                 }
                 Ok(Heard::Message(FromWorker::Ended(place, done))) => {
