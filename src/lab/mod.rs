@@ -30,6 +30,8 @@ pub struct Lab {
     executions: HashMap<(&'static str, Strategy), Option<Kernel>>,
     /// The module of the previous cell: the next cell often needs the same.
     last: Option<(ModuleKey, Loaded)>,
+    /// The case whose calls the idle instances of that module have made.
+    served: Option<String>,
     /// Whether the way of execution is probed by the time of a kernel.
     probes_execution: bool,
 }
@@ -74,6 +76,7 @@ impl Lab {
             shared: None,
             executions: HashMap::new(),
             last: None,
+            served: None,
             probes_execution: true,
         }
     }
@@ -129,7 +132,16 @@ impl Lab {
     /// budget of its case.
     pub fn open(&mut self, cell: &Cell) -> Result<Opened, Refused> {
         let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
-        let loaded = self.load(cell)?;
+        let mut loaded = self.load(cell)?;
+        if self.served.as_ref() != Some(&cell.key.case) {
+            // What an instance learned from another case's calls, such as pages that it
+            // keeps resident, would be paid for in this one's.
+            loaded.instances = Instances::new(Arc::clone(&loaded.module));
+            if let Some((_, last)) = &mut self.last {
+                last.instances = loaded.instances.clone();
+            }
+            self.served = Some(cell.key.case.clone());
+        }
         let heap_base = loaded.guest.info().heap_base;
         let input = cell.case.input.bytes(heap_base).map_err(failed)?;
         let expected = cell.case.expect.output.bytes(heap_base).map_err(failed)?;
@@ -221,6 +233,7 @@ impl Lab {
             artifact_bytes: artifact.size() as u64,
         };
         self.last = Some((key, loaded.clone()));
+        self.served = None;
         Ok(loaded)
     }
 
