@@ -30,14 +30,13 @@ pub struct Lab {
     executions: HashMap<(&'static str, Strategy), Option<Kernel>>,
     /// The module of the previous cell: the next cell often needs the same.
     last: Option<(ModuleKey, Loaded)>,
-    /// The case whose calls the idle instances of that module have made.
-    served: Option<String>,
     /// Whether the way of execution is probed by the time of a kernel.
     probes_execution: bool,
 }
 
 type ArtifactKey = (&'static str, &'static str, String, HeapPages);
-type ModuleKey = (&'static str, Strategy, String, HeapPages, Option<String>);
+/// Engine, strategy, guest, memory, codec, and the case that it is loaded for.
+type ModuleKey = (&'static str, Strategy, String, HeapPages, Option<String>, String);
 
 /// A loaded module, and the cost of compiling and loading it.
 #[derive(Clone)]
@@ -76,7 +75,6 @@ impl Lab {
             shared: None,
             executions: HashMap::new(),
             last: None,
-            served: None,
             probes_execution: true,
         }
     }
@@ -131,17 +129,17 @@ impl Lab {
     /// [`Refused`], when the cell cannot be run, gives a wrong output, or exceeds the time
     /// budget of its case.
     pub fn open(&mut self, cell: &Cell) -> Result<Opened, Refused> {
+        self.open_for(cell, &cell.case.name)
+    }
+
+    /// Opens a cell on the module that was loaded for another case with the same memory.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub fn open_for(&mut self, cell: &Cell, family: &str) -> Result<Opened, Refused> {
         let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
-        let mut loaded = self.load(cell)?;
-        if self.served.as_ref() != Some(&cell.key.case) {
-            // What an instance learned from another case's calls, such as pages that it
-            // keeps resident, would be paid for in this one's.
-            loaded.instances = Instances::new(Arc::clone(&loaded.module));
-            if let Some((_, last)) = &mut self.last {
-                last.instances = loaded.instances.clone();
-            }
-            self.served = Some(cell.key.case.clone());
-        }
+        let loaded = self.load_for(cell, family)?;
         let heap_base = loaded.guest.info().heap_base;
         let input = cell.case.input.bytes(heap_base).map_err(failed)?;
         let expected = cell.case.expect.output.bytes(heap_base).map_err(failed)?;
@@ -198,10 +196,18 @@ impl Lab {
     ///
     /// [`Refused`], when the engine does not support it or does not execute as it claims.
     pub fn load(&mut self, cell: &Cell) -> Result<Loaded, Refused> {
+        self.load_for(cell, &cell.case.name)
+    }
+
+    /// Each case has a module of its own: what instances or a runtime's pool learned from
+    /// another case's calls, such as pages that they keep resident, would be paid for in this
+    /// one's.
+    fn load_for(&mut self, cell: &Cell, family: &str) -> Result<Loaded, Refused> {
         let engine = &*cell.engine;
         let strategy = cell.key.strategy;
         let heap = HeapPages::from(cell.case.heap);
-        let key = (engine.id(), strategy, cell.guest.clone(), heap, cell.case.codec.clone());
+        let codec = cell.case.codec.clone();
+        let key = (engine.id(), strategy, cell.guest.clone(), heap, codec, family.to_owned());
         if let Some((last, loaded)) = &self.last
             && *last == key
         {
@@ -233,7 +239,6 @@ impl Lab {
             artifact_bytes: artifact.size() as u64,
         };
         self.last = Some((key, loaded.clone()));
-        self.served = None;
         Ok(loaded)
     }
 

@@ -128,7 +128,7 @@ impl Run<'_> {
                 self.done.tasks.get(&task).is_some_and(|seen| seen.contains_key(&process));
             if !is_done && !self.is_over(&task) {
                 let (engine, strategy, guest) = task.module();
-                let module = (strategy, guest.to_owned());
+                let module = (strategy, guest.to_owned(), task.case().to_owned());
                 let unit = units.entry(engine.to_owned()).or_default();
                 unit.entry(module).or_default().push(task);
             }

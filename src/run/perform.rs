@@ -120,8 +120,8 @@ impl Performer {
         let another = match (&side.means, &compare.another) {
             (Means::After { .. }, Some(case)) => {
                 let key = &cell.key;
-                let cell = Cell::new(case, &cell.guest, &cell.engine, key.strategy, key.threads);
-                Some(self.lab.open(&cell)?)
+                let other = Cell::new(case, &cell.guest, &cell.engine, key.strategy, key.threads);
+                Some(self.lab.open_for(&other, &cell.case.name)?)
             }
             _ => None,
         };

@@ -39,6 +39,15 @@ impl Task {
         }
     }
 
+    /// The case.
+    #[must_use]
+    pub fn case(&self) -> &str {
+        match self {
+            Self::Cell(cell) => &cell.case,
+            Self::Compare(of) => &of.case,
+        }
+    }
+
     /// The refusal of a cell for a reason; `None` for a comparison.
     #[must_use]
     pub fn refusal(&self, status: crate::record::Status, reason: String) -> Option<Refusal> {
