@@ -71,7 +71,7 @@ fn on_two_threads_a_sample_counts_only_if_the_other_one_made_progress() {
     let [refusal] = ran.refusals()[..] else { panic!("{:?}", ran.refusals()) };
     assert_eq!(refusal.status, Status::Failed);
     assert!(refusal.reason.contains(TOO_SLOW), "{}", refusal.reason);
-    assert!(ran.observations().is_empty());
+    assert!(ran.observations().is_empty(), "{:?}", ran.observations());
 
     let ran = place.run_all(&by_thread(Duration::from_micros(5)));
     if let [refusal] = ran.refusals()[..] {

@@ -90,7 +90,10 @@ impl Repeat {
         while self.calls.map_or(started.elapsed() < self.seconds, |wanted| calls < wanted) {
             let left = self.calls.map_or(plan.calls, |wanted| wanted - calls);
             let now = plan.calls.min(left);
-            let plan = RoundPlan { calls: now, batch: plan.batch.min(now), ..plan };
+            let plan = match self.calls {
+                Some(_) => RoundPlan { calls: now, batch: plan.batch.min(now), ..plan },
+                None => plan,
+            };
             let sample = crew.round(plan)?.sample();
             calls += sample.calls / threads as u64;
             ns += sample.total / threads as f64;

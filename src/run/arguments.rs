@@ -46,8 +46,8 @@ pub struct Arguments {
     /// Continue the last run of the record file, if this build made it on this machine
     #[arg(long)]
     pub resume: bool,
-    /// Run all engines in this process instead of one fresh process per engine and pass;
-    /// estimates are marked with †, because one process is one layout of memory
+    /// Run all engines in this process instead of one fresh process per engine and pass, for
+    /// debugging: a crash ends the run
     #[arg(long)]
     pub in_process: bool,
     /// Fail a cell that takes longer than this many seconds, compilation included

@@ -137,12 +137,7 @@ impl Job {
         // Only selected engines need reasons for what is left out.
         let wanted: BTreeSet<&str> = cells.iter().map(|cell| cell.key.engine.as_str()).collect();
         let refusals = plan.refusals.iter().filter(|r| wanted.contains(&*r.engine));
-        let mut budget = budget(cells.len() + compares.len());
-        if in_process {
-            // One process is one layout of memory, however often it is sampled.
-            budget.samples *= budget.processes as usize;
-            (budget.processes, budget.extra) = (1, 0);
-        }
+        let budget = budget(cells.len() + compares.len());
         Ok(Self {
             header: super::header(budget.sampling(in_process), engines, &plan),
             refusals: refusals.cloned().collect(),
