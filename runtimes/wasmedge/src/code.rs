@@ -2,7 +2,7 @@
 //! looking whether machine code came of it.
 
 use crate::api::{self, Ast, Settings, Source};
-use crate::rewrite::{Changes, Rewritten, rewrite};
+use crate::rewrite::{Changes, Rewritten};
 use std::ffi::CString;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,15 +42,24 @@ impl Code {
         engine: &'static str,
         guest: &GuestModule,
         changes: Changes,
+        rewritten: Rewritten,
         native: bool,
     ) -> Result<Self> {
-        let rewritten = rewrite(guest, changes)?;
         let bytes = match native {
             true => compile(engine, &rewritten.wasm)?,
             false => rewritten.wasm.clone(),
         };
-        let compiled = Arc::new(CompiledCode::new(bytes));
-        Ok(Self { guest: guest.clone(), changes, rewritten, compiled })
+        Ok(Self::of(guest, changes, rewritten, CompiledCode::new(bytes)))
+    }
+
+    /// What was compiled before, of the same rewritten guest.
+    pub(crate) fn of(
+        guest: &GuestModule,
+        changes: Changes,
+        rewritten: Rewritten,
+        compiled: CompiledCode,
+    ) -> Self {
+        Self { guest: guest.clone(), changes, rewritten, compiled: Arc::new(compiled) }
     }
 
     /// Whether this can be loaded for a guest in the way that is asked for.

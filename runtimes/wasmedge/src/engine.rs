@@ -1,14 +1,16 @@
 //! The two engines: what they can do, compiling, and loading.
 
 use crate::api::{self, RunMode};
-use crate::code::{Code, changes};
+use crate::code::{COMPILER, Code, changes};
 use crate::module::Loaded;
+use crate::rewrite::{Rewritten, rewrite};
 use crate::{raw, signals};
+use sha2::{Digest, Sha256};
 use std::sync::{Arc, LazyLock};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
-    RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, ArtifactFolder, ArtifactKey, CodeFrom, Config, Engine, Error, Execution,
+    InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
 };
 use wasmedge_sys::ffi;
 
@@ -44,6 +46,24 @@ pub(crate) struct WasmEdge {
 impl WasmEdge {
     pub(crate) fn new(mode: Mode) -> Self {
         Self { mode }
+    }
+
+    /// Only what LLVM has compiled is worth keeping.
+    fn key(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+        rewritten: &Rewritten,
+    ) -> Option<ArtifactKey> {
+        let made_of = format!("{COMPILER}; of {:x?}", Sha256::digest(&rewritten.wasm));
+        (self.mode == Mode::Compiled)
+            .then(|| ArtifactKey::new(self, guest, strategy, config, &made_of))
+            .flatten()
+    }
+
+    fn artifact(&self, code: Code) -> Artifact {
+        Artifact::of_code(self.id(), Arc::clone(&code.compiled), code)
     }
 
     fn check(&self, strategy: Strategy, guest: &GuestModule) -> Result<()> {
@@ -128,8 +148,30 @@ impl Engine for WasmEdge {
             // Before anything is compiled: it keeps others' handlers in place.
             signals::guard(self.id())?;
         }
-        let code = Code::new(self.id(), guest, changes(strategy, config), native)?;
-        Ok(Artifact::of_code(self.id(), Arc::clone(&code.compiled), code))
+        let changes = changes(strategy, config);
+        let rewritten = rewrite(guest, changes)?;
+        let key = self.key(guest, strategy, config, &rewritten);
+        let code = Code::new(self.id(), guest, changes, rewritten, native)?;
+        Ok(self.artifact(code).keyed(key))
+    }
+
+    fn restore(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+        folder: &ArtifactFolder,
+    ) -> Result<Option<Artifact>> {
+        if self.mode != Mode::Compiled {
+            return Ok(None);
+        }
+        self.check(strategy, guest)?;
+        let changes = changes(strategy, config);
+        let rewritten = rewrite(guest, changes)?;
+        let Some(key) = self.key(guest, strategy, config, &rewritten) else { return Ok(None) };
+        let Some(compiled) = folder.read(&key)? else { return Ok(None) };
+        let code = Code::of(guest, changes, rewritten, compiled);
+        Ok(Some(self.artifact(code).keyed(Some(key))))
     }
 
     fn load(
