@@ -10,8 +10,7 @@ mod run;
 
 use everywhere::runs_modules;
 use run::{Run, each_of};
-use touchstone::case::Guests;
-use touchstone::case::Input;
+use touchstone::case::{Guests, Input};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 

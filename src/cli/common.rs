@@ -5,9 +5,8 @@ use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
-use touchstone::case::Guests;
-use touchstone::case::{self, Case};
+use std::time::Duration;
+use touchstone::case::{self, Case, Guests};
 use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::plan::{Budget, Cell, Compare, Filter, Plan, near};
 use touchstone::record::{self, Book, Comparison, Header, Refusal, Sink};
@@ -55,12 +54,6 @@ pub(super) fn this_program(arguments: &[&str]) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
     command.args(arguments);
     Ok(command)
-}
-
-/// The seed that was given, or one from the clock.
-pub(super) fn seed(given: Option<u64>) -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    given.unwrap_or_else(|| now.map_or(1, |now| now.as_secs()))
 }
 
 /// A run of comparisons alone.

@@ -1,20 +1,19 @@
 //! `touchstone compare`.
 
 use super::Ended;
-use super::common::{cases, newest, seed, this_program};
+use super::common::{cases, newest, this_program};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use touchstone::case::Guests;
-use touchstone::case::{self, Case};
+use touchstone::case::{self, Case, Guests};
 use touchstone::compare::{
     Contest, FromSide, Judged, MARGIN, ToSide, Verdict, contest, of_records, serve_side,
 };
 use touchstone::plan::{Budget, near};
 use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
 use touchstone::report::units;
-use touchstone::run::watch_for_ctrl_c;
+use touchstone::run::{seed, watch_for_ctrl_c};
 use touchstone::supervise::{Parent, Stop};
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, complain, print};

@@ -15,7 +15,7 @@ use touchstone::terminal::{Style, Table, print};
 #[derive(Debug, clap::Args)]
 pub(super) struct Interference {
     /// Watch for this many seconds
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = super::run::seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = touchstone::run::seconds)]
     seconds: Duration,
 }
 

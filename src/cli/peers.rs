@@ -1,13 +1,14 @@
 //! `touchstone peers`.
 
 use super::Ended;
-use super::common::{Comparing, Known, ended, judged, seed};
+use super::common::{Comparing, Known, ended, judged};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::time::Duration;
 use touchstone::compare::Judged;
 use touchstone::plan::{Budget, Filter, Rows, default_rows};
 use touchstone::record::{self, Book, Line, Match, Means, Purpose, RecordFile, Sink};
+use touchstone::run::seed;
 use touchstone::terminal::{complain, print};
 
 /// Times executors against their peers, in turns, and prints a line for each row.

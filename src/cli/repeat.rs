@@ -22,7 +22,7 @@ pub(super) struct Repeat {
     /// Run the cells whose name this regular expression matches, one after the other
     filter: String,
     /// Run each for this many seconds
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = super::run::seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = touchstone::run::seconds)]
     seconds: Duration,
     /// Stop after N calls of a thread instead
     #[arg(long, value_name = "N")]

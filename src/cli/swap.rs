@@ -1,22 +1,20 @@
 //! `touchstone swap`.
 
-use super::common::{Comparing, cases, judged, newest, seed};
+use super::common::{Comparing, cases, judged, newest};
 use super::{Ended, show};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone::case::Case;
-use touchstone::case::Guests;
+use touchstone::case::{Case, Guests};
 use touchstone::compare::Judged;
 use touchstone::lab::{Lab, Refused, config_for};
-use touchstone::plan::cores;
-use touchstone::plan::{Budget, Compare, Filter, Plan, near};
+use touchstone::plan::{Budget, Compare, Filter, Plan, cores, near};
 use touchstone::record::{
     self, Book, Contender, Line, Means, RecordFile, Refusal, SWAPS, Sink, SoakPoint, SwapFound,
 };
 use touchstone::report::units::{marked, time};
-use touchstone::run::{SamplingName, shown};
+use touchstone::run::{SamplingName, seed, shown};
 use touchstone::swap::{self, Kind, Method, Ready, SwapPlan};
 use touchstone::terminal::{Style, Table, complain, print};
 use touchstone_executor::Engine;

@@ -3,8 +3,7 @@
 //! each process has one address layout.
 
 use super::{Judged, judge};
-use crate::case::Case;
-use crate::case::Guests;
+use crate::case::{Case, Guests};
 use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
 use crate::record::{Comparison, Match, Status};

@@ -14,8 +14,7 @@ mod usage;
 pub use gate::{Change, Verdict, compare};
 pub use usage::serve;
 
-use crate::case::Case;
-use crate::case::Guests;
+use crate::case::{Case, Guests};
 use crate::files;
 use crate::plan::{Cell, Filter, Plan};
 use crate::record::{self, Book, Header, Line, Sampling};

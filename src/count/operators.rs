@@ -1,7 +1,6 @@
 //! Counts executed operators on every engine that can; all must agree.
 
-use crate::case::Case;
-use crate::case::Guests;
+use crate::case::{Case, Guests};
 use crate::lab::{Lab, Refused};
 use crate::plan::{Cell, Plan};
 use crate::record::{Count, Metric, Status};

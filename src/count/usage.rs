@@ -2,8 +2,7 @@
 //! call.
 
 use super::trace::{Section, Traced, follow};
-use crate::case::Case;
-use crate::case::Guests;
+use crate::case::{Case, Guests};
 use crate::lab::{Lab, Opened};
 use crate::plan::Cell;
 use crate::record::{CellKey, Metric, Observations, Sample, Samples, Status};

@@ -1,7 +1,6 @@
 //! Cells, and the reasons for cells that are left out.
 
-use crate::case::Case;
-use crate::case::Guests;
+use crate::case::{Case, Guests};
 use crate::plan::cores;
 use crate::record::{CellKey, Refusal, Status, Sweep, WorkFacts};
 use anyhow::Result;

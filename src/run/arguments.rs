@@ -3,8 +3,7 @@
 use super::job::Selection;
 use super::resume::go_on;
 use super::{Came, FromWorker, Host, Job, Observer, ToWorker, run, serve};
-use crate::case::Guests;
-use crate::case::{self, Case};
+use crate::case::{self, Case, Guests};
 use crate::plan::{Budget, Filter, default_rows};
 use crate::record::{self, Purpose, RecordFile};
 use crate::supervise::{Parent, Stop};
@@ -70,8 +69,19 @@ pub enum SamplingName {
     Quick,
 }
 
+/// The seed that was given, or one from the clock.
+#[must_use]
+pub fn seed(given: Option<u64>) -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    given.unwrap_or_else(|| now.map_or(1, |now| now.as_secs()))
+}
+
 /// For clap: a time above 0 s.
-fn seconds(text: &str) -> Result<Duration, String> {
+///
+/// # Errors
+///
+/// When the text is no such number.
+pub fn seconds(text: &str) -> Result<Duration, String> {
     let wrong = || format!("'{text}' is no number of seconds above 0");
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
     let time = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
@@ -124,10 +134,7 @@ impl Asked<'_> {
             overview: arguments.overview,
             purposes: self.purposes.clone(),
         };
-        let seed = arguments.seed.unwrap_or_else(|| {
-            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-            now.map_or(1, |now| now.as_secs())
-        });
+        let seed = seed(arguments.seed);
         let budget = |cells| {
             let budget = match arguments.sampling {
                 SamplingName::Full => Budget::full(seed),

@@ -1,8 +1,7 @@
 //! The job of a run, and its outcome.
 
 use super::Task;
-use crate::case::Case;
-use crate::case::Guests;
+use crate::case::{Case, Guests};
 use crate::plan::{Budget, Cell, Compare, Filter, Plan, Rows, near};
 use crate::record::{Header, Purpose, Refusal};
 use anyhow::{Result, bail};

@@ -3,11 +3,10 @@
 
 use super::resume::Done as Finished;
 use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker};
-use crate::case::Case;
-use crate::case::Guests;
+use crate::case::{Case, Guests};
 use crate::measure::probe;
 use crate::plan::{Random, shuffled};
-use crate::record::{Comparison, Line, Observations, Setup, Sink, Status};
+use crate::record::{Comparison, Line, Observations, Refusal, Setup, Sink, Status};
 use crate::supervise::{Death, Heard, Limits, Stop};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -244,20 +243,18 @@ impl Run<'_> {
     /// Records that a worker died during a task, or had to be killed.
     fn lost(&mut self, task: &Task, death: &Death, budget: Option<Duration>) -> Result<()> {
         let name = self.job.name(task);
-        if let (Death::Time(took), Some(budget), Task::Cell(cell)) = (death, budget, task) {
+        if let (Death::Time(took), Some(budget)) = (death, budget) {
             let reason = format!(
                 "the first call took longer than {:.1} s, and the case's budget for a call is \
                  {:.3} s",
                 took.as_secs_f64(),
                 budget.as_secs_f64()
             );
-            let refusal = task.refusal(Status::OverBudget, reason);
-            let refusal = refusal.map(|refusal| crate::record::Refusal {
-                threads: None,
-                case: Some(cell.case.clone()),
-                ..refusal
-            });
-            return refusal.map_or(Ok(()), |refusal| self.refuse(refusal));
+            // It holds for any number of threads.
+            return match task.refusal(Status::OverBudget, reason) {
+                Some(refusal) => self.refuse(Refusal { threads: None, ..refusal }),
+                None => Ok(()),
+            };
         }
         self.deaths += 1;
         self.observer.says(&format!("{name}: the process that ran it {death}"));
@@ -310,7 +307,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn refuse(&mut self, refusal: crate::record::Refusal) -> Result<()> {
+    fn refuse(&mut self, refusal: Refusal) -> Result<()> {
         if self.done.refusals.insert(refusal.clone()) {
             self.sink.append(&Line::Refusal(refusal))?;
         }

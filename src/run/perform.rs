@@ -1,12 +1,10 @@
 //! Performs tasks in this process.
 
 use super::task::{Done, Names, Task};
-use crate::case::Case;
-use crate::case::Guests;
+use crate::case::{Case, Guests};
 use crate::lab::{Lab, Opened, Refused, config_for};
 use crate::measure::{Caller, Crew, InBursts, Raw, Side, Work, measure, turns};
-use crate::plan::cores;
-use crate::plan::{Budget, Cell, Compare, Random};
+use crate::plan::{Budget, Cell, Compare, Random, cores};
 use crate::record::{Contender, Means, Purpose, Refusal, Setup, Status};
 use crate::swap::Sides;
 use anyhow::{Context, Result};

@@ -1,8 +1,7 @@
 //! The origin of numbers: machine, tools, run.
 
 use crate::case::digest;
-use crate::plan::Plan;
-use crate::plan::cores;
+use crate::plan::{Plan, cores};
 use crate::record::{EngineFacts, Header, Machine, SCHEMA, Sampling, Tools};
 use std::process::Command;
 use std::sync::Arc;

@@ -1,8 +1,7 @@
 //! Worker processes: the messages, and the worker's side.
 
 use super::{Done, Performer, Task};
-use crate::case::Case;
-use crate::case::Guests;
+use crate::case::{Case, Guests};
 use crate::measure::probe;
 use crate::plan::Budget;
 use crate::supervise::Parent;

@@ -1,8 +1,7 @@
 //! The kinds of messages, and sending them by one method.
 
 use super::Method;
-use crate::case::Case;
-use crate::case::Guests;
+use crate::case::{Case, Guests};
 use crate::lab::{Lab, Refused, checked_call, host};
 use crate::plan::Cell;
 use std::sync::Arc;

@@ -2,8 +2,7 @@
 
 use super::{Kind, Method};
 use crate::case::{self, Case};
-use crate::plan::cores;
-use crate::plan::{Cell, Compare};
+use crate::plan::{Cell, Compare, cores};
 use crate::record::{Contender, Executor, Match, Means, Purpose, Refusal, Status};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;

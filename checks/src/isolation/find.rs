@@ -65,7 +65,7 @@ pub fn jobs(engines: &[Arc<dyn Engine>], filter: Option<&str>) -> Result<Vec<Job
     }
 }
 
-/// Runs the planted guests. `next` hears of each executor before it is looked at.
+/// Runs the planted guests. `next` is called with each executor before its first guest.
 ///
 /// # Errors
 ///

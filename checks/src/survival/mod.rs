@@ -1,5 +1,5 @@
-//! What becomes of finished cells when a run is broken off, has no room, has company, or
-//! loses a backend: the real run and the real record file, over an engine without a
+//! Whether finished cells survive when a run is interrupted, runs out of disk, races another
+//! run, or loses a backend: the real run and the real record file, over an engine without a
 //! runtime, in processes that are killed.
 
 mod check;

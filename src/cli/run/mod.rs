@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use target::Target;
 use touchstone::plan::near;
+use touchstone::run::seconds;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, print};
 use touchstone_executor::Strategy;
@@ -87,16 +88,6 @@ fn strategy(name: &str) -> Result<Strategy, String> {
         let near = near(name, &names);
         format!("there is no strategy '{name}'{near}; there are {}", names.join(", "))
     })
-}
-
-/// Parses a time in seconds for clap; fractions are allowed.
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let refused = || format!("'{text}' is no number of seconds above 0");
-    let seconds: f64 = text.parse().map_err(|_| refused())?;
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(time) if !time.is_zero() => Ok(time),
-        _ => Err(refused()),
-    }
 }
 
 impl Run {

@@ -3,8 +3,7 @@
 use super::Run;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
-use touchstone::case::digest;
-use touchstone::case::parse_hex;
+use touchstone::case::{digest, parse_hex};
 use touchstone_executor::abi::{ALLOCATOR, Abi};
 use touchstone_executor::guest::{
     FunctionExport, Growth, GuestModule, HeapPages, ModuleInfo, PREFIX, unpack,

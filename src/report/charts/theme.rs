@@ -1,4 +1,4 @@
-//! Colours that a colour-blind reader can tell apart, on a light and on a dark ground.
+//! Colours that are distinct for colour-blind readers, on a light and a dark background.
 
 use plotters::style::RGBColor;
 
