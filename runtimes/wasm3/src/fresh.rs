@@ -39,11 +39,12 @@ impl Module for FreshModule {
         Ok(Box::new(self.instance()))
     }
 
-    /// Makes an instance, which looks at what lies under a memory of ours. Each
-    /// one does when it takes a new one.
+    /// Looks at what lies under the memory of an instance, where it is Touchstone's.
     fn probe(&mut self) -> Result<()> {
-        match &self.recipe {
-            Some(_) => self.instance().build().map(drop),
+        let Some(recipe) = &self.recipe else { return Ok(()) };
+        let mut machine = self.instance().build()?;
+        match &recipe.plan {
+            Some(plan) => recipe.check(&self.shared, plan, machine.bytes()),
             None => Ok(()),
         }
     }
@@ -87,10 +88,7 @@ impl FreshInstance {
         {
             match self.lent.take() {
                 Some(lent) => machine.lend(lent)?,
-                None => {
-                    machine.lend(Lent::new(plan, program.largest)?)?;
-                    recipe.check(&self.shared, plan, machine.bytes())?;
-                }
+                None => machine.lend(Lent::new(plan, program.largest)?)?,
             }
         }
         Ok(machine)

@@ -48,7 +48,10 @@ impl Resident for Saved {
         };
         if let Some(plan) = plan {
             machine.lend(Lent::new(&plan, program.largest)?)?;
-            recipe.check(shared, &plan, machine.bytes())?;
+            // The probe of the module looks at a plan that all instances share.
+            if recipe.plan.is_none() {
+                recipe.check(shared, &plan, machine.bytes())?;
+            }
         }
         machine.save()?;
         Ok(Self(machine))
@@ -81,9 +84,13 @@ impl Module for ReuseModule {
         Ok(Box::new(Reused::<Saved>::new(&self.0)))
     }
 
-    /// Makes an instance, which looks at what lies under its memory. Each one does.
+    /// Looks at what lies under the memory of an instance.
     fn probe(&mut self) -> Result<()> {
-        Saved::new(&self.0).map(drop)
+        let Saved(mut machine) = Saved::new(&self.0)?;
+        match &self.0.recipe.plan {
+            Some(plan) => self.0.recipe.check(&self.0.shared, plan, machine.bytes()),
+            None => Ok(()),
+        }
     }
 
     fn effective(&self) -> EffectiveConfig {

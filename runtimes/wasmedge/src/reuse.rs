@@ -44,7 +44,11 @@ impl driver::Resident for Resident {
                 // of it is alive. All that is not zero in it now is part of the plan's
                 // content. It is dropped after the restorer, and written no more then.
                 restorer = Some(unsafe { plan.install(running.base()) }?);
-                shared.check_memory(running.base(), Some(plan))?;
+                // The probe of the module has looked at a plan that all instances share.
+                // Reading the list of mappings for each would cost more than making it.
+                if shared.plan.is_none() {
+                    shared.check_memory(running.base(), Some(plan))?;
+                }
             }
         }
         Ok(Self { snapshot, restorer, running })

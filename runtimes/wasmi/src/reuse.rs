@@ -70,7 +70,8 @@ impl Module for ReuseModule {
     }
 
     /// Lends a memory that is empty to wasmi, which costs nothing, and looks at
-    /// what lies under it. Each instance is looked at again when it is made.
+    /// what lies under it. Reading the list of mappings for each instance would cost more than
+    /// making it.
     fn probe(&mut self) -> Result<()> {
         let (Some(limits), Some(plan)) = (self.0.shared.info().memory, &self.0.plan) else {
             return Ok(());
@@ -155,7 +156,10 @@ impl Resident for Live {
         };
         if let Some(plan) = plan {
             running = running.install(&plan)?;
-            check_mapping(shared, recipe.strategy, &running.home)?;
+            // The probe of the module has looked at a plan that all instances share.
+            if recipe.plan.is_none() {
+                check_mapping(shared, recipe.strategy, &running.home)?;
+            }
         }
         Ok(Self { engine: shared.engine, running, snapshot, _code: code })
     }
