@@ -33,6 +33,13 @@ pub trait Engine: Send + Sync {
         None
     }
 
+    /// Number of calls after which the runtime catches up on work that it put off, such as
+    /// dropping the pages of many instances together. A measurement covers whole periods. The
+    /// default is 1: nothing is put off.
+    fn period(&self, _strategy: Strategy) -> u64 {
+        1
+    }
+
     /// Whether the strategy can be had here at all, on this machine.
     fn support(&self, strategy: Strategy) -> Support;
 

@@ -57,6 +57,10 @@ impl Engine for WithPool {
         self.0.executes_like()
     }
 
+    fn period(&self, strategy: Strategy) -> u64 {
+        self.0.period(pooled(strategy).unwrap_or(strategy))
+    }
+
     fn support(&self, strategy: Strategy) -> Support {
         match pooled(strategy) {
             Some(inner) => of_pool(strategy, self.0.support(inner)),

@@ -186,6 +186,7 @@ impl Lab {
             first_call_ns: made_ns + first_ns,
             estimate_ns,
             artifact_bytes: loaded.artifact_bytes,
+            period: cell.engine.period(cell.key.strategy),
         })
     }
 

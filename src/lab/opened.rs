@@ -33,6 +33,8 @@ pub struct Opened {
     pub estimate_ns: u64,
     /// Size of the artifact, bytes.
     pub artifact_bytes: u64,
+    /// Calls after which the runtime catches up on work that it put off.
+    pub period: u64,
 }
 
 /// A cell that is not timed, and why.

@@ -1,22 +1,22 @@
 //! All measurements of one cell in one process.
 
+use super::lost::Lost;
 use super::once::ONCE;
 use super::{Caller, Crew, Work, probe, steps, warm};
 use crate::lab::Opened;
 use crate::plan::{Budget, Cell};
 use crate::record::estimate::{INTERVAL_SAMPLES, has_enough};
 use crate::record::{Metric, Sample, Samples};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Rounds in which the others did not keep up, for each one in which they did.
-const LOST_ROUNDS: usize = 4;
 /// Calls of this length or longer are sampled once in each process.
 const VERY_LONG: Duration = Duration::from_secs(1);
 
-/// Measures an opened cell: calls on all its threads. On one thread also the steps of a call,
-/// the costs of compiling and loading, and, if the case asks for it, calls on a used instance.
+/// Measures an opened cell: calls on all its threads. On one thread also the costs of compiling
+/// and loading, the steps of a call for the cases of the overview, and, if the case asks for it,
+/// calls on a used instance.
 ///
 /// # Errors
 ///
@@ -32,7 +32,9 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap
         }
         if Duration::from_nanos(opened.estimate_ns) < VERY_LONG {
             let time = budget.cell / 8;
-            metrics.extend(again(budget.patience, || steps(opened, time))?);
+            if cell.case.role.is_some() {
+                metrics.extend(again(budget.patience, || steps(opened, time))?);
+            }
             if cell.case.warm {
                 metrics.extend(again(budget.patience, || warm(opened, time))?);
             }
@@ -55,23 +57,14 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
     })?;
     let mut plan = crew.plan(budget.sample, opened.estimate_ns)?;
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
-    let (mut lost, mut patience) = (0, budget.patience);
+    let (mut lost, mut patience) = (Lost::new(budget.samples), budget.patience);
     let began = Instant::now();
     while clean.len() + noisy.len() < budget.samples {
         let started = Instant::now();
         let round = crew.round(plan)?;
         let is_long = began.elapsed() > budget.cell && clean.len() + noisy.len() > 1;
         if !round.others_kept_up() {
-            lost += 1;
-            if is_long {
-                break;
-            }
-            if lost > LOST_ROUNDS * budget.samples {
-                bail!(
-                    "the other threads completed fewer than half as many calls as the fastest \
-                     one in {lost} rounds: the machine has more to do"
-                );
-            }
+            lost.another()?;
             continue;
         }
         if round.is_short() {
@@ -79,8 +72,7 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
             plan = crew.plan(budget.sample, opened.estimate_ns)?;
             clean.clear();
             noisy.clear();
-            lost += 1;
-            anyhow::ensure!(lost <= LOST_ROUNDS * budget.samples, "calls keep changing their time");
+            lost.another()?;
             continue;
         }
         if round.clean {

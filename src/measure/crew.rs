@@ -22,6 +22,8 @@ const SETTLED_IN: Duration = Duration::from_micros(150);
 pub struct Crew {
     members: Vec<Member>,
     ended: Receiver<(usize, Result<Turn>)>,
+    /// Calls after which the runtime catches up on work that it put off.
+    period: u64,
 }
 
 struct Member {
@@ -57,7 +59,7 @@ impl Crew {
         let all = processors(threads)?;
         let allowed = if threads == 1 { processors(crate::plan::cores())? } else { all.clone() };
         let (done, ended) = channel();
-        let mut crew = Self { members: Vec::new(), ended };
+        let mut crew = Self { members: Vec::new(), ended, period: 1 };
         for (index, processor) in all.into_iter().enumerate() {
             let (orders, inbox) = channel();
             let (done, make, spare) = (done.clone(), make.clone(), allowed.clone());
@@ -72,8 +74,9 @@ impl Crew {
             crew.members.push(Member { orders, handle: Some(handle) });
         }
         drop(done);
-        // Each thread reports once that its work is ready.
-        crew.gather()?;
+        // Each thread reports once that its work is ready: its calls are a period.
+        let ready = crew.gather()?;
+        crew.period = ready.iter().map(|turn| turn.calls).max().unwrap_or(1);
         Ok(crew)
     }
 
@@ -134,7 +137,7 @@ impl Crew {
     }
 
     fn plan_for(&self, sample: Duration, call_ns: u64) -> RoundPlan {
-        RoundPlan::new(sample, call_ns, self.members.len())
+        RoundPlan::new(sample, call_ns, self.members.len(), self.period)
     }
 
     /// Collects one answer of each thread, in the order of the threads.
@@ -218,7 +221,7 @@ fn serve(
     let made = place.settle().and_then(|_| make());
     let mut work = match made {
         Ok(work) => {
-            let ready = Turn { calls: 0, ns: 0, clean: true };
+            let ready = Turn { calls: work.period(), ns: 0, clean: true };
             if done.send((index, Ok(ready))).is_err() {
                 return;
             }

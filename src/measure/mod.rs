@@ -9,6 +9,7 @@
 mod cell;
 mod crew;
 mod line;
+mod lost;
 mod once;
 mod pin;
 pub mod probe;

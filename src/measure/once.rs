@@ -11,5 +11,4 @@ pub(super) const ONCE: &[(Metric, Observe)] = &[
     (Metric::Compile, |opened| opened.compile_ns.map(|ns| ns as f64)),
     (Metric::Load, |opened| Some(opened.load_ns as f64)),
     (Metric::FirstCall, |opened| Some(opened.first_call_ns as f64)),
-    (Metric::ArtifactBytes, |opened| Some(opened.artifact_bytes as f64)),
 ];

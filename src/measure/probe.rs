@@ -112,15 +112,29 @@ const fn pattern() -> [u8; BRANCHES] {
     bytes
 }
 
-/// Does `work`. Gives its result, and whether the probe was clean before and after.
-///
-/// # Errors
-///
-/// Those of `work`.
-pub fn watched<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, bool)> {
-    let before = is_clean();
-    let done = work()?;
-    Ok((done, is_clean() && before))
+/// Probes between consecutive samples, so that each has a probe before and after it.
+pub struct Watch {
+    was_clean: bool,
+}
+
+impl Watch {
+    /// Probes before the first sample.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { was_clean: is_clean() }
+    }
+
+    /// Does `work`. Gives its result, and whether the probe was clean before and after.
+    ///
+    /// # Errors
+    ///
+    /// Those of `work`.
+    pub fn over<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<(T, bool)> {
+        let before = self.was_clean;
+        let done = work()?;
+        self.was_clean = is_clean();
+        Ok((done, before && self.was_clean))
+    }
 }
 
 /// One probe of one processor.

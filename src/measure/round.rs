@@ -23,33 +23,28 @@ pub struct RoundPlan {
 const LONG: Duration = Duration::from_millis(1);
 
 /// Calls below this time, ns, need [`FEWEST_SHORT_CALLS`] in a sample.
-const SHORT_NS: u64 = 25_000;
+const SHORT_NS: u64 = 40_000;
 /// Fewest calls of a sample of short calls. The smallest publishable number of samples then
 /// holds 1,000 calls.
 const FEWEST_SHORT_CALLS: u64 = 125;
 
-/// Number of calls that a round should be a multiple of. An engine that drops the pages of 500
-/// instances together would otherwise do so twice in some rounds and three times in others.
-const PERIOD: u64 = 500;
-/// How many times longer a round may become because of [`PERIOD`].
-const WIDER: u64 = 5;
+/// How many times longer a round may become so that it covers whole periods of the runtime.
+/// What is put off matters less in longer calls.
+const WIDER: u64 = 20;
 
 impl RoundPlan {
     /// Plans a round of about `sample` for calls of about `call_ns`. A single thread makes an
     /// exact number of calls. Several threads go on until the time is over, so that all of
-    /// them run to the end.
+    /// them run to the end. A round covers whole periods of `period` calls, where that does not
+    /// make it too long.
     #[must_use]
-    pub fn new(sample: Duration, call_ns: u64, threads: usize) -> Self {
+    pub fn new(sample: Duration, call_ns: u64, threads: usize, period: u64) -> Self {
         let call_ns = call_ns.max(1);
         let sample_ns = (sample.as_nanos() as u64).max(FEWEST_CALLS_US * 1000 * 5 / 4);
         let few = if call_ns < SHORT_NS { FEWEST_SHORT_CALLS } else { 1 };
         let fill = sample_ns.div_ceil(call_ns).max(few);
-        let whole = fill.next_multiple_of(PERIOD);
-        let calls = if whole <= fill.saturating_mul(WIDER) && whole * call_ns <= sample_ns * WIDER {
-            whole
-        } else {
-            fill
-        };
+        let whole = fill.next_multiple_of(period.max(1));
+        let calls = if whole * call_ns <= sample_ns * WIDER { whole } else { fill };
         let settles = Duration::from_nanos(call_ns) < LONG;
         match threads {
             0 | 1 => Self { calls, batch: calls, time: Duration::ZERO, settles },
@@ -125,7 +120,7 @@ mod tests {
             (SAMPLE, 62_000_000),
         ] {
             for threads in [1, 2] {
-                let plan = RoundPlan::new(sample, call_ns, threads);
+                let plan = RoundPlan::new(sample, call_ns, threads, 1);
                 let ns = (plan.calls * call_ns).max(plan.time.as_nanos() as u64);
                 assert!(ns >= FEWEST_CALLS_US * 1000, "{call_ns} ns: {plan:?}");
             }
@@ -134,18 +129,18 @@ mod tests {
 
     #[test]
     fn what_happens_once_in_many_calls_is_in_every_round() {
-        assert_eq!(RoundPlan::new(SAMPLE, 2_400, 1).calls, 500);
-        assert_eq!(RoundPlan::new(SAMPLE, 100, 1).calls, 10_000);
-        assert_eq!(RoundPlan::new(SAMPLE, 16_000, 1).calls, 125);
-        assert_eq!(RoundPlan::new(SAMPLE, 60_000, 1).calls, 17);
-        assert_eq!(RoundPlan::new(SAMPLE, 60_000_000, 1).calls, 1);
+        let calls = |call_ns, period| RoundPlan::new(SAMPLE, call_ns, 1, period).calls;
+        assert_eq!((calls(2_400, 1), calls(2_400, 500)), (417, 500));
+        assert_eq!((calls(16_000, 1), calls(16_000, 500)), (125, 500));
+        assert_eq!((calls(60_000, 1), calls(60_000, 500)), (17, 17));
+        assert_eq!((calls(60_000_000, 1), calls(60_000_000, 500)), (1, 1));
     }
 
     #[test]
     fn several_threads_make_two_calls_at_least_and_look_at_the_clock() {
-        let long = RoundPlan::new(SAMPLE, 60_000_000, 2);
+        let long = RoundPlan::new(SAMPLE, 60_000_000, 2, 1);
         assert_eq!((long.calls, long.batch), (2, 1));
-        let short = RoundPlan::new(SAMPLE, 100, 2);
+        let short = RoundPlan::new(SAMPLE, 100, 2, 1);
         assert_eq!((short.batch, short.time), (200, SAMPLE));
     }
 

@@ -1,4 +1,4 @@
-//! The steps of a call, timed one by one, and its page faults.
+//! The steps of a call, timed one by one.
 
 use crate::lab::{Opened, elapsed};
 use crate::record::{Metric, Sample, Samples, estimate};
@@ -6,12 +6,11 @@ use anyhow::Result;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use std::time::Instant;
-use touchstone_executor::probe::thread_usage;
 
-use super::probe;
+use super::probe::Watch;
 
-/// Samples per process: two more than an estimate needs. Long calls have fewer.
-const SAMPLES: u64 = estimate::CLEAN_SAMPLES as u64 + 2;
+/// Samples per process: one more than an estimate needs. Long calls have fewer.
+const SAMPLES: u64 = estimate::CLEAN_SAMPLES as u64 + 1;
 /// Largest number of calls of a sample.
 const CALLS: u64 = 40;
 
@@ -52,20 +51,15 @@ pub fn steps(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples
     }
     let names = [Metric::Prepare, Metric::Invoke, Metric::Finish];
     let mut metrics: BTreeMap<Metric, Samples> = BTreeMap::new();
-    let (mut faults, mut counted) = (0, 0);
+    let mut watch = Watch::start();
     for _ in 0..samples {
         let mut times: [Vec<f64>; 3] = Default::default();
-        let before = thread_usage();
-        let ((), clean) = probe::watched(|| {
+        let ((), clean) = watch.over(|| {
             for _ in 0..calls {
                 call(Some(&mut times))?;
             }
             Ok(())
         })?;
-        if let Some((after, before)) = thread_usage().zip(before) {
-            faults += after.page_faults - before.page_faults;
-            counted += calls;
-        }
         for (name, times) in names.into_iter().zip(times) {
             let median = estimate::of_values(&times).map_or(0.0, |estimate| estimate.median);
             let total = median * calls as f64;
@@ -74,9 +68,5 @@ pub fn steps(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples
         }
     }
     opened.instances.give_back(instance);
-    if counted > 0 {
-        let sample = Sample { calls: counted, total: faults as f64, slowest: counted, clean: true };
-        metrics.insert(Metric::PageFaults, Samples(vec![sample]));
-    }
     Ok(metrics)
 }

@@ -1,6 +1,6 @@
 //! Calls on a used instance that is not reset: the cost of a call without the instance.
 
-use super::probe;
+use super::probe::Watch;
 use super::work::compare;
 use crate::lab::{Opened, elapsed};
 use crate::plan::FEWEST_CALLS_US;
@@ -11,8 +11,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 use touchstone_executor::{ExportId, Instance, Outcome};
 
-/// Samples per process: two more than an estimate needs.
-const SAMPLES: u64 = estimate::CLEAN_SAMPLES as u64 + 2;
+/// Samples per process: one more than an estimate needs.
+const SAMPLES: u64 = estimate::CLEAN_SAMPLES as u64 + 1;
 
 /// Times consecutive calls on one instance, for about `time` per export: the export of the
 /// case, and the one that only takes the input, if the case names one.
@@ -56,8 +56,9 @@ fn used(
     };
     // The first calls bring memory in and let the guest's allocator grow.
     let first = calls(1)?;
+    let mut watch = Watch::start();
     if u128::from(first) > time.as_nanos() {
-        let (total, clean) = probe::watched(|| calls(1))?;
+        let (total, clean) = watch.over(|| calls(1))?;
         let sample = Sample { calls: 1, total: total as f64, slowest: 1, clean };
         return Ok(Samples(vec![sample]));
     }
@@ -73,7 +74,7 @@ fn used(
     }
     let samples = (time.as_nanos() as u64 / once.max(1)).clamp(2, SAMPLES);
     let sample = |_| {
-        let ((made, took), clean) = probe::watched(|| {
+        let ((made, took), clean) = watch.over(|| {
             // The probe takes from the processor what it has learned of the calls.
             calls((count / 4).max(1))?;
             let (mut made, mut took) = (0, 0);

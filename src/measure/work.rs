@@ -14,6 +14,11 @@ pub trait Work: Send {
     ///
     /// When a call fails, traps or gives a wrong output.
     fn time(&mut self, calls: u64) -> Result<Duration>;
+
+    /// Calls after which the runtime catches up on work that it put off.
+    fn period(&self) -> u64 {
+        1
+    }
 }
 
 /// Repeats one call on one instance, each time on a clean state.
@@ -66,6 +71,10 @@ impl Work for Caller {
             compare(opened, output)?;
         }
         Ok(took)
+    }
+
+    fn period(&self) -> u64 {
+        self.opened.period
     }
 }
 

@@ -39,7 +39,7 @@ impl Budget {
             name: "full".to_owned(),
             processes: estimate::PROCESSES as u32,
             extra: 3,
-            samples: 8,
+            samples: 6,
             sample: Duration::from_millis(1),
             cell: Duration::from_millis(120),
             patience: Duration::from_millis(100),

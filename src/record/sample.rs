@@ -35,10 +35,18 @@ impl Sample {
 #[serde(from = "Packed", into = "Packed")]
 pub struct Samples(pub Vec<Sample>);
 
-/// The form in record files: column by column. A column of equal numbers is one number.
+/// The form in record files: one observation as a number, samples column by column.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Packed {
+    One(Number),
+    Columns(Columns),
+}
+
+/// A column of equal numbers is one number.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Packed {
+struct Columns {
     #[serde(default = "Column::one", skip_serializing_if = "Column::is_one")]
     calls: Column,
     total: Vec<Number>,
@@ -108,21 +116,29 @@ impl From<Number> for f64 {
 impl From<Samples> for Packed {
     fn from(samples: Samples) -> Self {
         let samples = samples.0;
+        if let [only] = samples[..]
+            && only == Sample::single(only.total)
+        {
+            return Self::One(only.total.into());
+        }
         let slowest = samples.iter().any(|sample| sample.slowest != sample.calls);
         let noisy = |(place, sample): (usize, &Sample)| (!sample.clean).then_some(place);
-        Self {
+        Self::Columns(Columns {
             calls: Column::of(samples.iter().map(|sample| sample.calls).collect()),
             total: samples.iter().map(|sample| sample.total.into()).collect(),
             slowest: slowest
                 .then(|| Column::of(samples.iter().map(|sample| sample.slowest).collect())),
             noisy: samples.iter().enumerate().filter_map(noisy).collect(),
-        }
+        })
     }
 }
 
 impl From<Packed> for Samples {
     fn from(packed: Packed) -> Self {
-        let Packed { calls, total, slowest, noisy } = packed;
+        let Columns { calls, total, slowest, noisy } = match packed {
+            Packed::One(total) => return Self(vec![Sample::single(total.into())]),
+            Packed::Columns(columns) => columns,
+        };
         let sample = |(place, total): (usize, Number)| Sample {
             calls: calls.get(place),
             total: total.into(),
@@ -141,8 +157,8 @@ mod tests {
     fn samples_are_written_short_and_read_back() {
         let sample = |calls, total, slowest, clean| Sample { calls, total, slowest, clean };
         for (samples, text) in [
-            (vec![Sample::single(66_202.0)], r#"{"total":[66202]}"#),
-            (vec![Sample::single(0.25)], r#"{"total":[0.25]}"#),
+            (vec![Sample::single(66_202.0)], "66202"),
+            (vec![Sample::single(0.25)], "0.25"),
             (
                 vec![sample(500, 1000.0, 500, true), sample(500, 1010.0, 500, false)],
                 r#"{"calls":500,"total":[1000,1010],"noisy":[1]}"#,

@@ -76,6 +76,13 @@ impl Engine for Wasmtime {
         (self.compiler == Compiler::Nearcore).then_some("wasmtime")
     }
 
+    fn period(&self, strategy: Strategy) -> u64 {
+        match (&self.compiler, strategy.instance) {
+            (Compiler::Nearcore, InstanceFrom::Pooling) => nearcore::BATCH as u64,
+            _ => 1,
+        }
+    }
+
     fn support(&self, strategy: Strategy) -> Support {
         if self.compiler == Compiler::Nearcore {
             return nearcore::support(strategy);

@@ -77,12 +77,15 @@ pub(crate) fn tune(settings: &mut wasmtime::Config, info: &ModuleInfo) {
         .cranelift_nan_canonicalization(true);
 }
 
+/// Memories whose pages are dropped together.
+pub(crate) const BATCH: usize = 500;
+
 /// The pool.
 pub(crate) fn pool(info: &ModuleInfo) -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::default();
     let size = SlotSize::of(info, TABLE_ELEMENTS);
     size.reserve(&mut pool, INSTANCES, INSTANCES);
-    pool.decommit_batch_size(500)
+    pool.decommit_batch_size(BATCH)
         .max_memory_size(largest_memory(info) as usize)
         .max_memories_per_module(1)
         .table_keep_resident(TABLE_ELEMENTS as usize);
@@ -93,7 +96,7 @@ pub(crate) fn pool(info: &ModuleInfo) -> PoolingAllocationConfig {
 pub(crate) fn describe(words: EffectiveConfig) -> EffectiveConfig {
     words
         .with("compiler", "Cranelift, optimised for speed, NaNs canonicalised, no address map")
-        .with("instances", format!("pool of {INSTANCES} slots; up to 500 memories cleaned at once"))
+        .with("instances", format!("pool of {INSTANCES} slots; up to {BATCH} memories cleaned at once"))
         .with(
             "bounds checks",
             "explicit: a reservation of 128 MiB (or the guest's first size), no guard pages",

@@ -125,6 +125,7 @@ impl Contest<'_> {
             first_call_ns: 0,
             estimate_ns: 0,
             artifact_bytes: 0,
+            period: row.engine.period(row.strategy),
         };
         Crew::start(1, move || Ok(Box::new(Caller::new(&opened)?) as Box<dyn Work>))
     }
