@@ -3,6 +3,7 @@
 CARGO     ?= cargo
 # The peer of `make peers` is not in `all`: see ARCHITECTURE.md.
 comma     := ,
+space     := $(subst ,, )
 FEATURES  ?= all$(if $(filter peers,$(MAKECMDGOALS)),$(comma)substrate)
 # Seconds that the differential tests go on for (the parsers half as long), and where
 # their numbers start.
@@ -81,7 +82,7 @@ costs: setup $(NEEDED) ## count operators, page faults, system calls and code si
 gate: setup $(NEEDED) ## count again and compare with what is stored
 	$(RUN) gate
 
-CHECKS   = $(CARGO) run --locked --release --quiet -p touchstone-checks --features=$(FEATURES) --
+CHECKS   = $(CARGO) run --locked --release --quiet -p touchstone-checks --features=$(subst $(space),$(comma),$(addprefix touchstone/,$(subst $(comma),$(space),$(FEATURES)))) --
 
 checks: setup $(NEEDED) ## conformance, isolation, hostile guests and survival on every executor; store the findings
 	$(CHECKS) conformance --store
