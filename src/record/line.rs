@@ -327,7 +327,11 @@ impl Match {
     pub fn name(&self) -> String {
         let Self { purpose, case, guest, subject, baseline } = self;
         let (executor, threads) = (&subject.executor, subject.threads);
-        format!("{purpose}/{executor}/{case}_from_{guest}/{threads}_threads/{baseline}")
+        let name = format!("{purpose}/{executor}/{case}_from_{guest}/{threads}_threads/{baseline}");
+        match baseline.threads {
+            same if same == threads => name,
+            other => format!("{name}_on_{other}_threads"),
+        }
     }
 }
 
