@@ -78,7 +78,7 @@ pub struct Strategy {
 }
 
 impl Strategy {
-    /// What the seeds call `wasmi(interpreted)`.
+    /// The plain way of an interpreter.
     pub const INTERPRETED: Self = Self {
         instance: InstanceFrom::Interpreted,
         memory: MemoryFrom::Segments,
