@@ -117,8 +117,8 @@ impl Input {
             Self::Json { json, seed } => {
                 json::text(*json, *seed).map(String::into_bytes).with_context(too_small)
             }
-            Self::JsonChecksum { json_checksum, seed } => json::checksum(*json_checksum, *seed)
-                .map(|sum| sum.to_le_bytes().to_vec())
+            Self::JsonChecksum { json_checksum, seed } => json::text(*json_checksum, *seed)
+                .map(|text| json_payload::decode_any(text.as_bytes()).to_le_bytes().to_vec())
                 .with_context(too_small),
             Self::Monsters { monsters, points, seed, codec } => {
                 Ok(records::monsters(*codec, *monsters, *points, *seed))
