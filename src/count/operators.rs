@@ -107,7 +107,7 @@ impl<'a> Counter<'a> {
     }
 
     fn means(&mut self, case: &Case, guest: &str) -> Result<Vec<Means>> {
-        let module = self.guests.module(guest, case.heap.into())?;
+        let module = self.guests.module(guest, case.heap)?;
         let is_module = module.info().component.is_none();
         let (mut meters, mut guests) = (Vec::new(), Vec::new());
         for engine in self.engines {
@@ -147,9 +147,9 @@ fn calls(lab: &mut Lab, cell: &Cell, by_meter: bool) -> Result<Counts> {
     let opened = lab.open(cell)?;
     let reader = match by_meter {
         true => None,
-        false => Some(opened.instances.export(OPERATORS, Abi::Plain)?),
+        false => Some(opened.loaded.instances.export(OPERATORS, Abi::Plain)?),
     };
-    let mut instance = opened.instances.take()?;
+    let mut instance = opened.loaded.instances.take()?;
     // Entries into functions that the host asks for are no operators of the guest's: its
     // allocator, in the convention that has one, and the export.
     let entries = if cell.case.abi == Abi::Bytes { 2 } else { 1 };
@@ -167,7 +167,7 @@ fn calls(lab: &mut Lab, cell: &Cell, by_meter: bool) -> Result<Counts> {
     let clean = call(&mut *instance)?;
     let warm = cell.case.warm.then(|| call(&mut *instance)).transpose()?;
     instance.finish()?;
-    opened.instances.give_back(instance);
+    opened.loaded.instances.give_back(instance);
     Ok((clean, warm))
 }
 
