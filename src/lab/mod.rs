@@ -5,19 +5,18 @@ mod instances;
 mod opened;
 
 pub use instances::Instances;
-pub use opened::{Opened, Refused, abbreviate};
-pub(crate) use opened::{checked_call, elapsed, host};
+pub use opened::{Loaded, Opened, Refused, abbreviate, abbreviate_to};
+pub(crate) use opened::{checked_call, elapsed};
 
 use crate::case::Guests;
 use crate::plan::Cell;
 use crate::record::Status;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::probe::{Kernel, check_execution};
-use touchstone_executor::{Artifact, ArtifactFolder, Config, Engine, Module, Strategy, Support};
+use touchstone_executor::probe::check_execution;
+use touchstone_executor::{Artifact, ArtifactFolder, Config, Engine, Execution, Strategy, Support};
 
 /// Opens cells, and keeps the artifacts and the module that they share.
 pub struct Lab {
@@ -27,7 +26,7 @@ pub struct Lab {
     /// The folder through which the processes of a run share artifacts.
     shared: Option<ArtifactFolder>,
     /// Executors whose claimed way of execution was probed.
-    executions: HashMap<(&'static str, Strategy), Option<Kernel>>,
+    executions: HashMap<(&'static str, Strategy), Option<Execution>>,
     /// The module of the previous cell: the next cell often needs the same.
     last: Option<(ModuleKey, Loaded)>,
     /// Whether the way of execution is probed by the time of a kernel.
@@ -37,23 +36,6 @@ pub struct Lab {
 type ArtifactKey = (&'static str, &'static str, String, HeapPages);
 /// Engine, strategy, guest, memory, codec, and the case that it is loaded for.
 type ModuleKey = (&'static str, Strategy, String, HeapPages, Option<String>, String);
-
-/// A loaded module, and the cost of compiling and loading it.
-#[derive(Clone)]
-pub struct Loaded {
-    /// The module.
-    pub module: Arc<dyn Module>,
-    /// The guest it was made of.
-    pub guest: GuestModule,
-    /// Its idle instances.
-    pub instances: Instances,
-    /// Time to compile, ns; `None` if an earlier process of the run compiled it.
-    pub compile_ns: Option<u64>,
-    /// Time to load, ns.
-    pub load_ns: u64,
-    /// Size of the artifact, bytes.
-    pub artifact_bytes: u64,
-}
 
 /// The settings for cells of up to `threads` threads. Two modules may be loaded at once,
 /// each with one instance per thread.
@@ -118,7 +100,7 @@ impl Lab {
     ///
     /// When its file is missing or cannot be hosted.
     pub fn guest(&mut self, cell: &Cell) -> anyhow::Result<GuestModule> {
-        self.guests.module(&cell.guest, cell.case.heap.into())
+        self.guests.module(&cell.guest, cell.case.heap)
     }
 
     /// Loads what the cell needs, calls the export twice and compares both outputs. The second
@@ -138,55 +120,17 @@ impl Lab {
     ///
     /// Those of [`open`](Self::open).
     pub fn open_for(&mut self, cell: &Cell, family: &str) -> Result<Opened, Refused> {
-        let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
+        let case = &cell.case;
         let loaded = self.load_for(cell, family)?;
         let heap_base = loaded.guest.info().heap_base;
-        let input = cell.case.input.bytes(heap_base).map_err(failed)?;
-        let expected = cell.case.expect.output.bytes(heap_base).map_err(failed)?;
-        let export = loaded.module.export(&cell.case.export, cell.case.abi).map_err(host)?;
-        let within_budget = |ns: u64| match cell.case.budget() {
-            Some(budget) if Duration::from_nanos(ns) > budget => {
-                Err(Refused::over_budget(Duration::from_nanos(ns), budget))
-            }
-            _ => Ok(()),
-        };
-        let started = Instant::now();
-        let mut instance = loaded.instances.take().map_err(host)?;
-        let made_ns = elapsed(started);
-        let first_ns = checked_call(&mut *instance, export, &input, &expected)?;
-        // The first call may set things up and is allowed three times the budget.
-        within_budget(first_ns / 3)?;
-        let estimate_ns = checked_call(&mut *instance, export, &input, &expected)?;
-        within_budget(estimate_ns)?;
-        let take = match &cell.case.take {
-            Some(take) => {
-                let export = loaded.module.export(&take.export, take.abi).map_err(host)?;
-                checked_call(&mut *instance, export, &input, &[])?;
-                Some(export)
-            }
-            None => None,
-        };
-        loaded.instances.give_back(instance);
-        Ok(Opened {
-            effective: match self.executions.get(&(cell.engine.id(), cell.key.strategy)) {
-                Some(Some(seen)) => loaded.module.effective().with(
-                    "execution seen",
-                    format!("a compute kernel runs as {} code does", seen.execution()),
-                ),
-                _ => loaded.module.effective(),
-            },
-            instances: loaded.instances,
-            export,
-            take,
-            input: input.into(),
-            expected: expected.into(),
-            support: cell.engine.support_for(cell.key.strategy, &loaded.guest),
-            compile_ns: loaded.compile_ns,
-            load_ns: loaded.load_ns,
-            first_call_ns: made_ns + first_ns,
-            estimate_ns,
-            artifact_bytes: loaded.artifact_bytes,
-        })
+        let (input, output) = (case.input.bytes(heap_base), case.expect.output.bytes(heap_base));
+        let (input, output) = (input.map_err(failed)?, output.map_err(failed)?);
+        let budget = case.budget();
+        let opened = loaded.open(&case.export, case.abi, input.into(), output.into(), budget)?;
+        match &case.take {
+            Some(take) => opened.taking(&take.export, take.abi),
+            None => Ok(opened),
+        }
     }
 
     /// Compiles, loads and probes the module of a cell, unless the previous cell needed the
@@ -203,9 +147,7 @@ impl Lab {
     /// another case's calls, such as pages that they keep resident, would be paid for in this
     /// one's.
     fn load_for(&mut self, cell: &Cell, family: &str) -> Result<Loaded, Refused> {
-        let engine = &*cell.engine;
-        let strategy = cell.key.strategy;
-        let heap = HeapPages::from(cell.case.heap);
+        let (engine, strategy, heap) = (&*cell.engine, cell.key.strategy, cell.case.heap);
         let codec = cell.case.codec.clone();
         let key = (engine.id(), strategy, cell.guest.clone(), heap, codec, family.to_owned());
         if let Some((last, loaded)) = &self.last
@@ -215,31 +157,54 @@ impl Lab {
         }
         // Drop the old module first: the address space may not hold two pools.
         self.last = None;
-        let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
         let guest = self.guest(cell).map_err(failed)?;
-        if let Support::Unsupported { reason } = engine.support_for(strategy, &guest) {
+        let codec = cell.case.codec.as_ref();
+        let codec = codec.map(|name| self.guests.module(name, HeapPages::default()));
+        let codec = codec.transpose().map_err(failed)?;
+        let loaded = self.load_guest(engine, strategy, &guest, heap, codec)?;
+        self.last = Some((key, loaded.clone()));
+        Ok(loaded)
+    }
+
+    /// Compiles, loads and probes the module of a guest.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`load`](Self::load).
+    pub fn load_guest(
+        &mut self,
+        engine: &dyn Engine,
+        strategy: Strategy,
+        guest: &GuestModule,
+        heap: HeapPages,
+        codec: Option<GuestModule>,
+    ) -> Result<Loaded, Refused> {
+        let support = engine.support_for(strategy, guest);
+        if let Support::Unsupported { reason } = support {
             return Err(Refused { status: Status::Unsupported, reason });
         }
-        self.check_execution(engine, strategy).map_err(host)?;
-        let (artifact, compile_ns) = self.artifact(engine, strategy, &guest, heap).map_err(host)?;
-        let codec = cell.case.codec.as_ref();
-        let codec = codec.map(|name| self.guests.module(name, HeapPages::default())).transpose();
-        let config = Config { codec: codec.map_err(failed)?, ..self.config.clone() };
+        let seen = self.check_execution(engine, strategy)?;
+        let (artifact, compile_ns) = self.artifact(engine, strategy, guest, heap)?;
+        let config = Config { codec, ..self.config.clone() };
         let started = Instant::now();
-        let mut module = engine.load(&guest, &artifact, strategy, &config).map_err(host)?;
+        let mut module = engine.load(guest, &artifact, strategy, &config)?;
         let load_ns = elapsed(started);
-        module.probe().map_err(host)?;
-        let module: Arc<dyn Module> = module.into();
-        let loaded = Loaded {
-            instances: Instances::new(Arc::clone(&module)),
-            module,
-            guest,
+        module.probe()?;
+        let effective = match seen {
+            Some(seen) => module
+                .effective()
+                .with("execution seen", format!("a compute kernel runs as {seen} code does")),
+            None => module.effective(),
+        };
+        Ok(Loaded {
+            instances: Instances::new(module.into()),
+            guest: guest.clone(),
+            effective,
+            support,
             compile_ns,
             load_ns,
             artifact_bytes: artifact.size() as u64,
-        };
-        self.last = Some((key, loaded.clone()));
-        Ok(loaded)
+        })
     }
 
     /// The staged artifact of a guest for a strategy: from this process, from an earlier one
@@ -289,17 +254,26 @@ impl Lab {
         Ok((artifact, Some(took)))
     }
 
-    /// Probes the way of execution, once per executor, before its first module is used.
+    /// The way of execution, probed once per executor, before its first module is used.
     fn check_execution(
         &mut self,
         engine: &dyn Engine,
         strategy: Strategy,
-    ) -> touchstone_executor::Result<()> {
+    ) -> touchstone_executor::Result<Option<Execution>> {
         let key = (engine.id(), strategy);
-        if self.probes_execution && !self.executions.contains_key(&key) {
-            let seen = check_execution(engine, strategy, &self.config)?;
-            self.executions.insert(key, seen);
+        if !self.probes_execution {
+            return Ok(None);
         }
-        Ok(())
+        if let Some(seen) = self.executions.get(&key) {
+            return Ok(*seen);
+        }
+        let kernel = check_execution(engine, strategy, &self.config)?;
+        let seen = kernel.map(|kernel| kernel.execution());
+        self.executions.insert(key, seen);
+        Ok(seen)
     }
+}
+
+fn failed(error: anyhow::Error) -> Refused {
+    Refused::new(Status::Failed, error)
 }
