@@ -61,7 +61,7 @@ fn changes(cells: &[&Cell], guests: &mut Guests) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
     let mut changes = BTreeSet::new();
     for cell in cells.iter().filter(|cell| seen.insert((&cell.key.case, &cell.guest))) {
-        match guests.module(&cell.guest, cell.case.heap.into()) {
+        match guests.module(&cell.guest, cell.case.heap) {
             Ok(module) => {
                 changes.insert(format!(
                     "{} can change: {}",
@@ -77,7 +77,7 @@ fn changes(cells: &[&Cell], guests: &mut Guests) -> BTreeSet<String> {
 
 fn line(cell: &Cell, guests: &mut Guests) -> Line {
     let strategy = cell.key.strategy;
-    let support = match guests.module(&cell.guest, cell.case.heap.into()) {
+    let support = match guests.module(&cell.guest, cell.case.heap) {
         Ok(guest) => cell.engine.support_for(strategy, &guest),
         Err(_) => cell.engine.support(strategy),
     };

@@ -54,7 +54,7 @@ pub fn serve(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Result<()> {
             Err(refused) => return Err(refused).context(cell.name()),
         };
         let page_faults = calls(&opened, traced.as_ref()).with_context(|| cell.name())?;
-        let bytes = Samples(vec![Sample::single(opened.artifact_bytes as f64)]);
+        let bytes = Samples(vec![Sample::single(opened.loaded.artifact_bytes as f64)]);
         let mut metrics = BTreeMap::from([(Metric::ArtifactBytes, bytes)]);
         metrics.extend(page_faults.map(|faults| (Metric::PageFaults, counted(faults))));
         parent.say(&Observations { cell: key, process: 0, metrics })?;
@@ -64,7 +64,7 @@ pub fn serve(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Result<()> {
 
 /// Counts the page faults of the counted calls, while the tracer counts the rest.
 fn calls(opened: &Opened, traced: Option<&Traced>) -> Result<Option<u64>> {
-    let mut instance = opened.instances.take()?;
+    let mut instance = opened.loaded.instances.take()?;
     let mut output = Vec::with_capacity(opened.expected.len());
     let mut make = |count: u64| -> Result<()> {
         for _ in 0..count {
@@ -82,7 +82,7 @@ fn calls(opened: &Opened, traced: Option<&Traced>) -> Result<Option<u64>> {
         None => make(CALLS)?,
     }
     let after = thread_usage();
-    opened.instances.give_back(instance);
+    opened.loaded.instances.give_back(instance);
     Ok(before.zip(after).map(|(before, after)| after.page_faults - before.page_faults))
 }
 

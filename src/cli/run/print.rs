@@ -4,6 +4,8 @@ use super::row::{Answer, Row, Verdict, harmless};
 use super::target::Target;
 use serde_json::json;
 use std::time::Duration;
+use touchstone::case::hex;
+use touchstone::lab::abbreviate_to;
 use touchstone::report::units::{ratio_with_interval, time_with_interval};
 use touchstone::terminal::{Style, Table};
 use touchstone_executor::abi::Abi;
@@ -67,7 +69,7 @@ impl Shown<'_> {
             let failed = row.times.as_ref().and_then(|times| times.as_ref().err());
             let (low, high) = times.and_then(|times| times.call.interval).unzip();
             let output = match &row.answer {
-                Answer::Returned(output) => Some(hexadecimal(output)),
+                Answer::Returned(output) => Some(format!("0x{}", hex(output))),
                 _ => None,
             };
             let line = json!({
@@ -134,7 +136,7 @@ impl Shown<'_> {
             harmless(&file.display().to_string()),
             if is_component { "component  " } else { "module     " },
             if *packed { ", compressed" } else { "" },
-            bytes(&self.target.input, INPUT),
+            abbreviate_to(&self.target.input, INPUT),
         )
     }
 
@@ -142,7 +144,7 @@ impl Shown<'_> {
     fn result(&self, answer: &Answer) -> String {
         let reason = answer.reason().unwrap_or_default();
         match answer {
-            Answer::Returned(output) => bytes(output, IN_A_ROW),
+            Answer::Returned(output) => abbreviate_to(output, IN_A_ROW),
             Answer::Trapped(_) if answer.is_out_of_time() => {
                 format!("stopped: still running after {} s", self.timeout.as_secs_f64())
             }
@@ -155,7 +157,7 @@ impl Shown<'_> {
     fn full(&self, group: &[usize]) -> String {
         let answer = &self.rows[group[0]].answer;
         let Answer::Returned(output) = answer else { return self.result(answer) };
-        let shown = bytes(output, ALONE);
+        let shown = abbreviate_to(output, ALONE);
         match self.meaning(output) {
             Some(meaning) => format!("{shown} = {meaning}"),
             None => shown,
@@ -237,21 +239,6 @@ fn support(row: &Row) -> &'static str {
         Support::Native => "native",
         Support::Emulated { .. } => "emulated",
         Support::Unsupported { .. } => "unsupported",
-    }
-}
-
-/// All bytes in hexadecimal.
-fn hexadecimal(bytes: &[u8]) -> String {
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("0x{digits}")
-}
-
-/// The first bytes in hexadecimal.
-fn bytes(bytes: &[u8], most: usize) -> String {
-    match bytes.len() {
-        0 => "empty".to_owned(),
-        count if count > most => format!("{}… ({count} bytes)", hexadecimal(&bytes[..most])),
-        _ => hexadecimal(bytes),
     }
 }
 

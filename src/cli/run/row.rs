@@ -3,17 +3,16 @@
 use super::target::Target;
 use super::timing::Times;
 use anyhow::{Result, bail};
+use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use touchstone::case::Guests;
-use touchstone::lab::{Lab, abbreviate};
+use touchstone::lab::{Lab, Loaded, Refused, abbreviate};
 use touchstone::plan::{Filter, near};
+use touchstone::record::Status;
 use touchstone::terminal::complain;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{
-    Config, Engine, Error, Execution, Module, Outcome, Strategy, Support, Trap, TrapKind,
-};
+use touchstone_executor::{Config, Engine, Execution, Outcome, Strategy, Support, Trap, TrapKind};
 
 /// Number of instances that may live at once. Only one is used, and a pool reserves address
 /// space for each.
@@ -86,33 +85,46 @@ pub(super) fn choose(
     Ok(rows)
 }
 
-/// Loads modules and keeps the artifacts that strategies share.
+/// Loads modules and calls them.
 pub(super) struct Loader<'a> {
     target: &'a Target,
-    pub(super) config: Config,
-    log: bool,
+    deadline: Option<Duration>,
     /// Compiles once for all strategies that share an artifact.
     lab: Lab,
+    /// The combination whose log is printed now.
+    logged: Arc<Mutex<Option<String>>>,
 }
 
 impl<'a> Loader<'a> {
     pub(super) fn new(target: &'a Target, deadline: Option<Duration>, log: bool) -> Self {
-        let config = Config { deadline, instances: INSTANCES, ..Config::default() };
-        let lab = Lab::new(Guests::built(), config.clone()).without_times();
-        Self { target, config, log, lab }
+        let logged = Arc::new(Mutex::new(None));
+        let mut config = Config { deadline, instances: INSTANCES, ..Config::default() };
+        if log {
+            const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+            let logged = Arc::clone(&logged);
+            config.max_log_level = 5;
+            config.log = Some(Arc::new(move |level, target, message| {
+                if let Some(name) = &*logged.lock() {
+                    let level = LEVELS.get(level as usize).copied().unwrap_or("?");
+                    let (target, message) = (harmless(target), harmless(message));
+                    complain(&format!("[{name}] {level} {target}: {message}"));
+                }
+            }));
+        }
+        let lab = Lab::new(Guests::built(), config).without_times();
+        Self { target, deadline, lab, logged }
     }
 
     /// The loaded module.
-    pub(super) fn load(&mut self, row: &Row, config: &Config) -> Result<Box<dyn Module>, Answer> {
-        let Row { engine, strategy, .. } = row;
-        let guest = &self.target.guest;
-        let artifact = self.lab.artifact(&**engine, *strategy, guest, self.target.heap);
-        let (artifact, _) = artifact.map_err(refusal)?;
-        let mut module = engine.load(guest, &artifact, *strategy, config).map_err(refusal)?;
+    pub(super) fn load(&mut self, row: &Row) -> Result<Loaded, Answer> {
+        let (engine, strategy, guest) = (&*row.engine, row.strategy, &self.target.guest);
+        let heap = self.target.heap;
+        // What is compiled here is not compiled again below.
+        self.lab.artifact(engine, strategy, guest, heap).map_err(Refused::from)?;
         let started = Instant::now();
         // It may have to instantiate, and so to run a start function.
-        module.probe().map_err(|error| refusal_after(error, started, config))?;
-        Ok(module)
+        let loaded = self.lab.load_guest(engine, strategy, guest, heap, None);
+        loaded.map_err(|refused| self.refusal(refused, started))
     }
 
     /// Calls the export twice. `before` are the rows so far.
@@ -132,32 +144,18 @@ impl<'a> Loader<'a> {
     }
 
     fn call_twice(&mut self, row: &Row) -> Result<Answer, Answer> {
-        let mut config = self.config.clone();
-        // The second call logs the same again.
-        let muted = Arc::new(AtomicBool::new(false));
-        if self.log {
-            const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
-            let (name, muted) = (row.name(), Arc::clone(&muted));
-            config.max_log_level = 5;
-            config.log = Some(Arc::new(move |level, target, message| {
-                if !muted.load(Ordering::Relaxed) {
-                    let level = LEVELS.get(level as usize).copied().unwrap_or("?");
-                    let (target, message) = (harmless(target), harmless(message));
-                    complain(&format!("[{name}] {level} {target}: {message}"));
-                }
-            }));
-        }
-        let module = self.load(row, &config)?;
+        *self.logged.lock() = Some(row.name());
+        let Loaded { instances, .. } = self.load(row)?;
         let target = self.target;
-        let export = module.export(&target.export, target.abi).map_err(refusal)?;
-        let mut instance = module.new_instance().map_err(refusal)?;
+        let export = instances.export(&target.export, target.abi).map_err(Refused::from)?;
+        let mut instance = instances.take().map_err(Refused::from)?;
         let mut call = || {
             let started = Instant::now();
             let mut output = Vec::new();
             match instance.call(export, &target.input, &mut output) {
                 Ok(Outcome::Returned) => Ok(Answer::Returned(output)),
                 Ok(Outcome::Trapped(trap)) => Ok(Answer::Trapped(trap)),
-                Err(error) => match refusal_after(error, started, &config) {
+                Err(error) => match self.refusal(error.into(), started) {
                     stopped @ Answer::Trapped(_) => Ok(stopped),
                     other => Err(other),
                 },
@@ -167,7 +165,8 @@ impl<'a> Loader<'a> {
         if first.is_out_of_time() {
             return Ok(first);
         }
-        muted.store(true, Ordering::Relaxed);
+        // The second call logs the same again.
+        *self.logged.lock() = None;
         let second = call()?;
         if first.is_like(&second) {
             return Ok(first);
@@ -176,26 +175,26 @@ impl<'a> Loader<'a> {
         let words = format!("two calls on clean instances differ: first {first}, then {second}");
         Ok(Answer::Nothing(Why::Unstable, words))
     }
-}
 
-/// The refusal of a call that can run a start function. When one is stopped, runtimes report a
-/// failure to instantiate.
-fn refusal_after(error: Error, started: Instant, config: &Config) -> Answer {
-    let is_over = config.deadline.is_some_and(|deadline| started.elapsed() >= deadline);
-    match refusal(error) {
-        Answer::Nothing(Why::Failed, reason) if is_over => {
-            Answer::Trapped(Trap::with_detail(TrapKind::DeadlineExceeded, reason))
+    /// The refusal of a call that can run a start function. When one is stopped, runtimes report
+    /// a failure to instantiate.
+    fn refusal(&self, refused: Refused, started: Instant) -> Answer {
+        let is_over = self.deadline.is_some_and(|deadline| started.elapsed() >= deadline);
+        match refused.into() {
+            Answer::Nothing(Why::Failed, reason) if is_over => {
+                Answer::Trapped(Trap::with_detail(TrapKind::DeadlineExceeded, reason))
+            }
+            other => other,
         }
-        other => other,
     }
 }
 
-fn refusal(error: Error) -> Answer {
-    match error {
-        Error::Unsupported { reason, .. } | Error::ExportUnsupported { reason, .. } => {
-            Answer::Nothing(Why::Unsupported, reason)
+impl From<Refused> for Answer {
+    fn from(refused: Refused) -> Self {
+        match refused.status {
+            Status::Unsupported => Self::Nothing(Why::Unsupported, refused.reason),
+            _ => Self::Nothing(Why::Failed, refused.reason),
         }
-        error => Answer::Nothing(Why::Failed, error.to_string()),
     }
 }
 

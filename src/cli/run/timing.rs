@@ -3,17 +3,14 @@
 use super::row::{Answer, Loader, Row};
 use super::target::Target;
 use anyhow::{Context, Result, anyhow, bail};
-use std::sync::Arc;
 use std::time::Duration;
 use touchstone::compare::{Judged, MARGIN, judge};
-use touchstone::lab::{Instances, Opened};
 use touchstone::measure::{Caller, Crew, Work, turns};
 use touchstone::plan::{Budget, Random};
 use touchstone::record::{
     Comparison, Contender, Estimate, Executor, Match, Means, Purpose, estimate,
 };
 use touchstone::terminal::progress::Progress;
-use touchstone_executor::Module;
 
 /// Number of times that both sides are loaded anew: each has another address layout.
 const SET_UPS: u32 = 3;
@@ -107,25 +104,10 @@ impl Contest<'_> {
 
     fn side(&mut self, row: &Row) -> Result<Crew> {
         let Answer::Returned(expected) = &row.answer else { bail!("it did not return") };
-        let config = self.loader.config.clone();
-        let module = self.loader.load(row, &config);
-        let module = module.map_err(|answer| anyhow!(answer.reason().unwrap_or_default()))?;
-        let module: Arc<dyn Module> = module.into();
-        let opened = Opened {
-            take: None,
-            effective: module.effective(),
-            export: module.export(&self.target.export, self.target.abi)?,
-            instances: Instances::new(module),
-            input: self.target.input.clone().into(),
-            expected: expected.as_slice().into(),
-            support: row.support.clone(),
-            // Not shown here.
-            compile_ns: None,
-            load_ns: 0,
-            first_call_ns: 0,
-            estimate_ns: 0,
-            artifact_bytes: 0,
-        };
+        let loaded = self.loader.load(row);
+        let loaded = loaded.map_err(|answer| anyhow!(answer.reason().unwrap_or_default()))?;
+        let Target { export, abi, input, .. } = self.target;
+        let opened = loaded.open(export, *abi, (&**input).into(), (&**expected).into(), None)?;
         Crew::start(1, move || Ok(Box::new(Caller::new(&opened)?) as Box<dyn Work>))
     }
 }
