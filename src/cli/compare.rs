@@ -154,7 +154,7 @@ impl Compare {
     }
 
     fn records(&self, a: &Path, b: &Path, margin: f64) -> Result<Ended> {
-        let (a, b) = (newest(a)?, newest(b)?);
+        let (a, b) = (newest(a, "make bench")?, newest(b, "make bench")?);
         if a.header.machine != b.header.machine {
             complain("warning: the two runs were made on different machines");
         }

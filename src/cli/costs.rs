@@ -1,14 +1,13 @@
 //! `touchstone costs` and `touchstone gate`.
 
 use super::Ended;
-use super::common::{cases, this_program};
-use anyhow::{Result, bail};
+use super::common::{cases, newest, this_program};
+use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
-use touchstone::count::{self, Change, Counted, Job, Verdict, compare};
+use touchstone::count::{self, Change, Counted, Verdict, compare};
 use touchstone::plan::Filter;
 use touchstone::record::{Book, COUNTS, Metric, default_path};
 use touchstone::run::shown;
-use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, complain, print};
 
 /// Count what calls cost: operators that the guests execute, page faults, system calls,
@@ -76,7 +75,9 @@ impl Gate {
     pub(super) fn execute(self) -> Result<Ended> {
         let filter = Filter::new(self.filter.as_deref())?;
         let path = self.counts.unwrap_or_else(|| default_path(COUNTS));
-        let mut stored = count::load(&path)?;
+        let mut stored = newest(&path, "make costs").with_context(|| {
+            format!("cannot read the counts in {}; `make costs` makes them", shown(&path))
+        })?;
         stored.counts.retain(|(case, guest), _| filter.matches(&count::work(case, guest)));
         let counted = count(&filter)?;
         let verdict = compare(&stored, &counted.book());
@@ -88,10 +89,9 @@ impl Gate {
 }
 
 fn count(filter: &Filter) -> Result<Counted> {
-    let engines = touchstone_runtimes::engines();
-    let job = Job::new(&cases()?, &engines, &count::default_file(), filter)?;
-    let progress = Progress::new(job.steps(), true);
-    job.count(|| this_program(&["costs", "--worker"]), |step| progress.next(step))
+    let (cases, engines) = (cases()?, touchstone_runtimes::engines());
+    let caller = || this_program(&["costs", "--worker"]);
+    count::count(&cases, &engines, &count::default_file(), filter, caller)
 }
 
 fn say(counted: &Counted) {

@@ -4,10 +4,12 @@
 use super::trace::{Section, Traced, follow};
 use crate::case::{Case, Guests};
 use crate::lab::{Lab, Opened};
+use crate::measure::{Caller, Work};
 use crate::plan::Cell;
 use crate::record::{CellKey, Metric, Observations, Sample, Samples, Status};
 use crate::run::Names;
 use crate::supervise::{Child, Death, Heard, Limits, Parent};
+use crate::terminal::progress::Progress;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,7 +17,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::probe::thread_usage;
-use touchstone_executor::{Config, Engine, Outcome};
+use touchstone_executor::{Config, Engine};
 
 /// Number of calls before the counted ones, for what is set up only at first.
 const WARM_UP: u64 = 32;
@@ -64,26 +66,14 @@ pub fn serve(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Result<()> {
 
 /// Counts the page faults of the counted calls, while the tracer counts the rest.
 fn calls(opened: &Opened, traced: Option<&Traced>) -> Result<Option<u64>> {
-    let mut instance = opened.loaded.instances.take()?;
-    let mut output = Vec::with_capacity(opened.expected.len());
-    let mut make = |count: u64| -> Result<()> {
-        for _ in 0..count {
-            let outcome = instance.call(opened.export, &opened.input, &mut output)?;
-            if outcome != Outcome::Returned || output != *opened.expected {
-                bail!("the output is not the expected one");
-            }
-        }
-        Ok(())
-    };
-    make(WARM_UP)?;
+    let mut caller = Caller::new(opened)?;
+    caller.time(WARM_UP)?;
     let before = thread_usage();
     match traced {
-        Some(traced) => traced.section(|| make(CALLS))?,
-        None => make(CALLS)?,
-    }
-    let after = thread_usage();
-    opened.loaded.instances.give_back(instance);
-    Ok(before.zip(after).map(|(before, after)| after.page_faults - before.page_faults))
+        Some(traced) => traced.section(|| caller.time(CALLS))?,
+        None => caller.time(CALLS)?,
+    };
+    Ok(before.zip(thread_usage()).map(|(before, after)| after.page_faults - before.page_faults))
 }
 
 /// The total of the counted calls as one sample.
@@ -101,7 +91,7 @@ pub(super) fn count(
     command: Command,
     cells: &[Cell],
     traced: bool,
-    progress: &mut impl FnMut(String),
+    progress: &Progress,
 ) -> Result<Vec<Observations>> {
     let mut child = Child::<Told, Observations>::spawn(command, Limits::default())?;
     let keys = cells.iter().map(|cell| cell.key.clone()).collect();
@@ -111,7 +101,7 @@ pub(super) fn count(
         loop {
             match child.receive(Instant::now() + wait)? {
                 Heard::Message(one) => {
-                    progress(format!("counted {}", one.cell.name(None)));
+                    progress.next(format!("counted {}", one.cell.name(None)));
                     seen.push(one);
                 }
                 Heard::Ended(death) => return Ok(Some(death)),

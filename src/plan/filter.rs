@@ -1,8 +1,11 @@
 //! Filters over names.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use touchstone_executor::guest::similar;
+
+/// So many names fit into a message.
+const FEW: usize = 20;
 
 /// Selects names: by a regular expression, as in criterion, or by an exact name.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +40,38 @@ impl Filter {
             Self::Pattern(pattern) => pattern.is_match(name),
             Self::Exact(text) => name == text,
         }
+    }
+
+    /// The things whose names are selected.
+    ///
+    /// # Errors
+    ///
+    /// When a pattern selects none of them. The message begins with `none`, as in "no cell", and
+    /// has the names that resemble the pattern, or all names if they are few.
+    pub fn select<T>(
+        &self,
+        none: &str,
+        things: impl IntoIterator<Item = T>,
+        name: impl Fn(&T) -> String,
+    ) -> Result<Vec<T>> {
+        let (mut selected, mut names) = (Vec::new(), Vec::new());
+        for thing in things {
+            let name = name(&thing);
+            if self.matches(&name) {
+                selected.push(thing);
+            }
+            names.push(name);
+        }
+        if let (Self::Pattern(text), true) = (self, selected.is_empty()) {
+            let known = match near(text.as_str(), &names) {
+                near if near.is_empty() && names.len() <= FEW => {
+                    format!("; there are {}", names.join(", "))
+                }
+                near => near,
+            };
+            bail!("{none} matches '{text}'{known}");
+        }
+        Ok(selected)
     }
 }
 

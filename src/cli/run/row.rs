@@ -2,13 +2,13 @@
 
 use super::target::Target;
 use super::timing::Times;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone::case::Guests;
 use touchstone::lab::{Lab, Loaded, Refused, abbreviate};
-use touchstone::plan::{Filter, near};
+use touchstone::plan::Filter;
 use touchstone::record::Status;
 use touchstone::terminal::complain;
 use touchstone_executor::guest::GuestModule;
@@ -60,27 +60,24 @@ pub(super) fn choose(
 ) -> Result<Vec<Row>> {
     let engines = touchstone_runtimes::engines();
     let filter = Filter::new(backend)?;
+    let engines =
+        filter.select("no backend of this build", engines, |engine| engine.id().to_owned())?;
     let all = Strategy::all();
     let wanted = if strategies.is_empty() { &all[..] } else { strategies };
     let mut rows = Vec::new();
-    for engine in engines.iter().filter(|engine| filter.matches(engine.id())) {
+    for engine in engines {
         let has_code = || all.iter().any(|way| engine.support_for(*way, guest).is_supported());
         if backend.is_none() && engine.execution() == Execution::Native && !has_code() {
             continue;
         }
         let has = |way: &&Strategy| !strategies.is_empty() || engine.support(**way).is_supported();
         rows.extend(wanted.iter().filter(has).map(|strategy| Row {
-            engine: Arc::clone(engine),
+            engine: Arc::clone(&engine),
             strategy: *strategy,
             support: engine.support_for(*strategy, guest),
             answer: Answer::Nothing(Why::NotRun, String::new()),
             times: None,
         }));
-    }
-    if let (Some(text), true) = (backend, rows.is_empty()) {
-        let names: Vec<String> = engines.iter().map(|engine| engine.id().to_owned()).collect();
-        let near = near(text, &names);
-        bail!("no backend of this build matches '{text}'{near}; there are {}", names.join(", "));
     }
     Ok(rows)
 }
