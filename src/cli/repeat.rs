@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use touchstone::case::Guests;
 use touchstone::lab::{Lab, Opened, config_for};
 use touchstone::measure::{Caller, Crew, RoundPlan, Work, steps};
-use touchstone::record::{Metric, Sample, Samples, estimate};
+use touchstone::record::Metric;
+use touchstone::record::estimate::of_processes;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, print};
 use touchstone_executor::probe::thread_usage;
@@ -75,10 +76,8 @@ impl Repeat {
     fn repeat(&self, opened: &Opened, threads: usize) -> Result<[String; 8]> {
         let metrics = steps(opened, ROUND)?;
         let step = |metric| {
-            let samples = metrics.get(&metric).map(|samples: &Samples| {
-                samples.0.iter().map(Sample::per_call).collect::<Vec<f64>>()
-            });
-            estimate::of_values(&samples.unwrap_or_default()).map_or(0.0, |e| e.median)
+            let samples = metrics.get(&metric).and_then(|samples| of_processes(&[samples]));
+            samples.map_or_else(|| "–".to_owned(), |step| format!("{:.0}", step.median))
         };
         let work = opened.clone();
         let mut crew = Crew::start(threads, move || {
@@ -86,15 +85,11 @@ impl Repeat {
         })?;
         let plan = crew.plan(ROUND, opened.estimate_ns)?;
         let (mut calls, mut ns) = (0, 0.0);
-        let started = Instant::now();
-        while self.calls.map_or(started.elapsed() < self.seconds, |wanted| calls < wanted) {
-            let left = self.calls.map_or(plan.calls, |wanted| wanted - calls);
-            let now = plan.calls.min(left);
-            let plan = match self.calls {
-                Some(_) => RoundPlan { calls: now, batch: plan.batch.min(now), ..plan },
-                None => plan,
-            };
-            let sample = crew.round(plan)?.sample();
+        let (started, wanted) = (Instant::now(), self.calls.unwrap_or(u64::MAX));
+        while calls < wanted && (self.calls.is_some() || started.elapsed() < self.seconds) {
+            let left = wanted - calls;
+            let (now, batch) = (plan.calls.min(left), plan.batch.min(left));
+            let sample = crew.round(RoundPlan { calls: now, batch, ..plan })?.sample();
             calls += sample.calls / threads as u64;
             ns += sample.total / threads as f64;
         }
@@ -111,9 +106,9 @@ impl Repeat {
         Ok([
             calls.to_string(),
             whole(ns / calls.max(1) as f64),
-            whole(step(Metric::Prepare)),
-            whole(step(Metric::Invoke)),
-            whole(step(Metric::Finish)),
+            step(Metric::Prepare),
+            step(Metric::Invoke),
+            step(Metric::Finish),
             whole(each((after.system - before.system).as_nanos() as u64)),
             format!("{:.3}", each(after.page_faults - before.page_faults)),
             format!("{:.4}", each(after.switches - before.switches)),

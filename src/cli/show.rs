@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use touchstone::compare::Judged;
 use touchstone::plan::Filter;
 use touchstone::record::{
-    self, BENCH, Book, CellKey, Estimate, Match, Metric, Refusal, SoakPoint, Swap, SwapFound, Tail,
-    Unit,
+    self, BENCH, Book, CellKey, Count, Estimate, Match, Metric, Refusal, SoakPoint, Swap,
+    SwapFound, Tail, Unit,
 };
 use touchstone::report::units::{
     marked, median, rate, ratio_with_interval, time, time_with_interval,
@@ -37,6 +37,7 @@ pub(super) struct Show {
 enum Entry<'a> {
     Cell(&'a CellKey),
     Comparison(&'a Match, Judged),
+    Count(&'a Count),
     Swap(&'a Swap),
     Refusal(&'a Refusal),
 }
@@ -65,9 +66,10 @@ fn entries(book: &Book) -> Vec<Entry<'_>> {
         .comparisons
         .iter()
         .filter_map(|(of, processes)| Some(Entry::Comparison(of, judged(processes)?)));
+    let counts = book.counts.values().map(Entry::Count);
     let swaps = book.swaps.iter().map(Entry::Swap);
     let refusals = book.refusals.iter().map(Entry::Refusal);
-    cells.chain(comparisons).chain(swaps).chain(refusals).collect()
+    cells.chain(comparisons).chain(counts).chain(swaps).chain(refusals).collect()
 }
 
 impl Entry<'_> {
@@ -76,6 +78,7 @@ impl Entry<'_> {
         match self {
             Self::Cell(cell) => book.name(cell),
             Self::Comparison(of, _) => of.name(),
+            Self::Count(count) => format!("{}_from_{}", count.case, count.guest),
             Self::Swap(swap) => format!("swap/{}/{}", swap.executor, swap.method),
             Self::Refusal(Refusal { engine, strategy, guest, case, .. }) => {
                 let strategy = strategy.map(|strategy| strategy.to_string());
@@ -95,6 +98,7 @@ impl Entry<'_> {
         let (kind, mut line) = match self {
             Self::Cell(cell) => ("cell", serde_json::to_value(cell)?),
             Self::Comparison(of, _) => ("comparison", serde_json::to_value(of)?),
+            Self::Count(count) => ("count", serde_json::to_value(count)?),
             Self::Swap(swap) => ("swap", serde_json::to_value(swap)?),
             Self::Refusal(refusal) => ("refusal", serde_json::to_value(refusal)?),
         };
@@ -120,7 +124,7 @@ impl Entry<'_> {
                     line["processes"] = serde_json::to_value(book.comparisons.get(*of))?;
                 }
             }
-            Self::Swap(_) | Self::Refusal(_) => {}
+            Self::Count(_) | Self::Swap(_) | Self::Refusal(_) => {}
         }
         Ok(line)
     }
@@ -182,9 +186,9 @@ impl Entry<'_> {
     /// Its row, the columns of the table in which it stands, and that table's heading. Cells have
     /// a column for each of the metrics.
     fn row(&self, book: &Book, metrics: &[Metric]) -> (String, Vec<Column>, Vec<String>) {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
         match self {
             Self::Cell(cell) => {
-                let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
                 let mut columns = vec![("executor", false), ("threads", true)];
                 let mut row = vec![cell.executor().to_string(), cell.threads.to_string()];
                 for &metric in metrics {
@@ -226,6 +230,16 @@ impl Entry<'_> {
                     marked(time(judged.baseline_ns), judged.marked),
                 ];
                 ("comparisons".to_owned(), columns, row)
+            }
+            Self::Count(count) => {
+                let numbers = [Metric::Operators, Metric::WarmOperators, Metric::GuestBytes];
+                let number = |metric| count.metrics.get(metric).map(ToString::to_string);
+                let mut columns = vec![("operators", true), ("second call", true)];
+                columns.extend([("guest bytes", true), ("case and guest", false)]);
+                columns.push(("counted by", false));
+                let mut row = numbers.each_ref().map(|metric| or_none(number(metric))).to_vec();
+                row.extend([self.name(book), count.counted_by.join(", ")]);
+                ("counts".to_owned(), columns, row)
             }
             Self::Swap(swap) => {
                 let row = vec![swap.executor.to_string(), swap.method.clone(), found(&swap.found)];

@@ -32,14 +32,6 @@ pub(super) struct Counter<'a> {
     guests: Guests,
 }
 
-/// One way to count: an engine under a strategy, with its own meter or with a guest that
-/// counts.
-struct Means {
-    engine: Arc<dyn Engine>,
-    strategy: Strategy,
-    by_meter: bool,
-}
-
 impl<'a> Counter<'a> {
     /// A counter with the engines of the plan's cells. Guests that count themselves run on
     /// interpreters, because compiling each of them would take long.
@@ -64,19 +56,22 @@ impl<'a> Counter<'a> {
     /// expected one, or when a guest or a runtime fails.
     pub(super) fn count(&mut self, case: &Arc<Case>, guest: &str) -> Result<Count> {
         let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
-        for means in self.means(case, guest)? {
+        for (cell, by_meter) in self.means(case, guest)? {
             let is_long = counts.values().any(|(operators, _)| *operators > LONG);
             if is_long && counts.len() > 1 {
                 break;
             }
-            let cell = Cell::new(case, guest, &means.engine, means.strategy, 1);
-            let how = if means.by_meter { "meter" } else { "counting guest" };
+            let (how, lab) = match by_meter {
+                true => ("meter", &mut self.metered),
+                false => ("counting guest", &mut self.counting),
+            };
             let name = format!("{} ({how})", cell.key.executor());
-            let lab = if means.by_meter { &mut self.metered } else { &mut self.counting };
-            match calls(lab, &cell, means.by_meter) {
+            match calls(lab, &cell, by_meter) {
                 Ok(count) => drop(counts.insert(name, count)),
-                Err(error) if is_over_budget(&error) => {}
-                Err(error) => return Err(error.context(name)),
+                Err(error) => match error.downcast_ref::<Refused>() {
+                    Some(refused) if refused.status == Status::OverBudget => {}
+                    _ => return Err(error.context(name)),
+                },
             }
         }
         let mut all = counts.values();
@@ -92,10 +87,8 @@ impl<'a> Counter<'a> {
             bail!("the counts differ: {}", list.join(", "));
         }
         let file = self.guests.file(guest)?;
-        let mut metrics = BTreeMap::from([
-            (Metric::Operators, operators),
-            (Metric::GuestBytes, file.bytes.len() as u64),
-        ]);
+        let bytes = (Metric::GuestBytes, file.bytes.len() as u64);
+        let mut metrics = BTreeMap::from([(Metric::Operators, operators), bytes]);
         metrics.extend(warm.map(|warm| (Metric::WarmOperators, warm)));
         Ok(Count {
             case: case.name.clone(),
@@ -106,7 +99,8 @@ impl<'a> Counter<'a> {
         })
     }
 
-    fn means(&mut self, case: &Case, guest: &str) -> Result<Vec<Means>> {
+    /// The cells that can count, and whether by the runtime's own meter.
+    fn means(&mut self, case: &Arc<Case>, guest: &str) -> Result<Vec<(Cell, bool)>> {
         let module = self.guests.module(guest, case.heap)?;
         let is_module = module.info().component.is_none();
         let (mut meters, mut guests) = (Vec::new(), Vec::new());
@@ -119,25 +113,18 @@ impl<'a> Counter<'a> {
                     && engine.support_for(*strategy, &module).is_supported()
             });
             let Some(strategy) = strategy else { continue };
-            let means = |by_meter| Means { engine: Arc::clone(engine), strategy, by_meter };
+            let cell = Cell::new(case, guest, engine, strategy, 1);
             if engine.has_meter() {
-                meters.push(means(true));
+                meters.push((cell.clone(), true));
             }
             if is_module && engine.execution() == Execution::Interpreted {
-                guests.push(means(false));
+                guests.push((cell, false));
             }
         }
         // A meter, an interpreter, and then the others: long calls are counted by two.
         let others = meters.split_off(meters.len().min(1));
-        meters.extend(guests);
-        meters.extend(others);
-        Ok(meters)
+        Ok([meters, guests, others].concat())
     }
-}
-
-fn is_over_budget(error: &anyhow::Error) -> bool {
-    let refused = error.downcast_ref::<Refused>();
-    refused.is_some_and(|refused| refused.status == Status::OverBudget)
 }
 
 /// The count of a call on a clean instance, and of a second call on the same instance if the

@@ -1,7 +1,7 @@
 //! Page faults, system calls and signals per call, counted in a child process that repeats the
 //! call.
 
-use super::trace::{Section, Traced, follow};
+use super::trace::{self, Section, follow};
 use crate::case::{Case, Guests};
 use crate::lab::{Lab, Opened};
 use crate::measure::{Caller, Work};
@@ -47,7 +47,9 @@ pub fn serve(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Result<()> {
     let cases: Vec<Arc<Case>> = cases.iter().cloned().map(Arc::new).collect();
     let names = Names { cases: &cases, engines };
     let mut lab = Lab::new(Guests::built(), Config::default()).without_times();
-    let traced = traced.then(Traced::begin).transpose()?;
+    if traced {
+        trace::begin()?;
+    }
     for key in cells {
         let cell = names.cell(&key)?;
         let opened = match lab.open(&cell) {
@@ -55,7 +57,7 @@ pub fn serve(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Result<()> {
             Err(refused) if refused.status == Status::Unsupported => continue,
             Err(refused) => return Err(refused).context(cell.name()),
         };
-        let page_faults = calls(&opened, traced.as_ref()).with_context(|| cell.name())?;
+        let page_faults = calls(&opened, traced).with_context(|| cell.name())?;
         let bytes = Samples(vec![Sample::single(opened.loaded.artifact_bytes as f64)]);
         let mut metrics = BTreeMap::from([(Metric::ArtifactBytes, bytes)]);
         metrics.extend(page_faults.map(|faults| (Metric::PageFaults, counted(faults))));
@@ -65,13 +67,15 @@ pub fn serve(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Result<()> {
 }
 
 /// Counts the page faults of the counted calls, while the tracer counts the rest.
-fn calls(opened: &Opened, traced: Option<&Traced>) -> Result<Option<u64>> {
+fn calls(opened: &Opened, traced: bool) -> Result<Option<u64>> {
     let mut caller = Caller::new(opened)?;
     caller.time(WARM_UP)?;
     let before = thread_usage();
-    match traced {
-        Some(traced) => traced.section(|| caller.time(CALLS))?,
-        None => caller.time(CALLS)?,
+    let mut counted = || caller.time(CALLS);
+    if traced {
+        trace::section(counted)?
+    } else {
+        counted()?
     };
     Ok(before.zip(thread_usage()).map(|(before, after)| after.page_faults - before.page_faults))
 }

@@ -11,6 +11,7 @@ pub(crate) use opened::{checked_call, elapsed};
 use crate::case::Guests;
 use crate::plan::Cell;
 use crate::record::Status;
+use opened::failed;
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
@@ -22,7 +23,7 @@ use touchstone_executor::{Artifact, ArtifactFolder, Config, Engine, Execution, S
 pub struct Lab {
     guests: Guests,
     config: Config,
-    artifacts: HashMap<ArtifactKey, (Artifact, u64)>,
+    artifacts: HashMap<ArtifactKey, Compiled>,
     /// The folder through which the processes of a run share artifacts.
     shared: Option<ArtifactFolder>,
     /// Executors whose claimed way of execution was probed.
@@ -33,9 +34,11 @@ pub struct Lab {
     probes_execution: bool,
 }
 
+/// An artifact, and the time to compile it, ns; `None` if an earlier process of the run did.
+type Compiled = (Artifact, Option<u64>);
 type ArtifactKey = (&'static str, &'static str, String, HeapPages);
-/// Engine, strategy, guest, memory, codec, and the case that it is loaded for.
-type ModuleKey = (&'static str, Strategy, String, HeapPages, Option<String>, String);
+/// Engine, strategy, guest and case.
+type ModuleKey = (&'static str, Strategy, String, String);
 
 /// The settings for cells of up to `threads` threads. Two modules may be loaded at once,
 /// each with one instance per thread.
@@ -94,62 +97,26 @@ impl Lab {
         &mut self.guests
     }
 
-    /// The prepared guest of a cell.
+    /// Loads what the cell needs, calls the export twice and compares both outputs.
     ///
     /// # Errors
     ///
-    /// When its file is missing or cannot be hosted.
-    pub fn guest(&mut self, cell: &Cell) -> anyhow::Result<GuestModule> {
-        self.guests.module(&cell.guest, cell.case.heap)
-    }
-
-    /// Loads what the cell needs, calls the export twice and compares both outputs. The second
-    /// call is the first that could see what an earlier one left.
-    ///
-    /// # Errors
-    ///
-    /// [`Refused`], when the cell cannot be run, gives a wrong output, or exceeds the time
-    /// budget of its case.
+    /// Those of [`load`](Self::load) and [`Loaded::open`].
     pub fn open(&mut self, cell: &Cell) -> Result<Opened, Refused> {
-        self.open_for(cell, &cell.case.name)
-    }
-
-    /// Opens a cell on the module that was loaded for another case with the same memory.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`open`](Self::open).
-    pub fn open_for(&mut self, cell: &Cell, family: &str) -> Result<Opened, Refused> {
-        let case = &cell.case;
-        let loaded = self.load_for(cell, family)?;
-        let heap_base = loaded.guest.info().heap_base;
-        let (input, output) = (case.input.bytes(heap_base), case.expect.output.bytes(heap_base));
-        let (input, output) = (input.map_err(failed)?, output.map_err(failed)?);
-        let budget = case.budget();
-        let opened = loaded.open(&case.export, case.abi, input.into(), output.into(), budget)?;
-        match &case.take {
-            Some(take) => opened.taking(&take.export, take.abi),
-            None => Ok(opened),
-        }
+        self.load(cell)?.open(&cell.case)
     }
 
     /// Compiles, loads and probes the module of a cell, unless the previous cell needed the
-    /// same.
+    /// same. Each case has a module of its own: what instances or a runtime's pool learned from
+    /// another case's calls, such as pages that they keep resident, would be paid for in this
+    /// one's.
     ///
     /// # Errors
     ///
     /// [`Refused`], when the engine does not support it or does not execute as it claims.
     pub fn load(&mut self, cell: &Cell) -> Result<Loaded, Refused> {
-        self.load_for(cell, &cell.case.name)
-    }
-
-    /// Each case has a module of its own: what instances or a runtime's pool learned from
-    /// another case's calls, such as pages that they keep resident, would be paid for in this
-    /// one's.
-    fn load_for(&mut self, cell: &Cell, family: &str) -> Result<Loaded, Refused> {
-        let (engine, strategy, heap) = (&*cell.engine, cell.key.strategy, cell.case.heap);
-        let codec = cell.case.codec.clone();
-        let key = (engine.id(), strategy, cell.guest.clone(), heap, codec, family.to_owned());
+        let (engine, strategy, case) = (&*cell.engine, cell.key.strategy, &cell.case);
+        let key = (engine.id(), strategy, cell.guest.clone(), case.name.clone());
         if let Some((last, loaded)) = &self.last
             && *last == key
         {
@@ -157,11 +124,11 @@ impl Lab {
         }
         // Drop the old module first: the address space may not hold two pools.
         self.last = None;
-        let guest = self.guest(cell).map_err(failed)?;
-        let codec = cell.case.codec.as_ref();
+        let guest = self.guests.module(&cell.guest, case.heap).map_err(failed)?;
+        let codec = case.codec.as_ref();
         let codec = codec.map(|name| self.guests.module(name, HeapPages::default()));
         let codec = codec.transpose().map_err(failed)?;
-        let loaded = self.load_guest(engine, strategy, &guest, heap, codec)?;
+        let loaded = self.load_guest(engine, strategy, &guest, case.heap, codec)?;
         self.last = Some((key, loaded.clone()));
         Ok(loaded)
     }
@@ -219,19 +186,18 @@ impl Lab {
         strategy: Strategy,
         guest: &GuestModule,
         heap: HeapPages,
-    ) -> touchstone_executor::Result<(Artifact, Option<u64>)> {
+    ) -> touchstone_executor::Result<Compiled> {
         let class = engine.artifact_class(strategy);
         let key = (engine.id(), class, guest.name().to_owned(), heap);
-        let (artifact, compile_ns) = match self.artifacts.get(&key) {
-            Some((artifact, ns)) => (artifact.clone(), Some(*ns).filter(|ns| *ns > 0)),
+        let compiled = match self.artifacts.get(&key) {
+            Some(compiled) => compiled.clone(),
             None => {
-                let (artifact, ns) = self.compile(engine, strategy, guest)?;
-                self.artifacts.insert(key, (artifact.clone(), ns.unwrap_or(0)));
-                (artifact, ns)
+                let compiled = self.compile(engine, strategy, guest)?;
+                self.artifacts.entry(key).or_insert(compiled).clone()
             }
         };
-        engine.stage(&artifact, strategy)?;
-        Ok((artifact, compile_ns))
+        engine.stage(&compiled.0, strategy)?;
+        Ok(compiled)
     }
 
     fn compile(
@@ -239,7 +205,7 @@ impl Lab {
         engine: &dyn Engine,
         strategy: Strategy,
         guest: &GuestModule,
-    ) -> touchstone_executor::Result<(Artifact, Option<u64>)> {
+    ) -> touchstone_executor::Result<Compiled> {
         if let Some(folder) = &self.shared
             && let Some(artifact) = engine.restore(guest, strategy, &self.config, folder)?
         {
@@ -247,7 +213,7 @@ impl Lab {
         }
         let started = Instant::now();
         let artifact = engine.compile(guest, strategy, &self.config)?;
-        let took = elapsed(started).max(1);
+        let took = elapsed(started);
         if let Some(folder) = &self.shared {
             artifact.save(folder)?;
         }
@@ -272,8 +238,4 @@ impl Lab {
         self.executions.insert(key, seen);
         Ok(seen)
     }
-}
-
-fn failed(error: anyhow::Error) -> Refused {
-    Refused::new(Status::Failed, error)
 }

@@ -1,7 +1,7 @@
 //! A loaded module, a cell that gave the right output, or the reason why it did not.
 
 use super::Instances;
-use crate::case::hex;
+use crate::case::{Case, hex};
 use crate::record::Status;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -48,6 +48,27 @@ pub struct Opened {
 }
 
 impl Loaded {
+    /// Makes the call of a case, and if the case names one, that of the export that only takes
+    /// the input.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`], when the input cannot be made, and as [`open_call`](Self::open_call).
+    pub fn open(self, case: &Case) -> Result<Opened, Refused> {
+        let heap_base = self.guest.info().heap_base;
+        let input = case.input.bytes(heap_base).map_err(failed)?;
+        let expected = case.expect.output.bytes(heap_base).map_err(failed)?;
+        let (input, expected) = (input.into(), expected.into());
+        let opened = self.open_call(&case.export, case.abi, input, expected, case.budget())?;
+        let Some(take) = &case.take else { return Ok(opened) };
+        let instances = &opened.loaded.instances;
+        let take = instances.export(&take.export, take.abi)?;
+        let mut instance = instances.take()?;
+        checked_call(&mut *instance, take, &opened.input, &[])?;
+        instances.give_back(instance);
+        Ok(Opened { take: Some(take), ..opened })
+    }
+
     /// Calls an export twice on one instance and compares both outputs. The second call is the
     /// first that could see what an earlier one left.
     ///
@@ -55,7 +76,7 @@ impl Loaded {
     ///
     /// [`Refused`], when there is no such export, a call fails or gives a wrong output, or it
     /// takes longer than the time budget.
-    pub fn open(
+    pub fn open_call(
         self,
         export: &str,
         abi: Abi,
@@ -89,17 +110,6 @@ impl Loaded {
     }
 }
 
-impl Opened {
-    /// The same with an export that takes the input and ignores it, which is called once.
-    pub(super) fn taking(self, export: &str, abi: Abi) -> Result<Self, Refused> {
-        let instances = &self.loaded.instances;
-        let take = instances.export(export, abi)?;
-        let mut instance = instances.take()?;
-        checked_call(&mut *instance, take, &self.input, &[])?;
-        instances.give_back(instance);
-        Ok(Self { take: Some(take), ..self })
-    }
-}
 /// A cell that is not timed, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
@@ -130,6 +140,10 @@ impl From<touchstone_executor::Error> for Refused {
             error => Self::new(Status::Failed, error),
         }
     }
+}
+
+pub(super) fn failed(error: anyhow::Error) -> Refused {
+    Refused::new(Status::Failed, error)
 }
 
 /// Time since `started`, ns.

@@ -115,23 +115,21 @@ impl Performer {
     fn side(&mut self, compare: &Compare, side: &Contender, cell: &Cell) -> Result<Crew> {
         let opened = self.lab.open(cell)?;
         let another = match (&side.means, &compare.another) {
-            (Means::After { .. }, Some(case)) => {
-                let key = &cell.key;
-                let other = Cell::new(case, &cell.guest, &cell.engine, key.strategy, key.threads);
-                Some(self.lab.open_for(&other, &cell.case.name)?)
-            }
+            (Means::After { .. }, Some(case)) => Some(opened.loaded.clone().open(case)?),
             _ => None,
         };
         let raw = match side.means {
             Means::Raw => {
-                let guest = self.lab.guest(cell)?;
                 let call = RawCall {
                     strategy: cell.key.strategy,
                     config: self.lab.config(),
                     export: &cell.case.export,
                     input: &opened.input,
                 };
-                let raw = cell.engine.raw(&guest, &call)?.context("there is no raw reference")?;
+                let raw = cell
+                    .engine
+                    .raw(&opened.loaded.guest, &call)?
+                    .context("there is no raw reference")?;
                 Some(Arc::new(parking_lot::Mutex::new(Some(raw))))
             }
             _ => None,

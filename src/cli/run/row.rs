@@ -84,7 +84,7 @@ pub(super) fn choose(
 
 /// Loads modules and calls them.
 pub(super) struct Loader<'a> {
-    target: &'a Target,
+    pub(super) target: &'a Target,
     deadline: Option<Duration>,
     /// Compiles once for all strategies that share an artifact.
     lab: Lab,
