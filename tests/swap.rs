@@ -255,7 +255,7 @@ fn each_method_is_compared_with_sorted_messages_and_with_recompiling() {
         assert_eq!(of.case, "first+second");
         assert_eq!(of.subject.means, Means::Swap { method: method.to_string() });
         match &of.baseline.means {
-            Means::Sorted { method: sorted } => assert_eq!(sorted, method.name()),
+            Means::Sorted { method: sorted } => assert_eq!(*sorted, method.to_string()),
             Means::Swap { method: other } => {
                 assert_eq!(other, "recompile");
                 assert_ne!(method, Method::Recompile);

@@ -146,6 +146,6 @@ impl Error {
     }
 }
 
-fn near(candidates: &[String]) -> String {
+pub(crate) fn near(candidates: &[String]) -> String {
     if candidates.is_empty() { String::new() } else { format!("; near: {}", candidates.join(", ")) }
 }

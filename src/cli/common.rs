@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use touchstone::case::{self, Case, Guests};
 use touchstone::compare::{Judged, MARGIN, judge};
-use touchstone::plan::{Budget, Cell, Compare, Filter, Plan};
+use touchstone::plan::{Budget, Compare, Plan};
 use touchstone::record::{self, Book, Comparison, Header, Refusal, Sink};
 use touchstone::run::{
     Came, Finished, Host, Job, Progress, artifacts, header, run, shared_in, shown, watch_for_ctrl_c,
@@ -30,18 +30,15 @@ pub(super) struct Known {
     pub(super) cases: Vec<Case>,
     pub(super) engines: Vec<Arc<dyn Engine>>,
     pub(super) plan: Plan,
+    pub(super) guests: Guests,
 }
 
 impl Known {
     pub(super) fn load() -> Result<Self> {
         let (cases, engines) = (cases()?, touchstone_runtimes::engines());
-        let plan = Plan::new(&cases, &engines, &mut Guests::built())?;
-        Ok(Self { cases, engines, plan })
-    }
-
-    /// The cells whose names a regular expression matches: at least one, if there is one.
-    pub(super) fn cells(&self, filter: Option<&str>) -> Result<Vec<&Cell>> {
-        Filter::new(filter)?.select("no cell", &self.plan.cells, |cell| cell.name())
+        let mut guests = Guests::built();
+        let plan = Plan::new(&cases, &engines, &mut guests)?;
+        Ok(Self { cases, engines, plan, guests })
     }
 
     /// Makes comparisons in fresh processes of this program; the lines go to `sink`.
@@ -52,7 +49,7 @@ impl Known {
         budget: Budget,
         sink: &mut dyn Sink,
     ) -> Result<(Came, Header)> {
-        let Self { cases, engines, plan } = self;
+        let Self { cases, engines, plan, .. } = self;
         let header = header(budget.sampling(false), engines, plan);
         let mut progress = Progress::new(compares.len() * budget.processes as usize);
         let job = Job {

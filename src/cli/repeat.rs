@@ -4,9 +4,9 @@ use super::Ended;
 use super::common::Known;
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
-use touchstone::case::Guests;
 use touchstone::lab::{Lab, Opened, config_for};
 use touchstone::measure::{Caller, Crew, RoundPlan, Work, steps};
+use touchstone::plan::Filter;
 use touchstone::record::Metric;
 use touchstone::record::estimate::of_processes;
 use touchstone::terminal::progress::Progress;
@@ -47,10 +47,11 @@ const HEAD: [&str; 9] = [
 
 impl Repeat {
     pub(super) fn execute(self) -> Result<Ended> {
-        let known = Known::load()?;
-        let cells = known.cells(Some(&self.filter))?;
+        let Known { plan, guests, .. } = Known::load()?;
+        let filter = Filter::new(Some(&self.filter))?;
+        let cells = filter.select("no cell", &plan.cells, |cell| cell.name())?;
         let most = cells.iter().map(|cell| cell.key.threads).max().unwrap_or(1);
-        let mut lab = Lab::new(Guests::built(), config_for(most));
+        let mut lab = Lab::new(guests, config_for(most));
         let mut table = Table::new(&HEAD).right(&[1, 2, 3, 4, 5, 6, 7, 8]);
         let (mut ended, mut refused) = (Ended::Badly, String::new());
         let progress = Progress::new(cells.len(), true);

@@ -77,8 +77,9 @@ impl Swap {
             SamplingName::Quick => Budget::quick(seed(self.seed)),
         };
         let both = plan.kinds.each_ref().map(|case| Case::clone(case));
-        let both = Plan::new(&both, &engines, &mut Guests::built())?;
-        let known = Known { cases, engines, plan: both };
+        let mut guests = Guests::built();
+        let both = Plan::new(&both, &engines, &mut guests)?;
+        let known = Known { cases, engines, plan: both, guests };
         let budget = Budget { name: "swap".to_owned(), ..budget };
         let (came, _) = known.compare(compares, refusals, budget, &mut records)?;
         if came.stopped {
@@ -114,7 +115,11 @@ impl Swap {
         let ways = Method::ALL.into_iter().map(Some).chain([None]);
         let ways = engines.iter().flat_map(|engine| ways.clone().map(move |way| (engine, way)));
         let name = |(engine, way): &(&Arc<dyn Engine>, Option<Method>)| {
-            format!("{}/{}", engine.id(), way.map_or(UNDER_LOAD, Method::name))
+            format!(
+                "{}/{}",
+                engine.id(),
+                way.map_or(UNDER_LOAD.to_owned(), |method| method.to_string())
+            )
         };
         let meant = filter.select("no method", ways, name)?;
         let mut work =

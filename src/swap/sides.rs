@@ -61,7 +61,7 @@ fn side(
         Means::Sorted { method } => (method, true),
         _ => bail!("{contender} is no way to swap modules"),
     };
-    let method = Method::named(name).with_context(|| format!("there is no method {name}"))?;
+    let method: Method = name.parse().with_context(|| format!("there is no method {name}"))?;
     let ready = Ready::new(method, engine, kinds, lab)?;
     let order = Arc::clone(order);
     Crew::start(1, move || {

@@ -12,7 +12,6 @@ use row::{Answer, Loader, Row, Verdict};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::Target;
-use touchstone::plan::near;
 use touchstone::run::seconds;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, print};
@@ -43,7 +42,7 @@ pub(super) struct Run {
     input: Option<String>,
     /// Run only these strategies, named as in `touchstone list` [default: all that the backend
     /// supports]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = strategy)]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     strategy: Vec<Strategy>,
     /// Run only backends whose name this regular expression matches
     #[arg(long, value_name = "REGEX")]
@@ -79,15 +78,6 @@ pub(super) struct Run {
     /// [default: the first combination that returns]
     #[arg(long, value_name = "NAME", requires = "bench")]
     baseline: Option<String>,
-}
-
-/// Parses a strategy for clap; the error lists the names.
-fn strategy(name: &str) -> Result<Strategy, String> {
-    name.parse().map_err(|_| {
-        let names: Vec<String> = Strategy::all().iter().map(ToString::to_string).collect();
-        let near = near(name, &names);
-        format!("there is no strategy '{name}'{near}; there are {}", names.join(", "))
-    })
 }
 
 impl Run {

@@ -1,6 +1,6 @@
 //! The output: tables for people, one JSON object per line for programs.
 
-use super::row::{Answer, Row, Verdict, harmless};
+use super::row::{Answer, Row, State, Verdict, harmless};
 use super::target::Target;
 use serde_json::json;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(super) struct Shown<'a> {
 impl Shown<'_> {
     /// The call, every row, and whether they agree.
     pub(super) fn outcome(&self) -> String {
-        let run = self.rows.iter().filter(|row| row.answer.status() != "not_run");
+        let run = self.rows.iter().filter(|row| row.answer.state != State::NotRun);
         let rows = run.map(|row| (row, vec![self.result(&row.answer)]));
         format!("{}\n{}\n{}", self.head(), self.table(&["result"], rows), self.judgement())
     }
@@ -68,10 +68,7 @@ impl Shown<'_> {
             let times = row.times();
             let failed = row.times.as_ref().and_then(|times| times.as_ref().err());
             let (low, high) = times.and_then(|times| times.call.interval).unzip();
-            let output = match &row.answer {
-                Answer::Returned(output) => Some(format!("0x{}", hex(output))),
-                _ => None,
-            };
+            let output = row.answer.output.as_ref().map(|output| format!("0x{}", hex(output)));
             let line = json!({
                 "file": self.target.file.display().to_string(),
                 "guest_sha256": self.target.sha256,
@@ -81,9 +78,9 @@ impl Shown<'_> {
                 "runtime_version": row.engine.version(),
                 "strategy": row.strategy.to_string(),
                 "support": support(row),
-                "status": row.answer.status(),
+                "status": row.answer.state.to_string(),
                 "output": output,
-                "reason": row.answer.reason().or_else(|| failed.cloned()),
+                "reason": row.answer.reason.as_ref().or(failed),
                 "group": self.verdict.group_of(index),
                 "median_ns": times.map(|times| times.call.median),
                 "low_ns": low,
@@ -142,21 +139,21 @@ impl Shown<'_> {
 
     /// A result in one line.
     fn result(&self, answer: &Answer) -> String {
-        let reason = answer.reason().unwrap_or_default();
-        match answer {
-            Answer::Returned(output) => abbreviate_to(output, IN_A_ROW),
-            Answer::Trapped(_) if answer.is_out_of_time() => {
+        let reason = answer.reason.as_deref().unwrap_or_default();
+        match (answer.state, &answer.output) {
+            (_, Some(output)) => abbreviate_to(output, IN_A_ROW),
+            (State::Stopped, _) => {
                 format!("stopped: still running after {} s", self.timeout.as_secs_f64())
             }
-            Answer::Trapped(_) => format!("trap: {reason}"),
-            Answer::Nothing(..) => format!("{}: {reason}", answer.status().replace('_', " ")),
+            (State::Trapped, _) => format!("trap: {reason}"),
+            (state, _) => format!("{}: {reason}", state.to_string().replace('_', " ")),
         }
     }
 
     /// The result of a group in full, with its meaning.
     fn full(&self, group: &[usize]) -> String {
         let answer = &self.rows[group[0]].answer;
-        let Answer::Returned(output) = answer else { return self.result(answer) };
+        let Some(output) = &answer.output else { return self.result(answer) };
         let shown = abbreviate_to(output, ALONE);
         match self.meaning(output) {
             Some(meaning) => format!("{shown} = {meaning}"),
@@ -197,18 +194,18 @@ impl Shown<'_> {
                 }
             }
         }
-        for (status, words) in [
-            ("failed", "failed on the host's side"),
-            ("unstable", "did not agree with themselves"),
-            ("unsupported", "cannot be had"),
-            ("not_run", "left out, because the same code was stopped already"),
+        for (state, words) in [
+            (State::Failed, "failed on the host's side"),
+            (State::Unstable, "did not agree with themselves"),
+            (State::Unsupported, "cannot be had"),
+            (State::NotRun, "left out, because the same code was stopped already"),
         ] {
-            let count = rows.iter().filter(|row| row.answer.status() == status).count();
+            let count = rows.iter().filter(|row| row.answer.state == state).count();
             if count > 0 {
                 text += &format!("{words}: {count} of {} combinations\n", rows.len());
             }
         }
-        if rows.iter().any(|row| row.answer.is_out_of_time()) {
+        if rows.iter().any(|row| row.answer.state == State::Stopped) {
             text += "--timeout SECONDS gives calls longer, --no-timeout as long as they like\n";
         }
         text

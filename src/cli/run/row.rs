@@ -29,18 +29,26 @@ pub(super) struct Row {
 
 /// The answer of a combination.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// The export returned this, twice.
-    Returned(Vec<u8>),
-    /// The guest trapped, twice in the same way.
-    Trapped(Trap),
-    /// There is no result, for a reason.
-    Nothing(Why, String),
+pub(super) struct Answer {
+    pub(super) state: State,
+    /// What the export returned, if it did.
+    pub(super) output: Option<Vec<u8>>,
+    /// Why there is no output, in one line.
+    pub(super) reason: Option<String>,
+    trap: Option<TrapKind>,
 }
 
-/// Why there is no result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+/// What became of a combination, in the words of `--json`. The first three are results of the
+/// guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, strum::Display)]
+#[strum(serialize_all = "snake_case")]
+pub(super) enum State {
+    /// The export returned, twice the same.
+    Returned,
+    /// The guest trapped, twice in the same way.
+    Trapped,
+    /// The guest was stopped after the timeout.
+    Stopped,
     /// Two calls on clean instances had different results.
     Unstable,
     /// The host side failed.
@@ -75,7 +83,7 @@ pub(super) fn choose(
             engine: Arc::clone(&engine),
             strategy: *strategy,
             support: engine.support_for(*strategy, guest),
-            answer: Answer::Nothing(Why::NotRun, String::new()),
+            answer: Answer::nothing(State::NotRun, ""),
             times: None,
         }));
     }
@@ -127,14 +135,15 @@ impl<'a> Loader<'a> {
     /// Calls the export twice. `before` are the rows so far.
     pub(super) fn run(&mut self, row: &Row, before: &[Row]) -> Answer {
         if let Support::Unsupported { reason } = &row.support {
-            return Answer::Nothing(Why::Unsupported, reason.clone());
+            return Answer::nothing(State::Unsupported, reason);
         }
         // Other strategies of a backend run the same code and would take the same time.
-        let stopped =
-            |other: &&Row| other.engine.id() == row.engine.id() && other.answer.is_out_of_time();
+        let stopped = |other: &&Row| {
+            other.engine.id() == row.engine.id() && other.answer.state == State::Stopped
+        };
         match before.iter().find(stopped) {
             Some(other) => {
-                Answer::Nothing(Why::NotRun, format!("{} was stopped already", other.name()))
+                Answer::nothing(State::NotRun, &format!("{} was stopped already", other.name()))
             }
             None => self.call_twice(row).unwrap_or_else(|answer| answer),
         }
@@ -150,16 +159,13 @@ impl<'a> Loader<'a> {
             let started = Instant::now();
             let mut output = Vec::new();
             match instance.call(export, &target.input, &mut output) {
-                Ok(Outcome::Returned) => Ok(Answer::Returned(output)),
-                Ok(Outcome::Trapped(trap)) => Ok(Answer::Trapped(trap)),
-                Err(error) => match self.refusal(error.into(), started) {
-                    stopped @ Answer::Trapped(_) => Ok(stopped),
-                    other => Err(other),
-                },
+                Ok(Outcome::Returned) => Ok(Answer::returned(output)),
+                Ok(Outcome::Trapped(trap)) => Ok(Answer::trapped(&trap)),
+                Err(error) => Err(self.refusal(error.into(), started)),
             }
         };
         let first = call()?;
-        if first.is_out_of_time() {
+        if first.state == State::Stopped {
             return Ok(first);
         }
         // The second call logs the same again.
@@ -170,16 +176,16 @@ impl<'a> Loader<'a> {
         }
         let (first, second) = (first.in_words(), second.in_words());
         let words = format!("two calls on clean instances differ: first {first}, then {second}");
-        Ok(Answer::Nothing(Why::Unstable, words))
+        Ok(Answer::nothing(State::Unstable, &words))
     }
 
     /// The refusal of a call that can run a start function. When one is stopped, runtimes report
     /// a failure to instantiate.
     fn refusal(&self, refused: Refused, started: Instant) -> Answer {
         let is_over = self.deadline.is_some_and(|deadline| started.elapsed() >= deadline);
-        match refused.into() {
-            Answer::Nothing(Why::Failed, reason) if is_over => {
-                Answer::Trapped(Trap::with_detail(TrapKind::DeadlineExceeded, reason))
+        match Answer::from(refused) {
+            failed if is_over && failed.state == State::Failed => {
+                Answer { state: State::Stopped, trap: Some(TrapKind::DeadlineExceeded), ..failed }
             }
             other => other,
         }
@@ -188,10 +194,9 @@ impl<'a> Loader<'a> {
 
 impl From<Refused> for Answer {
     fn from(refused: Refused) -> Self {
-        match refused.status {
-            Status::Unsupported => Self::Nothing(Why::Unsupported, refused.reason),
-            _ => Self::Nothing(Why::Failed, refused.reason),
-        }
+        let is_unsupported = refused.status == Status::Unsupported;
+        let state = if is_unsupported { State::Unsupported } else { State::Failed };
+        Self::nothing(state, &refused.reason)
     }
 }
 
@@ -215,53 +220,38 @@ impl Row {
     }
 
     pub(super) fn has_returned(&self) -> bool {
-        matches!(self.answer, Answer::Returned(_))
+        self.answer.state == State::Returned
     }
 }
 
 impl Answer {
-    pub(super) fn is_out_of_time(&self) -> bool {
-        matches!(self, Self::Trapped(Trap { kind: TrapKind::DeadlineExceeded, .. }))
+    fn returned(output: Vec<u8>) -> Self {
+        Self { state: State::Returned, output: Some(output), reason: None, trap: None }
+    }
+
+    fn trapped(trap: &Trap) -> Self {
+        let is_over = trap.kind == TrapKind::DeadlineExceeded;
+        let state = if is_over { State::Stopped } else { State::Trapped };
+        Self { trap: Some(trap.kind.clone()), ..Self::nothing(state, &trap.to_string()) }
+    }
+
+    fn nothing(state: State, reason: &str) -> Self {
+        // What a runtime says may come with a stack of calls, a line for each.
+        let reason = harmless(&reason.split_whitespace().collect::<Vec<_>>().join(" "));
+        Self { state, output: None, reason: Some(reason), trap: None }
     }
 
     /// Whether two answers are the same result of the guest. The wording of traps is ignored.
     fn is_like(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Returned(a), Self::Returned(b)) => a == b,
-            (Self::Trapped(a), Self::Trapped(b)) => a.kind == b.kind,
-            _ => false,
-        }
-    }
-
-    /// The state in one word, for `--json`.
-    pub(super) fn status(&self) -> &'static str {
-        match self {
-            Self::Returned(_) => "returned",
-            Self::Trapped(_) if self.is_out_of_time() => "stopped",
-            Self::Trapped(_) => "trapped",
-            Self::Nothing(Why::Unstable, _) => "unstable",
-            Self::Nothing(Why::Failed, _) => "failed",
-            Self::Nothing(Why::Unsupported, _) => "unsupported",
-            Self::Nothing(Why::NotRun, _) => "not_run",
-        }
-    }
-
-    /// Why there is no output, in one line; `None` when there is one.
-    pub(super) fn reason(&self) -> Option<String> {
-        let reason = match self {
-            Self::Returned(_) => return None,
-            Self::Trapped(trap) => trap.to_string(),
-            Self::Nothing(_, reason) => reason.clone(),
-        };
-        // What a runtime says may come with a stack of calls, a line for each.
-        Some(harmless(&reason.split_whitespace().collect::<Vec<_>>().join(" ")))
+        let of = |answer: &Self| (answer.state, answer.output.clone(), answer.trap.clone());
+        self.state <= State::Stopped && of(self) == of(other)
     }
 
     /// The state as part of a sentence.
     fn in_words(&self) -> String {
-        match self {
-            Self::Returned(output) => abbreviate(output),
-            other => format!("{} ({})", other.status(), other.reason().unwrap_or_default()),
+        match (&self.output, &self.reason) {
+            (Some(output), _) => abbreviate(output),
+            (None, reason) => format!("{} ({})", self.state, reason.as_deref().unwrap_or_default()),
         }
     }
 }
@@ -282,18 +272,17 @@ impl Verdict {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (index, answer) in answers.iter().enumerate() {
             match groups.iter_mut().find(|group| answers[group[0]].is_like(answer)) {
-                _ if matches!(answer, Answer::Nothing(..)) => {}
+                _ if answer.state > State::Stopped => {}
                 Some(group) => group.push(index),
                 None => groups.push(vec![index]),
             }
         }
         // Stable: of two groups of one size the one that came first stays first.
         groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
-        let is_failure =
-            |answer: &&Answer| matches!(answer, Answer::Nothing(Why::Failed | Why::Unstable, _));
-        let returned = |group: &Vec<usize>| matches!(answers[group[0]], Answer::Returned(_));
+        let failures = [State::Failed, State::Unstable];
+        let returned = |group: &Vec<usize>| answers[group[0]].state == State::Returned;
         Self {
-            failed: answers.iter().any(is_failure),
+            failed: answers.iter().any(|answer| failures.contains(&answer.state)),
             returned_alike: groups.len() == 1 && returned(&groups[0]),
             groups,
         }
@@ -316,19 +305,20 @@ mod tests {
 
     #[test]
     fn traps_are_alike_by_kind() {
-        let trap = |detail: &str| Answer::Trapped(Trap::with_detail(TrapKind::Unreachable, detail));
-        let failed = Answer::Nothing(Why::Failed, "x".to_owned());
+        let trap =
+            |detail: &str| Answer::trapped(&Trap::with_detail(TrapKind::Unreachable, detail));
+        let failed = Answer::nothing(State::Failed, "x");
         assert!(trap("one").is_like(&trap("another")));
-        assert!(!trap("one").is_like(&Answer::Returned(Vec::new())));
+        assert!(!trap("one").is_like(&Answer::returned(Vec::new())));
         assert!(!failed.is_like(&failed));
     }
 
     #[test]
     fn results_are_grouped_and_the_rest_is_not_a_result() {
-        let (a, b) = (Answer::Returned(vec![1]), Answer::Returned(vec![2]));
-        let trap = Answer::Trapped(TrapKind::Unreachable.into());
-        let no = Answer::Nothing(Why::Unsupported, "no".to_owned());
-        let broken = Answer::Nothing(Why::Failed, "broken".to_owned());
+        let (a, b) = (Answer::returned(vec![1]), Answer::returned(vec![2]));
+        let trap = Answer::trapped(&TrapKind::Unreachable.into());
+        let no = Answer::nothing(State::Unsupported, "no");
+        let broken = Answer::nothing(State::Failed, "broken");
 
         let alike = Verdict::of(&[&no, &a, &a]);
         assert!(alike.returned_alike && !alike.failed && alike.groups == [[1, 2]]);

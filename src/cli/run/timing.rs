@@ -1,8 +1,8 @@
 //! `--bench`: the call on each combination, in turns with the baseline.
 
-use super::row::{Answer, Loader, Row};
+use super::row::{Loader, Row};
 use super::target::Target;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use std::time::Duration;
 use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::measure::{Caller, Crew, Work, turns};
@@ -98,10 +98,10 @@ fn compare(
 }
 
 fn side(loader: &mut Loader<'_>, row: &Row) -> Result<Crew> {
-    let Answer::Returned(expected) = &row.answer else { bail!("it did not return") };
+    let expected = row.answer.output.as_deref().context("it did not return")?;
     let loaded = loader.load(row);
-    let loaded = loaded.map_err(|answer| anyhow!(answer.reason().unwrap_or_default()))?;
+    let loaded = loaded.map_err(|answer| anyhow!(answer.reason.unwrap_or_default()))?;
     let Target { export, abi, input, .. } = loader.target;
-    let opened = loaded.open_call(export, *abi, (&**input).into(), (&**expected).into(), None)?;
+    let opened = loaded.open_call(export, *abi, (&**input).into(), expected.into(), None)?;
     Crew::start(1, move || Ok(Box::new(Caller::new(&opened)?) as Box<dyn Work>))
 }
