@@ -10,8 +10,6 @@ use touchstone_executor::guest::{GuestModule, HeapPages};
 /// The file of a guest, checked against its listed digest.
 #[derive(Debug, Clone)]
 pub struct GuestFile {
-    /// Its name, e.g. `test-runtime`.
-    pub name: String,
     /// The bytes.
     pub bytes: Arc<[u8]>,
     /// Their SHA-256, hexadecimal.
@@ -88,7 +86,7 @@ impl Guests {
             ),
             None => bail!("{} does not list {file_name}", list.display()),
         }
-        Ok(GuestFile { name: name.to_owned(), bytes: bytes.into(), sha256 })
+        Ok(GuestFile { bytes: bytes.into(), sha256 })
     }
 
     /// A guest prepared for all backends.

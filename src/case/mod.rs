@@ -9,6 +9,7 @@ mod suite;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
@@ -17,7 +18,7 @@ use touchstone_executor::guest::{HeapPages, similar};
 use crate::record::{Role, Sweep};
 
 pub use guests::{GuestFile, Guests, digest, hex};
-pub use input::{Codec, Field, GuestNumber, Input, Number, parse_hex};
+pub use input::{Codec, Field, Input, Number, parse_hex};
 pub use random::{Random, shuffled};
 
 /// A benchmark case: export, input, guests and expected output.
@@ -173,11 +174,7 @@ pub fn load_all(folder: &Path) -> Result<Vec<Case>> {
 /// When the file cannot be read or is wrong; the message has the line and the
 /// column.
 pub fn load(path: &Path) -> Result<Vec<Case>> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the case {}", path.display()))?;
-    let file: CaseFile =
-        toml::from_str(&text).with_context(|| format!("the case {} is wrong", path.display()))?;
-    let mut cases = match file {
+    let mut cases = match data(path, "the case")? {
         CaseFile { case: Some(case), suite: None } => vec![case],
         CaseFile { case: None, suite: Some(suite) } => suite.cases(),
         _ => bail!("{} has to hold either a [case] or a [suite]", path.display()),
@@ -191,6 +188,18 @@ pub fn load(path: &Path) -> Result<Vec<Case>> {
         }
     }
     Ok(cases)
+}
+
+/// The content of a data file, which messages call `what`.
+///
+/// # Errors
+///
+/// When the file cannot be read or is wrong; the message has the line and the column.
+pub(crate) fn data<T: DeserializeOwned>(path: &Path, what: &str) -> Result<T> {
+    let path_shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read {what} {path_shown}"))?;
+    toml::from_str(&text).with_context(|| format!("{what} {path_shown} is wrong"))
 }
 
 /// What is wrong with a case that was parsed; `None` if it is valid.

@@ -2,6 +2,7 @@
 
 use super::Ended;
 use anyhow::{Context, Result};
+use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use touchstone::run::{
     Came, Finished, Host, Job, Progress, artifacts, header, run, shared_in, shown, watch_for_ctrl_c,
 };
 use touchstone::supervise::Stop;
-use touchstone::terminal::warn_of_skipped;
+use touchstone::terminal::{print, warn_of_skipped};
 use touchstone_executor::Engine;
 
 /// The cases of the project.
@@ -82,6 +83,11 @@ pub(super) fn this_program(arguments: &[&str]) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
     command.args(arguments);
     Ok(command)
+}
+
+/// Prints one JSON object per line.
+pub(super) fn print_lines(values: impl IntoIterator<Item = Value>) -> Result<()> {
+    print(&values.into_iter().map(|value| format!("{value}\n")).collect::<String>())
 }
 
 /// The newest run of a record file, which `made_by` makes. Lines that cannot be read are named.

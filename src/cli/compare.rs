@@ -1,7 +1,7 @@
 //! `touchstone compare`.
 
 use super::Ended;
-use super::common::{cases, newest, this_program};
+use super::common::{cases, newest, print_lines, this_program};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -180,9 +180,8 @@ impl Compare {
                     "a_ns": judged.subject_ns,
                     "b_ns": judged.baseline_ns,
                 })
-                .to_string()
             };
-            print(&rows.iter().map(|row| line(row) + "\n").collect::<String>())?;
+            print_lines(rows.iter().map(line))?;
             return Ok(ended);
         }
         let head = ["", "A", "B", "A / B [95 %]", "verdict"];

@@ -91,7 +91,7 @@ impl Gate {
 fn count(filter: &Filter) -> Result<Counted> {
     let (cases, engines) = (cases()?, touchstone_runtimes::engines());
     let caller = || this_program(&["costs", "--worker"]);
-    count::count(&cases, &engines, &count::default_file(), filter, caller)
+    count::count(&cases, &engines, filter, caller)
 }
 
 fn say(counted: &Counted) {

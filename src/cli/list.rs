@@ -1,8 +1,8 @@
 //! `touchstone list`.
 
 use super::Ended;
-use super::common::Known;
-use anyhow::{Context, Result};
+use super::common::{Known, print_lines};
+use anyhow::Result;
 use std::collections::BTreeSet;
 use touchstone::plan::{Cell, Filter};
 use touchstone::record::{CellKey, Refusal};
@@ -50,8 +50,8 @@ impl List {
         }
         let refused = plan.refusals.iter().filter(|_| self.filter.is_none()).map(refusal);
         if self.json {
-            let json = |line| Ok(serde_json::to_string(&line).context("as JSON")? + "\n");
-            print(&lines.into_iter().chain(refused).map(json).collect::<Result<String>>()?)?;
+            let lines = lines.into_iter().chain(refused).map(serde_json::to_value);
+            print_lines(lines.collect::<Result<Vec<_>, _>>()?)?;
         } else {
             let changes: String = changes.into_iter().collect();
             let noun = if lines.len() == 1 { "cell" } else { "cells" };

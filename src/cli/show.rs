@@ -1,7 +1,7 @@
 //! `touchstone show`.
 
 use super::Ended;
-use super::common::{judged, newest};
+use super::common::{judged, newest, print_lines};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -50,8 +50,8 @@ impl Show {
         let none = format!("nothing in {}", shown(&path));
         let entries = filter.select(&none, entries(&book), |entry| entry.name(&book))?;
         if self.json {
-            let line = |entry: &Entry<'_>| Ok(entry.json(&book, self.samples)?.to_string() + "\n");
-            print(&entries.iter().map(line).collect::<Result<String>>()?)?;
+            let lines = entries.iter().map(|entry| entry.json(&book, self.samples));
+            print_lines(lines.collect::<Result<Vec<Value>>>()?)?;
         } else {
             print(&tables(&book, &entries))?;
         }

@@ -14,7 +14,7 @@ mod usage;
 pub use gate::{Change, Verdict, compare};
 pub use usage::serve;
 
-use crate::case::{Case, Guests};
+use crate::case::{self, Case, Guests};
 use crate::files;
 use crate::plan::{Cell, Filter, Plan};
 use crate::record::{Book, Header, Line, Sampling};
@@ -23,29 +23,17 @@ use crate::terminal::progress::Progress;
 use anyhow::{Context, Result, bail};
 use operators::Counter;
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use touchstone_executor::Engine;
 
-/// Which cells are counted call by call, as `benches/costs.toml` says.
+/// Which cells are counted call by call: the content of `benches/costs.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    usage: Usage,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Usage {
+struct Selection {
     /// Regular expression over the names of cells.
     cells: String,
-}
-
-/// The file that selects cells: `benches/costs.toml` in the project.
-#[must_use]
-pub fn default_file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/costs.toml")
 }
 
 /// The counts, and what could not be counted.
@@ -62,7 +50,7 @@ pub struct Counted {
 }
 
 /// Counts the operators of all cases, and page faults, system calls, signals and artifact sizes
-/// of the cells that a file selects, as far as the filter matches them. `caller` makes the
+/// of the cells that `benches/costs.toml` selects, as far as the filter matches them. `caller` makes the
 /// command that starts the process with the counted calls, which must call [`serve`].
 ///
 /// # Errors
@@ -72,16 +60,12 @@ pub struct Counted {
 pub fn count(
     cases: &[Case],
     engines: &[Arc<dyn Engine>],
-    file: &Path,
     filter: &Filter,
     caller: impl Fn() -> Result<Command>,
 ) -> Result<Counted> {
-    let text =
-        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let parsed: File =
-        toml::from_str(&text).with_context(|| format!("{} is wrong", file.display()))?;
-    let selected = Filter::new(Some(&parsed.usage.cells))
-        .with_context(|| format!("the cells in {}", file.display()))?;
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/costs.toml");
+    let Selection { cells } = case::data(&file, "the selection of cells")?;
+    let selected = Filter::new(Some(&cells))?;
     let plan = Plan::new(cases, engines, &mut Guests::built())?;
     let mut works = Vec::new();
     for case in cases {

@@ -51,13 +51,11 @@ pub fn default_file() -> PathBuf {
 ///
 /// When the file cannot be read or is wrong; the message names it.
 pub fn load(path: &Path, cases: &[Case]) -> Result<SwapPlan> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the swap plan {}", path.display()))?;
-    parse(&text, cases).with_context(|| format!("the swap plan {} is wrong", path.display()))
+    let file = case::data(path, "the swap plan")?;
+    parse(file, cases).with_context(|| format!("the swap plan {} is wrong", path.display()))
 }
 
-fn parse(text: &str, cases: &[Case]) -> Result<SwapPlan> {
-    let file: File = toml::from_str(text)?;
+fn parse(file: File, cases: &[Case]) -> Result<SwapPlan> {
     ensure!(file.replacements > 0, "'replacements' is 1 or more");
     let [first, second] = &file.kinds;
     ensure!(first != second, "'kinds' are two cases, and not the same twice");

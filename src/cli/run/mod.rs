@@ -6,6 +6,7 @@ mod target;
 mod timing;
 
 use super::Ended;
+use super::common::print_lines;
 use anyhow::{Result, bail};
 use print::Shown;
 use row::{Answer, Loader, Row, Verdict};
@@ -102,7 +103,7 @@ impl Run {
             say(&rows, |_| "nothing is timed: only outputs that agree are worth a time\n".into())?;
         }
         if self.json {
-            print(&Shown { target, rows: &rows, verdict, timeout, style }.json())?;
+            print_lines(Shown { target, rows: &rows, verdict, timeout, style }.json())?;
         }
         if verdict.groups.is_empty() && !verdict.failed {
             bail!("none of the chosen combinations can run this module");

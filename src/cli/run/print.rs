@@ -63,13 +63,13 @@ impl Shown<'_> {
 
     /// A line of JSON for each row. Rows with the same `group` have the same result; `ratio` is
     /// times slower than the baseline.
-    pub(super) fn json(&self) -> String {
-        let line = |(index, row): (usize, &Row)| {
+    pub(super) fn json(&self) -> impl Iterator<Item = serde_json::Value> {
+        self.rows.iter().enumerate().map(|(index, row)| {
             let times = row.times();
             let failed = row.times.as_ref().and_then(|times| times.as_ref().err());
             let (low, high) = times.and_then(|times| times.call.interval).unzip();
             let output = row.answer.output.as_ref().map(|output| format!("0x{}", hex(output)));
-            let line = json!({
+            json!({
                 "file": self.target.file.display().to_string(),
                 "guest_sha256": self.target.sha256,
                 "export": self.target.export,
@@ -87,10 +87,8 @@ impl Shown<'_> {
                 "high_ns": high,
                 "ratio": times.map(|times| times.judged.ratio),
                 "verdict": times.map(|times| times.judged.verdict.to_string()),
-            });
-            format!("{line}\n")
-        };
-        self.rows.iter().enumerate().map(line).collect()
+            })
+        })
     }
 
     fn table<'a>(
