@@ -33,18 +33,6 @@ pub(super) struct Repeat {
 /// Time of a round.
 const ROUND: Duration = Duration::from_millis(50);
 
-const HEAD: [&str; 9] = [
-    "cell",
-    "calls",
-    "ns a call",
-    "prepare",
-    "invoke",
-    "finish",
-    "in the kernel",
-    "faults",
-    "switches",
-];
-
 impl Repeat {
     pub(super) fn execute(self) -> Result<Ended> {
         let Known { plan, guests, .. } = Known::load()?;
@@ -52,7 +40,10 @@ impl Repeat {
         let cells = filter.select("no cell", &plan.cells, |cell| cell.name())?;
         let most = cells.iter().map(|cell| cell.key.threads).max().unwrap_or(1);
         let mut lab = Lab::new(guests, config_for(most));
-        let mut table = Table::new(&HEAD).right(&[1, 2, 3, 4, 5, 6, 7, 8]);
+        let [own, kernel] =
+            [["prepare", "invoke", "finish"], ["in the kernel", "faults", "switches"]];
+        let head = [&["cell", "calls", "ns a call"][..], &own, &kernel].concat();
+        let mut table = Table::new(&head).right(&[1, 2, 3, 4, 5, 6, 7, 8]);
         let (mut ended, mut refused) = (Ended::Badly, String::new());
         let progress = Progress::new(cells.len(), true);
         for cell in cells {

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use touchstone::case::{Case, Guests};
 use touchstone::lab::{Lab, Refused, config_for};
-use touchstone::plan::{Budget, Compare, Filter, Plan, cores};
+use touchstone::plan::{Budget, Filter, Plan, cores};
 use touchstone::record::{self, Line, RecordFile, Refusal, SWAPS, Sink, SoakPoint};
 use touchstone::run::{SamplingName, seed, shown};
-use touchstone::swap::{self, Kind, Method, Ready, SwapPlan};
+use touchstone::swap::{self, Method, Ready};
 use touchstone::terminal::{complain, print};
 use touchstone_executor::Engine;
 
@@ -52,12 +52,12 @@ pub(super) struct Swap {
 /// The name of swaps under load in filters.
 const UNDER_LOAD: &str = "under_load";
 
-/// The selected work.
-struct Work {
-    compares: Vec<Compare>,
-    refusals: Vec<Refusal>,
-    loads: Vec<Arc<dyn Engine>>,
-    soaks: Vec<(Arc<dyn Engine>, Method)>,
+/// A method of an engine, or swaps under load on it.
+type Way<'a> = (&'a Arc<dyn Engine>, Option<Method>);
+
+fn name((engine, way): &Way<'_>) -> String {
+    let way = way.map_or_else(|| UNDER_LOAD.to_owned(), |method| method.to_string());
+    format!("{}/{way}", engine.id())
 }
 
 impl Swap {
@@ -66,7 +66,20 @@ impl Swap {
         let plan = swap::load(&self.plan.clone().unwrap_or_else(swap::default_file), &cases)?;
         let mut lab = Lab::new(Guests::built(), config_for(cores()));
         let kinds = swap::kinds(plan.kinds.each_ref(), lab.guests())?;
-        let Work { compares, refusals, loads, soaks } = self.work(&plan, &kinds, &engines)?;
+        let (swapped, mut refusals) = plan.engines(&engines);
+        let ways = Method::ALL.into_iter().map(Some).chain([None]);
+        let ways = swapped.iter().flat_map(|engine| ways.clone().map(move |way| (engine, way)));
+        let filter = Filter::new(self.filter.as_deref())?;
+        let soak = Filter::new(self.soak.as_deref())?;
+        let meant: Vec<Way<'_>> = filter.select("no method", ways, name)?;
+        let mut compares = Vec::new();
+        for ways in meant.chunk_by(|(a, _), (b, _)| Arc::ptr_eq(a, b)) {
+            let methods: Vec<Method> = ways.iter().filter_map(|(_, way)| *way).collect();
+            let (all, refused) = plan.compares(ways[0].0, &kinds);
+            refusals.extend(refused.into_iter().filter(|_| !methods.is_empty()));
+            let all = all.into_iter().filter(|(method, _)| methods.contains(method));
+            compares.extend(all.map(|(_, compare)| compare));
+        }
         for Refusal { engine, reason, .. } in &refusals {
             complain(&format!("left out: {engine}: {reason}"));
         }
@@ -87,61 +100,25 @@ impl Swap {
             return Ok(Ended::Stopped);
         }
         let mut failed = came.failed();
-        for engine in &loads {
-            let made = swap::under_load(engine, &kinds, &mut lab, plan.load);
-            failed += keep(&mut records, &format!("{}/{UNDER_LOAD}", engine.id()), made)?;
-        }
-        for (engine, method) in &soaks {
-            let name = format!("{}/{method}", engine.id());
-            let progress = |SoakPoint { swaps, rss_kib }| {
-                complain(&format!("{name}: {swaps} swaps, {rss_kib} KiB"));
+        for way in &meant {
+            let name = name(way);
+            let made = match (*way, self.swaps) {
+                ((engine, None), _) => swap::under_load(engine, &kinds, &mut lab, plan.load),
+                ((engine, Some(method)), Some(swaps)) if soak.matches(&name) => {
+                    let progress = |SoakPoint { swaps, rss_kib }| {
+                        complain(&format!("{name}: {swaps} swaps, {rss_kib} KiB"));
+                    };
+                    let ready = Ready::new(method, engine, &kinds, &mut lab);
+                    let made = ready.and_then(|ready| swap::soak(ready, swaps, progress));
+                    made.map(|swap| (swap, None)).map_err(Into::into)
+                }
+                _ => continue,
             };
-            let ready = Ready::new(*method, engine, &kinds, &mut lab);
-            let swaps = self.swaps.unwrap_or_default();
-            let made = ready.and_then(|ready| swap::soak(ready, swaps, progress));
-            failed += keep(&mut records, &name, made.map(|swap| (swap, None)).map_err(Into::into))?;
+            failed += keep(&mut records, &name, made)?;
         }
         print(&show::all(&newest(&path, "make swap")?))?;
         complain(&format!("records: {}", shown(&path)));
         Ok(Ended::well_if(failed == 0))
-    }
-
-    /// What the filters match.
-    fn work(&self, plan: &SwapPlan, kinds: &[Kind; 2], all: &[Arc<dyn Engine>]) -> Result<Work> {
-        let filter = Filter::new(self.filter.as_deref())?;
-        let soak = Filter::new(self.soak.as_deref())?;
-        let (engines, refusals) = plan.engines(all);
-        // Each method of each engine; none stands for the load.
-        let ways = Method::ALL.into_iter().map(Some).chain([None]);
-        let ways = engines.iter().flat_map(|engine| ways.clone().map(move |way| (engine, way)));
-        let name = |(engine, way): &(&Arc<dyn Engine>, Option<Method>)| {
-            format!(
-                "{}/{}",
-                engine.id(),
-                way.map_or(UNDER_LOAD.to_owned(), |method| method.to_string())
-            )
-        };
-        let meant = filter.select("no method", ways, name)?;
-        let mut work =
-            Work { compares: Vec::new(), refusals, loads: Vec::new(), soaks: Vec::new() };
-        for of_engine in meant.chunk_by(|(a, _), (b, _)| Arc::ptr_eq(a, b)) {
-            let methods: Vec<Method> = of_engine.iter().filter_map(|(_, way)| *way).collect();
-            let engine = of_engine[0].0;
-            let (compares, refusals) = plan.compares(engine, kinds);
-            if !methods.is_empty() {
-                work.refusals.extend(refusals);
-            }
-            let compares = compares.into_iter().filter(|(method, _)| methods.contains(method));
-            work.compares.extend(compares.map(|(_, compare)| compare));
-            let soaks =
-                of_engine.iter().filter(|way| self.swaps.is_some() && soak.matches(&name(way)));
-            work.soaks
-                .extend(soaks.filter_map(|(engine, way)| Some((Arc::clone(engine), (*way)?))));
-            if methods.len() < of_engine.len() {
-                work.loads.push(Arc::clone(engine));
-            }
-        }
-        Ok(work)
     }
 }
 

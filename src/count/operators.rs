@@ -5,7 +5,7 @@ use crate::lab::{Lab, Refused};
 use crate::plan::{Cell, Plan};
 use crate::record::{Count, Metric, Status};
 use anyhow::{Context, Result, bail, ensure};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::OPERATORS;
@@ -23,27 +23,23 @@ type Counts = (u64, Option<u64>);
 /// Counts operators. Modules are loaded once.
 pub(super) struct Counter<'a> {
     engines: &'a [Arc<dyn Engine>],
-    /// Cells of the plan: case, guest and engine.
-    asked: BTreeSet<(&'a str, &'a str, &'a str)>,
+    plan: &'a Plan,
     /// For runtimes that count by themselves.
     metered: Lab,
     /// For guests that count themselves.
     counting: Lab,
-    guests: Guests,
 }
 
 impl<'a> Counter<'a> {
     /// A counter with the engines of the plan's cells. Guests that count themselves run on
     /// interpreters, because compiling each of them would take long.
     pub(super) fn new(engines: &'a [Arc<dyn Engine>], plan: &'a Plan) -> Self {
-        let asked = |cell: &'a Cell| (&*cell.key.case, &*cell.guest, &*cell.key.engine);
         let metered = Config { metered: true, ..Config::default() };
         Self {
             engines,
-            asked: plan.cells.iter().map(asked).collect(),
+            plan,
             metered: Lab::new(Guests::built(), metered).without_times(),
             counting: Lab::new(Guests::built().counting(), Config::default()).without_times(),
-            guests: Guests::built(),
         }
     }
 
@@ -86,7 +82,7 @@ impl<'a> Counter<'a> {
             let list: Vec<_> = counts.iter().map(words).collect();
             bail!("the counts differ: {}", list.join(", "));
         }
-        let file = self.guests.file(guest)?;
+        let file = self.metered.guests().file(guest)?;
         let bytes = (Metric::GuestBytes, file.bytes.len() as u64);
         let mut metrics = BTreeMap::from([(Metric::Operators, operators), bytes]);
         metrics.extend(warm.map(|warm| (Metric::WarmOperators, warm)));
@@ -101,11 +97,15 @@ impl<'a> Counter<'a> {
 
     /// The cells that can count, and whether by the runtime's own meter.
     fn means(&mut self, case: &Arc<Case>, guest: &str) -> Result<Vec<(Cell, bool)>> {
-        let module = self.guests.module(guest, case.heap)?;
+        let module = self.metered.guests().module(guest, case.heap)?;
         let is_module = module.info().component.is_none();
         let (mut meters, mut guests) = (Vec::new(), Vec::new());
         for engine in self.engines {
-            if !self.asked.contains(&(&*case.name, guest, engine.id())) {
+            let is_of = |cell: &Cell| {
+                (&*cell.key.case, &*cell.guest, &*cell.key.engine)
+                    == (&*case.name, guest, engine.id())
+            };
+            if !self.plan.cells.iter().any(is_of) {
                 continue;
             }
             let strategy = Strategy::all().into_iter().find(|strategy| {
