@@ -1,7 +1,7 @@
 //! What commands share.
 
 use super::Ended;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -93,11 +93,13 @@ pub(super) fn print_lines(values: impl IntoIterator<Item = Value>) -> Result<()>
 /// The newest run of a record file, which `made_by` makes. Lines that cannot be read are named.
 pub(super) fn newest(path: &Path, made_by: &str) -> Result<Book> {
     let mut loaded = record::load(path)?;
+    let Some((header, lines)) = loaded.runs.pop() else {
+        let why = loaded.skipped.first();
+        let why = why.map_or_else(String::new, |skipped| format!(" ({})", skipped.reason));
+        let path = shown(path);
+        bail!("{path} holds no run that this build can read{why}; `{made_by}` makes one");
+    };
     warn_of_skipped(path, &loaded.skipped);
-    let (path, run) = (shown(path), loaded.runs.pop());
-    let (header, lines) = run.with_context(|| {
-        format!("{path} holds no run that this build can read; `{made_by}` makes one")
-    })?;
     Ok(Book::of(header, lines))
 }
 
