@@ -134,8 +134,7 @@ pub fn default_folder() -> PathBuf {
 pub fn find<'a>(cases: &'a [Case], name: &str) -> Result<&'a Case> {
     cases.iter().find(|case| case.name == name).with_context(|| {
         let near = similar(name, cases.iter().map(|case| case.name.as_str()));
-        let near = if near.is_empty() { "" } else { &format!("; near: {}", near.join(", ")) };
-        format!("there is no case '{name}'{near}")
+        format!("there is no case '{name}'{}", touchstone_executor::near(&near))
     })
 }
 

@@ -47,7 +47,7 @@ impl Filter {
     /// # Errors
     ///
     /// When a pattern selects none of them. The message begins with `none`, as in "no cell", and
-    /// has the names that resemble the pattern, or all names if they are few.
+    /// has the names that resemble the pattern.
     pub fn select<T>(
         &self,
         none: &str,
@@ -63,20 +63,14 @@ impl Filter {
             names.push(name);
         }
         if let (Self::Pattern(text), true) = (self, selected.is_empty()) {
-            let known = match near(text.as_str(), &names) {
-                near if near.is_empty() && names.len() <= FEW => {
-                    format!("; there are {}", names.join(", "))
-                }
-                near => near,
-            };
-            bail!("{none} matches '{text}'{known}");
+            bail!("{none} matches '{text}'{}", near(text.as_str(), &names));
         }
         Ok(selected)
     }
 }
 
-/// Names, or parts of names, that resemble a text, as the end of a message. Empty if none
-/// does.
+/// Names, or parts of names, that resemble a text, as the end of a message. If none does, all
+/// names, if they are few.
 #[must_use]
 pub fn near(text: &str, names: &[String]) -> String {
     let mut parts = BTreeSet::new();
@@ -85,5 +79,10 @@ pub fn near(text: &str, names: &[String]) -> String {
         parts.extend(name.split('/').flat_map(|part| part.split("_from_").chain([part])));
     }
     let near = similar(text, parts.into_iter());
-    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+    match names.len() {
+        _ if !near.is_empty() => touchstone_executor::near(&near),
+        0 => "; there are none".to_owned(),
+        1..=FEW => format!("; there are {}", names.join(", ")),
+        _ => String::new(),
+    }
 }

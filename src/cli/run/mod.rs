@@ -114,14 +114,15 @@ impl Run {
 
     /// Calls the export on every combination, one after the other.
     fn call_all(&self, target: &Target) -> Result<Vec<Row>> {
-        let mut rows = row::choose(&target.guest, self.backend.as_deref(), &self.strategy)?;
+        let chosen = row::choose(&target.guest, self.backend.as_deref(), &self.strategy)?;
         let deadline = (!self.no_timeout).then_some(self.timeout);
-        let progress = Progress::new(rows.len(), !self.log);
+        let progress = Progress::new(chosen.len(), !self.log);
         let mut loader = Loader::new(target, deadline, self.log);
-        for index in 0..rows.len() {
-            let (before, rest) = rows.split_at_mut(index);
-            progress.next(rest[0].name());
-            rest[0].answer = loader.run(&rest[0], before);
+        let mut rows: Vec<Row> = Vec::new();
+        for row in chosen {
+            progress.next(row.name());
+            let answer = loader.run(&row, &rows);
+            rows.push(Row { answer, ..row });
         }
         Ok(rows)
     }
