@@ -20,7 +20,7 @@ use crate::plan::{Cell, Filter, Plan};
 use crate::record::{Book, Header, Line, Sampling};
 use crate::run;
 use crate::terminal::progress::Progress;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use operators::Counter;
 use serde::Deserialize;
 use std::path::Path;
