@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "other tests use the rest of it")]
 mod mocked;
 
-use mocked::{Place, Ran, engines, one_strategy};
+use mocked::{Place, Ran, compare_cells, engines, one_strategy};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -200,6 +200,7 @@ fn what_is_wrong_in_the_file_is_named_with_its_line() {
     for (text, said) in [
         (swapped("cases", "case"), "line 4, column 1"),
         (swapped("peers", "pears"), "line 2, column 11"),
+        (swapped("a_pooling", "a_poling"), "'a_poling' is no executor"),
         (String::new(), "missing field `rows`"),
         (
             swapped("call_empty", "call_full"),
@@ -270,7 +271,6 @@ fn what_is_asked_for_and_not_there_is_named_with_its_reason() {
     let reuse = "mock_instance_reuse";
     for (text, reason) in [
         (row("none_pooling", "itself", 1), "there is no none_pooling in this build"),
-        (row("mock_none", "itself", 1), "there is no mock_none in this build"),
         (row(reuse, "none_pooling", 1), "there is no none_pooling in this build"),
         (row("mock_pooling", "itself", 1), "mock_pooling: no pool"),
         (row(reuse, "mock_pooling", 1), "mock_pooling: no pool"),
@@ -296,7 +296,7 @@ fn compared(subject: &MockEngine, baseline: &MockEngine, threads: usize) -> Ran 
     let place = Place::new("[1]");
     let cells = [subject, baseline].map(|mock| place.cell(mock, threads));
     let [subject_cell, baseline_cell] = cells;
-    let compare = Compare::of_cells(Purpose::Against, subject_cell, baseline_cell);
+    let compare = compare_cells(Purpose::Against, subject_cell, baseline_cell);
     run(&place, &engines([subject, baseline]), vec![compare], 15)
 }
 

@@ -296,7 +296,7 @@ fn counts_that_cannot_be_read_are_named_with_what_to_do() {
     let gate = || touchstone(&["gate", "--counts", path.to_str().unwrap()]);
     gate().refused(&["cannot read the counts", "make costs"]);
     std::fs::write(&path, "{").unwrap();
-    gate().refused(&["holds no counts", "make costs"]);
+    gate().refused(&["holds no run", "make costs"]);
     let mut header = counts().header;
     header.schema = 999;
     count::store(&path, &header, &[]).unwrap();

@@ -8,11 +8,11 @@
 #[allow(dead_code, reason = "other tests use the rest of it")]
 mod mocked;
 
-use mocked::{Place, Ran, engines, one_strategy};
+use mocked::{Place, Ran, compare_cells, engines, one_strategy};
 use std::collections::BTreeMap;
 use touchstone::compare::{MARGIN, judge};
 use touchstone::measure::probe;
-use touchstone::plan::{Budget, Compare};
+use touchstone::plan::Budget;
 use touchstone::record::{
     CellKey, Comparison, Line, Metric, Observations, Purpose, Sample, Samples, estimate,
 };
@@ -82,7 +82,7 @@ fn a_comparison_follows_the_same_policy() {
     let engine = one_strategy("one");
     let all = engines([&engine]);
     let cell = place.cell(&engine, 1);
-    let compare = Compare::of_cells(Purpose::Null, cell.clone(), cell);
+    let compare = compare_cells(Purpose::Null, cell.clone(), cell);
     let job = Job { cells: Vec::new(), compares: vec![compare], ..place.job(&all) };
     let ran = place.run(&all, with_extra(1, job));
     assert_eq!((ran.came.comparisons.measured, ran.came.comparisons.marked), (1, 1));

@@ -13,11 +13,11 @@ use std::time::Duration;
 use tempfile::TempDir;
 use touchstone::case::{self, Case, Guests, digest};
 use touchstone::lab::{Lab, Refused};
-use touchstone::measure::{Side, turns};
-use touchstone::plan::{Budget, Compare, Random};
+use touchstone::measure::turns;
+use touchstone::plan::{Budget, Compare, Random, cores};
 use touchstone::record::{self, Line, Means, Status, SwapFound, Tail};
 use touchstone::swap::{
-    self, Kind, LoadPlan, Messages, Method, Ready, Sides, SwapPlan, random_order,
+    self, Kind, LoadPlan, Messages, Method, Ready, SwapPlan, random_order, sides,
 };
 use touchstone_executor::mock::{Answer, MockEngine};
 use touchstone_executor::{Config, Engine, Execution, Support};
@@ -240,11 +240,8 @@ fn budget() -> Budget {
 
 /// Compares in this process.
 fn compared(place: &mut Place, compare: &Compare) -> anyhow::Result<Vec<(f64, f64)>> {
-    let mut sides = Sides::new(&mut place.lab, compare, &budget(), 4)?;
-    let plan = sides.subject.plan(Duration::ZERO)?;
-    assert!(plan.calls % 4 == 0 && plan.calls == plan.batch, "{plan:?}");
-    assert_eq!(plan, sides.baseline.plan(Duration::ZERO)?, "the same messages");
-    Ok(turns(&mut sides.subject, &mut sides.baseline, &budget(), &mut Random::new(1))?.0)
+    let (mut subject, mut baseline) = sides(&mut place.lab, compare, 4)?;
+    Ok(turns(&mut subject, &mut baseline, &budget(), &mut Random::new(1))?.0)
 }
 
 #[test]
@@ -258,7 +255,7 @@ fn each_method_is_compared_with_sorted_messages_and_with_recompiling() {
         assert_eq!(of.case, "first+second");
         assert_eq!(of.subject.means, Means::Swap { method: method.to_string() });
         match &of.baseline.means {
-            Means::Sorted { method: sorted } => assert_eq!(sorted, method.name()),
+            Means::Sorted { method: sorted } => assert_eq!(*sorted, method.to_string()),
             Means::Swap { method: other } => {
                 assert_eq!(other, "recompile");
                 assert_ne!(method, Method::Recompile);
@@ -356,7 +353,8 @@ fn under_load_no_call_fails_and_the_last_generation_is_seen() {
             answer(call.input)
         })
     };
-    let load = LoadPlan { threads: 3, replacements: 50, pause: Duration::from_micros(200) };
+    let (threads, pause) = (cores().min(2), Duration::from_micros(200));
+    let load = LoadPlan { threads, replacements: 50, pause };
     let (swap, problem) = place.under_load(&shared(&engine), load).unwrap();
     let SwapFound::UnderLoad {
         replacements, instances_taken, failed, wrong, swapping, still, ..
@@ -366,8 +364,9 @@ fn under_load_no_call_fails_and_the_last_generation_is_seen() {
     };
     assert_eq!((failed, wrong, problem, replacements), (0, 0, None, 50));
     // Each thread sees the first and the last.
-    assert!((6..=3 * 51).contains(&instances_taken), "{instances_taken}");
-    assert!(swapping.calls >= instances_taken && still.calls >= 3);
+    let threads = threads as u64;
+    assert!((2 * threads..=threads * 51).contains(&instances_taken), "{instances_taken}");
+    assert!(swapping.calls >= instances_taken && still.calls >= threads);
     for Tail { p50_ns, p99_ns, p999_ns, max_ns, .. } in [swapping, still] {
         let all = [p50_ns, p99_ns, p999_ns, max_ns];
         assert!(all.is_sorted() && p50_ns > 0, "{all:?}");
@@ -378,7 +377,7 @@ fn under_load_no_call_fails_and_the_last_generation_is_seen() {
 #[test]
 fn every_engine_is_swapped_under_load() {
     for engine in touchstone_runtimes::engines() {
-        let load = LoadPlan { threads: 2, replacements: 10, pause: Duration::from_micros(100) };
+        let load = LoadPlan { threads: 1, replacements: 10, pause: Duration::from_micros(100) };
         match Place::new().under_load(&engine, load) {
             Ok((_, problem)) => assert_eq!(problem, None),
             Err(error) => {
@@ -395,7 +394,7 @@ fn calls_that_go_wrong_under_load_are_counted() {
         [8] => Answer::Output(vec![0]),
         _ => Answer::Fail("a cable".to_owned()),
     });
-    let load = LoadPlan { threads: 2, replacements: 3, pause: Duration::from_millis(2) };
+    let load = LoadPlan { threads: 1, replacements: 3, pause: Duration::from_millis(100) };
     let (swap, problem) = Place::new().under_load(&shared(&engine), load).unwrap();
     let SwapFound::UnderLoad { failed, wrong, swapping, .. } = swap.found else { panic!("a load") };
     assert!(failed > 0 && wrong > 0 && swapping.calls == 0, "{failed} {wrong} {swapping:?}");
@@ -427,7 +426,7 @@ fn the_command_records_one_run_and_says_what_it_cannot_use() {
         let filter = format!("^{}/(pool|under_load)$", engine.id());
         let ran = run(&["--sampling", "quick", "--swaps", "40", &filter]);
         assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
-        for part in ["against recompile", "KiB at 40", "5 replacements, 0 failed, 0 wrong"] {
+        for part in ["/recompile", "KiB at 40", "5 replacements, 0 failed, 0 wrong"] {
             assert!(ran.out.contains(part), "'{part}' is not in: {}", ran.out);
         }
         let runs = record::load(&records).unwrap().runs;

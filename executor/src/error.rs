@@ -146,6 +146,8 @@ impl Error {
     }
 }
 
-fn near(candidates: &[String]) -> String {
+/// Similar names as the end of a message; empty if there are none.
+#[must_use]
+pub fn near(candidates: &[String]) -> String {
     if candidates.is_empty() { String::new() } else { format!("; near: {}", candidates.join(", ")) }
 }

@@ -38,7 +38,7 @@ pub use config::{Config, EffectiveConfig};
 pub use contract::{
     Artifact, CallState, Engine, Execution, ExportId, Exports, Instance, Module, RawCall, RawCaller,
 };
-pub use error::{Error, Result};
+pub use error::{Error, Result, near};
 pub use folder::{ArtifactFolder, ArtifactKey};
 pub use outcome::{Claim, Outcome, Trap, TrapKind};
 pub use padded::Padded;

@@ -1,5 +1,7 @@
 //! Instantiation strategies: how a clean instance, its memory and its code come about.
 
+use crate::error::near;
+use crate::guest::similar;
 use std::fmt;
 use std::str::FromStr;
 
@@ -291,10 +293,12 @@ impl fmt::Display for Strategy {
 
 /// A name that is no strategy's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no strategy '{name}'; `touchstone list` shows them all")]
+#[error("there is no strategy '{name}'{}; `touchstone list` shows them all", near(.candidates))]
 pub struct ParseStrategyError {
     /// What was asked for.
     pub name: String,
+    /// Strategies with a similar name.
+    pub candidates: Vec<String>,
 }
 
 impl FromStr for Strategy {
@@ -305,10 +309,12 @@ impl FromStr for Strategy {
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let alias = name.replace("instance_cow_resident", "instance_resident");
         let alias = alias.replace("reuse_cow_resident", "reuse_resident");
-        Self::all()
-            .into_iter()
-            .find(|strategy| strategy.to_string() == alias)
-            .ok_or_else(|| ParseStrategyError { name: name.to_owned() })
+        let found = Self::all().into_iter().find(|strategy| strategy.to_string() == alias);
+        found.ok_or_else(|| {
+            let names: Vec<String> = Self::all().iter().map(Self::to_string).collect();
+            let candidates = similar(name, names.iter().map(String::as_str));
+            ParseStrategyError { name: name.to_owned(), candidates }
+        })
     }
 }
 

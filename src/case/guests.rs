@@ -10,8 +10,6 @@ use touchstone_executor::guest::{GuestModule, HeapPages};
 /// The file of a guest, checked against its listed digest.
 #[derive(Debug, Clone)]
 pub struct GuestFile {
-    /// Its name, e.g. `test-runtime`.
-    pub name: String,
     /// The bytes.
     pub bytes: Arc<[u8]>,
     /// Their SHA-256, hexadecimal.
@@ -88,7 +86,7 @@ impl Guests {
             ),
             None => bail!("{} does not list {file_name}", list.display()),
         }
-        Ok(GuestFile { name: name.to_owned(), bytes: bytes.into(), sha256 })
+        Ok(GuestFile { bytes: bytes.into(), sha256 })
     }
 
     /// A guest prepared for all backends.
@@ -112,5 +110,11 @@ impl Guests {
 /// SHA-256 in hexadecimal.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(bytes))
+}
+
+/// Bytes in hexadecimal.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

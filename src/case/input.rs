@@ -84,20 +84,13 @@ pub enum Field {
 
 /// A number, given in the file or taken from the guest.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(untagged, expecting = "a number is an integer or \"heap_base\"")]
-pub enum Number {
-    /// Given in the file.
-    Value(u64),
-    /// Taken from the guest.
-    Of(GuestNumber),
-}
-
-/// Numbers that a guest exports.
-#[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GuestNumber {
-    /// The value of its exported global `__heap_base`.
+pub enum Number {
+    /// The value of the guest's exported global `__heap_base`.
     HeapBase,
+    /// Given in the file.
+    #[serde(untagged)]
+    Value(u64),
 }
 
 impl Input {
@@ -117,8 +110,8 @@ impl Input {
             Self::Json { json, seed } => {
                 json::text(*json, *seed).map(String::into_bytes).with_context(too_small)
             }
-            Self::JsonChecksum { json_checksum, seed } => json::checksum(*json_checksum, *seed)
-                .map(|sum| sum.to_le_bytes().to_vec())
+            Self::JsonChecksum { json_checksum, seed } => json::text(*json_checksum, *seed)
+                .map(|text| json_payload::decode_any(text.as_bytes()).to_le_bytes().to_vec())
                 .with_context(too_small),
             Self::Monsters { monsters, points, seed, codec } => {
                 Ok(records::monsters(*codec, *monsters, *points, *seed))
@@ -142,9 +135,7 @@ impl Input {
             }
         }
     }
-}
 
-impl Input {
     /// Resolves the path of a file relative to the folder of the case file.
     pub(super) fn resolve(&mut self, folder: &Path) {
         if let Self::File { file } = self {
@@ -161,7 +152,7 @@ impl Number {
     fn value(&self, heap_base: Option<u32>) -> Result<u64> {
         match self {
             Self::Value(value) => Ok(*value),
-            Self::Of(GuestNumber::HeapBase) => heap_base
+            Self::HeapBase => heap_base
                 .map(u64::from)
                 .context("the guest exports no constant global '__heap_base'"),
         }

@@ -2,138 +2,60 @@
 //! signed messages, as the guest `json-module` reads them. The same size and seed
 //! give the same bytes everywhere.
 
-use serde::Serialize;
+use super::Random;
+use serde_json::Value;
 
 /// Smallest text that can be asked for, bytes: one entry and some room to fill.
 pub(super) const SMALLEST: usize = 1024;
 
-#[derive(Serialize)]
-struct Document {
-    signed: Vec<Signed>,
-}
+/// The recipient of every entry.
+const RECIPIENT: &str = "intents.near";
+/// What follows the entries.
+const END: &str = "]}";
 
-#[derive(Serialize)]
-struct Signed {
-    payload: Payload,
-    standard: &'static str,
-    signature: String,
-    public_key: String,
-}
-
-#[derive(Serialize)]
-struct Payload {
-    nonce: String,
-    message: String,
-    recipient: String,
-}
-
-/// A text of exactly `bytes` bytes, or nothing below [`SMALLEST`].
+/// A text of exactly `bytes` bytes, or nothing below [`SMALLEST`]: as many entries as fit. The
+/// last recipient is made longer until the size is met.
 pub(super) fn text(bytes: usize, seed: u64) -> Option<String> {
-    document(bytes, seed).map(|document| printed(&document))
-}
-
-/// The checksum that a guest computes of that text: its strings in the order of the fields,
-/// mixed word by word. The guest's README has the same definition.
-pub(super) fn checksum(bytes: usize, seed: u64) -> Option<u64> {
-    let document = document(bytes, seed)?;
-    let mut sum = Checksum(0x9e37_79b9_7f4a_7c15);
-    sum.word(document.signed.len() as u64);
-    for Signed { payload, standard, signature, public_key } in &document.signed {
-        let Payload { nonce, message, recipient } = payload;
-        for text in [nonce, message, recipient, *standard, signature, public_key] {
-            sum.text(text);
-        }
-    }
-    Some(sum.0)
-}
-
-struct Checksum(u64);
-
-impl Checksum {
-    fn word(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-    }
-
-    fn text(&mut self, text: &str) {
-        self.word(text.len() as u64);
-        for part in text.as_bytes().chunks(8) {
-            let mut word = [0; 8];
-            word[..part.len()].copy_from_slice(part);
-            self.word(u64::from_le_bytes(word));
-        }
-    }
-}
-
-/// As many entries as fit; the last recipient is made longer until the size is met.
-fn document(bytes: usize, seed: u64) -> Option<Document> {
     if bytes < SMALLEST {
         return None;
     }
-    let mut random = Random(seed);
-    let mut document = Document { signed: Vec::new() };
-    let mut size = printed(&document).len();
+    let mut random = Random::new(seed);
+    let (mut text, mut last) = (r#"{"signed":["#.to_owned(), random.entry());
     loop {
-        let entry = random.entry();
-        // All entries but the first have a comma before them.
-        let more = printed(&entry).len() + usize::from(!document.signed.is_empty());
-        if size + more > bytes {
-            break;
+        let next = random.entry();
+        let size = text.len() + last.len() + END.len();
+        // A comma stands before the next one.
+        if size + 1 + next.len() > bytes {
+            let filled = RECIPIENT.to_owned() + &"x".repeat(bytes - size);
+            return Some(text + &last.replace(RECIPIENT, &filled) + END);
         }
-        size += more;
-        document.signed.push(entry);
+        text = text + &last + ",";
+        last = next;
     }
-    let last = document.signed.last_mut()?;
-    last.payload.recipient.extend(std::iter::repeat_n('x', bytes - size));
-    Some(document)
 }
-
-fn printed(value: &impl Serialize) -> String {
-    serde_json::to_string(value)
-        .unwrap_or_else(|_| unreachable!("structures of strings can always be written"))
-}
-
-/// SplitMix64.
-struct Random(u64);
 
 const HEX: &[u8] = b"0123456789abcdef";
 const DIGITS: &[u8] = b"0123456789";
 const BASE58: &[u8] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     fn letters(&mut self, alphabet: &[u8], count: usize) -> String {
-        (0..count).map(|_| self.letter(alphabet)).collect()
-    }
-
-    fn letter(&mut self, alphabet: &[u8]) -> char {
-        char::from(alphabet[(self.next() % alphabet.len() as u64) as usize])
+        let mut letter = || alphabet[(self.next_number() % alphabet.len() as u64) as usize];
+        (0..count).map(|_| char::from(letter())).collect()
     }
 
     /// An entry like those of the suite's large input: a message that is JSON itself,
     /// so that its quotes are escaped, and texts of the same lengths.
-    fn entry(&mut self) -> Signed {
+    fn entry(&mut self) -> String {
         let (account, token) = (self.letters(HEX, 64), self.letters(HEX, 64));
         let (amount, refund) = (self.letters(DIGITS, 9), self.letters(DIGITS, 27));
-        let message = format!(
+        let message = Value::String(format!(
             r#"{{"signer_id":"{account}","deadline":"2025-09-23T14:42:10.476Z","intents":[{{"intent":"token_diff","diff":{{"nep141:{token}":"{amount}","nep141:wrap.near":"-{refund}"}}}}]}}"#
-        );
-        Signed {
-            payload: Payload {
-                nonce: self.letters(BASE58, 43) + "=",
-                message,
-                recipient: "intents.near".to_owned(),
-            },
-            standard: "nep413",
-            signature: format!("ed25519:{}", self.letters(BASE58, 87)),
-            public_key: format!("ed25519:{}", self.letters(BASE58, 44)),
-        }
+        ));
+        let [nonce, signature, key] = [43, 87, 44].map(|count| self.letters(BASE58, count));
+        format!(
+            r#"{{"payload":{{"nonce":"{nonce}=","message":{message},"recipient":"{RECIPIENT}"}},"standard":"nep413","signature":"ed25519:{signature}","public_key":"ed25519:{key}"}}"#
+        )
     }
 }
 
@@ -157,10 +79,16 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_and_another_one_something_else() {
-        assert_eq!(text(2000, 1), text(2000, 1));
-        assert_eq!(checksum(2000, 1), checksum(2000, 1));
-        assert_ne!(checksum(2000, 1), checksum(2000, 2));
-        assert_ne!(text(2000, 1), text(2000, 2));
+    fn the_same_seed_gives_the_same_text_as_ever() {
+        let digest = |bytes, seed| crate::case::digest(text(bytes, seed).unwrap().as_bytes());
+        assert_ne!(digest(2000, 1), digest(2000, 2));
+        assert_eq!(
+            digest(16_384, 1),
+            "704d4e1e466cd313b9a76a3b57070633d050d195c55ef37b7b4d575870aa949b"
+        );
+        assert_eq!(
+            digest(1 << 20, 1),
+            "732ab781e81310ed25e261e4f1ee2ba94e9099f62f2db3a9f24362fa97bd76c8"
+        );
     }
 }

@@ -3,20 +3,23 @@
 mod guests;
 mod input;
 mod json;
+mod random;
 mod records;
 mod suite;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::{Growth, HeapPages, similar};
+use touchstone_executor::guest::{HeapPages, similar};
 
 use crate::record::{Role, Sweep};
 
-pub use guests::{GuestFile, Guests, digest};
-pub use input::{Codec, Field, GuestNumber, Input, Number, parse_hex};
+pub use guests::{GuestFile, Guests, digest, hex};
+pub use input::{Codec, Field, Input, Number, parse_hex};
+pub use random::{Random, shuffled};
 
 /// A benchmark case: export, input, guests and expected output.
 #[derive(Debug, Clone, Deserialize)]
@@ -41,7 +44,7 @@ pub struct Case {
     pub threads: Vec<usize>,
     /// How the memory is set up.
     #[serde(default)]
-    pub heap: Heap,
+    pub heap: HeapPages,
     /// Which strategies it is run under.
     #[serde(default)]
     pub sweep: Sweep,
@@ -82,6 +85,18 @@ impl Case {
         self.titles.get(index).map(String::as_str)
     }
 
+    /// One of its guests.
+    ///
+    /// # Errors
+    ///
+    /// When it has no guest of this name; the message names those it has.
+    pub fn guest(&self, name: &str) -> Result<&String> {
+        self.guests.iter().find(|guest| *guest == name).with_context(|| {
+            let guests = self.guests.join(", ");
+            format!("the case '{}' has no guest '{name}'; it has {guests}", self.name)
+        })
+    }
+
     /// Longest time of a call.
     #[must_use]
     pub fn budget(&self) -> Option<Duration> {
@@ -97,27 +112,6 @@ struct CaseFile {
     suite: Option<suite::Suite>,
 }
 
-/// The set-up of the memory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Heap {
-    /// Pages of 64 KiB on top of the module's own minimum.
-    pub extra_pages: u32,
-    /// Whether the memory can grow.
-    pub growth: HeapGrowth,
-}
-
-/// Whether the memory can grow.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HeapGrowth {
-    /// Up to the maximum that the module declares.
-    #[default]
-    AsDeclared,
-    /// Not at all.
-    Fixed,
-}
-
 /// The expected result.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -126,30 +120,22 @@ pub struct Expect {
     pub output: Input,
 }
 
-impl From<Heap> for HeapPages {
-    fn from(heap: Heap) -> Self {
-        Self {
-            extra: heap.extra_pages,
-            growth: match heap.growth {
-                HeapGrowth::AsDeclared => Growth::AsDeclared,
-                HeapGrowth::Fixed => Growth::Fixed,
-            },
-        }
-    }
-}
-
 /// The folder of the cases: `benches/cases` in the project.
 #[must_use]
 pub fn default_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/cases")
 }
 
-/// The message that there is no case of this name, with the names that resemble it.
-#[must_use]
-pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let near = similar(name, known);
-    let near = if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) };
-    format!("there is no case '{name}'{near}")
+/// The case of a name.
+///
+/// # Errors
+///
+/// When there is none; the message has the names that resemble it.
+pub fn find<'a>(cases: &'a [Case], name: &str) -> Result<&'a Case> {
+    cases.iter().find(|case| case.name == name).with_context(|| {
+        let near = similar(name, cases.iter().map(|case| case.name.as_str()));
+        format!("there is no case '{name}'{}", touchstone_executor::near(&near))
+    })
 }
 
 /// All cases of a folder, sorted by file name.
@@ -187,11 +173,7 @@ pub fn load_all(folder: &Path) -> Result<Vec<Case>> {
 /// When the file cannot be read or is wrong; the message has the line and the
 /// column.
 pub fn load(path: &Path) -> Result<Vec<Case>> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the case {}", path.display()))?;
-    let file: CaseFile =
-        toml::from_str(&text).with_context(|| format!("the case {} is wrong", path.display()))?;
-    let mut cases = match file {
+    let mut cases = match data(path, "the case")? {
         CaseFile { case: Some(case), suite: None } => vec![case],
         CaseFile { case: None, suite: Some(suite) } => suite.cases(),
         _ => bail!("{} has to hold either a [case] or a [suite]", path.display()),
@@ -205,6 +187,18 @@ pub fn load(path: &Path) -> Result<Vec<Case>> {
         }
     }
     Ok(cases)
+}
+
+/// The content of a data file, which messages call `what`.
+///
+/// # Errors
+///
+/// When the file cannot be read or is wrong; the message has the line and the column.
+pub(crate) fn data<T: DeserializeOwned>(path: &Path, what: &str) -> Result<T> {
+    let path_shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read {what} {path_shown}"))?;
+    toml::from_str(&text).with_context(|| format!("{what} {path_shown} is wrong"))
 }
 
 /// What is wrong with a case that was parsed; `None` if it is valid.

@@ -1,9 +1,10 @@
 //! A suite: scenarios on the same guests, in one file.
 
-use super::{Case, Expect, Heap, Input, Take};
+use super::{Case, Expect, Input, Take};
 use crate::record::{Role, Sweep};
 use serde::Deserialize;
 use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::HeapPages;
 
 /// Scenarios and their common settings; the fields are those of [`Case`].
 #[derive(Debug, Deserialize)]
@@ -12,7 +13,7 @@ pub(super) struct Suite {
     guests: Vec<Guest>,
     threads: Vec<usize>,
     #[serde(default)]
-    heap: Heap,
+    heap: HeapPages,
     #[serde(default)]
     sweep: Sweep,
     budget_s: Option<f64>,

@@ -2,19 +2,20 @@
 
 use super::Ended;
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone::case::{self, Case, Guests};
 use touchstone::compare::{Judged, MARGIN, judge};
-use touchstone::plan::{Budget, Cell, Compare, Filter, Plan, near};
+use touchstone::plan::{Budget, Compare, Plan};
 use touchstone::record::{self, Book, Comparison, Header, Refusal, Sink};
 use touchstone::run::{
     Came, Finished, Host, Job, Progress, artifacts, header, run, shared_in, shown, watch_for_ctrl_c,
 };
 use touchstone::supervise::Stop;
-use touchstone::terminal::warn_of_skipped;
+use touchstone::terminal::{print, warn_of_skipped};
 use touchstone_executor::Engine;
 
 /// The cases of the project.
@@ -22,59 +23,36 @@ pub(super) fn cases() -> Result<Vec<Case>> {
     case::load_all(&case::default_folder())
 }
 
+/// Longest time of a comparison in a process.
+const LIMIT: Duration = Duration::from_secs(1800);
+
 /// All cases, the engines of this build, and what the cases ask of them.
 pub(super) struct Known {
     pub(super) cases: Vec<Case>,
     pub(super) engines: Vec<Arc<dyn Engine>>,
     pub(super) plan: Plan,
+    pub(super) guests: Guests,
 }
 
 impl Known {
     pub(super) fn load() -> Result<Self> {
         let (cases, engines) = (cases()?, touchstone_runtimes::engines());
-        let plan = Plan::new(&cases, &engines, &mut Guests::built())?;
-        Ok(Self { cases, engines, plan })
+        let mut guests = Guests::built();
+        let plan = Plan::new(&cases, &engines, &mut guests)?;
+        Ok(Self { cases, engines, plan, guests })
     }
 
-    /// The cells whose names a regular expression matches: at least one, if there is one.
-    pub(super) fn cells(&self, filter: Option<&str>) -> Result<Vec<&Cell>> {
-        let pattern = Filter::new(filter)?;
-        let all = &self.plan.cells;
-        let cells: Vec<&Cell> = all.iter().filter(|cell| pattern.matches(&cell.name())).collect();
-        if let (Some(text), true) = (filter, cells.is_empty()) {
-            let names: Vec<String> = all.iter().map(Cell::name).collect();
-            bail!("no cell matches '{text}'{}", near(text, &names));
-        }
-        Ok(cells)
-    }
-}
-
-/// This program with other arguments.
-pub(super) fn this_program(arguments: &[&str]) -> Result<Command> {
-    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
-    command.args(arguments);
-    Ok(command)
-}
-
-/// A run of comparisons alone.
-pub(super) struct Comparing<'a> {
-    pub(super) cases: &'a [Case],
-    pub(super) engines: &'a [Arc<dyn Engine>],
-    /// What the run's header describes.
-    pub(super) plan: &'a Plan,
-    pub(super) compares: Vec<Compare>,
-    pub(super) refusals: Vec<Refusal>,
-    pub(super) budget: Budget,
-    /// Longest time of a comparison in a process.
-    pub(super) limit: Duration,
-}
-
-impl Comparing<'_> {
-    /// Makes the comparisons in fresh processes of this program; the lines go to `sink`.
-    pub(super) fn run(self, sink: &mut dyn Sink) -> Result<(Came, Header)> {
-        let Self { cases, engines, plan, compares, refusals, budget, limit } = self;
+    /// Makes comparisons in fresh processes of this program; the lines go to `sink`.
+    pub(super) fn compare(
+        &self,
+        compares: Vec<Compare>,
+        refusals: Vec<Refusal>,
+        budget: Budget,
+        sink: &mut dyn Sink,
+    ) -> Result<(Came, Header)> {
+        let Self { cases, engines, plan, .. } = self;
         let header = header(budget.sampling(false), engines, plan);
-        let steps = compares.len() * budget.processes as usize;
+        let mut progress = Progress::new(compares.len() * budget.processes as usize);
         let job = Job {
             header: header.clone(),
             cells: Vec::new(),
@@ -92,22 +70,36 @@ impl Comparing<'_> {
             engines,
             guests: &Guests::built,
             worker: &super::bench::worker,
-            limit,
+            limit: LIMIT,
             artifacts: Some(shared_in(&artifacts)),
             stop,
         };
-        Ok((run(job, &host, sink, &mut Progress::new(steps))?, header))
+        Ok((run(job, &host, sink, &mut progress)?, header))
     }
 }
 
-/// The newest run of a record file. Lines that cannot be read are named.
-pub(super) fn newest(path: &Path) -> Result<Book> {
+/// This program with other arguments.
+pub(super) fn this_program(arguments: &[&str]) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    command.args(arguments);
+    Ok(command)
+}
+
+/// Prints one JSON object per line.
+pub(super) fn print_lines(values: impl IntoIterator<Item = Value>) -> Result<()> {
+    print(&values.into_iter().map(|value| format!("{value}\n")).collect::<String>())
+}
+
+/// The newest run of a record file, which `made_by` makes. Lines that cannot be read are named.
+pub(super) fn newest(path: &Path, made_by: &str) -> Result<Book> {
     let mut loaded = record::load(path)?;
+    let Some((header, lines)) = loaded.runs.pop() else {
+        let why = loaded.skipped.first();
+        let why = why.map_or_else(String::new, |skipped| format!(" ({})", skipped.reason));
+        let path = shown(path);
+        bail!("{path} holds no run that this build can read{why}; `{made_by}` makes one");
+    };
     warn_of_skipped(path, &loaded.skipped);
-    let (path, run) = (shown(path), loaded.runs.pop());
-    let (header, lines) = run.with_context(|| {
-        format!("{path} holds no run that this build can read; `make bench` makes one")
-    })?;
     Ok(Book::of(header, lines))
 }
 

@@ -1,16 +1,16 @@
 //! `touchstone compare`.
 
 use super::Ended;
-use super::common::{cases, newest, this_program};
+use super::common::{cases, newest, print_lines, this_program};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use touchstone::case::{self, Case, Guests};
+use touchstone::case::{self, Guests};
 use touchstone::compare::{
     Contest, FromSide, Judged, MARGIN, ToSide, Verdict, contest, of_records, serve_side,
 };
-use touchstone::plan::{Budget, near};
+use touchstone::plan::{self, Budget, near};
 use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
 use touchstone::report::units;
 use touchstone::run::{seed, watch_for_ctrl_c};
@@ -104,26 +104,16 @@ impl Compare {
     /// The comparison of two names.
     fn of(&self, engines: &[Arc<dyn Engine>], a: (&str, Means), b: (&str, Means)) -> Result<Match> {
         let cases = cases()?;
-        let is_meant = |case: &&Case| match &self.case {
-            Some(name) => case.name == *name,
-            None => case.role == Some(Role::EmptyCall),
+        let case = match &self.case {
+            Some(name) => case::find(&cases, name)?,
+            None => {
+                let empty = cases.iter().find(|case| case.role == Some(Role::EmptyCall));
+                empty.context("there is no empty call; --case names another")?
+            }
         };
-        let case = cases.iter().find(is_meant).with_context(|| {
-            let names = cases.iter().map(|case| case.name.as_str());
-            case::unknown(self.case.as_deref().unwrap_or_default(), names)
-        })?;
         let guest = match &self.guest {
             None => &case.guests[0],
-            Some(name) => {
-                let found = case.guests.iter().find(|guest| *guest == name);
-                found.with_context(|| {
-                    format!(
-                        "the case {} has no guest '{name}'; it has {}",
-                        case.name,
-                        case.guests.join(", ")
-                    )
-                })?
-            }
+            Some(name) => case.guest(name)?,
         };
         let contender = |(name, means): (&str, Means)| {
             let executor = executor(engines, name)?;
@@ -164,7 +154,7 @@ impl Compare {
     }
 
     fn records(&self, a: &Path, b: &Path, margin: f64) -> Result<Ended> {
-        let (a, b) = (newest(a)?, newest(b)?);
+        let (a, b) = (newest(a, "make bench")?, newest(b, "make bench")?);
         if a.header.machine != b.header.machine {
             complain("warning: the two runs were made on different machines");
         }
@@ -190,9 +180,8 @@ impl Compare {
                     "a_ns": judged.subject_ns,
                     "b_ns": judged.baseline_ns,
                 })
-                .to_string()
             };
-            print(&rows.iter().map(|row| line(row) + "\n").collect::<String>())?;
+            print_lines(rows.iter().map(line))?;
             return Ok(ended);
         }
         let head = ["", "A", "B", "A / B [95 %]", "verdict"];
@@ -234,12 +223,10 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
 }
 
-/// An executor by its name.
+/// An executor of this build by its name.
 fn executor(engines: &[Arc<dyn Engine>], name: &str) -> Result<Executor> {
-    let found = engines.iter().find_map(|engine| {
-        let strategy = name.strip_prefix(engine.id())?.strip_prefix('_')?;
-        Some(Executor { engine: engine.id().to_owned(), strategy: strategy.parse().ok()? })
-    });
+    let found = plan::executor(name).ok();
+    let found = found.filter(|found| engines.iter().any(|engine| engine.id() == found.engine));
     found.with_context(|| {
         let mut names = Vec::new();
         for engine in engines {

@@ -1,14 +1,13 @@
 //! `touchstone costs` and `touchstone gate`.
 
-use super::Ended;
-use super::common::{cases, this_program};
-use anyhow::{Result, bail};
+use super::common::{cases, newest, this_program};
+use super::{Ended, show};
+use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
-use touchstone::count::{self, Change, Counted, Job, Verdict, compare};
+use touchstone::count::{self, Change, Counted, Verdict, compare};
 use touchstone::plan::Filter;
-use touchstone::record::{Book, COUNTS, Metric, default_path};
+use touchstone::record::{COUNTS, default_path};
 use touchstone::run::shown;
-use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, complain, print};
 
 /// Count what calls cost: operators that the guests execute, page faults, system calls,
@@ -55,7 +54,7 @@ impl Costs {
             return Ok(Ended::Well);
         }
         let counted = count(&Filter::new(self.filter.as_deref())?)?;
-        print(&table(&counted.book()))?;
+        print(&show::all(&counted.book()))?;
         say(&counted);
         if !counted.problems.is_empty() {
             return Ok(Ended::Badly);
@@ -76,7 +75,9 @@ impl Gate {
     pub(super) fn execute(self) -> Result<Ended> {
         let filter = Filter::new(self.filter.as_deref())?;
         let path = self.counts.unwrap_or_else(|| default_path(COUNTS));
-        let mut stored = count::load(&path)?;
+        let mut stored = newest(&path, "make costs").with_context(|| {
+            format!("cannot read the counts in {}; `make costs` makes them", shown(&path))
+        })?;
         stored.counts.retain(|(case, guest), _| filter.matches(&count::work(case, guest)));
         let counted = count(&filter)?;
         let verdict = compare(&stored, &counted.book());
@@ -88,10 +89,9 @@ impl Gate {
 }
 
 fn count(filter: &Filter) -> Result<Counted> {
-    let engines = touchstone_runtimes::engines();
-    let job = Job::new(&cases()?, &engines, &count::default_file(), filter)?;
-    let progress = Progress::new(job.steps(), true);
-    job.count(|| this_program(&["costs", "--worker"]), |step| progress.next(step))
+    let (cases, engines) = (cases()?, touchstone_runtimes::engines());
+    let caller = || this_program(&["costs", "--worker"]);
+    count::count(&cases, &engines, filter, caller)
 }
 
 fn say(counted: &Counted) {
@@ -101,33 +101,6 @@ fn say(counted: &Counted) {
     if let Some(reason) = &counted.untraced {
         complain(&format!("system calls and signals are not counted: {reason}"));
     }
-}
-
-fn table(book: &Book) -> String {
-    let works = [Metric::Operators, Metric::WarmOperators, Metric::GuestBytes];
-    let head = ["operators", "second call", "guest bytes", "case and guest", "counted by"];
-    let mut of_works = Table::new(&head).right(&[0, 1, 2]);
-    for ((case, guest), one) in &book.counts {
-        let numbers = works.map(|metric| number(one.metrics.get(&metric).map(|n| *n as f64)));
-        let names = [count::work(case, guest), one.counted_by.join(", ")];
-        of_works.row(numbers.into_iter().chain(names));
-    }
-    let cells = [Metric::PageFaults, Metric::SystemCalls, Metric::Signals, Metric::ArtifactBytes];
-    let head: Vec<&str> = cells.iter().map(|metric| metric.name()).chain(["cell"]).collect();
-    let mut of_cells = Table::new(&head).right(&[0, 1, 2, 3]);
-    for cell in book.cells.keys() {
-        let seen = cells.map(|metric| number(book.estimate(cell, metric).map(|seen| seen.median)));
-        of_cells.row(seen.into_iter().chain([book.name(cell)]));
-    }
-    let style = Style::of_stdout();
-    let mut parts = Vec::new();
-    if !book.counts.is_empty() {
-        parts.push(of_works.render(style));
-    }
-    if !book.cells.is_empty() {
-        parts.push(of_cells.render(style));
-    }
-    parts.join("\n")
 }
 
 /// A count or a mean; a dash where there is none.

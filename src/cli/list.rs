@@ -1,14 +1,14 @@
 //! `touchstone list`.
 
 use super::Ended;
-use super::common::Known;
-use anyhow::{Context, Result};
+use super::common::{Known, print_lines};
+use anyhow::Result;
 use std::collections::BTreeSet;
-use touchstone::case::Guests;
-use touchstone::plan::Cell;
-use touchstone::record::Refusal;
-use touchstone::terminal::{Style, Table, complain, print};
+use touchstone::plan::{Cell, Filter};
+use touchstone::record::{CellKey, Refusal};
+use touchstone::terminal::{Style, Table, print};
 use touchstone_executor::Support;
+use touchstone_executor::guest::GuestModule;
 
 /// Lists every cell (case, guest, engine, strategy, threads) and why others are left out.
 ///
@@ -39,62 +39,43 @@ struct Line {
 
 impl List {
     pub(super) fn execute(self) -> Result<Ended> {
-        let known = Known::load()?;
-        let cells = known.cells(self.filter.as_deref())?;
-        let mut guests = Guests::built();
-        let mut lines: Vec<Line> = cells.iter().map(|cell| line(cell, &mut guests)).collect();
-        let refused = known.plan.refusals.iter().filter(|_| self.filter.is_none()).map(refusal);
-        if !self.json {
-            let refused: Vec<Line> = refused.collect();
-            print(&text(&lines, &refused, &changes(&cells, &mut guests)))?;
-            return Ok(Ended::Well);
+        let Known { plan, mut guests, .. } = Known::load()?;
+        let filter = Filter::new(self.filter.as_deref())?;
+        // The state that each guest can change.
+        let (mut lines, mut changes) = (Vec::new(), BTreeSet::new());
+        for cell in filter.select("no cell", &plan.cells, |cell| cell.name())? {
+            let module = guests.module(&cell.guest, cell.case.heap)?;
+            changes.insert(format!("{} can change: {}\n", cell.guest, module.info().changeable()));
+            lines.push(line(cell, &module));
         }
-        lines.extend(refused);
-        let json = |line| Ok(serde_json::to_string(line).context("as JSON")? + "\n");
-        print(&lines.iter().map(json).collect::<Result<String>>()?)?;
+        let refused = plan.refusals.iter().filter(|_| self.filter.is_none()).map(refusal);
+        if self.json {
+            let lines = lines.into_iter().chain(refused).map(serde_json::to_value);
+            print_lines(lines.collect::<Result<Vec<_>, _>>()?)?;
+        } else {
+            let changes: String = changes.into_iter().collect();
+            let noun = if lines.len() == 1 { "cell" } else { "cells" };
+            print(&format!("{}\n{changes}{} {noun}\n", table(&lines), lines.len()))?;
+            let refused: Vec<Line> = refused.collect();
+            if !refused.is_empty() {
+                let reasons = refused.len();
+                let table = table(&refused);
+                print(&format!("\n{table}{reasons} reasons for what is left out\n"))?;
+            }
+        }
         Ok(Ended::Well)
     }
 }
 
-/// The state that each guest can change, one line for each memory that its cases give it.
-fn changes(cells: &[&Cell], guests: &mut Guests) -> BTreeSet<String> {
-    let mut seen = BTreeSet::new();
-    let mut changes = BTreeSet::new();
-    for cell in cells.iter().filter(|cell| seen.insert((&cell.key.case, &cell.guest))) {
-        match guests.module(&cell.guest, cell.case.heap.into()) {
-            Ok(module) => {
-                changes.insert(format!(
-                    "{} can change: {}",
-                    cell.guest,
-                    module.info().changeable()
-                ));
-            }
-            Err(error) => complain(&format!("warning: {}: {error:#}", cell.guest)),
-        }
-    }
-    changes
-}
-
-fn line(cell: &Cell, guests: &mut Guests) -> Line {
-    let strategy = cell.key.strategy;
-    let support = match guests.module(&cell.guest, cell.case.heap.into()) {
-        Ok(guest) => cell.engine.support_for(strategy, &guest),
-        Err(_) => cell.engine.support(strategy),
-    };
-    let (status, reason) = match support {
+fn line(cell: &Cell, guest: &GuestModule) -> Line {
+    let (status, reason) = match cell.engine.support_for(cell.key.strategy, guest) {
         Support::Unsupported { reason } => ("unsupported", Some(reason)),
         Support::Emulated { how } => ("touchstone", Some(how.to_owned())),
         Support::Native => ("runtime", None),
     };
-    Line {
-        case: cell.key.case.clone(),
-        guest: cell.key.guest.clone(),
-        engine: cell.key.engine.clone(),
-        strategy: strategy.to_string(),
-        threads: Some(cell.key.threads),
-        status: status.to_owned(),
-        reason,
-    }
+    let CellKey { case, guest, engine, strategy, threads } = cell.key.clone();
+    let (strategy, status) = (strategy.to_string(), status.to_owned());
+    Line { case, guest, engine, strategy, threads: Some(threads), status, reason }
 }
 
 /// The row of a refusal; `*` stands for all.
@@ -121,14 +102,4 @@ fn table(lines: &[Line]) -> String {
         table.row([case, guest, engine, strategy, &*threads, status, reason].map(str::to_owned));
     }
     table.render(Style::of_stdout())
-}
-
-fn text(lines: &[Line], refused: &[Line], changes: &BTreeSet<String>) -> String {
-    let changes: String = changes.iter().map(|line| format!("{line}\n")).collect();
-    let noun = if lines.len() == 1 { "cell" } else { "cells" };
-    let refused = match refused.len() {
-        0 => String::new(),
-        count => format!("\n{}{count} reasons for what is left out\n", table(refused)),
-    };
-    format!("{}\n{changes}{} {noun}\n{refused}", table(lines), lines.len())
 }

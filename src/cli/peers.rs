@@ -1,10 +1,9 @@
 //! `touchstone peers`.
 
 use super::Ended;
-use super::common::{Comparing, Known, ended, judged};
+use super::common::{Known, ended, judged};
 use anyhow::Result;
 use std::path::PathBuf;
-use std::time::Duration;
 use touchstone::compare::Judged;
 use touchstone::plan::{Budget, Filter, Rows, default_rows};
 use touchstone::record::{self, Book, Line, Match, Means, Purpose, RecordFile, Sink};
@@ -46,7 +45,8 @@ const HEAD: &str = "# ratio: how many times faster the strategy is than the refe
 
 impl Peers {
     pub(super) fn execute(self) -> Result<Ended> {
-        let Known { cases, engines, plan } = &Known::load()?;
+        let known = Known::load()?;
+        let Known { cases, engines, plan, .. } = &known;
         let rows = Rows::load(&default_rows(), cases)?;
         let filter = Filter::new(self.filter.as_deref())?;
         let (compares, missing) = rows.select(&[Purpose::Peers], cases, engines, plan, &filter)?;
@@ -61,17 +61,13 @@ impl Peers {
             print(&line(&wanted.of, Err(&wanted.reason)))?;
         }
         let matches: Vec<Match> = compares.iter().map(|compare| compare.of.clone()).collect();
-        let (refusals, limit) = (Vec::new(), Duration::from_secs(600));
-        let comparing = Comparing { cases, engines, plan, compares, refusals, budget, limit };
         let mut lines: Vec<Line> = Vec::new();
-        let (came, header) = comparing.run(&mut lines)?;
+        let (came, header) = known.compare(compares, Vec::new(), budget, &mut lines)?;
         if !self.no_record && !came.stopped {
             let path = self.records.unwrap_or_else(|| record::default_path(record::PEERS));
             let mut file = RecordFile::append_to(&path)?;
             file.clear()?;
-            for line in &lines {
-                file.append(line)?;
-            }
+            lines.iter().try_for_each(|line| file.append(line))?;
         }
         let book = Book::of(header, lines);
         for of in &matches {

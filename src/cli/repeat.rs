@@ -4,10 +4,11 @@ use super::Ended;
 use super::common::Known;
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
-use touchstone::case::Guests;
 use touchstone::lab::{Lab, Opened, config_for};
 use touchstone::measure::{Caller, Crew, RoundPlan, Work, steps};
-use touchstone::record::{Metric, Sample, Samples, estimate};
+use touchstone::plan::Filter;
+use touchstone::record::Metric;
+use touchstone::record::estimate::of_processes;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, print};
 use touchstone_executor::probe::thread_usage;
@@ -32,25 +33,17 @@ pub(super) struct Repeat {
 /// Time of a round.
 const ROUND: Duration = Duration::from_millis(50);
 
-const HEAD: [&str; 9] = [
-    "cell",
-    "calls",
-    "ns a call",
-    "prepare",
-    "invoke",
-    "finish",
-    "in the kernel",
-    "faults",
-    "switches",
-];
-
 impl Repeat {
     pub(super) fn execute(self) -> Result<Ended> {
-        let known = Known::load()?;
-        let cells = known.cells(Some(&self.filter))?;
+        let Known { plan, guests, .. } = Known::load()?;
+        let filter = Filter::new(Some(&self.filter))?;
+        let cells = filter.select("no cell", &plan.cells, |cell| cell.name())?;
         let most = cells.iter().map(|cell| cell.key.threads).max().unwrap_or(1);
-        let mut lab = Lab::new(Guests::built(), config_for(most));
-        let mut table = Table::new(&HEAD).right(&[1, 2, 3, 4, 5, 6, 7, 8]);
+        let mut lab = Lab::new(guests, config_for(most));
+        let [own, kernel] =
+            [["prepare", "invoke", "finish"], ["in the kernel", "faults", "switches"]];
+        let head = [&["cell", "calls", "ns a call"][..], &own, &kernel].concat();
+        let mut table = Table::new(&head).right(&[1, 2, 3, 4, 5, 6, 7, 8]);
         let (mut ended, mut refused) = (Ended::Badly, String::new());
         let progress = Progress::new(cells.len(), true);
         for cell in cells {
@@ -75,10 +68,8 @@ impl Repeat {
     fn repeat(&self, opened: &Opened, threads: usize) -> Result<[String; 8]> {
         let metrics = steps(opened, ROUND)?;
         let step = |metric| {
-            let samples = metrics.get(&metric).map(|samples: &Samples| {
-                samples.0.iter().map(Sample::per_call).collect::<Vec<f64>>()
-            });
-            estimate::of_values(&samples.unwrap_or_default()).map_or(0.0, |e| e.median)
+            let samples = metrics.get(&metric).and_then(|samples| of_processes(&[samples]));
+            samples.map_or_else(|| "–".to_owned(), |step| format!("{:.0}", step.median))
         };
         let work = opened.clone();
         let mut crew = Crew::start(threads, move || {
@@ -86,15 +77,11 @@ impl Repeat {
         })?;
         let plan = crew.plan(ROUND, opened.estimate_ns)?;
         let (mut calls, mut ns) = (0, 0.0);
-        let started = Instant::now();
-        while self.calls.map_or(started.elapsed() < self.seconds, |wanted| calls < wanted) {
-            let left = self.calls.map_or(plan.calls, |wanted| wanted - calls);
-            let now = plan.calls.min(left);
-            let plan = match self.calls {
-                Some(_) => RoundPlan { calls: now, batch: plan.batch.min(now), ..plan },
-                None => plan,
-            };
-            let sample = crew.round(plan)?.sample();
+        let (started, wanted) = (Instant::now(), self.calls.unwrap_or(u64::MAX));
+        while calls < wanted && (self.calls.is_some() || started.elapsed() < self.seconds) {
+            let left = wanted - calls;
+            let (now, batch) = (plan.calls.min(left), plan.batch.min(left));
+            let sample = crew.round(RoundPlan { calls: now, batch, ..plan })?.sample();
             calls += sample.calls / threads as u64;
             ns += sample.total / threads as f64;
         }
@@ -111,9 +98,9 @@ impl Repeat {
         Ok([
             calls.to_string(),
             whole(ns / calls.max(1) as f64),
-            whole(step(Metric::Prepare)),
-            whole(step(Metric::Invoke)),
-            whole(step(Metric::Finish)),
+            step(Metric::Prepare),
+            step(Metric::Invoke),
+            step(Metric::Finish),
             whole(each((after.system - before.system).as_nanos() as u64)),
             format!("{:.3}", each(after.page_faults - before.page_faults)),
             format!("{:.4}", each(after.switches - before.switches)),

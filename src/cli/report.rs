@@ -67,7 +67,7 @@ impl Report {
             Ok(ended) => return Ok(ended),
             Err(error) => error.downcast()?,
         };
-        print(&lines("", &closed.reasons))?;
+        print(&closed.reasons.iter().map(|reason| format!("{reason}\n")).collect::<String>())?;
         complain(&format!(
             "{closed}; explain them in benches/explanations.toml, measure again, or use --draft"
         ));
@@ -75,12 +75,8 @@ impl Report {
     }
 }
 
-fn lines(what: &str, all: &[impl ToString]) -> String {
-    all.iter().map(|one| format!("{what}{}\n", one.to_string())).collect()
-}
-
-fn paths(all: &[PathBuf]) -> Vec<String> {
-    all.iter().map(|path| shown(path)).collect()
+fn paths(what: &str, all: &[PathBuf]) -> String {
+    all.iter().map(|path| format!("{what}{}\n", shown(path))).collect()
 }
 
 fn warn(content: &Content) {
@@ -94,8 +90,8 @@ fn write(options: &Options) -> Result<Ended> {
     warn(&written.content);
     let Content { cells, comparisons, older_runs, .. } = written.content;
     let records = shown(&options.records);
-    let mut text = lines("wrote    ", &paths(&written.files));
-    text += &lines("removed  ", &paths(&written.removed));
+    let mut text = paths("wrote    ", &written.files);
+    text += &paths("removed  ", &written.removed);
     text += &format!("{cells} cells and {comparisons} comparisons, from {records}\n");
     if older_runs > 0 {
         text += &format!("{older_runs} older runs in {records} left out\n");
@@ -111,7 +107,7 @@ fn check(options: &Options) -> Result<Ended> {
         print("the report matches the records\n")?;
         return Ok(Ended::Well);
     }
-    print(&lines("", &paths(&differ)))?;
+    print(&paths("", &differ))?;
     complain(&format!(
         "{} of the report's files do not match the records; `touchstone report` writes them",
         differ.len()

@@ -1,15 +1,15 @@
 //! `touchstone show`.
 
 use super::Ended;
-use super::common::{judged, newest};
-use anyhow::{Result, bail};
+use super::common::{judged, newest, print_lines};
+use anyhow::Result;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use touchstone::compare::Judged;
-use touchstone::plan::{Filter, near};
+use touchstone::plan::Filter;
 use touchstone::record::{
-    self, BENCH, Book, CellKey, Estimate, Match, Metric, Refusal, SoakPoint, Swap, SwapFound, Tail,
-    Unit,
+    self, BENCH, Book, CellKey, Count, Estimate, Match, Metric, Refusal, SoakPoint, Swap,
+    SwapFound, Tail, Unit,
 };
 use touchstone::report::units::{
     marked, median, rate, ratio_with_interval, time, time_with_interval,
@@ -37,6 +37,7 @@ pub(super) struct Show {
 enum Entry<'a> {
     Cell(&'a CellKey),
     Comparison(&'a Match, Judged),
+    Count(&'a Count),
     Swap(&'a Swap),
     Refusal(&'a Refusal),
 }
@@ -44,22 +45,15 @@ enum Entry<'a> {
 impl Show {
     pub(super) fn execute(self) -> Result<Ended> {
         let path = self.records.unwrap_or_else(|| record::default_path(BENCH));
-        let book = newest(&path)?;
+        let book = newest(&path, "make bench")?;
         let filter = Filter::new(self.filter.as_deref())?;
-        let all = entries(&book);
-        let names: Vec<String> = all.iter().map(|entry| entry.name(&book)).collect();
-        let meant: Vec<(&String, &Entry<'_>)> =
-            names.iter().zip(&all).filter(|(name, _)| filter.matches(name)).collect();
-        if let (Some(text), true) = (&self.filter, meant.is_empty()) {
-            bail!("nothing in {} matches '{text}'{}", shown(&path), near(text, &names));
-        }
+        let none = format!("nothing in {}", shown(&path));
+        let entries = filter.select(&none, entries(&book), |entry| entry.name(&book))?;
         if self.json {
-            let lines = meant
-                .iter()
-                .map(|(name, entry)| Ok(format!("{}\n", entry.json(&book, name, self.samples)?)));
-            print(&lines.collect::<Result<String>>()?)?;
+            let lines = entries.iter().map(|entry| entry.json(&book, self.samples));
+            print_lines(lines.collect::<Result<Vec<Value>>>()?)?;
         } else {
-            print(&tables(&book, meant.into_iter().map(|(_, entry)| entry)))?;
+            print(&tables(&book, &entries))?;
         }
         Ok(Ended::Well)
     }
@@ -72,9 +66,10 @@ fn entries(book: &Book) -> Vec<Entry<'_>> {
         .comparisons
         .iter()
         .filter_map(|(of, processes)| Some(Entry::Comparison(of, judged(processes)?)));
+    let counts = book.counts.values().map(Entry::Count);
     let swaps = book.swaps.iter().map(Entry::Swap);
     let refusals = book.refusals.iter().map(Entry::Refusal);
-    cells.chain(comparisons).chain(swaps).chain(refusals).collect()
+    cells.chain(comparisons).chain(counts).chain(swaps).chain(refusals).collect()
 }
 
 impl Entry<'_> {
@@ -83,28 +78,31 @@ impl Entry<'_> {
         match self {
             Self::Cell(cell) => book.name(cell),
             Self::Comparison(of, _) => of.name(),
+            Self::Count(count) => format!("{}_from_{}", count.case, count.guest),
             Self::Swap(swap) => format!("swap/{}/{}", swap.executor, swap.method),
-            Self::Refusal(refusal) => {
-                let Refusal { engine, strategy, guest, case, .. } = refusal;
-                let work: Vec<&str> = [case, guest].into_iter().flatten().map(|s| &**s).collect();
+            Self::Refusal(Refusal { engine, strategy, guest, case, .. }) => {
                 let strategy = strategy.map(|strategy| strategy.to_string());
-                let executor: Vec<&str> =
-                    std::iter::once(engine.as_str()).chain(strategy.as_deref()).collect();
-                let parts = [work.join("_from_"), executor.join("_")];
-                parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
+                let join = |parts: [Option<&str>; 2], with: &str| {
+                    let parts: Vec<&str> = parts.into_iter().flatten().collect();
+                    Some(parts.join(with)).filter(|joined| !joined.is_empty())
+                };
+                let work = join([case.as_deref(), guest.as_deref()], "_from_");
+                let executor = join([Some(engine), strategy.as_deref()], "_");
+                join([work.as_deref(), executor.as_deref()], "/").unwrap_or_default()
             }
         }
     }
 
     /// The JSON object of the entry: its record and its estimates.
-    fn json(&self, book: &Book, name: &str, raw: bool) -> Result<Value> {
+    fn json(&self, book: &Book, raw: bool) -> Result<Value> {
         let (kind, mut line) = match self {
             Self::Cell(cell) => ("cell", serde_json::to_value(cell)?),
             Self::Comparison(of, _) => ("comparison", serde_json::to_value(of)?),
+            Self::Count(count) => ("count", serde_json::to_value(count)?),
             Self::Swap(swap) => ("swap", serde_json::to_value(swap)?),
             Self::Refusal(refusal) => ("refusal", serde_json::to_value(refusal)?),
         };
-        line["id"] = name.into();
+        line["id"] = self.name(book).into();
         line["kind"] = kind.into();
         match self {
             Self::Cell(cell) => {
@@ -126,7 +124,7 @@ impl Entry<'_> {
                     line["processes"] = serde_json::to_value(book.comparisons.get(*of))?;
                 }
             }
-            Self::Swap(_) | Self::Refusal(_) => {}
+            Self::Count(_) | Self::Swap(_) | Self::Refusal(_) => {}
         }
         Ok(line)
     }
@@ -139,7 +137,12 @@ fn estimate(estimate: Option<Estimate>) -> Value {
     })
 }
 
-fn tables<'a>(book: &Book, entries: impl Iterator<Item = &'a Entry<'a>>) -> String {
+/// Everything of a run in tables.
+pub(super) fn all(book: &Book) -> String {
+    tables(book, &entries(book))
+}
+
+fn tables(book: &Book, entries: &[Entry<'_>]) -> String {
     let style = Style::of_stdout();
     let has =
         |metric: &&Metric| book.cells.keys().any(|cell| book.estimate(cell, **metric).is_some());
@@ -152,12 +155,15 @@ fn tables<'a>(book: &Book, entries: impl Iterator<Item = &'a Entry<'a>>) -> Stri
             left_out += 1;
             continue;
         }
-        let heading = entry.heading();
+        let (heading, columns, row) = entry.row(book, &metrics);
         if tables.last().is_none_or(|(last, _)| *last != heading) {
-            tables.push((heading, entry.table(&metrics)));
+            let numbers = |(index, column): (usize, &Column)| column.1.then_some(index);
+            let right: Vec<usize> = columns.iter().enumerate().filter_map(numbers).collect();
+            let head: Vec<&str> = columns.iter().map(|column| column.0).collect();
+            tables.push((heading, Table::new(&head).right(&right).indented(2)));
         }
         if let Some((_, table)) = tables.last_mut() {
-            table.row(entry.row(book, &metrics));
+            table.row(row);
         }
     }
     let part =
@@ -169,68 +175,38 @@ fn tables<'a>(book: &Book, entries: impl Iterator<Item = &'a Entry<'a>>) -> Stri
     parts.join("\n")
 }
 
+/// A heading, and whether numbers stand below it.
+type Column = (&'static str, bool);
+
+fn texts<const N: usize>(headings: [&'static str; N]) -> Vec<Column> {
+    headings.map(|heading| (heading, false)).to_vec()
+}
+
 impl Entry<'_> {
-    /// The heading that it stands under.
-    fn heading(&self) -> String {
-        match self {
-            Self::Cell(cell) => cell.work(),
-            Self::Comparison(..) => "comparisons".to_owned(),
-            Self::Swap(_) => "swaps".to_owned(),
-            Self::Refusal(_) => "failures".to_owned(),
-        }
-    }
-
-    /// An empty table for entries like this one, with a column for each metric of cells.
-    fn table(&self, metrics: &[Metric]) -> Table {
-        let (head, right): (Vec<&str>, Vec<usize>) = match self {
-            Self::Cell(_) => {
-                let metrics = metrics.iter().map(|metric| metric.name());
-                let head: Vec<&str> = ["executor", "threads"]
-                    .into_iter()
-                    .chain(metrics)
-                    .chain(["all threads", ""])
-                    .collect();
-                let right = (1..head.len() - 1).collect();
-                (head, right)
-            }
-            Self::Comparison(..) => (
-                vec![
-                    "purpose",
-                    "subject",
-                    "baseline",
-                    "call",
-                    "subject / baseline [95 %]",
-                    "verdict",
-                    "",
-                    "",
-                ],
-                vec![6, 7],
-            ),
-            Self::Swap(_) => (vec!["executor", "method", ""], Vec::new()),
-            Self::Refusal(_) => {
-                (vec!["engine", "strategy", "case", "guest", "status", "reason"], Vec::new())
-            }
-        };
-        Table::new(&head).right(&right).indented(2)
-    }
-
-    fn row(&self, book: &Book, metrics: &[Metric]) -> Vec<String> {
+    /// Its row, the columns of the table in which it stands, and that table's heading. Cells have
+    /// a column for each of the metrics.
+    fn row(&self, book: &Book, metrics: &[Metric]) -> (String, Vec<Column>, Vec<String>) {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
         match self {
             Self::Cell(cell) => {
-                let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+                let mut columns = vec![("executor", false), ("threads", true)];
                 let mut row = vec![cell.executor().to_string(), cell.threads.to_string()];
-                row.extend(metrics.iter().map(|metric| {
-                    or_none(book.estimate(cell, *metric).map(|estimate| match metric.unit() {
-                        _ if *metric == Metric::Call => time_with_interval(&estimate),
-                        Unit::Nanoseconds => median(&estimate),
-                        Unit::Bytes | Unit::Count => estimate.median.to_string(),
-                    }))
-                }));
-                row.push(or_none(book.throughput(cell).as_ref().map(rate)));
+                for &metric in metrics {
+                    columns.push((metric.name(), true));
+                    row.push(or_none(book.estimate(cell, metric).map(
+                        |estimate| match metric.unit() {
+                            _ if metric == Metric::Call => time_with_interval(&estimate),
+                            Unit::Nanoseconds => median(&estimate),
+                            Unit::Bytes | Unit::Count => estimate.median.to_string(),
+                        },
+                    )));
+                }
                 let setup = book.setups.get(&(cell.executor(), cell.guest.clone()));
                 let emulated = setup.and_then(|setup| setup.emulated.as_ref());
+                columns.extend([("all threads", true), ("", false)]);
+                row.push(or_none(book.throughput(cell).as_ref().map(rate)));
                 row.push(emulated.map_or_else(String::new, |how| format!("emulated: {how}")));
-                row
+                (cell.work(), columns, row)
             }
             Self::Comparison(of, judged) => {
                 let Match { purpose, case, guest, subject, baseline } = of;
@@ -239,7 +215,11 @@ impl Entry<'_> {
                     (subject, baseline) if subject == baseline => format!(", {subject} threads"),
                     (subject, baseline) => format!(", {subject} threads against {baseline}"),
                 };
-                vec![
+                let ratio = "subject / baseline [95 %]";
+                let mut columns =
+                    texts(["purpose", "subject", "baseline", "call", ratio, "verdict"]);
+                columns.extend([("subject", true), ("baseline", true)]);
+                let row = vec![
                     purpose.to_string(),
                     subject.to_string(),
                     baseline.to_string(),
@@ -248,23 +228,38 @@ impl Entry<'_> {
                     judged.verdict.to_string(),
                     marked(time(judged.subject_ns), judged.marked),
                     marked(time(judged.baseline_ns), judged.marked),
-                ]
+                ];
+                ("comparisons".to_owned(), columns, row)
+            }
+            Self::Count(count) => {
+                let numbers = [Metric::Operators, Metric::WarmOperators, Metric::GuestBytes];
+                let number = |metric| count.metrics.get(metric).map(ToString::to_string);
+                let mut columns = vec![("operators", true), ("second call", true)];
+                columns.extend([("guest bytes", true), ("case and guest", false)]);
+                columns.push(("counted by", false));
+                let mut row = numbers.each_ref().map(|metric| or_none(number(metric))).to_vec();
+                row.extend([self.name(book), count.counted_by.join(", ")]);
+                ("counts".to_owned(), columns, row)
             }
             Self::Swap(swap) => {
-                vec![swap.executor.to_string(), swap.method.clone(), found(&swap.found)]
+                let row = vec![swap.executor.to_string(), swap.method.clone(), found(&swap.found)];
+                ("swaps".to_owned(), texts(["executor", "method", ""]), row)
             }
             Self::Refusal(Refusal { engine, strategy, guest, case, status, reason, .. }) => {
                 let strategy = strategy.map(|strategy| strategy.to_string());
                 let [strategy, case, guest] = [&strategy, case, guest]
                     .map(|name| name.clone().unwrap_or_else(|| "any".to_owned()));
-                vec![engine.clone(), strategy, case, guest, status.to_string(), reason.clone()]
+                let columns = texts(["engine", "strategy", "case", "guest", "status", "reason"]);
+                let (engine, reason) = (engine.clone(), reason.clone());
+                let row = vec![engine, strategy, case, guest, status.to_string(), reason];
+                ("failures".to_owned(), columns, row)
             }
         }
     }
 }
 
 /// What a swap left behind, in a sentence.
-pub(super) fn found(found: &SwapFound) -> String {
+fn found(found: &SwapFound) -> String {
     match found {
         SwapFound::UnderLoad { threads, replacements, failed, wrong, swapping, still, .. } => {
             let tail = |tail: &Tail| {

@@ -2,7 +2,7 @@
 
 use super::work;
 use crate::record::{Book, Count, Metric};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Growth up to this share is ignored: means over calls are not whole numbers, and code sizes
 /// vary a little between builds.
@@ -45,13 +45,13 @@ impl Verdict {
         self.compared > 0 && self.grown.is_empty()
     }
 
-    /// Compares one count. Differences of up to `least` are ignored.
-    fn hold(&mut self, name: &str, metric: Metric, stored: f64, now: f64, least: f64) {
+    /// Takes in a count that was compared. Differences of up to `least` are ignored.
+    fn hold(&mut self, change: Change, least: f64) {
         self.compared += 1;
-        let change = Change { name: name.to_owned(), metric, stored: Some(stored), now: Some(now) };
-        if now - stored > least {
+        let growth = change.now.zip(change.stored).map_or(0.0, |(now, stored)| now - stored);
+        if growth > least {
             self.grown.push(change);
-        } else if stored - now > least {
+        } else if -growth > least {
             self.shrunk.push(change);
         }
     }
@@ -62,27 +62,22 @@ impl Verdict {
 #[must_use]
 pub fn compare(stored: &Book, now: &Book) -> Verdict {
     let mut verdict = Verdict::default();
-    let keys: BTreeSet<_> = stored.counts.keys().chain(now.counts.keys()).collect();
-    for key in keys {
-        let (name, before, after) =
-            (work(&key.0, &key.1), stored.counts.get(key), now.counts.get(key));
-        let value = |count: Option<&Count>, metric| {
-            // Exact below 2^53.
-            count.and_then(|count| count.metrics.get(&metric)).map(|value| *value as f64)
-        };
-        if before.is_some() && after.is_some() {
-            for metric in Metric::ALL {
-                if let Some((before, after)) = value(before, *metric).zip(value(after, *metric)) {
-                    // Of counts the least difference is 1.
-                    verdict.hold(&name, *metric, before, after, 0.5);
-                }
+    let (before, after) = (works(stored), works(now));
+    for (name, metric) in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
+        let key = (name.clone(), *metric);
+        let change = |stored, now| Change { name: name.clone(), metric: *metric, stored, now };
+        match (before.get(&key), after.get(&key)) {
+            // Of counts the least difference is 1.
+            (Some(stored), Some(now)) => verdict.hold(change(Some(*stored), Some(*now)), 0.5),
+            // A case is new or gone.
+            (None, now) if *metric == Metric::Operators => {
+                verdict.grown.push(change(None, now.copied()));
             }
-            continue;
+            (stored, None) if *metric == Metric::Operators => {
+                verdict.shrunk.push(change(stored.copied(), None));
+            }
+            _ => {}
         }
-        let metric = Metric::Operators;
-        let change =
-            Change { name, metric, stored: value(before, metric), now: value(after, metric) };
-        if before.is_none() { verdict.grown.push(change) } else { verdict.shrunk.push(change) }
     }
     if !now.cells.is_empty() {
         cells(&mut verdict, stored, now);
@@ -93,49 +88,54 @@ pub fn compare(stored: &Book, now: &Book) -> Verdict {
     verdict
 }
 
+/// The counts of cases by name and metric; exact below 2^53.
+fn works(book: &Book) -> BTreeMap<(String, Metric), f64> {
+    let of = |((case, guest), count): (&(String, String), &Count)| {
+        let name = work(case, guest);
+        let values = count.metrics.clone().into_iter();
+        values.map(move |(metric, value)| ((name.clone(), metric), value as f64))
+    };
+    book.counts.iter().flat_map(of).collect()
+}
+
 fn cells(verdict: &mut Verdict, stored: &Book, now: &Book) {
     let (there, here) = (&stored.header.machine, &now.header.machine);
-    let same_kernel = there.kernel == here.kernel
-        && there.pagemap_scan == here.pagemap_scan
-        && there.huge_pages == here.huge_pages;
-    if !same_kernel {
+    let mut metrics = Vec::new();
+    if (&there.kernel, there.pagemap_scan, &there.huge_pages)
+        == (&here.kernel, here.pagemap_scan, &here.huge_pages)
+    {
+        metrics.extend(BY_KERNEL.map(|metric| (metric, ONE_EVENT)));
+    } else {
         verdict.left_out.push(format!(
             "page faults, system calls and signals: the stored ones are of Linux {} (huge pages: \
              {}), this is {} ({})",
             there.kernel, there.huge_pages, here.kernel, here.huge_pages
         ));
     }
-    let same_processor = there.cpu == here.cpu;
-    if !same_processor {
+    if there.cpu == here.cpu {
+        metrics.push((Metric::ArtifactBytes, 1.0));
+    } else {
         verdict.left_out.push(format!(
             "sizes of artifacts: the stored ones are for {}, this is {}",
             there.cpu, here.cpu
         ));
     }
-    let mut unknown = Vec::new();
-    for cell in now.cells.keys() {
-        if !stored.cells.contains_key(cell) {
-            unknown.push(now.name(cell));
-            continue;
-        }
-        let mut hold = |metric, least: f64| {
-            let pair = stored.estimate(cell, metric).zip(now.estimate(cell, metric));
-            if let Some((before, after)) = pair.map(|(a, b)| (a.median, b.median)) {
-                let least = least.max(before.min(after) * TOLERANCE);
-                verdict.hold(&now.name(cell), metric, before, after, least);
+    let (known, unknown): (Vec<_>, Vec<_>) =
+        now.cells.keys().partition(|cell| stored.cells.contains_key(cell));
+    for cell in known {
+        for (metric, least) in &metrics {
+            let pair = stored.estimate(cell, *metric).zip(now.estimate(cell, *metric));
+            if let Some((stored, now_seen)) = pair.map(|(a, b)| (a.median, b.median)) {
+                let least = least.max(stored.min(now_seen) * TOLERANCE);
+                let (stored, name) = (Some(stored), now.name(cell));
+                let change = Change { name, metric: *metric, stored, now: Some(now_seen) };
+                verdict.hold(change, least);
             }
-        };
-        if same_kernel {
-            BY_KERNEL.into_iter().for_each(|metric| hold(metric, ONE_EVENT));
-        }
-        if same_processor {
-            hold(Metric::ArtifactBytes, 1.0);
         }
     }
     // An engine that is not in the stored counts is nothing that grew.
     if let Some(first) = unknown.first() {
-        verdict
-            .left_out
-            .push(format!("{} cells without stored counts, {first} first", unknown.len()));
+        let (count, first) = (unknown.len(), now.name(first));
+        verdict.left_out.push(format!("{count} cells without stored counts, {first} first"));
     }
 }

@@ -14,45 +14,26 @@ mod usage;
 pub use gate::{Change, Verdict, compare};
 pub use usage::serve;
 
-use crate::case::{Case, Guests};
+use crate::case::{self, Case, Guests};
 use crate::files;
 use crate::plan::{Cell, Filter, Plan};
-use crate::record::{self, Book, Header, Line, Sampling};
+use crate::record::{Book, Header, Line, Sampling};
 use crate::run;
-use anyhow::{Context, Result, bail};
+use crate::terminal::progress::Progress;
+use anyhow::{Result, bail};
 use operators::Counter;
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use touchstone_executor::Engine;
 
-/// Which cells are counted call by call, as `benches/costs.toml` says.
+/// Which cells are counted call by call: the content of `benches/costs.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    usage: Usage,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Usage {
+struct Selection {
     /// Regular expression over the names of cells.
     cells: String,
-}
-
-/// The file that selects cells: `benches/costs.toml` in the project.
-#[must_use]
-pub fn default_file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/costs.toml")
-}
-
-/// The selected counts.
-pub struct Job<'a> {
-    engines: &'a [Arc<dyn Engine>],
-    plan: Plan,
-    works: Vec<(Arc<Case>, String)>,
-    cells: Vec<Cell>,
 }
 
 /// The counts, and what could not be counted.
@@ -68,92 +49,66 @@ pub struct Counted {
     pub untraced: Option<String>,
 }
 
-impl<'a> Job<'a> {
-    /// The operators of all cases, and page faults, system calls, signals and artifact sizes
-    /// of the cells that the file selects, as far as the filter matches them.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, a guest is missing, or the filter matches nothing.
-    pub fn new(
-        cases: &[Case],
-        engines: &'a [Arc<dyn Engine>],
-        file: &Path,
-        filter: &Filter,
-    ) -> Result<Self> {
-        let text = std::fs::read_to_string(file)
-            .with_context(|| format!("cannot read {}", file.display()))?;
-        let parsed: File =
-            toml::from_str(&text).with_context(|| format!("{} is wrong", file.display()))?;
-        let selected = Filter::new(Some(&parsed.usage.cells))
-            .with_context(|| format!("the cells in {}", file.display()))?;
-        let mut works = Vec::new();
-        for case in cases {
-            let case = Arc::new(case.clone());
-            works.extend(case.guests.iter().map(|guest| (Arc::clone(&case), guest.clone())));
-        }
-        works.retain(|(case, guest)| filter.matches(&work(&case.name, guest)));
-        let plan = Plan::new(cases, engines, &mut Guests::built())?;
-        let is_counted = |cell: &&Cell| {
-            let name = cell.name();
-            cell.key.threads == 1 && selected.matches(&name) && filter.matches(&name)
-        };
-        let cells: Vec<Cell> = plan.cells.iter().filter(is_counted).cloned().collect();
-        if works.is_empty() && cells.is_empty() {
-            bail!("the filter matches no case and none of the cells that are counted");
-        }
-        Ok(Self { engines, plan, works, cells })
+/// Counts the operators of all cases, and page faults, system calls, signals and artifact sizes
+/// of the cells that `benches/costs.toml` selects, as far as the filter matches them. `caller` makes the
+/// command that starts the process with the counted calls, which must call [`serve`].
+///
+/// # Errors
+///
+/// When the file cannot be read, a guest is missing, the filter matches nothing, or the calls
+/// cannot be made. Errors of single cases are among the problems.
+pub fn count(
+    cases: &[Case],
+    engines: &[Arc<dyn Engine>],
+    filter: &Filter,
+    caller: impl Fn() -> Result<Command>,
+) -> Result<Counted> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/costs.toml");
+    let Selection { cells } = case::data(&file, "the selection of cells")?;
+    let selected = Filter::new(Some(&cells))?;
+    let plan = Plan::new(cases, engines, &mut Guests::built())?;
+    let mut works = Vec::new();
+    for case in cases {
+        let case = Arc::new(case.clone());
+        works.extend(case.guests.iter().map(|guest| (Arc::clone(&case), guest.clone())));
     }
-
-    /// Largest number of steps that `progress` receives.
-    #[must_use]
-    pub fn steps(&self) -> usize {
-        self.works.len() + self.cells.len()
+    works.retain(|(case, guest)| filter.matches(&work(&case.name, guest)));
+    let is_counted = |cell: &&Cell| {
+        let name = cell.name();
+        cell.key.threads == 1 && selected.matches(&name) && filter.matches(&name)
+    };
+    let cells: Vec<Cell> = plan.cells.iter().filter(is_counted).cloned().collect();
+    if works.is_empty() && cells.is_empty() {
+        bail!("the filter matches no case and none of the cells that are counted");
     }
-
-    /// Counts. `caller` makes the command that starts the process with the counted calls, which
-    /// must call [`serve`].
-    ///
-    /// # Errors
-    ///
-    /// When the calls cannot be made. Errors of single cases are among the problems.
-    pub fn count(
-        &self,
-        caller: impl Fn() -> Result<Command>,
-        mut progress: impl FnMut(String),
-    ) -> Result<Counted> {
-        let (mut lines, mut problems, mut untraced) = (Vec::new(), Vec::new(), None);
-        let mut counter = Counter::new(self.engines, &self.plan);
-        for (case, guest) in &self.works {
-            let name = work(&case.name, guest);
-            progress(name.clone());
-            match counter.count(case, guest) {
-                Ok(count) => lines.push(Line::Count(count)),
-                Err(error) => problems.push(format!("{name}: {error:#}")),
-            }
+    let progress = Progress::new(works.len() + cells.len(), true);
+    let (mut lines, mut problems, mut untraced) = (Vec::new(), Vec::new(), None);
+    let mut counter = Counter::new(engines, &plan);
+    for (case, guest) in &works {
+        let name = work(&case.name, guest);
+        progress.next(name.clone());
+        match counter.count(case, guest) {
+            Ok(count) => lines.push(Line::Count(count)),
+            Err(error) => problems.push(format!("{name}: {error:#}")),
         }
-        drop(counter);
-        if !self.cells.is_empty() {
-            let seen = match usage::count(caller()?, &self.cells, true, &mut progress) {
-                Ok(seen) => seen,
-                Err(error) => {
-                    untraced = Some(format!("{error:#}"));
-                    usage::count(caller()?, &self.cells, false, &mut progress)?
-                }
-            };
-            lines.extend(seen.into_iter().map(Line::Observations));
-        }
-        let sampling = Sampling {
-            name: "counts".to_owned(),
-            seed: 0,
-            processes: 1,
-            samples: 1,
-            sample_us: 0,
-            in_process: false,
-        };
-        let header = run::header(sampling, self.engines, &self.plan);
-        Ok(Counted { header, lines, problems, untraced })
     }
+    drop(counter);
+    if !cells.is_empty() {
+        let seen = usage::count(caller()?, &cells, true, &progress).or_else(|error| {
+            untraced = Some(format!("{error:#}"));
+            usage::count(caller()?, &cells, false, &progress)
+        })?;
+        lines.extend(seen.into_iter().map(Line::Observations));
+    }
+    let sampling = Sampling {
+        name: "counts".to_owned(),
+        seed: 0,
+        processes: 1,
+        samples: 1,
+        sample_us: 0,
+        in_process: false,
+    };
+    Ok(Counted { header: run::header(sampling, engines, &plan), lines, problems, untraced })
 }
 
 impl Counted {
@@ -178,23 +133,6 @@ pub fn store(path: &Path, header: &Header, lines: &[Line]) -> Result<()> {
     }
     files::stage(path, &text)?.commit()?;
     Ok(())
-}
-
-/// Reads stored counts: the newest run of a file.
-///
-/// # Errors
-///
-/// When the file cannot be read, or holds no run of this layout.
-pub fn load(path: &Path) -> Result<Book> {
-    let unreadable =
-        || format!("cannot read the counts in {}; `make costs` makes them", path.display());
-    let loaded = record::load(path).with_context(unreadable)?;
-    let Some((header, lines)) = loaded.runs.into_iter().next_back() else {
-        let why = loaded.skipped.first();
-        let why = why.map_or_else(String::new, |skipped| format!(": {}", skipped.reason));
-        bail!("{} holds no counts{why}; `make costs` makes them anew", path.display());
-    };
-    Ok(Book::of(header, lines))
 }
 
 /// The name of a case on a guest in filters and tables.

@@ -5,7 +5,7 @@ use crate::lab::{Lab, Refused};
 use crate::plan::{Cell, Plan};
 use crate::record::{Count, Metric, Status};
 use anyhow::{Context, Result, bail, ensure};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::OPERATORS;
@@ -23,35 +23,23 @@ type Counts = (u64, Option<u64>);
 /// Counts operators. Modules are loaded once.
 pub(super) struct Counter<'a> {
     engines: &'a [Arc<dyn Engine>],
-    /// Cells of the plan: case, guest and engine.
-    asked: BTreeSet<(&'a str, &'a str, &'a str)>,
+    plan: &'a Plan,
     /// For runtimes that count by themselves.
     metered: Lab,
     /// For guests that count themselves.
     counting: Lab,
-    guests: Guests,
-}
-
-/// One way to count: an engine under a strategy, with its own meter or with a guest that
-/// counts.
-struct Means {
-    engine: Arc<dyn Engine>,
-    strategy: Strategy,
-    by_meter: bool,
 }
 
 impl<'a> Counter<'a> {
     /// A counter with the engines of the plan's cells. Guests that count themselves run on
     /// interpreters, because compiling each of them would take long.
     pub(super) fn new(engines: &'a [Arc<dyn Engine>], plan: &'a Plan) -> Self {
-        let asked = |cell: &'a Cell| (&*cell.key.case, &*cell.guest, &*cell.key.engine);
         let metered = Config { metered: true, ..Config::default() };
         Self {
             engines,
-            asked: plan.cells.iter().map(asked).collect(),
+            plan,
             metered: Lab::new(Guests::built(), metered).without_times(),
             counting: Lab::new(Guests::built().counting(), Config::default()).without_times(),
-            guests: Guests::built(),
         }
     }
 
@@ -64,19 +52,22 @@ impl<'a> Counter<'a> {
     /// expected one, or when a guest or a runtime fails.
     pub(super) fn count(&mut self, case: &Arc<Case>, guest: &str) -> Result<Count> {
         let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
-        for means in self.means(case, guest)? {
+        for (cell, by_meter) in self.means(case, guest)? {
             let is_long = counts.values().any(|(operators, _)| *operators > LONG);
             if is_long && counts.len() > 1 {
                 break;
             }
-            let cell = Cell::new(case, guest, &means.engine, means.strategy, 1);
-            let how = if means.by_meter { "meter" } else { "counting guest" };
+            let (how, lab) = match by_meter {
+                true => ("meter", &mut self.metered),
+                false => ("counting guest", &mut self.counting),
+            };
             let name = format!("{} ({how})", cell.key.executor());
-            let lab = if means.by_meter { &mut self.metered } else { &mut self.counting };
-            match calls(lab, &cell, means.by_meter) {
+            match calls(lab, &cell, by_meter) {
                 Ok(count) => drop(counts.insert(name, count)),
-                Err(error) if is_over_budget(&error) => {}
-                Err(error) => return Err(error.context(name)),
+                Err(error) => match error.downcast_ref::<Refused>() {
+                    Some(refused) if refused.status == Status::OverBudget => {}
+                    _ => return Err(error.context(name)),
+                },
             }
         }
         let mut all = counts.values();
@@ -91,11 +82,9 @@ impl<'a> Counter<'a> {
             let list: Vec<_> = counts.iter().map(words).collect();
             bail!("the counts differ: {}", list.join(", "));
         }
-        let file = self.guests.file(guest)?;
-        let mut metrics = BTreeMap::from([
-            (Metric::Operators, operators),
-            (Metric::GuestBytes, file.bytes.len() as u64),
-        ]);
+        let file = self.metered.guests().file(guest)?;
+        let bytes = (Metric::GuestBytes, file.bytes.len() as u64);
+        let mut metrics = BTreeMap::from([(Metric::Operators, operators), bytes]);
         metrics.extend(warm.map(|warm| (Metric::WarmOperators, warm)));
         Ok(Count {
             case: case.name.clone(),
@@ -106,12 +95,17 @@ impl<'a> Counter<'a> {
         })
     }
 
-    fn means(&mut self, case: &Case, guest: &str) -> Result<Vec<Means>> {
-        let module = self.guests.module(guest, case.heap.into())?;
+    /// The cells that can count, and whether by the runtime's own meter.
+    fn means(&mut self, case: &Arc<Case>, guest: &str) -> Result<Vec<(Cell, bool)>> {
+        let module = self.metered.guests().module(guest, case.heap)?;
         let is_module = module.info().component.is_none();
         let (mut meters, mut guests) = (Vec::new(), Vec::new());
         for engine in self.engines {
-            if !self.asked.contains(&(&*case.name, guest, engine.id())) {
+            let is_of = |cell: &Cell| {
+                (&*cell.key.case, &*cell.guest, &*cell.key.engine)
+                    == (&*case.name, guest, engine.id())
+            };
+            if !self.plan.cells.iter().any(is_of) {
                 continue;
             }
             let strategy = Strategy::all().into_iter().find(|strategy| {
@@ -119,25 +113,18 @@ impl<'a> Counter<'a> {
                     && engine.support_for(*strategy, &module).is_supported()
             });
             let Some(strategy) = strategy else { continue };
-            let means = |by_meter| Means { engine: Arc::clone(engine), strategy, by_meter };
+            let cell = Cell::new(case, guest, engine, strategy, 1);
             if engine.has_meter() {
-                meters.push(means(true));
+                meters.push((cell.clone(), true));
             }
             if is_module && engine.execution() == Execution::Interpreted {
-                guests.push(means(false));
+                guests.push((cell, false));
             }
         }
         // A meter, an interpreter, and then the others: long calls are counted by two.
         let others = meters.split_off(meters.len().min(1));
-        meters.extend(guests);
-        meters.extend(others);
-        Ok(meters)
+        Ok([meters, guests, others].concat())
     }
-}
-
-fn is_over_budget(error: &anyhow::Error) -> bool {
-    let refused = error.downcast_ref::<Refused>();
-    refused.is_some_and(|refused| refused.status == Status::OverBudget)
 }
 
 /// The count of a call on a clean instance, and of a second call on the same instance if the
@@ -147,9 +134,9 @@ fn calls(lab: &mut Lab, cell: &Cell, by_meter: bool) -> Result<Counts> {
     let opened = lab.open(cell)?;
     let reader = match by_meter {
         true => None,
-        false => Some(opened.instances.export(OPERATORS, Abi::Plain)?),
+        false => Some(opened.loaded.instances.export(OPERATORS, Abi::Plain)?),
     };
-    let mut instance = opened.instances.take()?;
+    let mut instance = opened.loaded.instances.take()?;
     // Entries into functions that the host asks for are no operators of the guest's: its
     // allocator, in the convention that has one, and the export.
     let entries = if cell.case.abi == Abi::Bytes { 2 } else { 1 };
@@ -167,7 +154,7 @@ fn calls(lab: &mut Lab, cell: &Cell, by_meter: bool) -> Result<Counts> {
     let clean = call(&mut *instance)?;
     let warm = cell.case.warm.then(|| call(&mut *instance)).transpose()?;
     instance.finish()?;
-    opened.instances.give_back(instance);
+    opened.loaded.instances.give_back(instance);
     Ok((clean, warm))
 }
 

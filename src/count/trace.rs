@@ -20,37 +20,30 @@ pub(super) struct Section {
     pub(super) signals: u64,
 }
 
-/// The traced side. It must be used by the first thread of the process.
-#[derive(Debug)]
-pub(super) struct Traced(());
-
-impl Traced {
-    /// Lets the parent process trace this thread. Its first section is the empty one.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel does not permit it.
-    pub(super) fn begin() -> Result<Self> {
-        ptrace::traceme().context("the kernel lets nobody trace this process")?;
-        let traced = Self(());
-        traced.section(|| Ok(()))?;
-        Ok(traced)
-    }
-
-    /// Runs `work` as one counted section.
-    ///
-    /// # Errors
-    ///
-    /// Those of `work`.
-    pub(super) fn section<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        raise(Signal::SIGSTOP).context("cannot stop for the tracer")?;
-        let done = work();
-        raise(Signal::SIGSTOP).context("cannot stop for the tracer")?;
-        done
-    }
+/// The traced side: lets the parent process trace this thread, which must be the first one of
+/// the process. The first section is the empty one.
+///
+/// # Errors
+///
+/// When the kernel does not permit it.
+pub(super) fn begin() -> Result<()> {
+    ptrace::traceme().context("the kernel lets nobody trace this process")?;
+    section(|| Ok(()))
 }
 
-/// The tracing side. Follows a child that calls [`Traced::begin`] until it ends, and returns
+/// Runs `work` as one counted section of the traced side.
+///
+/// # Errors
+///
+/// Those of `work`.
+pub(super) fn section<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    raise(Signal::SIGSTOP).context("cannot stop for the tracer")?;
+    let done = work();
+    raise(Signal::SIGSTOP).context("cannot stop for the tracer")?;
+    done
+}
+
+/// The tracing side. Follows a child that calls [`begin`] until it ends, and returns
 /// its sections without the empty one. Must be called by the thread that started the child;
 /// the child must still be waited for afterwards. `between` is called while the child is
 /// stopped before each section.
@@ -62,8 +55,8 @@ impl Traced {
 pub(super) fn follow(pid: u32, mut between: impl FnMut() -> Result<()>) -> Result<Vec<Section>> {
     let pid = Pid::from_raw(i32::try_from(pid).context("a process number")?);
     let mut sections: Vec<Section> = Vec::new();
-    // The section that is being counted, and system calls begun and ended.
-    let mut current: Option<(Section, u64)> = None;
+    // The section that is being counted; its stops are twice its system calls.
+    let mut current: Option<Section> = None;
     let mut known = false;
     let all = WaitPidFlag::__WALL | WaitPidFlag::WEXITED | WaitPidFlag::WSTOPPED;
     loop {
@@ -77,9 +70,7 @@ pub(super) fn follow(pid: u32, mut between: impl FnMut() -> Result<()>) -> Resul
         }
         match waitpid(pid, Some(WaitPidFlag::__WALL)).context("waiting for the traced process")? {
             WaitStatus::PtraceSyscall(_) => {
-                if let Some((_, stops)) = &mut current {
-                    *stops += 1;
-                }
+                current.iter_mut().for_each(|section| section.system_calls += 1);
             }
             WaitStatus::Stopped(_, Signal::SIGSTOP) => {
                 if !known {
@@ -90,19 +81,18 @@ pub(super) fn follow(pid: u32, mut between: impl FnMut() -> Result<()>) -> Resul
                 current = match current.take() {
                     None => {
                         between()?;
-                        Some((Section::default(), 0))
+                        Some(Section::default())
                     }
-                    Some((section, stops)) => {
+                    Some(mut section) => {
                         // One stop as a call begins, one as it ends.
-                        sections.push(Section { system_calls: stops / 2, ..section });
+                        section.system_calls /= 2;
+                        sections.push(section);
                         None
                     }
                 };
             }
             WaitStatus::Stopped(_, signal) => {
-                if let Some((section, _)) = &mut current {
-                    section.signals += 1;
-                }
+                current.iter_mut().for_each(|section| section.signals += 1);
                 deliver = Some(signal);
             }
             _ => {}

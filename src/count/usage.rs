@@ -1,13 +1,15 @@
 //! Page faults, system calls and signals per call, counted in a child process that repeats the
 //! call.
 
-use super::trace::{Section, Traced, follow};
+use super::trace::{self, Section, follow};
 use crate::case::{Case, Guests};
 use crate::lab::{Lab, Opened};
+use crate::measure::{Caller, Work};
 use crate::plan::Cell;
 use crate::record::{CellKey, Metric, Observations, Sample, Samples, Status};
 use crate::run::Names;
 use crate::supervise::{Child, Death, Heard, Limits, Parent};
+use crate::terminal::progress::Progress;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,7 +17,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::probe::thread_usage;
-use touchstone_executor::{Config, Engine, Outcome};
+use touchstone_executor::{Config, Engine};
 
 /// Number of calls before the counted ones, for what is set up only at first.
 const WARM_UP: u64 = 32;
@@ -45,7 +47,9 @@ pub fn serve(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Result<()> {
     let cases: Vec<Arc<Case>> = cases.iter().cloned().map(Arc::new).collect();
     let names = Names { cases: &cases, engines };
     let mut lab = Lab::new(Guests::built(), Config::default()).without_times();
-    let traced = traced.then(Traced::begin).transpose()?;
+    if traced {
+        trace::begin()?;
+    }
     for key in cells {
         let cell = names.cell(&key)?;
         let opened = match lab.open(&cell) {
@@ -53,8 +57,8 @@ pub fn serve(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Result<()> {
             Err(refused) if refused.status == Status::Unsupported => continue,
             Err(refused) => return Err(refused).context(cell.name()),
         };
-        let page_faults = calls(&opened, traced.as_ref()).with_context(|| cell.name())?;
-        let bytes = Samples(vec![Sample::single(opened.artifact_bytes as f64)]);
+        let page_faults = calls(&opened, traced).with_context(|| cell.name())?;
+        let bytes = Samples(vec![Sample::single(opened.loaded.artifact_bytes as f64)]);
         let mut metrics = BTreeMap::from([(Metric::ArtifactBytes, bytes)]);
         metrics.extend(page_faults.map(|faults| (Metric::PageFaults, counted(faults))));
         parent.say(&Observations { cell: key, process: 0, metrics })?;
@@ -63,27 +67,17 @@ pub fn serve(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Result<()> {
 }
 
 /// Counts the page faults of the counted calls, while the tracer counts the rest.
-fn calls(opened: &Opened, traced: Option<&Traced>) -> Result<Option<u64>> {
-    let mut instance = opened.instances.take()?;
-    let mut output = Vec::with_capacity(opened.expected.len());
-    let mut make = |count: u64| -> Result<()> {
-        for _ in 0..count {
-            let outcome = instance.call(opened.export, &opened.input, &mut output)?;
-            if outcome != Outcome::Returned || output != *opened.expected {
-                bail!("the output is not the expected one");
-            }
-        }
-        Ok(())
-    };
-    make(WARM_UP)?;
+fn calls(opened: &Opened, traced: bool) -> Result<Option<u64>> {
+    let mut caller = Caller::new(opened)?;
+    caller.time(WARM_UP)?;
     let before = thread_usage();
-    match traced {
-        Some(traced) => traced.section(|| make(CALLS))?,
-        None => make(CALLS)?,
-    }
-    let after = thread_usage();
-    opened.instances.give_back(instance);
-    Ok(before.zip(after).map(|(before, after)| after.page_faults - before.page_faults))
+    let mut counted = || caller.time(CALLS);
+    if traced {
+        trace::section(counted)?
+    } else {
+        counted()?
+    };
+    Ok(before.zip(thread_usage()).map(|(before, after)| after.page_faults - before.page_faults))
 }
 
 /// The total of the counted calls as one sample.
@@ -101,7 +95,7 @@ pub(super) fn count(
     command: Command,
     cells: &[Cell],
     traced: bool,
-    progress: &mut impl FnMut(String),
+    progress: &Progress,
 ) -> Result<Vec<Observations>> {
     let mut child = Child::<Told, Observations>::spawn(command, Limits::default())?;
     let keys = cells.iter().map(|cell| cell.key.clone()).collect();
@@ -111,7 +105,7 @@ pub(super) fn count(
         loop {
             match child.receive(Instant::now() + wait)? {
                 Heard::Message(one) => {
-                    progress(format!("counted {}", one.cell.name(None)));
+                    progress.next(format!("counted {}", one.cell.name(None)));
                     seen.push(one);
                 }
                 Heard::Ended(death) => return Ok(Some(death)),

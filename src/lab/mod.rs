@@ -5,55 +5,40 @@ mod instances;
 mod opened;
 
 pub use instances::Instances;
-pub use opened::{Opened, Refused, abbreviate};
-pub(crate) use opened::{checked_call, elapsed, host};
+pub use opened::{Loaded, Opened, Refused, abbreviate, abbreviate_to};
+pub(crate) use opened::{checked_call, elapsed};
 
 use crate::case::Guests;
 use crate::plan::Cell;
 use crate::record::Status;
+use opened::failed;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::probe::{Kernel, check_execution};
-use touchstone_executor::{Artifact, ArtifactFolder, Config, Engine, Module, Strategy, Support};
+use touchstone_executor::probe::check_execution;
+use touchstone_executor::{Artifact, ArtifactFolder, Config, Engine, Execution, Strategy, Support};
 
 /// Opens cells, and keeps the artifacts and the module that they share.
 pub struct Lab {
     guests: Guests,
     config: Config,
-    artifacts: HashMap<ArtifactKey, (Artifact, u64)>,
+    artifacts: HashMap<ArtifactKey, Compiled>,
     /// The folder through which the processes of a run share artifacts.
     shared: Option<ArtifactFolder>,
     /// Executors whose claimed way of execution was probed.
-    executions: HashMap<(&'static str, Strategy), Option<Kernel>>,
+    executions: HashMap<(&'static str, Strategy), Option<Execution>>,
     /// The module of the previous cell: the next cell often needs the same.
     last: Option<(ModuleKey, Loaded)>,
     /// Whether the way of execution is probed by the time of a kernel.
     probes_execution: bool,
 }
 
+/// An artifact, and the time to compile it, ns; `None` if an earlier process of the run did.
+type Compiled = (Artifact, Option<u64>);
 type ArtifactKey = (&'static str, &'static str, String, HeapPages);
-/// Engine, strategy, guest, memory, codec, and the case that it is loaded for.
-type ModuleKey = (&'static str, Strategy, String, HeapPages, Option<String>, String);
-
-/// A loaded module, and the cost of compiling and loading it.
-#[derive(Clone)]
-pub struct Loaded {
-    /// The module.
-    pub module: Arc<dyn Module>,
-    /// The guest it was made of.
-    pub guest: GuestModule,
-    /// Its idle instances.
-    pub instances: Instances,
-    /// Time to compile, ns; `None` if an earlier process of the run compiled it.
-    pub compile_ns: Option<u64>,
-    /// Time to load, ns.
-    pub load_ns: u64,
-    /// Size of the artifact, bytes.
-    pub artifact_bytes: u64,
-}
+/// Engine, strategy, guest and case.
+type ModuleKey = (&'static str, Strategy, String, String);
 
 /// The settings for cells of up to `threads` threads. Two modules may be loaded at once,
 /// each with one instance per thread.
@@ -112,103 +97,26 @@ impl Lab {
         &mut self.guests
     }
 
-    /// The prepared guest of a cell.
+    /// Loads what the cell needs, calls the export twice and compares both outputs.
     ///
     /// # Errors
     ///
-    /// When its file is missing or cannot be hosted.
-    pub fn guest(&mut self, cell: &Cell) -> anyhow::Result<GuestModule> {
-        self.guests.module(&cell.guest, cell.case.heap.into())
-    }
-
-    /// Loads what the cell needs, calls the export twice and compares both outputs. The second
-    /// call is the first that could see what an earlier one left.
-    ///
-    /// # Errors
-    ///
-    /// [`Refused`], when the cell cannot be run, gives a wrong output, or exceeds the time
-    /// budget of its case.
+    /// Those of [`load`](Self::load) and [`Loaded::open`].
     pub fn open(&mut self, cell: &Cell) -> Result<Opened, Refused> {
-        self.open_for(cell, &cell.case.name)
-    }
-
-    /// Opens a cell on the module that was loaded for another case with the same memory.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`open`](Self::open).
-    pub fn open_for(&mut self, cell: &Cell, family: &str) -> Result<Opened, Refused> {
-        let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
-        let loaded = self.load_for(cell, family)?;
-        let heap_base = loaded.guest.info().heap_base;
-        let input = cell.case.input.bytes(heap_base).map_err(failed)?;
-        let expected = cell.case.expect.output.bytes(heap_base).map_err(failed)?;
-        let export = loaded.module.export(&cell.case.export, cell.case.abi).map_err(host)?;
-        let within_budget = |ns: u64| match cell.case.budget() {
-            Some(budget) if Duration::from_nanos(ns) > budget => {
-                Err(Refused::over_budget(Duration::from_nanos(ns), budget))
-            }
-            _ => Ok(()),
-        };
-        let started = Instant::now();
-        let mut instance = loaded.instances.take().map_err(host)?;
-        let made_ns = elapsed(started);
-        let first_ns = checked_call(&mut *instance, export, &input, &expected)?;
-        // The first call may set things up and is allowed three times the budget.
-        within_budget(first_ns / 3)?;
-        let estimate_ns = checked_call(&mut *instance, export, &input, &expected)?;
-        within_budget(estimate_ns)?;
-        let take = match &cell.case.take {
-            Some(take) => {
-                let export = loaded.module.export(&take.export, take.abi).map_err(host)?;
-                checked_call(&mut *instance, export, &input, &[])?;
-                Some(export)
-            }
-            None => None,
-        };
-        loaded.instances.give_back(instance);
-        Ok(Opened {
-            effective: match self.executions.get(&(cell.engine.id(), cell.key.strategy)) {
-                Some(Some(seen)) => loaded.module.effective().with(
-                    "execution seen",
-                    format!("a compute kernel runs as {} code does", seen.execution()),
-                ),
-                _ => loaded.module.effective(),
-            },
-            instances: loaded.instances,
-            export,
-            take,
-            input: input.into(),
-            expected: expected.into(),
-            support: cell.engine.support_for(cell.key.strategy, &loaded.guest),
-            compile_ns: loaded.compile_ns,
-            load_ns: loaded.load_ns,
-            first_call_ns: made_ns + first_ns,
-            estimate_ns,
-            artifact_bytes: loaded.artifact_bytes,
-            period: cell.engine.period(cell.key.strategy),
-        })
+        self.load(cell)?.open(&cell.case)
     }
 
     /// Compiles, loads and probes the module of a cell, unless the previous cell needed the
-    /// same.
+    /// same. Each case has a module of its own: what instances or a runtime's pool learned from
+    /// another case's calls, such as pages that they keep resident, would be paid for in this
+    /// one's.
     ///
     /// # Errors
     ///
     /// [`Refused`], when the engine does not support it or does not execute as it claims.
     pub fn load(&mut self, cell: &Cell) -> Result<Loaded, Refused> {
-        self.load_for(cell, &cell.case.name)
-    }
-
-    /// Each case has a module of its own: what instances or a runtime's pool learned from
-    /// another case's calls, such as pages that they keep resident, would be paid for in this
-    /// one's.
-    fn load_for(&mut self, cell: &Cell, family: &str) -> Result<Loaded, Refused> {
-        let engine = &*cell.engine;
-        let strategy = cell.key.strategy;
-        let heap = HeapPages::from(cell.case.heap);
-        let codec = cell.case.codec.clone();
-        let key = (engine.id(), strategy, cell.guest.clone(), heap, codec, family.to_owned());
+        let (engine, strategy, case) = (&*cell.engine, cell.key.strategy, &cell.case);
+        let key = (engine.id(), strategy, cell.guest.clone(), case.name.clone());
         if let Some((last, loaded)) = &self.last
             && *last == key
         {
@@ -216,31 +124,55 @@ impl Lab {
         }
         // Drop the old module first: the address space may not hold two pools.
         self.last = None;
-        let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
-        let guest = self.guest(cell).map_err(failed)?;
-        if let Support::Unsupported { reason } = engine.support_for(strategy, &guest) {
+        let guest = self.guests.module(&cell.guest, case.heap).map_err(failed)?;
+        let codec = case.codec.as_ref();
+        let codec = codec.map(|name| self.guests.module(name, HeapPages::default()));
+        let codec = codec.transpose().map_err(failed)?;
+        let loaded = self.load_guest(engine, strategy, &guest, case.heap, codec)?;
+        self.last = Some((key, loaded.clone()));
+        Ok(loaded)
+    }
+
+    /// Compiles, loads and probes the module of a guest.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`load`](Self::load).
+    pub fn load_guest(
+        &mut self,
+        engine: &dyn Engine,
+        strategy: Strategy,
+        guest: &GuestModule,
+        heap: HeapPages,
+        codec: Option<GuestModule>,
+    ) -> Result<Loaded, Refused> {
+        let support = engine.support_for(strategy, guest);
+        if let Support::Unsupported { reason } = support {
             return Err(Refused { status: Status::Unsupported, reason });
         }
-        self.check_execution(engine, strategy).map_err(host)?;
-        let (artifact, compile_ns) = self.artifact(engine, strategy, &guest, heap).map_err(host)?;
-        let codec = cell.case.codec.as_ref();
-        let codec = codec.map(|name| self.guests.module(name, HeapPages::default())).transpose();
-        let config = Config { codec: codec.map_err(failed)?, ..self.config.clone() };
+        let seen = self.check_execution(engine, strategy)?;
+        let (artifact, compile_ns) = self.artifact(engine, strategy, guest, heap)?;
+        let config = Config { codec, ..self.config.clone() };
         let started = Instant::now();
-        let mut module = engine.load(&guest, &artifact, strategy, &config).map_err(host)?;
+        let mut module = engine.load(guest, &artifact, strategy, &config)?;
         let load_ns = elapsed(started);
-        module.probe().map_err(host)?;
-        let module: Arc<dyn Module> = module.into();
-        let loaded = Loaded {
-            instances: Instances::new(Arc::clone(&module)),
-            module,
-            guest,
+        module.probe()?;
+        let effective = match seen {
+            Some(seen) => module
+                .effective()
+                .with("execution seen", format!("a compute kernel runs as {seen} code does")),
+            None => module.effective(),
+        };
+        Ok(Loaded {
+            instances: Instances::new(module.into()),
+            guest: guest.clone(),
+            effective,
+            support,
             compile_ns,
             load_ns,
             artifact_bytes: artifact.size() as u64,
-        };
-        self.last = Some((key, loaded.clone()));
-        Ok(loaded)
+            period: engine.period(strategy),
+        })
     }
 
     /// The staged artifact of a guest for a strategy: from this process, from an earlier one
@@ -255,19 +187,18 @@ impl Lab {
         strategy: Strategy,
         guest: &GuestModule,
         heap: HeapPages,
-    ) -> touchstone_executor::Result<(Artifact, Option<u64>)> {
+    ) -> touchstone_executor::Result<Compiled> {
         let class = engine.artifact_class(strategy);
         let key = (engine.id(), class, guest.name().to_owned(), heap);
-        let (artifact, compile_ns) = match self.artifacts.get(&key) {
-            Some((artifact, ns)) => (artifact.clone(), Some(*ns).filter(|ns| *ns > 0)),
+        let compiled = match self.artifacts.get(&key) {
+            Some(compiled) => compiled.clone(),
             None => {
-                let (artifact, ns) = self.compile(engine, strategy, guest)?;
-                self.artifacts.insert(key, (artifact.clone(), ns.unwrap_or(0)));
-                (artifact, ns)
+                let compiled = self.compile(engine, strategy, guest)?;
+                self.artifacts.entry(key).or_insert(compiled).clone()
             }
         };
-        engine.stage(&artifact, strategy)?;
-        Ok((artifact, compile_ns))
+        engine.stage(&compiled.0, strategy)?;
+        Ok(compiled)
     }
 
     fn compile(
@@ -275,7 +206,7 @@ impl Lab {
         engine: &dyn Engine,
         strategy: Strategy,
         guest: &GuestModule,
-    ) -> touchstone_executor::Result<(Artifact, Option<u64>)> {
+    ) -> touchstone_executor::Result<Compiled> {
         if let Some(folder) = &self.shared
             && let Some(artifact) = engine.restore(guest, strategy, &self.config, folder)?
         {
@@ -283,24 +214,29 @@ impl Lab {
         }
         let started = Instant::now();
         let artifact = engine.compile(guest, strategy, &self.config)?;
-        let took = elapsed(started).max(1);
+        let took = elapsed(started);
         if let Some(folder) = &self.shared {
             artifact.save(folder)?;
         }
         Ok((artifact, Some(took)))
     }
 
-    /// Probes the way of execution, once per executor, before its first module is used.
+    /// The way of execution, probed once per executor, before its first module is used.
     fn check_execution(
         &mut self,
         engine: &dyn Engine,
         strategy: Strategy,
-    ) -> touchstone_executor::Result<()> {
+    ) -> touchstone_executor::Result<Option<Execution>> {
         let key = (engine.id(), strategy);
-        if self.probes_execution && !self.executions.contains_key(&key) {
-            let seen = check_execution(engine, strategy, &self.config)?;
-            self.executions.insert(key, seen);
+        if !self.probes_execution {
+            return Ok(None);
         }
-        Ok(())
+        if let Some(seen) = self.executions.get(&key) {
+            return Ok(*seen);
+        }
+        let kernel = check_execution(engine, strategy, &self.config)?;
+        let seen = kernel.map(|kernel| kernel.execution());
+        self.executions.insert(key, seen);
+        Ok(seen)
     }
 }

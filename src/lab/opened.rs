@@ -1,24 +1,21 @@
-//! A cell that gave the right output, or the reason why it did not.
+//! A loaded module, a cell that gave the right output, or the reason why it did not.
 
 use super::Instances;
+use crate::case::{Case, hex};
 use crate::record::Status;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{EffectiveConfig, ExportId, Instance, Outcome, Support};
 
-/// A cell that gave the right output and can be timed.
+/// A loaded and probed module, and the cost of compiling and loading it.
 #[derive(Clone)]
-pub struct Opened {
-    /// Instances of the loaded module.
+pub struct Loaded {
+    /// Its idle instances.
     pub instances: Instances,
-    /// The export to call.
-    pub export: ExportId,
-    /// The export that takes the input and ignores it, if the case names one.
-    pub take: Option<ExportId>,
-    /// The input.
-    pub input: Arc<[u8]>,
-    /// The expected output.
-    pub expected: Arc<[u8]>,
+    /// The guest it was made of.
+    pub guest: GuestModule,
     /// The effective configuration.
     pub effective: EffectiveConfig,
     /// Whether the runtime or Touchstone implements the strategy, and how.
@@ -27,14 +24,92 @@ pub struct Opened {
     pub compile_ns: Option<u64>,
     /// Time to load, ns.
     pub load_ns: u64,
-    /// Time to make an instance and call it once, ns.
-    pub first_call_ns: u64,
-    /// Time of the second call, ns: enough to plan the sampling.
-    pub estimate_ns: u64,
     /// Size of the artifact, bytes.
     pub artifact_bytes: u64,
     /// Calls after which the runtime catches up on work that it put off.
     pub period: u64,
+}
+
+/// A cell that gave the right output and can be timed.
+#[derive(Clone)]
+pub struct Opened {
+    /// The module.
+    pub loaded: Loaded,
+    /// The export to call.
+    pub export: ExportId,
+    /// The export that takes the input and ignores it, if the case names one.
+    pub take: Option<ExportId>,
+    /// The input.
+    pub input: Arc<[u8]>,
+    /// The expected output.
+    pub expected: Arc<[u8]>,
+    /// Time to make an instance and call it once, ns.
+    pub first_call_ns: u64,
+    /// Time of the second call, ns: enough to plan the sampling.
+    pub estimate_ns: u64,
+}
+
+impl Loaded {
+    /// Makes the call of a case, and if the case names one, that of the export that only takes
+    /// the input.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`], when the input cannot be made, and as [`open_call`](Self::open_call).
+    pub fn open(self, case: &Case) -> Result<Opened, Refused> {
+        let heap_base = self.guest.info().heap_base;
+        let input = case.input.bytes(heap_base).map_err(failed)?;
+        let expected = case.expect.output.bytes(heap_base).map_err(failed)?;
+        let (input, expected) = (input.into(), expected.into());
+        let opened = self.open_call(&case.export, case.abi, input, expected, case.budget())?;
+        let Some(take) = &case.take else { return Ok(opened) };
+        let instances = &opened.loaded.instances;
+        let take = instances.export(&take.export, take.abi)?;
+        let mut instance = instances.take()?;
+        checked_call(&mut *instance, take, &opened.input, &[])?;
+        instances.give_back(instance);
+        Ok(Opened { take: Some(take), ..opened })
+    }
+
+    /// Calls an export twice on one instance and compares both outputs. The second call is the
+    /// first that could see what an earlier one left.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`], when there is no such export, a call fails or gives a wrong output, or it
+    /// takes longer than the time budget.
+    pub fn open_call(
+        self,
+        export: &str,
+        abi: Abi,
+        input: Arc<[u8]>,
+        expected: Arc<[u8]>,
+        budget: Option<Duration>,
+    ) -> Result<Opened, Refused> {
+        let within_budget = |ns: u64| match (Duration::from_nanos(ns), budget) {
+            (took, Some(budget)) if took > budget => Err(Refused {
+                status: Status::OverBudget,
+                reason: format!(
+                    "a call takes about {:.3} s, more than the case's budget of {:.3} s",
+                    took.as_secs_f64(),
+                    budget.as_secs_f64()
+                ),
+            }),
+            _ => Ok(()),
+        };
+        let export = self.instances.export(export, abi)?;
+        let started = Instant::now();
+        let mut instance = self.instances.take()?;
+        let made_ns = elapsed(started);
+        let first_ns = checked_call(&mut *instance, export, &input, &expected)?;
+        // The first call may set things up and is allowed three times the budget.
+        within_budget(first_ns / 3)?;
+        let estimate_ns = checked_call(&mut *instance, export, &input, &expected)?;
+        within_budget(estimate_ns)?;
+        self.instances.give_back(instance);
+        let first_call_ns = made_ns + first_ns;
+        Ok(Opened { loaded: self, export, take: None, input, expected, first_call_ns, estimate_ns })
+    }
 }
 
 /// A cell that is not timed, and why.
@@ -54,28 +129,23 @@ impl Refused {
         // `{:#}` prints the chain of causes where there is one.
         Self { status, reason: format!("{reason:#}") }
     }
+}
 
-    /// A call took longer than the case's budget.
-    #[must_use]
-    pub fn over_budget(took: Duration, budget: Duration) -> Self {
-        let seconds = |time: Duration| time.as_secs_f64();
-        let reason = format!(
-            "a call takes about {:.3} s, more than the case's budget of {:.3} s",
-            seconds(took),
-            seconds(budget)
-        );
-        Self { status: Status::OverBudget, reason }
+impl From<touchstone_executor::Error> for Refused {
+    /// The refusal of a cell by its backend.
+    fn from(error: touchstone_executor::Error) -> Self {
+        use touchstone_executor::Error::{ExportUnsupported, Unsupported};
+        match error {
+            Unsupported { reason, .. } | ExportUnsupported { reason, .. } => {
+                Self { status: Status::Unsupported, reason }
+            }
+            error => Self::new(Status::Failed, error),
+        }
     }
 }
 
-/// The refusal of a cell by its backend.
-pub(crate) fn host(error: touchstone_executor::Error) -> Refused {
-    use touchstone_executor::Error::{ExportUnsupported, Unsupported};
-    let status = match error {
-        Unsupported { .. } | ExportUnsupported { .. } => Status::Unsupported,
-        _ => Status::Failed,
-    };
-    Refused::new(status, error)
+pub(super) fn failed(error: anyhow::Error) -> Refused {
+    Refused::new(Status::Failed, error)
 }
 
 /// Time since `started`, ns.
@@ -92,7 +162,7 @@ pub(crate) fn checked_call(
 ) -> Result<u64, Refused> {
     let mut output = Vec::new();
     let started = Instant::now();
-    let outcome = instance.call(export, input, &mut output).map_err(host)?;
+    let outcome = instance.call(export, input, &mut output)?;
     let took = elapsed(started);
     match outcome {
         Outcome::Trapped(trap) => Err(Refused::new(Status::Trapped, trap)),
@@ -104,13 +174,21 @@ pub(crate) fn checked_call(
     }
 }
 
-/// The first 32 bytes in hexadecimal, for a message.
+/// Longest output of which a message shows all bytes.
+const SHOWN: usize = 32;
+
+/// The first bytes in hexadecimal, for a message.
 #[must_use]
 pub fn abbreviate(bytes: &[u8]) -> String {
-    let shown: String = bytes.iter().take(32).map(|byte| format!("{byte:02x}")).collect();
-    if bytes.len() > 32 {
-        format!("0x{shown}… ({} bytes)", bytes.len())
-    } else {
-        format!("0x{shown}")
+    abbreviate_to(bytes, SHOWN)
+}
+
+/// The first `most` bytes in hexadecimal, and how many there are if there are more.
+#[must_use]
+pub fn abbreviate_to(bytes: &[u8], most: usize) -> String {
+    match bytes.len() {
+        0 => "empty".to_owned(),
+        count if count > most => format!("0x{}… ({count} bytes)", hex(&bytes[..most])),
+        _ => format!("0x{}", hex(bytes)),
     }
 }

@@ -24,7 +24,7 @@ pub fn steps(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples
     let fit = time.as_nanos() as u64 / opened.estimate_ns.max(1);
     let calls = (fit / SAMPLES).clamp(1, CALLS);
     let samples = fit.clamp(1, SAMPLES);
-    let mut instance = opened.instances.take()?;
+    let mut instance = opened.loaded.instances.take()?;
     let mut output = Vec::new();
     let mut call = |steps: Option<&mut [Vec<f64>; 3]>| -> Result<()> {
         let started = Instant::now();
@@ -67,6 +67,6 @@ pub fn steps(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples
             metrics.entry(name).or_default().0.push(sample);
         }
     }
-    opened.instances.give_back(instance);
+    opened.loaded.instances.give_back(instance);
     Ok(metrics)
 }

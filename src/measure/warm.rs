@@ -21,7 +21,7 @@ const SAMPLES: u64 = estimate::CLEAN_SAMPLES as u64 + 1;
 ///
 /// When a call fails, traps, or gives another output than expected.
 pub fn warm(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples>> {
-    let mut instance = opened.instances.take()?;
+    let mut instance = opened.loaded.instances.take()?;
     instance.prepare()?;
     let mut output = Vec::new();
     let mut metrics = BTreeMap::new();
@@ -33,7 +33,7 @@ pub fn warm(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples>
         metrics.insert(Metric::WarmTake, take);
     }
     instance.finish()?;
-    opened.instances.give_back(instance);
+    opened.loaded.instances.give_back(instance);
     Ok(metrics)
 }
 

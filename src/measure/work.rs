@@ -32,7 +32,7 @@ pub struct Caller {
 impl Drop for Caller {
     fn drop(&mut self) {
         if let Some(instance) = self.instance.take() {
-            self.opened.instances.give_back(instance);
+            self.opened.loaded.instances.give_back(instance);
         }
     }
 }
@@ -46,7 +46,7 @@ impl Caller {
     pub fn new(opened: &Opened) -> Result<Self> {
         Ok(Self {
             opened: opened.clone(),
-            instance: Some(opened.instances.take()?),
+            instance: Some(opened.loaded.instances.take()?),
             output: Vec::new(),
         })
     }
@@ -74,7 +74,7 @@ impl Work for Caller {
     }
 
     fn period(&self) -> u64 {
-        self.opened.period
+        self.opened.loaded.period
     }
 }
 
@@ -124,9 +124,9 @@ impl InBursts {
     /// on the same module.
     pub fn new(opened: &Opened, another: Option<Opened>, skip: u64, burst: u64) -> Result<Self> {
         ensure!(burst > 0, "a burst without a call cannot be timed");
-        let shares = another
-            .as_ref()
-            .is_none_or(|another| another.instances.are_of_one_module(&opened.instances));
+        let shares = another.as_ref().is_none_or(|another| {
+            another.loaded.instances.are_of_one_module(&opened.loaded.instances)
+        });
         ensure!(shares, "the two calls are of two modules and have no instance in common");
         Ok(Self { caller: Caller::new(opened)?, another, skip, burst })
     }

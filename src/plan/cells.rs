@@ -5,6 +5,7 @@ use crate::plan::cores;
 use crate::record::{CellKey, Refusal, Status, Sweep, WorkFacts};
 use anyhow::Result;
 use std::sync::Arc;
+use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Engine, Strategy, Support};
 
 /// One cell: a case on a guest, an engine, a strategy and a number of threads.
@@ -44,12 +45,6 @@ impl Cell {
         }
     }
 
-    /// First part of the name: the title of the case on the guest, or `<case>_from_<guest>`.
-    #[must_use]
-    pub fn group(&self) -> String {
-        self.case.title(&self.guest).map_or_else(|| self.key.work(), str::to_owned)
-    }
-
     /// The name for filters and criterion.
     #[must_use]
     pub fn name(&self) -> String {
@@ -79,16 +74,26 @@ impl Plan {
         for engine in engines {
             for strategy in Strategy::all() {
                 if let Support::Unsupported { reason } = engine.support(strategy) {
-                    plan.refuse(&**engine, Some(strategy), None, Status::Unsupported, reason);
+                    let all = refusal(&**engine, Status::Unsupported, reason);
+                    plan.refusals.push(Refusal { strategy: Some(strategy), ..all });
                 }
             }
         }
         for case in cases {
             let case = Arc::new(case.clone());
             for guest in &case.guests {
-                plan.work(&case, guest, guests)?;
+                plan.works.push(WorkFacts {
+                    case: case.name.clone(),
+                    guest: guest.replace('-', "_"),
+                    guest_sha256: guests.file(guest)?.sha256.clone(),
+                    title: case.title(guest).map(str::to_owned),
+                    role: case.role,
+                    sweep: case.sweep,
+                    place: plan.works.len(),
+                });
+                let module = guests.module(guest, case.heap)?;
                 for engine in engines {
-                    plan.cross(&case, guest, engine, engines, guests)?;
+                    plan.cross(&case, &module, engine, engines);
                 }
             }
         }
@@ -97,44 +102,25 @@ impl Plan {
         Ok(plan)
     }
 
-    fn work(&mut self, case: &Case, guest: &str, guests: &mut Guests) -> Result<()> {
-        self.works.push(WorkFacts {
-            case: case.name.clone(),
-            guest: guest.replace('-', "_"),
-            guest_sha256: guests.file(guest)?.sha256.clone(),
-            title: case.title(guest).map(str::to_owned),
-            role: case.role,
-            sweep: case.sweep,
-            place: self.works.len(),
-        });
-        Ok(())
-    }
-
     /// The cells of a case on a guest and an engine.
     fn cross(
         &mut self,
         case: &Arc<Case>,
-        guest: &str,
+        guest: &GuestModule,
         engine: &Arc<dyn Engine>,
         engines: &[Arc<dyn Engine>],
-        guests: &mut Guests,
-    ) -> Result<()> {
-        let module = guests.module(guest, case.heap.into())?;
+    ) {
         let mut strategies = Vec::new();
         for strategy in Strategy::all() {
             let is_asked = case.sweep == Sweep::All || is_distinct(strategy);
             if !is_asked || !engine.support(strategy).is_supported() {
                 continue;
             }
-            match engine.support_for(strategy, &module) {
+            match engine.support_for(strategy, guest) {
                 Support::Unsupported { reason } => self.refusals.push(Refusal {
-                    engine: engine.id().to_owned(),
                     strategy: Some(strategy),
-                    guest: Some(guest.replace('-', "_")),
-                    case: None,
-                    threads: None,
-                    status: Status::Unsupported,
-                    reason,
+                    guest: Some(guest.name().replace('-', "_")),
+                    ..refusal(&**engine, Status::Unsupported, reason)
                 }),
                 _ => strategies.push(strategy),
             }
@@ -145,52 +131,46 @@ impl Plan {
                 let reason = format!(
                     "it executes guest code as {like} does, and the case is about that code"
                 );
-                self.refuse(&**engine, None, Some(case), Status::NotAsked, reason);
-                return Ok(());
+                self.refusals.push(Refusal {
+                    case: Some(case.name.clone()),
+                    ..refusal(&**engine, Status::NotAsked, reason)
+                });
+                return;
             }
             let preferred = strategies.iter().copied().min_by_key(|s| s.preference());
             strategies = preferred.into_iter().collect();
         }
-        for threads in &case.threads {
-            if *threads > cores() {
+        for &threads in &case.threads {
+            if threads > cores() {
                 self.refusals.push(Refusal {
-                    engine: engine.id().to_owned(),
-                    strategy: None,
-                    guest: None,
-                    case: None,
-                    threads: Some(*threads),
-                    status: Status::Skipped,
-                    reason: format!(
-                        "{threads} threads on {} processors would time the scheduler",
-                        cores()
-                    ),
+                    threads: Some(threads),
+                    ..refusal(&**engine, Status::Skipped, crowded(threads))
                 });
                 continue;
             }
-            let cell = |strategy: &Strategy| Cell::new(case, guest, engine, *strategy, *threads);
+            let cell =
+                |strategy: &Strategy| Cell::new(case, guest.name(), engine, *strategy, threads);
             self.cells.extend(strategies.iter().map(cell));
         }
-        Ok(())
     }
+}
 
-    fn refuse(
-        &mut self,
-        engine: &dyn Engine,
-        strategy: Option<Strategy>,
-        case: Option<&Case>,
-        status: Status,
-        reason: String,
-    ) {
-        self.refusals.push(Refusal {
-            engine: engine.id().to_owned(),
-            strategy,
-            guest: None,
-            case: case.map(|case| case.name.clone()),
-            threads: None,
-            status,
-            reason,
-        });
+/// The refusal of everything that an engine would do.
+pub(crate) fn refusal(engine: &dyn Engine, status: Status, reason: String) -> Refusal {
+    Refusal {
+        engine: engine.id().to_owned(),
+        strategy: None,
+        guest: None,
+        case: None,
+        threads: None,
+        status,
+        reason,
     }
+}
+
+/// Why more threads than processors are not measured.
+pub(super) fn crowded(threads: usize) -> String {
+    format!("{threads} threads on {} processors would time the scheduler", cores())
 }
 
 /// Whether calls under the strategy differ from those under every other one.

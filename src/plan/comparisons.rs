@@ -1,5 +1,6 @@
 //! Which executors are compared: the rows of `benches/comparisons.toml`.
 
+use super::cells::crowded;
 use super::{Cell, Filter, Plan, cores, near};
 use crate::case::{self, Case};
 use crate::record::{Contender, Executor, Match, Means, Purpose};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Spanned;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::{CodeFrom, Engine, Owner, Strategy};
+use touchstone_executor::{CodeFrom, Engine, Owner, Support};
 
 /// A comparison to make: its name, and the cells of its two sides.
 #[derive(Clone)]
@@ -29,28 +30,6 @@ impl Compare {
     #[must_use]
     pub fn name(&self) -> String {
         self.of.name()
-    }
-
-    /// A comparison of two cells on the same work.
-    #[must_use]
-    pub fn of_cells(purpose: Purpose, subject: Cell, baseline: Cell) -> Self {
-        let contender = |cell: &Cell| Contender {
-            executor: cell.key.executor(),
-            threads: cell.key.threads,
-            means: Means::Contract,
-        };
-        Self {
-            of: Match {
-                purpose,
-                case: subject.key.case.clone(),
-                guest: subject.key.guest.clone(),
-                subject: contender(&subject),
-                baseline: contender(&baseline),
-            },
-            subject,
-            baseline,
-            another: None,
-        }
     }
 }
 
@@ -109,79 +88,25 @@ fn sixteen() -> u64 {
 }
 
 /// What the subjects are compared with.
-#[derive(Clone, Copy)]
-enum Baseline<'a> {
+enum Baseline {
     /// The raw interface of their runtime.
     Raw,
     /// The same executor.
     Itself,
     /// The same executor on one thread.
     OneThread,
-    /// The same executor in the same bursts, without the other call.
-    Without(&'a str),
+    /// The same executor in the same bursts, without the call of this other case.
+    Without(String),
     /// Another executor.
-    Executor(&'a str),
+    Executor(Executor),
 }
 
-impl Entry {
-    fn baseline(&self) -> Result<Baseline<'_>> {
-        Ok(match (self.baseline.as_deref(), self.after.as_deref()) {
-            (Some(_), Some(_)) | (None, None) => {
-                bail!("a row needs either 'baseline' or 'after'")
-            }
-            (None, Some(case)) => {
-                ensure!(self.burst > 0, "'burst' is 1 or more");
-                Baseline::Without(case)
-            }
-            (Some("raw"), None) => Baseline::Raw,
-            (Some("itself"), None) => Baseline::Itself,
-            (Some("itself_on_1_thread"), None) => Baseline::OneThread,
-            (Some(name), None) => Baseline::Executor(name),
-        })
-    }
-
-    fn check(&self, cases: &[Case]) -> Result<()> {
-        for (what, none) in [
-            ("cases", self.cases.is_empty()),
-            ("guests", self.guests.as_ref().is_some_and(Vec::is_empty)),
-            ("threads", self.threads.is_empty() || self.threads.contains(&0)),
-        ] {
-            ensure!(!none, "'{what}' needs one or more, and numbers from 1 upwards");
-        }
-        let find = |name: &String| {
-            cases
-                .iter()
-                .find(|case| case.name == *name)
-                .with_context(|| case::unknown(name, cases.iter().map(|case| case.name.as_str())))
-        };
-        let alone = self.threads == [1];
-        match self.baseline()? {
-            Baseline::OneThread => {
-                ensure!(!self.threads.contains(&1), "'itself_on_1_thread' is for several threads");
-            }
-            Baseline::Raw => ensure!(alone, "'raw' is for one thread"),
-            Baseline::Without(_) => ensure!(alone, "'after' is for one thread"),
-            Baseline::Itself | Baseline::Executor(_) => {}
-        }
-        for name in &self.cases {
-            let case = find(name)?;
-            for guest in self.guests.iter().flatten() {
-                ensure!(
-                    case.guests.contains(guest),
-                    "the case '{name}' has no guest '{guest}'; it has {}",
-                    case.guests.join(", ")
-                );
-            }
-            if let Some(after) = &self.after {
-                let another = find(after)?;
-                ensure!(
-                    another.name != case.name && another.heap == case.heap,
-                    "'after' is another case with the same heap, for one instance to make both"
-                );
-            }
-        }
-        Ok(())
-    }
+/// What rows can name.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    cases: &'a [Case],
+    engines: &'a [Arc<dyn Engine>],
+    plan: &'a Plan,
 }
 
 impl Rows {
@@ -221,14 +146,14 @@ impl Rows {
         plan: &Plan,
         filter: &Filter,
     ) -> Result<(Vec<Compare>, Vec<Wanted>)> {
+        let known = Known { cases, engines, plan };
         let (mut found, mut missing) = (Vec::new(), Vec::new());
         for entry in self.0.iter().filter(|entry| purposes.contains(&entry.purpose)) {
-            entry.expand(cases, engines, plan, &mut found, &mut missing)?;
+            entry.expand(known, &mut found, &mut missing)?;
         }
         let names: Vec<String> = found.iter().map(Compare::name).collect();
         found.retain(|compare| filter.matches(&compare.name()));
-        missing.retain(|wanted| {
-            let of = &wanted.of;
+        missing.retain(|Wanted { of, .. }| {
             filter.matches(&format!("{}/{}_from_{}", of.subject, of.case, of.guest))
         });
         if let (Filter::Pattern(text), true, true) = (filter, found.is_empty(), missing.is_empty())
@@ -241,25 +166,76 @@ impl Rows {
 }
 
 impl Entry {
+    fn baseline(&self) -> Result<Baseline> {
+        Ok(match (self.baseline.as_deref(), &self.after) {
+            (Some(_), Some(_)) | (None, None) => {
+                bail!("a row needs either 'baseline' or 'after'")
+            }
+            (None, Some(case)) => Baseline::Without(case.clone()),
+            (Some("raw"), None) => Baseline::Raw,
+            (Some("itself"), None) => Baseline::Itself,
+            (Some("itself_on_1_thread"), None) => Baseline::OneThread,
+            (Some(name), None) => Baseline::Executor(executor(name)?),
+        })
+    }
+
+    fn check(&self, cases: &[Case]) -> Result<()> {
+        for (what, none) in [
+            ("cases", self.cases.is_empty()),
+            ("guests", self.guests.as_ref().is_some_and(Vec::is_empty)),
+            ("threads", self.threads.is_empty() || self.threads.contains(&0)),
+        ] {
+            ensure!(!none, "'{what}' needs one or more, and numbers from 1 upwards");
+        }
+        ensure!(self.burst > 0, "'burst' is 1 or more");
+        self.executors.iter().try_for_each(|name| executor(name).map(drop))?;
+        let alone = self.threads == [1];
+        match self.baseline()? {
+            Baseline::OneThread => {
+                ensure!(!self.threads.contains(&1), "'itself_on_1_thread' is for several threads");
+            }
+            Baseline::Raw => ensure!(alone, "'raw' is for one thread"),
+            Baseline::Without(_) => ensure!(alone, "'after' is for one thread"),
+            Baseline::Itself | Baseline::Executor(_) => {}
+        }
+        for name in &self.cases {
+            let case = case::find(cases, name)?;
+            self.guests.iter().flatten().try_for_each(|guest| case.guest(guest).map(drop))?;
+            if let Some(after) = &self.after {
+                let another = case::find(cases, after)?;
+                ensure!(
+                    another.name != case.name && another.heap == case.heap,
+                    "'after' is another case with the same heap, for one instance to make both"
+                );
+            }
+        }
+        Ok(())
+    }
+
     fn expand(
         &self,
-        cases: &[Case],
-        engines: &[Arc<dyn Engine>],
-        plan: &Plan,
+        known: Known<'_>,
         found: &mut Vec<Compare>,
         missing: &mut Vec<Wanted>,
     ) -> Result<()> {
         let baseline = self.baseline()?;
+        let find = |name: &String| case::find(known.cases, name).cloned().map(Arc::new);
+        let another = self.after.as_ref().map(find).transpose()?;
         for name in &self.cases {
-            let Some(case) = cases.iter().find(|case| case.name == *name) else { continue };
-            let case = Arc::new(case.clone());
-            for guest in self.guests.as_ref().unwrap_or(&case.guests[..1].to_vec()) {
+            let case = find(name)?;
+            for guest in self.guests.as_deref().unwrap_or(&case.guests[..1]) {
                 for threads in &self.threads {
-                    for executor in self.subjects(baseline, &case, guest, *threads, engines, plan) {
-                        let work = Work { case: &case, guest, threads: *threads, cases, engines };
-                        match work.compare(self, &executor, baseline) {
-                            Ok(compare) => found.push(compare),
-                            Err(wanted) => missing.push(*wanted),
+                    for executor in self.subjects(&baseline, known, &case, guest, *threads)? {
+                        let of = self.of(&case, guest, executor, *threads, &baseline);
+                        let cell = |side| known.cell(&case, guest, side);
+                        match (cell(&of.subject), cell(&of.baseline)) {
+                            (Ok(subject), Ok(baseline)) => {
+                                let another = another.clone();
+                                found.push(Compare { of, subject, baseline, another });
+                            }
+                            (Err(reason), _) | (_, Err(reason)) => {
+                                missing.push(Wanted { of, reason });
+                            }
                         }
                     }
                 }
@@ -268,163 +244,103 @@ impl Entry {
         Ok(())
     }
 
-    /// The names of the subjects: those of the file, or all that can be compared with the
-    /// baseline.
+    /// The subjects: those of the file, or all that can be compared with the baseline.
     fn subjects(
         &self,
-        baseline: Baseline<'_>,
+        baseline: &Baseline,
+        known: Known<'_>,
         case: &Case,
         guest: &str,
         threads: usize,
-        engines: &[Arc<dyn Engine>],
-        plan: &Plan,
-    ) -> Vec<String> {
+    ) -> Result<Vec<Executor>> {
         if !self.executors.is_empty() {
-            return self.executors.clone();
+            return self.executors.iter().map(|name| executor(name)).collect();
         }
-        let guest = guest.replace('-', "_");
-        let cells = plan.cells.iter().filter(|cell| {
+        let cells = known.plan.cells.iter().filter(|cell| {
             cell.key.case == case.name
-                && cell.key.guest == guest
+                && cell.guest == guest
                 && cell.key.threads == threads
                 && cell.key.strategy.code == CodeFrom::InProcess
         });
-        match baseline {
+        let executors = cells.clone().map(|cell| cell.key.executor());
+        Ok(match baseline {
             Baseline::Raw => cells
                 .filter(|cell| case.abi == Abi::Substrate && cell.engine.has_raw(cell.key.strategy))
-                .map(|cell| cell.key.executor().to_string())
+                .map(|cell| cell.key.executor())
                 .collect(),
             // One row an engine, on the best strategy of the runtime's own.
             Baseline::Itself => {
-                let cells: Vec<&Cell> = cells.collect();
                 let best = |engine: &Arc<dyn Engine>| {
-                    let own = cells.iter().filter(|cell| {
-                        cell.key.engine == engine.id()
-                            && cell.key.strategy.owner() == Owner::Runtime
+                    let own = executors.clone().filter(|executor| {
+                        executor.engine == engine.id()
+                            && executor.strategy.owner() == Owner::Runtime
                     });
-                    own.min_by_key(|cell| cell.key.strategy.preference())
+                    own.min_by_key(|executor| executor.strategy.preference())
                 };
-                engines.iter().filter_map(best).map(|c| c.key.executor().to_string()).collect()
+                known.engines.iter().filter_map(best).collect()
             }
-            Baseline::Executor(name) => {
-                let all = cells.map(|cell| cell.key.executor().to_string());
-                all.filter(|executor| executor != name).collect()
-            }
-            Baseline::OneThread | Baseline::Without(_) => {
-                cells.map(|cell| cell.key.executor().to_string()).collect()
-            }
-        }
-    }
-}
-
-/// The calls that both sides of a comparison make.
-struct Work<'a> {
-    case: &'a Arc<Case>,
-    guest: &'a str,
-    threads: usize,
-    cases: &'a [Case],
-    engines: &'a [Arc<dyn Engine>],
-}
-
-impl Work<'_> {
-    fn compare(
-        &self,
-        entry: &Entry,
-        subject: &str,
-        baseline: Baseline<'_>,
-    ) -> Result<Compare, Box<Wanted>> {
-        let (burst, skip) = (entry.burst, entry.skip);
-        let (means, against) = match baseline {
-            Baseline::Raw => ((Means::Contract, Means::Raw), (subject, self.threads)),
-            Baseline::Itself => ((Means::Contract, Means::Contract), (subject, self.threads)),
-            Baseline::OneThread => ((Means::Contract, Means::Contract), (subject, 1)),
-            Baseline::Executor(name) => ((Means::Contract, Means::Contract), (name, self.threads)),
-            Baseline::Without(case) => {
-                let after = Means::After { case: case.to_owned(), skip, burst };
-                ((after, Means::Bursts { skip, burst }), (subject, 1))
-            }
-        };
-        let contender = |name: &str, threads, means| {
-            let (engine, strategy) = named(self.engines, name)?;
-            let executor = Executor { engine: engine.id().to_owned(), strategy };
-            Some((Contender { executor, threads, means }, engine))
-        };
-        let of = |subject: Contender, baseline: Contender| Match {
-            purpose: entry.purpose,
-            case: self.case.name.clone(),
-            guest: self.guest.replace('-', "_"),
-            subject,
-            baseline,
-        };
-        let left = contender(subject, self.threads, means.0);
-        let right = contender(against.0, against.1, means.1);
-        let (left, right) = match (left, right) {
-            (Some(left), Some(right)) => (left, right),
-            (left, right) => {
-                // A name that no engine of this build has stands as it was written.
-                let known = |side: Option<(Contender, _)>, name: &str| {
-                    side.map_or_else(|| unknown(name), |(contender, _)| contender)
-                };
-                let reason = format!(
-                    "there is no {} in this build",
-                    if left.is_none() { subject } else { against.0 }
-                );
-                let of = of(known(left, subject), known(right, against.0));
-                return Err(Box::new(Wanted { of, reason }));
-            }
-        };
-        let cell = |side: &(Contender, &Arc<dyn Engine>)| {
-            let (contender, engine) = side;
-            let strategy = contender.executor.strategy;
-            let cell = Cell::new(self.case, self.guest, engine, strategy, contender.threads);
-            match engine.support(strategy) {
-                touchstone_executor::Support::Unsupported { reason } => {
-                    Err(format!("{}: {reason}", contender.executor))
-                }
-                _ if contender.threads > cores() => Err(format!(
-                    "{} threads on {} processors would time the scheduler",
-                    contender.threads,
-                    cores()
-                )),
-                _ => Ok(cell),
-            }
-        };
-        let of = of(left.0.clone(), right.0.clone());
-        match (cell(&left), cell(&right)) {
-            (Ok(subject), Ok(baseline)) => Ok(Compare {
-                another: entry.after.as_ref().and_then(|name| {
-                    self.cases.iter().find(|case| case.name == *name).cloned().map(Arc::new)
-                }),
-                of,
-                subject,
-                baseline,
-            }),
-            (Err(reason), _) | (_, Err(reason)) => Err(Box::new(Wanted { of, reason })),
-        }
-    }
-}
-
-/// The engine and the strategy of an executor's name.
-fn named<'a>(
-    engines: &'a [Arc<dyn Engine>],
-    name: &str,
-) -> Option<(&'a Arc<dyn Engine>, Strategy)> {
-    engines.iter().find_map(|engine| {
-        let strategy = name.strip_prefix(engine.id())?.strip_prefix('_')?;
-        Some((engine, strategy.parse().ok()?))
-    })
-}
-
-/// A contender whose engine is not in this build.
-fn unknown(name: &str) -> Contender {
-    let strategies = Strategy::all().into_iter();
-    let found = strategies
-        .filter_map(|strategy| {
-            let engine = name.strip_suffix(&strategy.to_string())?.strip_suffix('_')?;
-            Some(Executor { engine: engine.to_owned(), strategy })
+            Baseline::Executor(other) => executors.filter(|executor| executor != other).collect(),
+            Baseline::OneThread | Baseline::Without(_) => executors.collect(),
         })
-        .max_by_key(|executor| executor.strategy.to_string().len());
-    let executor =
-        found.unwrap_or(Executor { engine: name.to_owned(), strategy: Strategy::INTERPRETED });
-    Contender { executor, threads: 1, means: Means::Contract }
+    }
+
+    /// The name of the comparison of one subject.
+    fn of(
+        &self,
+        case: &Case,
+        guest: &str,
+        subject: Executor,
+        threads: usize,
+        baseline: &Baseline,
+    ) -> Match {
+        let (skip, burst) = (self.skip, self.burst);
+        let (means, against) = match baseline {
+            Baseline::Raw => (Means::Contract, Means::Raw),
+            Baseline::Without(case) => {
+                (Means::After { case: case.clone(), skip, burst }, Means::Bursts { skip, burst })
+            }
+            _ => (Means::Contract, Means::Contract),
+        };
+        let (other, on) = match baseline {
+            Baseline::Executor(other) => (other.clone(), threads),
+            Baseline::OneThread => (subject.clone(), 1),
+            _ => (subject.clone(), threads),
+        };
+        Match {
+            purpose: self.purpose,
+            case: case.name.clone(),
+            guest: guest.replace('-', "_"),
+            subject: Contender { executor: subject, threads, means },
+            baseline: Contender { executor: other, threads: on, means: against },
+        }
+    }
+}
+
+impl Known<'_> {
+    /// The cell of one side, or why it cannot be had.
+    fn cell(&self, case: &Arc<Case>, guest: &str, side: &Contender) -> Result<Cell, String> {
+        let Contender { executor, threads, .. } = side;
+        let engine = self.engines.iter().find(|engine| engine.id() == executor.engine);
+        let engine = engine.ok_or_else(|| format!("there is no {executor} in this build"))?;
+        match engine.support(executor.strategy) {
+            Support::Unsupported { reason } => Err(format!("{executor}: {reason}")),
+            _ if *threads > cores() => Err(crowded(*threads)),
+            _ => Ok(Cell::new(case, guest, engine, executor.strategy, *threads)),
+        }
+    }
+}
+
+/// An executor by its name, `<engine>_<strategy>`. The name of an engine may have `_` itself:
+/// the longest end that names a strategy is the strategy.
+///
+/// # Errors
+///
+/// When no end of the name is a strategy, or nothing is left for the engine.
+pub fn executor(name: &str) -> Result<Executor> {
+    let split = |(at, _): (usize, &str)| {
+        let (engine, strategy) = (name[..at].to_owned(), name[at + 1..].parse().ok()?);
+        (!engine.is_empty()).then_some(Executor { engine, strategy })
+    };
+    let found = name.match_indices('_').find_map(split);
+    found.with_context(|| format!("'{name}' is no executor, which is '<engine>_<strategy>'"))
 }

@@ -1,8 +1,11 @@
 //! Filters over names.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use touchstone_executor::guest::similar;
+
+/// So many names fit into a message.
+const FEW: usize = 20;
 
 /// Selects names: by a regular expression, as in criterion, or by an exact name.
 #[derive(Debug, Clone, Default)]
@@ -38,10 +41,36 @@ impl Filter {
             Self::Exact(text) => name == text,
         }
     }
+
+    /// The things whose names are selected.
+    ///
+    /// # Errors
+    ///
+    /// When a pattern selects none of them. The message begins with `none`, as in "no cell", and
+    /// has the names that resemble the pattern.
+    pub fn select<T>(
+        &self,
+        none: &str,
+        things: impl IntoIterator<Item = T>,
+        name: impl Fn(&T) -> String,
+    ) -> Result<Vec<T>> {
+        let (mut selected, mut names) = (Vec::new(), Vec::new());
+        for thing in things {
+            let name = name(&thing);
+            if self.matches(&name) {
+                selected.push(thing);
+            }
+            names.push(name);
+        }
+        if let (Self::Pattern(text), true) = (self, selected.is_empty()) {
+            bail!("{none} matches '{text}'{}", near(text.as_str(), &names));
+        }
+        Ok(selected)
+    }
 }
 
-/// Names, or parts of names, that resemble a text, as the end of a message. Empty if none
-/// does.
+/// Names, or parts of names, that resemble a text, as the end of a message. If none does, all
+/// names, if they are few.
 #[must_use]
 pub fn near(text: &str, names: &[String]) -> String {
     let mut parts = BTreeSet::new();
@@ -50,5 +79,10 @@ pub fn near(text: &str, names: &[String]) -> String {
         parts.extend(name.split('/').flat_map(|part| part.split("_from_").chain([part])));
     }
     let near = similar(text, parts.into_iter());
-    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+    match names.len() {
+        _ if !near.is_empty() => touchstone_executor::near(&near),
+        0 => "; there are none".to_owned(),
+        1..=FEW => format!("; there are {}", names.join(", ")),
+        _ => String::new(),
+    }
 }

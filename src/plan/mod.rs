@@ -5,13 +5,13 @@ mod budget;
 mod cells;
 mod comparisons;
 mod filter;
-mod shuffle;
 
+pub use crate::case::{Random, shuffled};
 pub use budget::{Budget, FEWEST_CALLS_US};
+pub(crate) use cells::refusal;
 pub use cells::{Cell, Plan};
-pub use comparisons::{Compare, Rows, Wanted, default_rows};
+pub use comparisons::{Compare, Rows, Wanted, default_rows, executor};
 pub use filter::{Filter, near};
-pub use shuffle::{Random, shuffled};
 
 /// Processors that this process may use.
 #[must_use]

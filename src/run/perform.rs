@@ -6,7 +6,7 @@ use crate::lab::{Lab, Opened, Refused, config_for};
 use crate::measure::{Caller, Crew, InBursts, Raw, Side, Work, measure, turns};
 use crate::plan::{Budget, Cell, Compare, Random, cores};
 use crate::record::{Contender, Means, Purpose, Refusal, Setup, Status};
-use crate::swap::Sides;
+use crate::swap;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::sync::Arc;
@@ -92,8 +92,7 @@ impl Performer {
         self.lab.unload();
         if compare.of.purpose == Purpose::Swap {
             let seed = self.random.next_number();
-            let Sides { mut subject, mut baseline } =
-                Sides::new(&mut self.lab, compare, &self.budget, seed)?;
+            let (mut subject, mut baseline) = swap::sides(&mut self.lab, compare, seed)?;
             return self.in_turns(&mut subject, &mut baseline);
         }
         let mut subject = self.side(compare, &compare.of.subject, &compare.subject)?;
@@ -116,23 +115,21 @@ impl Performer {
     fn side(&mut self, compare: &Compare, side: &Contender, cell: &Cell) -> Result<Crew> {
         let opened = self.lab.open(cell)?;
         let another = match (&side.means, &compare.another) {
-            (Means::After { .. }, Some(case)) => {
-                let key = &cell.key;
-                let other = Cell::new(case, &cell.guest, &cell.engine, key.strategy, key.threads);
-                Some(self.lab.open_for(&other, &cell.case.name)?)
-            }
+            (Means::After { .. }, Some(case)) => Some(opened.loaded.clone().open(case)?),
             _ => None,
         };
         let raw = match side.means {
             Means::Raw => {
-                let guest = self.lab.guest(cell)?;
                 let call = RawCall {
                     strategy: cell.key.strategy,
                     config: self.lab.config(),
                     export: &cell.case.export,
                     input: &opened.input,
                 };
-                let raw = cell.engine.raw(&guest, &call)?.context("there is no raw reference")?;
+                let raw = cell
+                    .engine
+                    .raw(&opened.loaded.guest, &call)?
+                    .context("there is no raw reference")?;
                 Some(Arc::new(parking_lot::Mutex::new(Some(raw))))
             }
             _ => None,
@@ -212,11 +209,12 @@ fn setup(cell: &Cell, opened: &Opened) -> Setup {
     Setup {
         executor: cell.key.executor(),
         guest: cell.key.guest.clone(),
-        emulated: match &opened.support {
+        emulated: match &opened.loaded.support {
             Support::Emulated { how } => Some((*how).to_owned()),
             _ => None,
         },
         effective: opened
+            .loaded
             .effective
             .iter()
             .map(|(key, value)| (key.to_owned(), Some(value.to_owned())))

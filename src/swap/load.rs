@@ -3,50 +3,23 @@
 use super::messages::Loaded;
 use super::{Kind, LoadPlan, Method, Ready};
 use crate::lab::{Lab, Refused, elapsed};
+use crate::measure::{Crew, RoundPlan, Work};
 use crate::record::{Executor, Status, Swap, SwapFound, Tail};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::thread::ScopedJoinHandle;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use touchstone_executor::{Engine, Instance};
 
-/// Everything that a call needs, replaced in one step.
-struct Deployment {
-    generation: u64,
-    loaded: Loaded,
-}
-
-/// Gives callers the current deployment.
-struct Place {
-    /// Generation of the newest deployment. Callers read only this while nothing changes.
-    generation: AtomicU64,
-    newest: Mutex<Arc<Deployment>>,
-    /// Callers that have made a call, or tried to.
-    ready: AtomicUsize,
-    done: AtomicBool,
-}
-
-impl Place {
-    fn replace(&self, deployment: Deployment) {
-        let generation = deployment.generation;
-        let old = std::mem::replace(&mut *self.newest.lock(), Arc::new(deployment));
-        self.generation.store(generation, Ordering::Release);
-        // Outside the lock, because freeing a module may take long.
-        drop(old);
-    }
-}
-
-/// The results of one caller, or of all.
-struct Seen {
-    histogram: Histogram<u64>,
-    instances_taken: u64,
-    failed: u64,
-    wrong: u64,
-    first_problem: Option<String>,
-}
+/// A round of calls. The callers pause between rounds, for about 0.2 ms.
+const ROUND: RoundPlan =
+    RoundPlan { calls: 1, batch: 1, time: Duration::from_millis(50), settles: false };
+/// A round of one call of each caller.
+const ONE_CALL: RoundPlan = RoundPlan { time: Duration::ZERO, ..ROUND };
+/// Longest recorded time, ns (one minute); longer ones are recorded as this.
+const LONGEST_NS: u64 = 60_000_000_000;
 
 /// Makes threads call while the module is replaced, and then for the same time without
 /// replacements. The kinds alternate. Returns the results, and a description of the first
@@ -62,136 +35,89 @@ pub fn under_load(
     lab: &mut Lab,
     plan: LoadPlan,
 ) -> Result<(Swap, Option<String>)> {
-    let load = Load(Ready::new(Method::LoadArtifact, engine, kinds, lab)?);
+    let ready = Ready::new(Method::LoadArtifact, engine, kinds, lab)?;
+    let place = Arc::new(Place {
+        generation: AtomicU64::new(0),
+        newest: Mutex::new((0, Arc::new(ready.load(0)?))),
+        seen: Mutex::new(Seen::nothing()?),
+        ready,
+    });
+    let of_callers = Arc::clone(&place);
+    let mut crew = Crew::start(plan.threads, move || {
+        Ok(Box::new(Caller { mine: None, place: Arc::clone(&of_callers) }) as Box<dyn Work>)
+    })?;
     let started = Instant::now();
-    let swapping = load.run(plan.threads, |place| {
-        for generation in 1..=plan.replacements {
-            place.replace(load.deployment(generation)?);
-            std::thread::sleep(plan.pause);
+    // Every caller uses the first module and, after the last replacement, the last one.
+    crew.round(ONE_CALL)?;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("replacing".to_owned());
+        let replacing = thread.spawn_scoped(scope, || place.replace(plan));
+        let replacing = replacing.context("cannot start a thread")?;
+        while !replacing.is_finished() {
+            crew.round(ROUND)?;
         }
-        Ok(())
+        replacing.join().map_err(|_| anyhow!("the replacing thread panicked"))??;
+        crew.round(ONE_CALL)
     })?;
-    let took = started.elapsed();
-    let still = load.run(plan.threads, |_| {
-        std::thread::sleep(took);
-        Ok(())
-    })?;
+    let swapping = place.take_seen()?;
+    let (took, started) = (started.elapsed(), Instant::now());
+    while started.elapsed() < took {
+        crew.round(ROUND)?;
+    }
+    let still = place.take_seen()?;
     let swap = Swap {
-        executor: Executor { engine: engine.id().to_owned(), strategy: load.0.strategy },
-        method: load.0.method.to_string(),
+        executor: Executor { engine: engine.id().to_owned(), strategy: place.ready.strategy },
+        method: place.ready.method.to_string(),
         found: SwapFound::UnderLoad {
             threads: plan.threads as u64,
             replacements: plan.replacements,
             instances_taken: swapping.instances_taken,
             failed: swapping.failed + still.failed,
             wrong: swapping.wrong + still.wrong,
-            swapping: tail(&swapping.histogram),
-            still: tail(&still.histogram),
+            swapping: swapping.tail(),
+            still: still.tail(),
         },
     };
     Ok((swap, swapping.first_problem.or(still.first_problem)))
 }
 
-/// State shared by the threads.
-struct Load(Ready);
+/// Where callers find the newest module.
+struct Place {
+    ready: Ready,
+    /// Generation of the newest module. Callers read only this while nothing changes.
+    generation: AtomicU64,
+    newest: Mutex<(u64, Arc<Loaded>)>,
+    /// What all callers have seen since it was taken.
+    seen: Mutex<Seen>,
+}
 
-impl Load {
-    /// A fresh module, of the other kind than that of the previous generation.
-    fn deployment(&self, generation: u64) -> Result<Deployment, Refused> {
-        Ok(Deployment { generation, loaded: self.0.load((generation % 2) as usize)? })
-    }
-
-    /// Makes the threads call while `meanwhile` runs, which begins after each of them has made a
-    /// call.
-    fn run(
-        &self,
-        threads: usize,
-        meanwhile: impl FnOnce(&Place) -> Result<(), Refused>,
-    ) -> Result<Seen> {
-        let place = &Place {
-            generation: AtomicU64::new(0),
-            newest: Mutex::new(Arc::new(self.deployment(0)?)),
-            ready: AtomicUsize::new(0),
-            done: AtomicBool::new(false),
-        };
-        std::thread::scope(|scope| {
-            let start = |index| {
-                let thread = std::thread::Builder::new().name(format!("caller-{index}"));
-                thread.spawn_scoped(scope, || self.call(place))
-            };
-            let callers: std::io::Result<Vec<_>> = (0..threads).map(start).collect();
-            let made = callers.as_ref().map_or(Ok(()), |callers| {
-                // One that has ended will not be ready any more.
-                while place.ready.load(Ordering::Acquire) < threads
-                    && !callers.iter().any(ScopedJoinHandle::is_finished)
-                {
-                    std::thread::sleep(Duration::from_micros(50));
-                }
-                meanwhile(place)
-            });
-            place.done.store(true, Ordering::Release);
-            let mut all = Seen::nothing()?;
-            for caller in callers.context("cannot start a thread")? {
-                match caller.join() {
-                    Ok(seen) => all.add(seen?),
-                    Err(_) => all.problem("a caller panicked".to_owned(), false),
-                }
-            }
-            made?;
-            Ok(all)
-        })
-    }
-
-    /// Calls until the work is done. The last call begins after that, so that every caller sees
-    /// the last generation.
-    fn call(&self, place: &Place) -> Result<Seen> {
-        let mut seen = Seen::nothing()?;
-        let mut mine = None;
-        let mut is_first = true;
-        loop {
-            let is_last = place.done.load(Ordering::Acquire);
-            let started = Instant::now();
-            let result = self.message(place, &mut mine, &mut seen.instances_taken);
-            let took = elapsed(started);
-            match result {
-                Ok(()) => seen.histogram.saturating_record(took.max(1)),
-                Err(refused) => {
-                    // What comes next begins from nothing.
-                    mine = None;
-                    seen.problem(refused.reason, refused.status == Status::Wrong);
-                }
-            }
-            if std::mem::take(&mut is_first) {
-                place.ready.fetch_add(1, Ordering::Release);
-            }
-            if is_last {
-                return Ok(seen);
-            }
+impl Place {
+    /// Replaces the module as often as planned, each time by a fresh one of the other kind.
+    fn replace(&self, plan: LoadPlan) -> Result<(), Refused> {
+        for generation in 1..=plan.replacements {
+            let loaded = Arc::new(self.ready.load((generation % 2) as usize)?);
+            let old = std::mem::replace(&mut *self.newest.lock(), (generation, loaded));
+            self.generation.store(generation, Ordering::Release);
+            // Outside the lock, because freeing a module may take long.
+            drop(old);
+            std::thread::sleep(plan.pause);
         }
+        Ok(())
     }
 
-    /// One message, to a new instance if there is a new module.
-    fn message(
-        &self,
-        place: &Place,
-        mine: &mut Option<(Box<dyn Instance>, Arc<Deployment>)>,
-        instances_taken: &mut u64,
-    ) -> Result<(), Refused> {
-        let newest = place.generation.load(Ordering::Acquire);
-        if mine.as_ref().is_none_or(|(_, mine)| mine.generation < newest) {
-            *mine = None;
-            let deployment = Arc::clone(&place.newest.lock());
-            let live = self.0.instance(&deployment.loaded)?;
-            *instances_taken += 1;
-            *mine = Some((live, deployment));
-        }
-        let Some((live, deployment)) = mine else { return Ok(()) };
-        self.0.send(&deployment.loaded, &mut **live)
+    fn take_seen(&self) -> Result<Seen> {
+        Ok(std::mem::replace(&mut *self.seen.lock(), Seen::nothing()?))
     }
 }
 
-/// Longest recorded time, ns (one minute); longer ones are recorded as this.
-const LONGEST_NS: u64 = 60_000_000_000;
+/// What the callers saw.
+struct Seen {
+    histogram: Histogram<u64>,
+    instances_taken: u64,
+    failed: u64,
+    wrong: u64,
+    first_problem: Option<String>,
+}
 
 impl Seen {
     /// A histogram with three significant digits: about 20,000 counters for any number of
@@ -206,27 +132,62 @@ impl Seen {
         })
     }
 
-    fn problem(&mut self, words: String, is_wrong: bool) {
-        *(if is_wrong { &mut self.wrong } else { &mut self.failed }) += 1;
-        self.first_problem.get_or_insert(words);
-    }
-
-    fn add(&mut self, other: Self) {
-        // Both have the same bounds: nothing is lost.
-        let _ = self.histogram.add(&other.histogram);
-        self.instances_taken += other.instances_taken;
-        self.failed += other.failed;
-        self.wrong += other.wrong;
-        self.first_problem = self.first_problem.take().or(other.first_problem);
+    fn tail(&self) -> Tail {
+        Tail {
+            calls: self.histogram.len(),
+            p50_ns: self.histogram.value_at_quantile(0.5),
+            p99_ns: self.histogram.value_at_quantile(0.99),
+            p999_ns: self.histogram.value_at_quantile(0.999),
+            max_ns: self.histogram.max(),
+        }
     }
 }
 
-fn tail(histogram: &Histogram<u64>) -> Tail {
-    Tail {
-        calls: histogram.len(),
-        p50_ns: histogram.value_at_quantile(0.5),
-        p99_ns: histogram.value_at_quantile(0.99),
-        p999_ns: histogram.value_at_quantile(0.999),
-        max_ns: histogram.max(),
+/// A thread that calls.
+struct Caller {
+    /// An instance of the module of a generation.
+    mine: Option<(Box<dyn Instance>, u64, Arc<Loaded>)>,
+    place: Arc<Place>,
+}
+
+impl Caller {
+    /// One message, to a new instance if there is a new module.
+    fn message(&mut self) -> Result<(), Refused> {
+        let Self { mine, place } = self;
+        let newest = place.generation.load(Ordering::Acquire);
+        if mine.as_ref().is_none_or(|(_, generation, _)| *generation < newest) {
+            *mine = None;
+            let (generation, loaded) = place.newest.lock().clone();
+            let live = place.ready.instance(&loaded)?;
+            place.seen.lock().instances_taken += 1;
+            *mine = Some((live, generation, loaded));
+        }
+        let Some((live, _, loaded)) = mine else { return Ok(()) };
+        place.ready.send(loaded, &mut **live)
+    }
+}
+
+impl Work for Caller {
+    fn time(&mut self, calls: u64) -> Result<Duration> {
+        let began = Instant::now();
+        for _ in 0..calls {
+            let started = Instant::now();
+            let result = self.message();
+            let took = elapsed(started);
+            let mut seen = self.place.seen.lock();
+            match result {
+                Ok(()) => seen.histogram.saturating_record(took.max(1)),
+                Err(refused) => {
+                    // The next message begins from nothing.
+                    self.mine = None;
+                    match refused.status {
+                        Status::Wrong => seen.wrong += 1,
+                        _ => seen.failed += 1,
+                    }
+                    seen.first_problem.get_or_insert(refused.reason);
+                }
+            }
+        }
+        Ok(began.elapsed())
     }
 }

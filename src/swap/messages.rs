@@ -2,8 +2,7 @@
 
 use super::Method;
 use crate::case::{Case, Guests};
-use crate::lab::{Lab, Refused, checked_call, host};
-use crate::plan::Cell;
+use crate::lab::{Lab, Refused, checked_call};
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Artifact, Config, Engine, ExportId, Instance, Module, Strategy};
@@ -28,7 +27,7 @@ pub struct Kind {
 /// When a guest is missing or cannot be hosted, or an input cannot be made.
 pub fn kinds(cases: [&Arc<Case>; 2], guests: &mut Guests) -> anyhow::Result<Arc<[Kind; 2]>> {
     let mut kind = |case: &Arc<Case>| {
-        let guest = guests.module(&case.guests[0], case.heap.into())?;
+        let guest = guests.module(&case.guests[0], case.heap)?;
         let heap_base = guest.info().heap_base;
         anyhow::Ok(Kind {
             input: case.input.bytes(heap_base)?.into(),
@@ -42,7 +41,8 @@ pub fn kinds(cases: [&Arc<Case>; 2], guests: &mut Guests) -> anyhow::Result<Arc<
 
 impl Kind {
     /// A refusal that names the kind.
-    fn refused(&self, refused: Refused) -> Refused {
+    fn refused(&self, refused: impl Into<Refused>) -> Refused {
+        let refused = refused.into();
         Refused { reason: format!("{}: {}", self.case.name, refused.reason), ..refused }
     }
 }
@@ -82,14 +82,12 @@ impl Ready {
     ) -> Result<Self, Refused> {
         let strategy = method.strategy(&**engine, kinds)?;
         let mut artifact = |kind: &Kind| {
-            let cell = Cell::new(&kind.case, &kind.case.guests[0], engine, strategy, 1);
-            lab.load(&cell)?;
-            let heap = kind.case.heap.into();
-            lab.artifact(&**engine, strategy, &kind.guest, heap).map_err(host)
+            let (engine, heap) = (&**engine, kind.case.heap);
+            lab.load_guest(engine, strategy, &kind.guest, heap, None)
+                .and_then(|_| Ok(lab.artifact(engine, strategy, &kind.guest, heap)?.0))
+                .map_err(|refused| kind.refused(refused))
         };
-        let mut of = |kind: &Kind| artifact(kind).map_err(|refused| kind.refused(refused));
-        let artifacts = [of(&kinds[0])?.0, of(&kinds[1])?.0];
-        lab.unload();
+        let artifacts = [artifact(&kinds[0])?, artifact(&kinds[1])?];
         Ok(Self {
             method,
             strategy,
@@ -116,12 +114,12 @@ impl Ready {
             let export = module.export(&of.case.export, of.case.abi)?;
             Ok(Loaded { kind, module, export })
         };
-        load().map_err(|error| of.refused(host(error)))
+        load().map_err(|error: touchstone_executor::Error| of.refused(error))
     }
 
     /// A new instance of a loaded module.
     pub(super) fn instance(&self, of: &Loaded) -> Result<Box<dyn Instance>, Refused> {
-        of.module.new_instance().map_err(|error| self.kinds[of.kind].refused(host(error)))
+        of.module.new_instance().map_err(|error| self.kinds[of.kind].refused(error))
     }
 
     /// Sends a message to an instance of its module and compares the answer.

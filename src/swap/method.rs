@@ -3,11 +3,13 @@
 use super::Kind;
 use crate::lab::Refused;
 use crate::record::Status;
-use std::fmt;
 use touchstone_executor::{Engine, InstanceFrom, MemoryFrom, Strategy, Support};
 
 /// A swap method: a way to have the right module at hand. Slowest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display, strum::EnumString,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Method {
     /// At each change: compile, load, instantiate.
     Recompile,
@@ -16,6 +18,7 @@ pub enum Method {
     /// Both loaded beforehand. At each change: instantiate.
     Instantiate,
     /// An instance of each, kept and reset in place.
+    #[strum(serialize = "two_live_instances")]
     TwoLive,
     /// A pool for each.
     Pool,
@@ -37,24 +40,6 @@ impl Method {
     /// All methods, in order.
     pub const ALL: [Self; 5] =
         [Self::Recompile, Self::LoadArtifact, Self::Instantiate, Self::TwoLive, Self::Pool];
-
-    /// Name in filters, tables and records.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Recompile => "recompile",
-            Self::LoadArtifact => "load_artifact",
-            Self::Instantiate => "instantiate",
-            Self::TwoLive => "two_live_instances",
-            Self::Pool => "pool",
-        }
-    }
-
-    /// The method of a name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.name() == name)
-    }
 
     /// Whether modules are loaded beforehand.
     pub(super) fn keeps_modules(self) -> bool {
@@ -88,11 +73,5 @@ impl Method {
             }
         }
         Err(Refused { status: Status::Unsupported, reason })
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }

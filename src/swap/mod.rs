@@ -2,7 +2,7 @@
 //!
 //! A [`Method`] is a way to have the right module at hand, from compiling it at each change of
 //! kind to keeping two instances. Methods are compared with recompiling and with the same
-//! messages sorted by kind ([`Sides`]). [`soak`] shows whether swapping leaks memory,
+//! messages sorted by kind ([`sides`]). [`soak`] shows whether swapping leaks memory,
 //! [`under_load`] how replacing a module affects its callers.
 
 mod load;
@@ -16,5 +16,5 @@ pub use load::under_load;
 pub use messages::{Kind, Messages, Ready, kinds};
 pub use method::Method;
 pub use plan::{LoadPlan, SwapPlan, default_file, load};
-pub use sides::{Sides, random_order};
+pub use sides::{random_order, sides};
 pub use soak::{resident_kib, soak};

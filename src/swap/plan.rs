@@ -2,9 +2,9 @@
 
 use super::{Kind, Method};
 use crate::case::{self, Case};
-use crate::plan::{Cell, Compare, cores};
+use crate::plan::{Cell, Compare, cores, refusal};
 use crate::record::{Contender, Executor, Match, Means, Purpose, Refusal, Status};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,20 +51,16 @@ pub fn default_file() -> PathBuf {
 ///
 /// When the file cannot be read or is wrong; the message names it.
 pub fn load(path: &Path, cases: &[Case]) -> Result<SwapPlan> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the swap plan {}", path.display()))?;
-    parse(&text, cases).with_context(|| format!("the swap plan {} is wrong", path.display()))
+    let file = case::data(path, "the swap plan")?;
+    parse(file, cases).with_context(|| format!("the swap plan {} is wrong", path.display()))
 }
 
-fn parse(text: &str, cases: &[Case]) -> Result<SwapPlan> {
-    let file: File = toml::from_str(text)?;
+fn parse(file: File, cases: &[Case]) -> Result<SwapPlan> {
     ensure!(file.replacements > 0, "'replacements' is 1 or more");
     let [first, second] = &file.kinds;
     ensure!(first != second, "'kinds' are two cases, and not the same twice");
     let find = |name: &str| {
-        let Some(case) = cases.iter().find(|case| case.name == *name) else {
-            bail!(case::unknown(name, cases.iter().map(|case| case.name.as_str())));
-        };
+        let case = case::find(cases, name)?;
         ensure!(case.codec.is_none(), "'{name}' needs a codec, which a swap has none of");
         Ok(Arc::new(case.clone()))
     };
@@ -123,11 +119,11 @@ impl SwapPlan {
             let side = |means| Contender { executor: executor.clone(), threads: 1, means };
             let subject = side(Means::Swap { method: method.to_string() });
             let sorted = side(Means::Sorted { method: method.to_string() });
-            compares.push((method, self.compare(engine, subject.clone(), sorted)));
+            for baseline in std::iter::once(sorted).chain(recompile.clone()) {
+                compares.push((method, self.compare(engine, subject.clone(), baseline)));
+            }
             if method == Method::Recompile {
                 recompile = Some(subject);
-            } else if let Some(recompile) = &recompile {
-                compares.push((method, self.compare(engine, subject, recompile.clone())));
             }
         }
         (compares, refusals)
@@ -143,17 +139,12 @@ impl SwapPlan {
         let cell = |side: &Contender| {
             Cell::new(first, &first.guests[0], engine, side.executor.strategy, side.threads)
         };
+        let guest = format!("{}+{}", first.guests[0], second.guests[0]).replace('-', "_");
         Compare {
             subject: cell(&subject),
             baseline: cell(&baseline),
             another: Some(Arc::clone(second)),
-            of: Match {
-                purpose: Purpose::Swap,
-                case: self.case(),
-                guest: format!("{}+{}", first.guests[0], second.guests[0]).replace('-', "_"),
-                subject,
-                baseline,
-            },
+            of: Match { purpose: Purpose::Swap, case: self.case(), guest, subject, baseline },
         }
     }
 
@@ -163,14 +154,6 @@ impl SwapPlan {
     }
 
     fn refusal(&self, engine: &dyn Engine, status: Status, reason: String) -> Refusal {
-        Refusal {
-            engine: engine.id().to_owned(),
-            strategy: None,
-            guest: None,
-            case: Some(self.case()),
-            threads: None,
-            status,
-            reason,
-        }
+        Refusal { case: Some(self.case()), ..refusal(engine, status, reason) }
     }
 }

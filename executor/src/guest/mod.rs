@@ -39,8 +39,10 @@ pub const ADDED: &str = "__touchstone_";
 
 /// How a guest's memory is set up, as part of its preparation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct HeapPages {
     /// Pages of 64 KiB on top of the module's own minimum.
+    #[cfg_attr(feature = "serde", serde(rename = "extra_pages"))]
     pub extra: u32,
     /// Whether the memory can grow beyond that. Substrate's default is a fixed
     /// memory with 2048 extra pages.
@@ -49,6 +51,7 @@ pub struct HeapPages {
 
 /// Whether a memory can grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Growth {
     /// As far as the module itself allows.
     #[default]

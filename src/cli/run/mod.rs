@@ -6,13 +6,13 @@ mod target;
 mod timing;
 
 use super::Ended;
+use super::common::print_lines;
 use anyhow::{Result, bail};
 use print::Shown;
 use row::{Answer, Loader, Row, Verdict};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::Target;
-use touchstone::plan::near;
 use touchstone::run::seconds;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, print};
@@ -43,7 +43,7 @@ pub(super) struct Run {
     input: Option<String>,
     /// Run only these strategies, named as in `touchstone list` [default: all that the backend
     /// supports]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = strategy)]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     strategy: Vec<Strategy>,
     /// Run only backends whose name this regular expression matches
     #[arg(long, value_name = "REGEX")]
@@ -81,15 +81,6 @@ pub(super) struct Run {
     baseline: Option<String>,
 }
 
-/// Parses a strategy for clap; the error lists the names.
-fn strategy(name: &str) -> Result<Strategy, String> {
-    name.parse().map_err(|_| {
-        let names: Vec<String> = Strategy::all().iter().map(ToString::to_string).collect();
-        let near = near(name, &names);
-        format!("there is no strategy '{name}'{near}; there are {}", names.join(", "))
-    })
-}
-
 impl Run {
     pub(super) fn execute(self) -> Result<Ended> {
         let (target, timeout, style) = (&Target::find(&self)?, self.timeout, Style::of_stdout());
@@ -112,7 +103,7 @@ impl Run {
             say(&rows, |_| "nothing is timed: only outputs that agree are worth a time\n".into())?;
         }
         if self.json {
-            print(&Shown { target, rows: &rows, verdict, timeout, style }.json())?;
+            print_lines(Shown { target, rows: &rows, verdict, timeout, style }.json())?;
         }
         if verdict.groups.is_empty() && !verdict.failed {
             bail!("none of the chosen combinations can run this module");
@@ -123,14 +114,15 @@ impl Run {
 
     /// Calls the export on every combination, one after the other.
     fn call_all(&self, target: &Target) -> Result<Vec<Row>> {
-        let mut rows = row::choose(&target.guest, self.backend.as_deref(), &self.strategy)?;
+        let chosen = row::choose(&target.guest, self.backend.as_deref(), &self.strategy)?;
         let deadline = (!self.no_timeout).then_some(self.timeout);
-        let progress = Progress::new(rows.len(), !self.log);
+        let progress = Progress::new(chosen.len(), !self.log);
         let mut loader = Loader::new(target, deadline, self.log);
-        for index in 0..rows.len() {
-            let (before, rest) = rows.split_at_mut(index);
-            progress.next(rest[0].name());
-            rest[0].answer = loader.run(&rest[0], before);
+        let mut rows: Vec<Row> = Vec::new();
+        for row in chosen {
+            progress.next(row.name());
+            let answer = loader.run(&row, &rows);
+            rows.push(Row { answer, ..row });
         }
         Ok(rows)
     }

@@ -1,9 +1,11 @@
 //! The output: tables for people, one JSON object per line for programs.
 
-use super::row::{Answer, Row, Verdict, harmless};
+use super::row::{Answer, Row, State, Verdict, harmless};
 use super::target::Target;
 use serde_json::json;
 use std::time::Duration;
+use touchstone::case::hex;
+use touchstone::lab::abbreviate_to;
 use touchstone::report::units::{ratio_with_interval, time_with_interval};
 use touchstone::terminal::{Style, Table};
 use touchstone_executor::abi::Abi;
@@ -29,7 +31,7 @@ pub(super) struct Shown<'a> {
 impl Shown<'_> {
     /// The call, every row, and whether they agree.
     pub(super) fn outcome(&self) -> String {
-        let run = self.rows.iter().filter(|row| row.answer.status() != "not_run");
+        let run = self.rows.iter().filter(|row| row.answer.state != State::NotRun);
         let rows = run.map(|row| (row, vec![self.result(&row.answer)]));
         format!("{}\n{}\n{}", self.head(), self.table(&["result"], rows), self.judgement())
     }
@@ -61,16 +63,13 @@ impl Shown<'_> {
 
     /// A line of JSON for each row. Rows with the same `group` have the same result; `ratio` is
     /// times slower than the baseline.
-    pub(super) fn json(&self) -> String {
-        let line = |(index, row): (usize, &Row)| {
+    pub(super) fn json(&self) -> impl Iterator<Item = serde_json::Value> {
+        self.rows.iter().enumerate().map(|(index, row)| {
             let times = row.times();
             let failed = row.times.as_ref().and_then(|times| times.as_ref().err());
             let (low, high) = times.and_then(|times| times.call.interval).unzip();
-            let output = match &row.answer {
-                Answer::Returned(output) => Some(hexadecimal(output)),
-                _ => None,
-            };
-            let line = json!({
+            let output = row.answer.output.as_ref().map(|output| format!("0x{}", hex(output)));
+            json!({
                 "file": self.target.file.display().to_string(),
                 "guest_sha256": self.target.sha256,
                 "export": self.target.export,
@@ -79,19 +78,17 @@ impl Shown<'_> {
                 "runtime_version": row.engine.version(),
                 "strategy": row.strategy.to_string(),
                 "support": support(row),
-                "status": row.answer.status(),
+                "status": row.answer.state.to_string(),
                 "output": output,
-                "reason": row.answer.reason().or_else(|| failed.cloned()),
+                "reason": row.answer.reason.as_ref().or(failed),
                 "group": self.verdict.group_of(index),
                 "median_ns": times.map(|times| times.call.median),
                 "low_ns": low,
                 "high_ns": high,
                 "ratio": times.map(|times| times.judged.ratio),
                 "verdict": times.map(|times| times.judged.verdict.to_string()),
-            });
-            format!("{line}\n")
-        };
-        self.rows.iter().enumerate().map(line).collect()
+            })
+        })
     }
 
     fn table<'a>(
@@ -134,28 +131,28 @@ impl Shown<'_> {
             harmless(&file.display().to_string()),
             if is_component { "component  " } else { "module     " },
             if *packed { ", compressed" } else { "" },
-            bytes(&self.target.input, INPUT),
+            abbreviate_to(&self.target.input, INPUT),
         )
     }
 
     /// A result in one line.
     fn result(&self, answer: &Answer) -> String {
-        let reason = answer.reason().unwrap_or_default();
-        match answer {
-            Answer::Returned(output) => bytes(output, IN_A_ROW),
-            Answer::Trapped(_) if answer.is_out_of_time() => {
+        let reason = answer.reason.as_deref().unwrap_or_default();
+        match (answer.state, &answer.output) {
+            (_, Some(output)) => abbreviate_to(output, IN_A_ROW),
+            (State::Stopped, _) => {
                 format!("stopped: still running after {} s", self.timeout.as_secs_f64())
             }
-            Answer::Trapped(_) => format!("trap: {reason}"),
-            Answer::Nothing(..) => format!("{}: {reason}", answer.status().replace('_', " ")),
+            (State::Trapped, _) => format!("trap: {reason}"),
+            (state, _) => format!("{}: {reason}", state.to_string().replace('_', " ")),
         }
     }
 
     /// The result of a group in full, with its meaning.
     fn full(&self, group: &[usize]) -> String {
         let answer = &self.rows[group[0]].answer;
-        let Answer::Returned(output) = answer else { return self.result(answer) };
-        let shown = bytes(output, ALONE);
+        let Some(output) = &answer.output else { return self.result(answer) };
+        let shown = abbreviate_to(output, ALONE);
         match self.meaning(output) {
             Some(meaning) => format!("{shown} = {meaning}"),
             None => shown,
@@ -195,18 +192,18 @@ impl Shown<'_> {
                 }
             }
         }
-        for (status, words) in [
-            ("failed", "failed on the host's side"),
-            ("unstable", "did not agree with themselves"),
-            ("unsupported", "cannot be had"),
-            ("not_run", "left out, because the same code was stopped already"),
+        for (state, words) in [
+            (State::Failed, "failed on the host's side"),
+            (State::Unstable, "did not agree with themselves"),
+            (State::Unsupported, "cannot be had"),
+            (State::NotRun, "left out, because the same code was stopped already"),
         ] {
-            let count = rows.iter().filter(|row| row.answer.status() == status).count();
+            let count = rows.iter().filter(|row| row.answer.state == state).count();
             if count > 0 {
                 text += &format!("{words}: {count} of {} combinations\n", rows.len());
             }
         }
-        if rows.iter().any(|row| row.answer.is_out_of_time()) {
+        if rows.iter().any(|row| row.answer.state == State::Stopped) {
             text += "--timeout SECONDS gives calls longer, --no-timeout as long as they like\n";
         }
         text
@@ -237,21 +234,6 @@ fn support(row: &Row) -> &'static str {
         Support::Native => "native",
         Support::Emulated { .. } => "emulated",
         Support::Unsupported { .. } => "unsupported",
-    }
-}
-
-/// All bytes in hexadecimal.
-fn hexadecimal(bytes: &[u8]) -> String {
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("0x{digits}")
-}
-
-/// The first bytes in hexadecimal.
-fn bytes(bytes: &[u8], most: usize) -> String {
-    match bytes.len() {
-        0 => "empty".to_owned(),
-        count if count > most => format!("{}… ({count} bytes)", hexadecimal(&bytes[..most])),
-        _ => hexadecimal(bytes),
     }
 }
 

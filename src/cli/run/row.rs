@@ -2,18 +2,17 @@
 
 use super::target::Target;
 use super::timing::Times;
-use anyhow::{Result, bail};
+use anyhow::Result;
+use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use touchstone::case::Guests;
-use touchstone::lab::{Lab, abbreviate};
-use touchstone::plan::{Filter, near};
+use touchstone::lab::{Lab, Loaded, Refused, abbreviate};
+use touchstone::plan::Filter;
+use touchstone::record::Status;
 use touchstone::terminal::complain;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{
-    Config, Engine, Error, Execution, Module, Outcome, Strategy, Support, Trap, TrapKind,
-};
+use touchstone_executor::{Config, Engine, Execution, Outcome, Strategy, Support, Trap, TrapKind};
 
 /// Number of instances that may live at once. Only one is used, and a pool reserves address
 /// space for each.
@@ -30,18 +29,26 @@ pub(super) struct Row {
 
 /// The answer of a combination.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// The export returned this, twice.
-    Returned(Vec<u8>),
-    /// The guest trapped, twice in the same way.
-    Trapped(Trap),
-    /// There is no result, for a reason.
-    Nothing(Why, String),
+pub(super) struct Answer {
+    pub(super) state: State,
+    /// What the export returned, if it did.
+    pub(super) output: Option<Vec<u8>>,
+    /// Why there is no output, in one line.
+    pub(super) reason: Option<String>,
+    trap: Option<TrapKind>,
 }
 
-/// Why there is no result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+/// What became of a combination, in the words of `--json`. The first three are results of the
+/// guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, strum::Display)]
+#[strum(serialize_all = "snake_case")]
+pub(super) enum State {
+    /// The export returned, twice the same.
+    Returned,
+    /// The guest trapped, twice in the same way.
+    Trapped,
+    /// The guest was stopped after the timeout.
+    Stopped,
     /// Two calls on clean instances had different results.
     Unstable,
     /// The host side failed.
@@ -61,141 +68,135 @@ pub(super) fn choose(
 ) -> Result<Vec<Row>> {
     let engines = touchstone_runtimes::engines();
     let filter = Filter::new(backend)?;
+    let engines =
+        filter.select("no backend of this build", engines, |engine| engine.id().to_owned())?;
     let all = Strategy::all();
     let wanted = if strategies.is_empty() { &all[..] } else { strategies };
     let mut rows = Vec::new();
-    for engine in engines.iter().filter(|engine| filter.matches(engine.id())) {
+    for engine in engines {
         let has_code = || all.iter().any(|way| engine.support_for(*way, guest).is_supported());
         if backend.is_none() && engine.execution() == Execution::Native && !has_code() {
             continue;
         }
         let has = |way: &&Strategy| !strategies.is_empty() || engine.support(**way).is_supported();
         rows.extend(wanted.iter().filter(has).map(|strategy| Row {
-            engine: Arc::clone(engine),
+            engine: Arc::clone(&engine),
             strategy: *strategy,
             support: engine.support_for(*strategy, guest),
-            answer: Answer::Nothing(Why::NotRun, String::new()),
+            answer: Answer::nothing(State::NotRun, ""),
             times: None,
         }));
-    }
-    if let (Some(text), true) = (backend, rows.is_empty()) {
-        let names: Vec<String> = engines.iter().map(|engine| engine.id().to_owned()).collect();
-        let near = near(text, &names);
-        bail!("no backend of this build matches '{text}'{near}; there are {}", names.join(", "));
     }
     Ok(rows)
 }
 
-/// Loads modules and keeps the artifacts that strategies share.
+/// Loads modules and calls them.
 pub(super) struct Loader<'a> {
-    target: &'a Target,
-    pub(super) config: Config,
-    log: bool,
+    pub(super) target: &'a Target,
+    deadline: Option<Duration>,
     /// Compiles once for all strategies that share an artifact.
     lab: Lab,
+    /// The combination whose log is printed now.
+    logged: Arc<Mutex<Option<String>>>,
 }
 
 impl<'a> Loader<'a> {
     pub(super) fn new(target: &'a Target, deadline: Option<Duration>, log: bool) -> Self {
-        let config = Config { deadline, instances: INSTANCES, ..Config::default() };
-        let lab = Lab::new(Guests::built(), config.clone()).without_times();
-        Self { target, config, log, lab }
-    }
-
-    /// The loaded module.
-    pub(super) fn load(&mut self, row: &Row, config: &Config) -> Result<Box<dyn Module>, Answer> {
-        let Row { engine, strategy, .. } = row;
-        let guest = &self.target.guest;
-        let artifact = self.lab.artifact(&**engine, *strategy, guest, self.target.heap);
-        let (artifact, _) = artifact.map_err(refusal)?;
-        let mut module = engine.load(guest, &artifact, *strategy, config).map_err(refusal)?;
-        let started = Instant::now();
-        // It may have to instantiate, and so to run a start function.
-        module.probe().map_err(|error| refusal_after(error, started, config))?;
-        Ok(module)
-    }
-
-    /// Calls the export twice. `before` are the rows so far.
-    pub(super) fn run(&mut self, row: &Row, before: &[Row]) -> Answer {
-        if let Support::Unsupported { reason } = &row.support {
-            return Answer::Nothing(Why::Unsupported, reason.clone());
-        }
-        // Other strategies of a backend run the same code and would take the same time.
-        let stopped =
-            |other: &&Row| other.engine.id() == row.engine.id() && other.answer.is_out_of_time();
-        match before.iter().find(stopped) {
-            Some(other) => {
-                Answer::Nothing(Why::NotRun, format!("{} was stopped already", other.name()))
-            }
-            None => self.call_twice(row).unwrap_or_else(|answer| answer),
-        }
-    }
-
-    fn call_twice(&mut self, row: &Row) -> Result<Answer, Answer> {
-        let mut config = self.config.clone();
-        // The second call logs the same again.
-        let muted = Arc::new(AtomicBool::new(false));
-        if self.log {
+        let logged = Arc::new(Mutex::new(None));
+        let mut config = Config { deadline, instances: INSTANCES, ..Config::default() };
+        if log {
             const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
-            let (name, muted) = (row.name(), Arc::clone(&muted));
+            let logged = Arc::clone(&logged);
             config.max_log_level = 5;
             config.log = Some(Arc::new(move |level, target, message| {
-                if !muted.load(Ordering::Relaxed) {
+                if let Some(name) = &*logged.lock() {
                     let level = LEVELS.get(level as usize).copied().unwrap_or("?");
                     let (target, message) = (harmless(target), harmless(message));
                     complain(&format!("[{name}] {level} {target}: {message}"));
                 }
             }));
         }
-        let module = self.load(row, &config)?;
+        let lab = Lab::new(Guests::built(), config).without_times();
+        Self { target, deadline, lab, logged }
+    }
+
+    /// The loaded module.
+    pub(super) fn load(&mut self, row: &Row) -> Result<Loaded, Answer> {
+        let (engine, strategy, guest) = (&*row.engine, row.strategy, &self.target.guest);
+        let heap = self.target.heap;
+        // What is compiled here is not compiled again below.
+        self.lab.artifact(engine, strategy, guest, heap).map_err(Refused::from)?;
+        let started = Instant::now();
+        // It may have to instantiate, and so to run a start function.
+        let loaded = self.lab.load_guest(engine, strategy, guest, heap, None);
+        loaded.map_err(|refused| self.refusal(refused, started))
+    }
+
+    /// Calls the export twice. `before` are the rows so far.
+    pub(super) fn run(&mut self, row: &Row, before: &[Row]) -> Answer {
+        if let Support::Unsupported { reason } = &row.support {
+            return Answer::nothing(State::Unsupported, reason);
+        }
+        // Other strategies of a backend run the same code and would take the same time.
+        let stopped = |other: &&Row| {
+            other.engine.id() == row.engine.id() && other.answer.state == State::Stopped
+        };
+        match before.iter().find(stopped) {
+            Some(other) => {
+                Answer::nothing(State::NotRun, &format!("{} was stopped already", other.name()))
+            }
+            None => self.call_twice(row).unwrap_or_else(|answer| answer),
+        }
+    }
+
+    fn call_twice(&mut self, row: &Row) -> Result<Answer, Answer> {
+        *self.logged.lock() = Some(row.name());
+        let Loaded { instances, .. } = self.load(row)?;
         let target = self.target;
-        let export = module.export(&target.export, target.abi).map_err(refusal)?;
-        let mut instance = module.new_instance().map_err(refusal)?;
+        let export = instances.export(&target.export, target.abi).map_err(Refused::from)?;
+        let mut instance = instances.take().map_err(Refused::from)?;
         let mut call = || {
             let started = Instant::now();
             let mut output = Vec::new();
             match instance.call(export, &target.input, &mut output) {
-                Ok(Outcome::Returned) => Ok(Answer::Returned(output)),
-                Ok(Outcome::Trapped(trap)) => Ok(Answer::Trapped(trap)),
-                Err(error) => match refusal_after(error, started, &config) {
-                    stopped @ Answer::Trapped(_) => Ok(stopped),
-                    other => Err(other),
-                },
+                Ok(Outcome::Returned) => Ok(Answer::returned(output)),
+                Ok(Outcome::Trapped(trap)) => Ok(Answer::trapped(&trap)),
+                Err(error) => Err(self.refusal(error.into(), started)),
             }
         };
         let first = call()?;
-        if first.is_out_of_time() {
+        if first.state == State::Stopped {
             return Ok(first);
         }
-        muted.store(true, Ordering::Relaxed);
+        // The second call logs the same again.
+        *self.logged.lock() = None;
         let second = call()?;
         if first.is_like(&second) {
             return Ok(first);
         }
         let (first, second) = (first.in_words(), second.in_words());
         let words = format!("two calls on clean instances differ: first {first}, then {second}");
-        Ok(Answer::Nothing(Why::Unstable, words))
+        Ok(Answer::nothing(State::Unstable, &words))
+    }
+
+    /// The refusal of a call that can run a start function. When one is stopped, runtimes report
+    /// a failure to instantiate.
+    fn refusal(&self, refused: Refused, started: Instant) -> Answer {
+        let is_over = self.deadline.is_some_and(|deadline| started.elapsed() >= deadline);
+        match Answer::from(refused) {
+            failed if is_over && failed.state == State::Failed => {
+                Answer { state: State::Stopped, trap: Some(TrapKind::DeadlineExceeded), ..failed }
+            }
+            other => other,
+        }
     }
 }
 
-/// The refusal of a call that can run a start function. When one is stopped, runtimes report a
-/// failure to instantiate.
-fn refusal_after(error: Error, started: Instant, config: &Config) -> Answer {
-    let is_over = config.deadline.is_some_and(|deadline| started.elapsed() >= deadline);
-    match refusal(error) {
-        Answer::Nothing(Why::Failed, reason) if is_over => {
-            Answer::Trapped(Trap::with_detail(TrapKind::DeadlineExceeded, reason))
-        }
-        other => other,
-    }
-}
-
-fn refusal(error: Error) -> Answer {
-    match error {
-        Error::Unsupported { reason, .. } | Error::ExportUnsupported { reason, .. } => {
-            Answer::Nothing(Why::Unsupported, reason)
-        }
-        error => Answer::Nothing(Why::Failed, error.to_string()),
+impl From<Refused> for Answer {
+    fn from(refused: Refused) -> Self {
+        let is_unsupported = refused.status == Status::Unsupported;
+        let state = if is_unsupported { State::Unsupported } else { State::Failed };
+        Self::nothing(state, &refused.reason)
     }
 }
 
@@ -219,53 +220,38 @@ impl Row {
     }
 
     pub(super) fn has_returned(&self) -> bool {
-        matches!(self.answer, Answer::Returned(_))
+        self.answer.state == State::Returned
     }
 }
 
 impl Answer {
-    pub(super) fn is_out_of_time(&self) -> bool {
-        matches!(self, Self::Trapped(Trap { kind: TrapKind::DeadlineExceeded, .. }))
+    fn returned(output: Vec<u8>) -> Self {
+        Self { state: State::Returned, output: Some(output), reason: None, trap: None }
+    }
+
+    fn trapped(trap: &Trap) -> Self {
+        let is_over = trap.kind == TrapKind::DeadlineExceeded;
+        let state = if is_over { State::Stopped } else { State::Trapped };
+        Self { trap: Some(trap.kind.clone()), ..Self::nothing(state, &trap.to_string()) }
+    }
+
+    fn nothing(state: State, reason: &str) -> Self {
+        // What a runtime says may come with a stack of calls, a line for each.
+        let reason = harmless(&reason.split_whitespace().collect::<Vec<_>>().join(" "));
+        Self { state, output: None, reason: Some(reason), trap: None }
     }
 
     /// Whether two answers are the same result of the guest. The wording of traps is ignored.
     fn is_like(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Returned(a), Self::Returned(b)) => a == b,
-            (Self::Trapped(a), Self::Trapped(b)) => a.kind == b.kind,
-            _ => false,
-        }
-    }
-
-    /// The state in one word, for `--json`.
-    pub(super) fn status(&self) -> &'static str {
-        match self {
-            Self::Returned(_) => "returned",
-            Self::Trapped(_) if self.is_out_of_time() => "stopped",
-            Self::Trapped(_) => "trapped",
-            Self::Nothing(Why::Unstable, _) => "unstable",
-            Self::Nothing(Why::Failed, _) => "failed",
-            Self::Nothing(Why::Unsupported, _) => "unsupported",
-            Self::Nothing(Why::NotRun, _) => "not_run",
-        }
-    }
-
-    /// Why there is no output, in one line; `None` when there is one.
-    pub(super) fn reason(&self) -> Option<String> {
-        let reason = match self {
-            Self::Returned(_) => return None,
-            Self::Trapped(trap) => trap.to_string(),
-            Self::Nothing(_, reason) => reason.clone(),
-        };
-        // What a runtime says may come with a stack of calls, a line for each.
-        Some(harmless(&reason.split_whitespace().collect::<Vec<_>>().join(" ")))
+        let of = |answer: &Self| (answer.state, answer.output.clone(), answer.trap.clone());
+        self.state <= State::Stopped && of(self) == of(other)
     }
 
     /// The state as part of a sentence.
     fn in_words(&self) -> String {
-        match self {
-            Self::Returned(output) => abbreviate(output),
-            other => format!("{} ({})", other.status(), other.reason().unwrap_or_default()),
+        match (&self.output, &self.reason) {
+            (Some(output), _) => abbreviate(output),
+            (None, reason) => format!("{} ({})", self.state, reason.as_deref().unwrap_or_default()),
         }
     }
 }
@@ -286,18 +272,17 @@ impl Verdict {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (index, answer) in answers.iter().enumerate() {
             match groups.iter_mut().find(|group| answers[group[0]].is_like(answer)) {
-                _ if matches!(answer, Answer::Nothing(..)) => {}
+                _ if answer.state > State::Stopped => {}
                 Some(group) => group.push(index),
                 None => groups.push(vec![index]),
             }
         }
         // Stable: of two groups of one size the one that came first stays first.
         groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
-        let is_failure =
-            |answer: &&Answer| matches!(answer, Answer::Nothing(Why::Failed | Why::Unstable, _));
-        let returned = |group: &Vec<usize>| matches!(answers[group[0]], Answer::Returned(_));
+        let failures = [State::Failed, State::Unstable];
+        let returned = |group: &Vec<usize>| answers[group[0]].state == State::Returned;
         Self {
-            failed: answers.iter().any(is_failure),
+            failed: answers.iter().any(|answer| failures.contains(&answer.state)),
             returned_alike: groups.len() == 1 && returned(&groups[0]),
             groups,
         }
@@ -320,19 +305,20 @@ mod tests {
 
     #[test]
     fn traps_are_alike_by_kind() {
-        let trap = |detail: &str| Answer::Trapped(Trap::with_detail(TrapKind::Unreachable, detail));
-        let failed = Answer::Nothing(Why::Failed, "x".to_owned());
+        let trap =
+            |detail: &str| Answer::trapped(&Trap::with_detail(TrapKind::Unreachable, detail));
+        let failed = Answer::nothing(State::Failed, "x");
         assert!(trap("one").is_like(&trap("another")));
-        assert!(!trap("one").is_like(&Answer::Returned(Vec::new())));
+        assert!(!trap("one").is_like(&Answer::returned(Vec::new())));
         assert!(!failed.is_like(&failed));
     }
 
     #[test]
     fn results_are_grouped_and_the_rest_is_not_a_result() {
-        let (a, b) = (Answer::Returned(vec![1]), Answer::Returned(vec![2]));
-        let trap = Answer::Trapped(TrapKind::Unreachable.into());
-        let no = Answer::Nothing(Why::Unsupported, "no".to_owned());
-        let broken = Answer::Nothing(Why::Failed, "broken".to_owned());
+        let (a, b) = (Answer::returned(vec![1]), Answer::returned(vec![2]));
+        let trap = Answer::trapped(&TrapKind::Unreachable.into());
+        let no = Answer::nothing(State::Unsupported, "no");
+        let broken = Answer::nothing(State::Failed, "broken");
 
         let alike = Verdict::of(&[&no, &a, &a]);
         assert!(alike.returned_alike && !alike.failed && alike.groups == [[1, 2]]);

@@ -4,6 +4,7 @@ use super::Run;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use touchstone::case::{digest, parse_hex};
+use touchstone::plan::near;
 use touchstone_executor::abi::{ALLOCATOR, Abi};
 use touchstone_executor::guest::{
     FunctionExport, Growth, GuestModule, HeapPages, ModuleInfo, PREFIX, unpack,
@@ -16,8 +17,6 @@ const SUBSTRATE_PAGES: u32 = 2048;
 /// A memory may grow to 1 GiB by default: enough for most guests, and not enough to exhaust a
 /// machine.
 const MAX_PAGES: u32 = 16_384;
-/// Exports named in a message where none is similar.
-const EXPORTS_SHOWN: usize = 12;
 
 /// The call, checked as far as possible without running it.
 #[derive(Debug)]
@@ -109,21 +108,10 @@ fn input(text: Option<&str>) -> Result<Vec<u8>> {
 }
 
 fn find_export<'a>(info: &'a ModuleInfo, name: &str) -> Result<&'a FunctionExport> {
-    if let Some(export) = info.exports.iter().find(|export| export.name == name) {
-        return Ok(export);
-    }
-    let names: Vec<&str> = info.exports.iter().map(|export| export.name.as_str()).collect();
-    let near = touchstone_executor::guest::similar(name, names.iter().copied());
-    let hint = match (near.is_empty(), names.len()) {
-        (false, _) => format!("; near: {}", near.join(", ")),
-        (true, 0) => "; it exports no function at all".to_owned(),
-        (true, count) => format!(
-            "; it exports {}{}",
-            names[..count.min(EXPORTS_SHOWN)].join(", "),
-            if count > EXPORTS_SHOWN { ", …" } else { "" }
-        ),
-    };
-    bail!("the module has no exported function '{name}'{hint}");
+    info.exports.iter().find(|export| export.name == name).with_context(|| {
+        let names: Vec<String> = info.exports.iter().map(|export| export.name.clone()).collect();
+        format!("the module has no exported function '{name}'{}", near(name, &names))
+    })
 }
 
 /// The convention that an export most likely follows.

@@ -1,19 +1,16 @@
 //! `--bench`: the call on each combination, in turns with the baseline.
 
-use super::row::{Answer, Loader, Row};
+use super::row::{Loader, Row};
 use super::target::Target;
-use anyhow::{Context, Result, anyhow, bail};
-use std::sync::Arc;
+use anyhow::{Context, Result, anyhow};
 use std::time::Duration;
 use touchstone::compare::{Judged, MARGIN, judge};
-use touchstone::lab::{Instances, Opened};
 use touchstone::measure::{Caller, Crew, Work, turns};
 use touchstone::plan::{Budget, Random};
 use touchstone::record::{
     Comparison, Contender, Estimate, Executor, Match, Means, Purpose, estimate,
 };
 use touchstone::terminal::progress::Progress;
-use touchstone_executor::Module;
 
 /// Number of times that both sides are loaded anew: each has another address layout.
 const SET_UPS: u32 = 3;
@@ -47,86 +44,64 @@ pub(super) fn time(
         let names: Vec<String> = returned().map(Row::name).collect();
         format!("the baseline is one of: {}", names.join(", "))
     })?;
-    let loader = Loader::new(target, None, false);
-    let mut contest = Contest { target, loader, random: Random::new(1), each };
+    let mut loader = Loader::new(target, None, false);
+    let mut random = Random::new(1);
     let progress = Progress::new(returned().count(), true);
-    let time = |row: &Row| {
-        row.has_returned().then(|| {
-            progress.next(format!("timing {}", row.name()));
-            let times = contest.time(row, baseline).map_err(|error| format!("{error:#}"));
-            times.map(|times| Times { is_baseline: std::ptr::eq(row, baseline), ..times })
-        })
+    let mut time = |row: &Row| {
+        progress.next(format!("timing {}", row.name()));
+        let times = compare(&mut loader, row, baseline, each, &mut random);
+        times.map_err(|error| format!("{error:#}"))
     };
-    Ok(rows.iter().map(time).collect())
+    Ok(rows.iter().map(|row| row.has_returned().then(|| time(row))).collect())
 }
 
-struct Contest<'a> {
-    target: &'a Target,
-    loader: Loader<'a>,
-    random: Random,
+fn compare(
+    loader: &mut Loader<'_>,
+    row: &Row,
+    baseline: &Row,
     each: Duration,
+    random: &mut Random,
+) -> Result<Times> {
+    let contender = |row: &Row| Contender {
+        executor: Executor { engine: row.engine.id().to_owned(), strategy: row.strategy },
+        threads: 1,
+        means: Means::Contract,
+    };
+    let of = Match {
+        purpose: Purpose::Asked,
+        case: loader.target.export.clone(),
+        guest: loader.target.file.display().to_string(),
+        subject: contender(row),
+        baseline: contender(baseline),
+    };
+    let share = each / SET_UPS;
+    let quick = Budget { patience: share, cell: share, ..Budget::quick(1) };
+    let fit = share.as_micros() / (quick.sample.as_micros() * 2).max(1);
+    let budget =
+        Budget { rounds: usize::try_from(fit).unwrap_or(usize::MAX).clamp(3, 40), ..quick };
+    let mut all = Vec::new();
+    for process in 0..SET_UPS {
+        let (mut subject, mut reference) = (side(loader, row)?, side(loader, baseline)?);
+        let (rounds, noisy) = turns(&mut subject, &mut reference, &budget, random)?;
+        all.push(Comparison { of: of.clone(), process, rounds, noisy });
+    }
+    let judged = judge(&all.iter().collect::<Vec<_>>(), MARGIN).context("no round was made")?;
+    let clean = all.iter().flat_map(|comparison| {
+        let is_clean = |place: &usize| !comparison.noisy.contains(place);
+        let places = (0..comparison.rounds.len()).filter(is_clean);
+        places.map(|place| comparison.rounds[place].0).collect::<Vec<f64>>()
+    });
+    let unknown = Estimate { median: judged.subject_ns, interval: None, marked: true };
+    let call = estimate::of_values(&clean.collect::<Vec<f64>>()).unwrap_or(unknown);
+    let call = Estimate { marked: judged.marked, ..call };
+    Ok(Times { call, judged, is_baseline: std::ptr::eq(row, baseline) })
 }
 
-impl Contest<'_> {
-    fn time(&mut self, row: &Row, baseline: &Row) -> Result<Times> {
-        let contender = |row: &Row| Contender {
-            executor: Executor { engine: row.engine.id().to_owned(), strategy: row.strategy },
-            threads: 1,
-            means: Means::Contract,
-        };
-        let of = Match {
-            purpose: Purpose::Asked,
-            case: self.target.export.clone(),
-            guest: self.target.file.display().to_string(),
-            subject: contender(row),
-            baseline: contender(baseline),
-        };
-        let budget = Budget::quick(1);
-        let mut all = Vec::new();
-        for process in 0..SET_UPS {
-            let mut subject = self.side(row)?;
-            let mut reference = self.side(baseline)?;
-            let share = self.each / SET_UPS;
-            let fit = share.as_micros() / (budget.sample.as_micros() * 2).max(1);
-            let rounds = usize::try_from(fit).unwrap_or(usize::MAX).clamp(3, 40);
-            let budget = Budget { rounds, patience: share, cell: share, ..budget.clone() };
-            let (rounds, noisy) = turns(&mut subject, &mut reference, &budget, &mut self.random)?;
-            all.push(Comparison { of: of.clone(), process, rounds, noisy });
-        }
-        let judged = judge(&all.iter().collect::<Vec<_>>(), MARGIN).context("no round was made")?;
-        let clean = all.iter().flat_map(|comparison| {
-            let is_clean = |place: &usize| !comparison.noisy.contains(place);
-            let places = (0..comparison.rounds.len()).filter(is_clean);
-            places.map(|place| comparison.rounds[place].0).collect::<Vec<f64>>()
-        });
-        let call = estimate::of_values(&clean.collect::<Vec<f64>>());
-        let call =
-            call.unwrap_or(Estimate { median: judged.subject_ns, interval: None, marked: true });
-        Ok(Times { call: Estimate { marked: judged.marked, ..call }, judged, is_baseline: false })
-    }
-
-    fn side(&mut self, row: &Row) -> Result<Crew> {
-        let Answer::Returned(expected) = &row.answer else { bail!("it did not return") };
-        let config = self.loader.config.clone();
-        let module = self.loader.load(row, &config);
-        let module = module.map_err(|answer| anyhow!(answer.reason().unwrap_or_default()))?;
-        let module: Arc<dyn Module> = module.into();
-        let opened = Opened {
-            take: None,
-            effective: module.effective(),
-            export: module.export(&self.target.export, self.target.abi)?,
-            instances: Instances::new(module),
-            input: self.target.input.clone().into(),
-            expected: expected.as_slice().into(),
-            support: row.support.clone(),
-            // Not shown here.
-            compile_ns: None,
-            load_ns: 0,
-            first_call_ns: 0,
-            estimate_ns: 0,
-            artifact_bytes: 0,
-            period: row.engine.period(row.strategy),
-        };
-        Crew::start(1, move || Ok(Box::new(Caller::new(&opened)?) as Box<dyn Work>))
-    }
+fn side(loader: &mut Loader<'_>, row: &Row) -> Result<Crew> {
+    let expected = row.answer.output.as_deref().context("it did not return")?;
+    let loaded = loader.load(row);
+    let loaded = loaded.map_err(|answer| anyhow!(answer.reason.unwrap_or_default()))?;
+    let Target { export, abi, input, .. } = loader.target;
+    let opened = loaded.open_call(export, *abi, (&**input).into(), expected.into(), None)?;
+    Crew::start(1, move || Ok(Box::new(Caller::new(&opened)?) as Box<dyn Work>))
 }
