@@ -182,10 +182,10 @@ impl Compare {
             let line = |(name, judged): &(String, Judged)| {
                 serde_json::json!({
                     "name": name,
-                    "ratio": judged.ratio,
-                    "low": judged.interval.map(|ends| ends.0),
-                    "high": judged.interval.map(|ends| ends.1),
-                    "marked": judged.marked,
+                    "ratio": judged.ratio.median,
+                    "low": judged.ratio.interval.map(|ends| ends.0),
+                    "high": judged.ratio.interval.map(|ends| ends.1),
+                    "marked": judged.ratio.marked,
                     "verdict": judged.verdict.to_string(),
                     "a_ns": judged.subject_ns,
                     "b_ns": judged.baseline_ns,
@@ -202,7 +202,7 @@ impl Compare {
                 name.clone(),
                 units::time(judged.subject_ns),
                 units::time(judged.baseline_ns),
-                units::ratio_with_interval(&judged.estimate()),
+                units::ratio_with_interval(&judged.ratio),
                 judged.verdict.to_string(),
             ]);
         }
@@ -210,7 +210,7 @@ impl Compare {
             "{}\nA / B: times slower than the baseline B; threshold {} %{}\n",
             table.render(Style::of_stdout()),
             self.threshold,
-            if rows.iter().any(|(_, judged)| judged.marked) {
+            if rows.iter().any(|(_, judged)| judged.ratio.marked) {
                 "; †: interference left too few clean rounds"
             } else {
                 ""

@@ -20,13 +20,10 @@ pub fn of_records(subject: &Book, baseline: &Book, margin: f64) -> Vec<Common> {
     let common = |cell: &CellKey| {
         let ours = subject.estimate(cell, Metric::Call)?;
         let theirs = baseline.estimate(cell, Metric::Call)?;
-        let interval = ours.interval.zip(theirs.interval);
-        let interval = interval.map(|(ours, theirs)| (ours.0 / theirs.1, ours.1 / theirs.0));
+        let ratio = ours.over(theirs);
         let judged = Judged {
-            ratio: ours.median / theirs.median,
-            interval,
-            marked: ours.marked || theirs.marked,
-            verdict: Verdict::of(interval, margin),
+            ratio,
+            verdict: Verdict::of(ratio.interval, margin),
             subject_ns: ours.median,
             baseline_ns: theirs.median,
         };

@@ -8,7 +8,7 @@ use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
 use crate::record::{Comparison, Match, Status};
 use crate::run::{Performer, Task, perform_side};
-use crate::supervise::{Child, Heard, Limits, Parent, Stop};
+use crate::supervise::{Child, Heard, Parent, Stop};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::process::Command;
@@ -103,7 +103,7 @@ impl Remote {
         probe_ns: u64,
     ) -> Result<Self> {
         let side = if is_subject { &of.subject } else { &of.baseline };
-        let child = stop.spawn(command, Limits::default())?.context("stopped")?;
+        let child = stop.spawn(command)?.context("stopped")?;
         let mut remote = Self { child, name: side.to_string() };
         let open = ToSide::Open { of: Box::new(of.clone()), is_subject, probe_ns };
         match remote.ask(&open)? {
@@ -187,7 +187,7 @@ pub fn contest(
         let (rounds, noisy) = turns(&mut subject, &mut baseline, budget, &mut random)?;
         all.push(Comparison { of: of.clone(), process, rounds, noisy });
     }
-    let judged = judge(&all.iter().collect::<Vec<_>>(), contest.margin);
+    let judged = judge(&all, contest.margin);
     let judged = judged.context("no round was made")?;
     Ok((all, judged))
 }

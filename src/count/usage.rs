@@ -7,7 +7,7 @@ use crate::lab::{Lab, Opened};
 use crate::plan::Cell;
 use crate::record::{CellKey, Metric, Observations, Sample, Samples, Status};
 use crate::run::Names;
-use crate::supervise::{Child, Death, Heard, Limits, Parent};
+use crate::supervise::{Child, Death, Heard, Parent};
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -103,7 +103,7 @@ pub(super) fn count(
     traced: bool,
     progress: &mut impl FnMut(String),
 ) -> Result<Vec<Observations>> {
-    let mut child = Child::<Told, Observations>::spawn(command, Limits::default())?;
+    let mut child = Child::<Told, Observations>::spawn(command)?;
     let keys = cells.iter().map(|cell| cell.key.clone()).collect();
     child.send(&Told { traced, cells: keys })?;
     let mut seen: Vec<Observations> = Vec::new();

@@ -117,6 +117,12 @@ impl Book {
         estimate::of_values(&values).map(|estimate| Estimate { interval: None, ..estimate })
     }
 
+    /// The samples of a metric of a cell that its estimate is made of.
+    #[must_use]
+    pub fn used(&self, cell: &CellKey, metric: Metric) -> Vec<Sample> {
+        estimate::used(self.samples(cell, metric).iter().map(|own| own.with_clean())).groups.concat()
+    }
+
     /// The samples of a metric of a cell, process by process.
     #[must_use]
     pub fn samples(&self, cell: &CellKey, metric: Metric) -> Vec<&Samples> {

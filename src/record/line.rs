@@ -58,6 +58,20 @@ impl fmt::Display for Executor {
     }
 }
 
+impl Executor {
+    /// The cell of a case on a guest.
+    #[must_use]
+    pub fn cell(&self, case: &str, guest: &str, threads: usize) -> CellKey {
+        CellKey {
+            case: case.to_owned(),
+            guest: guest.to_owned(),
+            engine: self.engine.clone(),
+            strategy: self.strategy,
+            threads,
+        }
+    }
+}
+
 impl CellKey {
     /// Engine and strategy.
     #[must_use]
@@ -322,6 +336,12 @@ pub struct Match {
 }
 
 impl Match {
+    /// The cell of one of its sides.
+    #[must_use]
+    pub fn cell(&self, side: &Contender) -> CellKey {
+        side.executor.cell(&self.case, &self.guest, side.threads)
+    }
+
     /// The name for filters: `<purpose>/<subject>/<work>/<N>_threads/<baseline>`.
     #[must_use]
     pub fn name(&self) -> String {
@@ -344,6 +364,16 @@ pub struct Comparison {
     /// Indices of the rounds with interference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noisy: Vec<usize>,
+}
+
+impl Comparison {
+    /// Each round in which time passed on both sides, and whether it is clean.
+    #[must_use]
+    pub fn timed(&self) -> Vec<((f64, f64), bool)> {
+        let rounds = self.rounds.iter().enumerate();
+        let timed = rounds.filter(|(_, (subject, baseline))| *subject > 0.0 && *baseline > 0.0);
+        timed.map(|(place, round)| (*round, !self.noisy.contains(&place))).collect()
+    }
 }
 
 /// The counts of a case on a guest, equal for all executors.
@@ -395,6 +425,14 @@ pub struct Finding {
     /// Evidence of failures and refusals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
+}
+
+impl Finding {
+    /// The number of tries with an outcome.
+    #[must_use]
+    pub fn number(&self, outcome: Outcome) -> u64 {
+        self.counts.get(&outcome).copied().unwrap_or_default()
+    }
 }
 
 /// The outcome of one try of a check.

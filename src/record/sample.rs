@@ -35,6 +35,13 @@ impl Sample {
 #[serde(from = "Packed", into = "Packed")]
 pub struct Samples(pub Vec<Sample>);
 
+impl Samples {
+    /// Each sample, and whether it is clean.
+    pub(super) fn with_clean(&self) -> Vec<(Sample, bool)> {
+        self.0.iter().map(|sample| (*sample, sample.clean)).collect()
+    }
+}
+
 /// The form in record files: column by column. A column of equal numbers is one number.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

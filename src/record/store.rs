@@ -1,6 +1,6 @@
 //! Reading and appending record files.
 
-use super::{Header, Line, SCHEMA};
+use super::{Book, Header, Line, SCHEMA};
 use anyhow::{Context, Result, bail};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -30,6 +30,14 @@ pub struct Loaded {
     pub runs: Vec<(Header, Vec<Line>)>,
     /// The lines that were skipped.
     pub skipped: Vec<Skipped>,
+}
+
+impl Loaded {
+    /// The newest run, indexed. `None` if there is none.
+    #[must_use]
+    pub fn newest(mut self) -> Option<Book> {
+        self.runs.pop().map(|(header, lines)| Book::of(header, lines))
+    }
 }
 
 /// A skipped line, and the reason.

@@ -9,19 +9,19 @@ use crate::record::{Estimate, Metric, Role};
 
 /// What is fastest, what an instance costs, what threads and precompiling change; as far as
 /// it was timed.
-pub(super) fn all(matrix: &Matrix<'_>, noise: &Noise) -> impl Iterator<Item = String> {
-    let facts = [fastest(matrix, noise), making(matrix), scaling(matrix), precompiled(matrix)];
+pub(super) fn all(matrix: &Matrix<'_>) -> impl Iterator<Item = String> {
+    let facts = [fastest(matrix), making(matrix), scaling(matrix), precompiled(matrix)];
     facts.into_iter().flatten()
 }
 
 /// The fastest way to a clean instance for an empty call.
-fn fastest(matrix: &Matrix<'_>, noise: &Noise) -> Option<String> {
+fn fastest(matrix: &Matrix<'_>) -> Option<String> {
     let work = matrix.main_work(Role::EmptyCall)?;
-    let (executor, time) = leaders(matrix, work, 1, noise, |_| true)?.best;
+    let (executor, time) = leaders(matrix, work, 1, |_| true)?.best;
     Some(format!(
         "**Fastest**: {} for an empty call with {}. {}.",
         units::median(&time),
-        code(&executor.to_string()),
+        code(executor),
         executor.strategy.advice(),
     ))
 }
@@ -88,7 +88,7 @@ fn scaling(matrix: &Matrix<'_>) -> Option<String> {
         executors.filter_map(|e| Some((matrix.scaling(e, work, most)?, e))).collect();
     rows.sort_by(|a, b| a.0.median.total_cmp(&b.0.median));
     let name = |(scaling, executor): &(Estimate, &Executor)| {
-        format!("{} with {}", times(scaling), code(&executor.to_string()))
+        format!("{} with {}", times(scaling), code(executor))
     };
     Some(format!(
         "**Threads**: {most} threads together make, over the empty calls of one, {} and {} (best and worst); \

@@ -38,8 +38,8 @@ impl Noise {
             if of.purpose != Purpose::Null {
                 continue;
             }
-            let judged = compare::judge(&processes.iter().collect::<Vec<_>>(), MARGIN);
-            if let Some((low, high)) = judged.and_then(|judged| judged.interval) {
+            let judged = compare::judge(processes, MARGIN);
+            if let Some((low, high)) = judged.and_then(|judged| judged.ratio.interval) {
                 let reach = (low - 1.0).abs().max((high - 1.0).abs());
                 cases.entry(of.case.clone()).or_default().push((reach, of));
             }
@@ -97,7 +97,6 @@ pub(super) fn leaders<'a>(
     matrix: &'a Matrix<'_>,
     work: &Work,
     threads: usize,
-    noise: &Noise,
     wanted: impl Fn(&Executor) -> bool,
 ) -> Option<Leaders<'a>> {
     let is_variant = |executor: &Executor| {
@@ -116,7 +115,7 @@ pub(super) fn leaders<'a>(
     let best = timed.next()?;
     let mut leaders = Leaders { best, same: 0, others: Vec::new(), unknown: 0 };
     for (executor, time) in timed {
-        match ties(best.1, time, noise.floor(&work.case)) {
+        match ties(best.1, time, matrix.records.noise.floor(&work.case)) {
             Some(false) => {}
             None => leaders.unknown += 1,
             Some(true) if executor.strategy == best.0.strategy => leaders.same += 1,

@@ -93,7 +93,7 @@ impl Contest<'_> {
             let (rounds, noisy) = turns(&mut subject, &mut reference, &budget, &mut self.random)?;
             all.push(Comparison { of: of.clone(), process, rounds, noisy });
         }
-        let judged = judge(&all.iter().collect::<Vec<_>>(), MARGIN).context("no round was made")?;
+        let judged = judge(&all, MARGIN).context("no round was made")?;
         let clean = all.iter().flat_map(|comparison| {
             let is_clean = |place: &usize| !comparison.noisy.contains(place);
             let places = (0..comparison.rounds.len()).filter(is_clean);
@@ -102,7 +102,7 @@ impl Contest<'_> {
         let call = estimate::of_values(&clean.collect::<Vec<f64>>());
         let call =
             call.unwrap_or(Estimate { median: judged.subject_ns, interval: None, marked: true });
-        Ok(Times { call: Estimate { marked: judged.marked, ..call }, judged, is_baseline: false })
+        Ok(Times { call: Estimate { marked: judged.ratio.marked, ..call }, judged, is_baseline: false })
     }
 
     fn side(&mut self, row: &Row) -> Result<Crew> {

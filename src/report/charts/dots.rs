@@ -70,13 +70,6 @@ pub(super) struct Dot {
     pub estimate: Estimate,
 }
 
-impl Dot {
-    /// The ends of the interval, or the median where there is none.
-    fn ends(&self) -> (f64, f64) {
-        self.estimate.interval.unwrap_or((self.estimate.median, self.estimate.median))
-    }
-}
-
 /// Distance of everything from the edges, px.
 const MARGIN: f64 = 18.0;
 /// Height of title, subtitle and legend, px.
@@ -147,7 +140,7 @@ fn draw_legend(canvas: &mut Canvas, dots: &Dots, theme: &Theme) {
 fn axis(dots: &Dots, panel: usize) -> Option<LogAxis> {
     let rows = dots.blocks.iter().flat_map(|block| &block.rows);
     let all = rows.filter_map(|row| row.panels.get(panel)).flatten();
-    let reach = |dot: &Dot| [dot.ends().0, dot.estimate.median, dot.ends().1];
+    let reach = |dot: &Dot| [dot.estimate.ends().0, dot.estimate.median, dot.estimate.ends().1];
     let mut values: Vec<f64> = all.flat_map(reach).collect();
     if let (Scale::Ratio(ideal), false) = (dots.scale, values.is_empty()) {
         values.extend([1.0, ideal]);
@@ -227,7 +220,7 @@ fn draw_dots(canvas: &mut Canvas, own: &[Dot], y: f64, axis: &LogAxis, theme: &T
         canvas.line(at(first), at(last), 1, theme.muted);
     }
     for dot in own {
-        let (low, high) = dot.ends();
+        let (low, high) = dot.estimate.ends();
         canvas.line((axis.at(low), y), (axis.at(high), y), 2, theme.category(dot.category));
     }
     for dot in own.iter().rev() {
@@ -254,7 +247,7 @@ fn beside(
         return;
     }
     let reach = |dot: &Dot| {
-        let (at, (low, high)) = (axis.at(dot.estimate.median), dot.ends());
+        let (at, (low, high)) = (axis.at(dot.estimate.median), dot.estimate.ends());
         ((at - DOT).min(axis.at(low)), (at + DOT).max(axis.at(high)))
     };
     let left = own.iter().map(|dot| reach(dot).0).fold(f64::INFINITY, f64::min);

@@ -7,7 +7,7 @@ mod picks;
 mod theme;
 
 use super::markdown::code;
-use super::matrix::{Matrix, work_of};
+use super::matrix::Matrix;
 use anyhow::{Context, Result};
 use dots::Dots;
 use rayon::prelude::*;

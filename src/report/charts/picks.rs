@@ -2,7 +2,7 @@
 
 use super::dots::{Block, Dot, Dots, Row, Scale};
 use crate::record::{Estimate, Metric};
-use crate::report::matrix::{Executor, Matrix, Work, quotient};
+use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::units::count;
 use touchstone_executor::{InstanceFrom, MemoryFrom};
 
@@ -96,7 +96,7 @@ fn highest<'a>(matrix: &'a Matrix<'_>, work: &Work, threads: usize) -> Vec<&'a E
 /// Suites that each engine runs under one strategy: a row for each call, a dot for each
 /// engine, over the fastest of the row without the baseline.
 pub(super) fn suites(matrix: &Matrix<'_>) -> Dots {
-    let suites = matrix.only(|cell| matrix.is_preferred_only(&super::work_of(cell)));
+    let suites = matrix.only(|cell| matrix.is_preferred_only(&Work::of(cell)));
     let engines = matrix.engines();
     let row = |work: &Work| {
         let time = |(index, engine)| Some((index, engine, used(&suites, engine, work)?));
@@ -105,7 +105,7 @@ pub(super) fn suites(matrix: &Matrix<'_>) -> Dots {
         let modules = times.iter().filter(|(_, engine, _)| !matrix.is_baseline(engine));
         let best = modules.map(|time| time.2).min_by(|a, b| a.median.total_cmp(&b.median))?;
         let dot = |(category, _, time): (usize, &str, Estimate)| {
-            let estimate = Estimate { interval: None, ..quotient(time, best) };
+            let estimate = Estimate { interval: None, ..time.over(best) };
             Dot { category, is_stroke: false, estimate }
         };
         let panels = vec![times.into_iter().map(dot).collect()];

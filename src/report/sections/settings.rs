@@ -47,7 +47,7 @@ fn block(settings: &Settings) -> String {
         }
         let _ = writeln!(text, "- {name}:");
         for (value, strategies) in values {
-            let names: Vec<String> = strategies.iter().map(|own| code(&own.to_string())).collect();
+            let names: Vec<String> = strategies.iter().map(code).collect();
             let _ = writeln!(text, "  - {value}: {}", names.join(", "));
         }
     }
