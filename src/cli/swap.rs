@@ -216,7 +216,8 @@ fn row(of: &Contender, own: &Judged, recompile: Option<&Judged>) -> [String; 6] 
     let swap = (own.subject_ns - own.baseline_ns) * 2.0;
     let [message, sorted, swap] =
         [own.subject_ns, own.baseline_ns, swap].map(|ns| marked(time(ns), own.ratio.marked));
-    let against = recompile.map(|judged| marked(format!("{:.4}", judged.ratio.median), judged.ratio.marked));
+    let against =
+        recompile.map(|judged| marked(format!("{:.4}", judged.ratio.median), judged.ratio.marked));
     [
         message,
         sorted,

@@ -3,7 +3,6 @@
 
 use crate::record::estimate::{self, INTERVAL_SAMPLES, Used};
 use crate::record::{Comparison, Estimate};
-use std::fmt;
 
 /// The smallest difference that counts, as a share: ratios within it are equivalent.
 pub const MARGIN: f64 = 0.02;
@@ -22,7 +21,8 @@ pub struct Judged {
 }
 
 /// The conclusion from the interval of a ratio and the margin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Verdict {
     /// The subject takes less time, by more than the margin.
     Faster,
@@ -31,6 +31,7 @@ pub enum Verdict {
     /// The difference is within the margin.
     Equivalent,
     /// The interval crosses an end of the margin, or there is none.
+    #[strum(to_string = "not enough data")]
     NotEnoughData,
 }
 
@@ -49,17 +50,6 @@ impl Verdict {
         } else {
             Self::NotEnoughData
         }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Faster => "faster",
-            Self::Slower => "slower",
-            Self::Equivalent => "equivalent",
-            Self::NotEnoughData => "not enough data",
-        })
     }
 }
 

@@ -78,8 +78,7 @@ pub fn of_processes(processes: &[&Samples]) -> Option<Estimate> {
     let Used { groups, marked } = used(processes.iter().map(|samples| samples.with_clean()));
     let per_call = |group: &Vec<Sample>| group.iter().map(Sample::per_call).collect();
     let groups: Vec<Vec<f64>> = groups.iter().map(per_call).collect();
-    let mut estimates: Vec<Estimate> =
-        groups.iter().filter_map(|group| of_values(group)).collect();
+    let mut estimates: Vec<Estimate> = groups.iter().filter_map(|group| of_values(group)).collect();
     let median = of_medians(&estimates)?.median;
     // Groups too small for intervals of their own have one together.
     let all = groups.concat();

@@ -153,14 +153,19 @@ pub struct Refusal {
 }
 
 /// The kind of a refusal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::Display,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum Status {
     /// The engine does not support the strategy, or not for this module.
     Unsupported,
     /// It is not needed, for instance because another engine executes in the same way.
+    #[strum(to_string = "not asked for")]
     NotAsked,
     /// A call takes longer than the time budget of the case.
+    #[strum(to_string = "over budget")]
     OverBudget,
     /// More threads than processors.
     Skipped,
@@ -180,20 +185,6 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Unsupported => "unsupported",
-            Self::NotAsked => "not asked for",
-            Self::OverBudget => "over budget",
-            Self::Skipped => "skipped",
-            Self::Wrong => "wrong",
-            Self::Trapped => "trapped",
-            Self::Failed => "failed",
-        })
-    }
-}
-
 impl Refusal {
     /// Whether it concerns a cell.
     #[must_use]
@@ -207,8 +198,11 @@ impl Refusal {
 }
 
 /// The purpose of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::Display,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum Purpose {
     /// A cell against itself: shows the noise floor.
     Null,
@@ -223,19 +217,6 @@ pub enum Purpose {
     Swap,
     /// Requested on the command line.
     Asked,
-}
-
-impl fmt::Display for Purpose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Null => "null",
-            Self::Overhead => "overhead",
-            Self::Against => "against",
-            Self::Peers => "peers",
-            Self::Swap => "swap",
-            Self::Asked => "asked",
-        })
-    }
 }
 
 /// How one side of a comparison makes its calls.

@@ -1,6 +1,7 @@
 //! Samples, and their compact form in record files.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
 /// Calls that were timed or counted together.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,7 +49,8 @@ impl Samples {
 struct Packed {
     #[serde(default = "Column::one", skip_serializing_if = "Column::is_one")]
     calls: Column,
-    total: Vec<Number>,
+    #[serde(serialize_with = "short")]
+    total: Vec<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     slowest: Option<Column>,
     /// Indices of the samples with interference.
@@ -61,14 +63,6 @@ struct Packed {
 enum Column {
     Same(u64),
     Each(Vec<u64>),
-}
-
-/// A number that is written without ".0" if it is whole.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(untagged)]
-enum Number {
-    Whole(u64),
-    Fraction(f64),
 }
 
 impl Column {
@@ -95,21 +89,13 @@ impl Column {
     }
 }
 
-impl From<f64> for Number {
-    fn from(value: f64) -> Self {
+/// Writes numbers, the whole ones without ".0".
+fn short<S: Serializer>(numbers: &[f64], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(numbers.iter().map(|number| {
         // Exact: a double below 2^53 without a fraction is that whole number.
-        let whole = value.fract() == 0.0 && (0.0..9e15).contains(&value);
-        if whole { Self::Whole(value as u64) } else { Self::Fraction(value) }
-    }
-}
-
-impl From<Number> for f64 {
-    fn from(number: Number) -> Self {
-        match number {
-            Number::Whole(value) => value as Self,
-            Number::Fraction(value) => value,
-        }
-    }
+        let is_whole = number.fract() == 0.0 && (0.0..9e15).contains(number);
+        if is_whole { Value::from(*number as u64) } else { Value::from(*number) }
+    }))
 }
 
 impl From<Samples> for Packed {
@@ -119,7 +105,7 @@ impl From<Samples> for Packed {
         let noisy = |(place, sample): (usize, &Sample)| (!sample.clean).then_some(place);
         Self {
             calls: Column::of(samples.iter().map(|sample| sample.calls).collect()),
-            total: samples.iter().map(|sample| sample.total.into()).collect(),
+            total: samples.iter().map(|sample| sample.total).collect(),
             slowest: slowest
                 .then(|| Column::of(samples.iter().map(|sample| sample.slowest).collect())),
             noisy: samples.iter().enumerate().filter_map(noisy).collect(),
@@ -130,9 +116,9 @@ impl From<Samples> for Packed {
 impl From<Packed> for Samples {
     fn from(packed: Packed) -> Self {
         let Packed { calls, total, slowest, noisy } = packed;
-        let sample = |(place, total): (usize, Number)| Sample {
+        let sample = |(place, total): (usize, f64)| Sample {
             calls: calls.get(place),
-            total: total.into(),
+            total,
             slowest: slowest.as_ref().unwrap_or(&calls).get(place),
             clean: !noisy.contains(&place),
         };

@@ -6,9 +6,9 @@ use super::markdown::{Table, code};
 use super::matrix::{Executor, Matrix, Work};
 use super::rank::{Leaders, leaders};
 use super::units::{count, median};
-use crate::record::{Execution, Role};
+use crate::record::Role;
 use std::fmt::Write;
-use touchstone_executor::{InstanceFrom, MemoryFrom, Strategy};
+use touchstone_executor::{Execution, InstanceFrom, MemoryFrom, Strategy};
 
 /// What somebody may need: the heading of a row, and whether an executor will do.
 type Need = (&'static str, fn(&Matrix<'_>, &Executor) -> bool);

@@ -2,11 +2,9 @@
 //! made of. No case, guest or engine is named here; the run's header says which is which.
 
 use super::Records;
-use crate::record::{
-    Book, CellKey, Estimate, Execution, Metric, Refusal, Role, Sweep, WorkFacts,
-};
+use crate::record::{Book, CellKey, Estimate, Metric, Refusal, Role, Sweep, WorkFacts};
 use std::collections::{BTreeSet, HashMap};
-use touchstone_executor::Owner;
+use touchstone_executor::{Execution, Owner};
 
 pub(super) use crate::record::Executor;
 
@@ -78,11 +76,7 @@ impl<'a> Matrix<'a> {
         Self::with(self.records, self.book, calls.map(|(cell, call)| (*cell, *call)).collect())
     }
 
-    fn with(
-        records: &'a Records,
-        book: &'a Book,
-        calls: HashMap<&'a CellKey, Estimate>,
-    ) -> Self {
+    fn with(records: &'a Records, book: &'a Book, calls: HashMap<&'a CellKey, Estimate>) -> Self {
         let executors: BTreeSet<Executor> = calls.keys().map(|cell| cell.executor()).collect();
         let mut threads: HashMap<Work, BTreeSet<usize>> = HashMap::new();
         for cell in calls.keys() {

@@ -173,7 +173,8 @@ impl Records {
         let beside = [(PEERS, &self.peers), (SWAPS, &self.swaps), (COUNTS, &self.counts)];
         let line = |(name, book): (&str, &Option<Book>)| {
             let other = &book.as_ref()?.header.tools.commit;
-            (other != own).then(|| format!("`{name}` is of commit {other}, the benchmarks of {own}"))
+            (other != own)
+                .then(|| format!("`{name}` is of commit {other}, the benchmarks of {own}"))
         };
         beside.into_iter().filter_map(line).collect()
     }
@@ -194,8 +195,9 @@ fn plan(options: &Options) -> Result<Plan> {
         .transpose()
         .with_context(|| format!("{} is not text", options.page.display()))?;
     let figures = charts::section(&charts, &images_from_page(options));
-    let page = page::place(existing.as_deref(), &page::generated(&matrix, &gate, &layouts, &figures))
-        .with_context(|| format!("cannot place the report in {}", options.page.display()))?;
+    let page =
+        page::place(existing.as_deref(), &page::generated(&matrix, &gate, &layouts, &figures))
+            .with_context(|| format!("cannot place the report in {}", options.page.display()))?;
     let image = |file: String| options.images.join(file);
     let absent = charts::absent(&charts).map(image).collect();
     let charts = charts.into_iter().flat_map(|chart| chart.files);

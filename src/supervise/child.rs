@@ -125,9 +125,7 @@ impl<T: Serialize, F: DeserializeOwned + Send + 'static> Child<T, F> {
             let next = if self.memory.is_some() { deadline.min(now + CHECK) } else { deadline };
             match self.received.recv_timeout(next.saturating_duration_since(now)) {
                 Ok(message) => return message.map(Heard::Message),
-                Err(RecvTimeoutError::Disconnected) => {
-                    return self.last_words(LAST_WORDS, Death::Hung).map(Heard::Ended);
-                }
+                Err(RecvTimeoutError::Disconnected) => self.last_words()?,
                 Err(RecvTimeoutError::Timeout) => self.check_memory()?,
             }
             if self.death.is_none() && Instant::now() >= deadline {
@@ -136,31 +134,20 @@ impl<T: Serialize, F: DeserializeOwned + Send + 'static> Child<T, F> {
         }
     }
 
-    /// Waits for the child to end by itself, and kills it after `grace`.
-    ///
-    /// # Errors
-    ///
-    /// When the system does not let it be waited for.
-    pub fn end(mut self, grace: Duration) -> Result<Death> {
-        self.last_words(grace, Death::Time(grace))
-    }
-
-    /// Waits for the end of a child that says nothing more; `otherwise` is the reason for
-    /// killing it.
-    fn last_words(&mut self, grace: Duration, otherwise: Death) -> Result<Death> {
-        let until = Instant::now() + grace;
-        loop {
-            if let Some(death) = &self.death {
-                return Ok(death.clone());
-            } else if let Some(status) = self.reap(false)? {
+    /// Waits for the end of a child that closed its connection, and kills it if that takes long.
+    fn last_words(&mut self) -> Result<()> {
+        let until = Instant::now() + LAST_WORDS;
+        while self.death.is_none() {
+            if let Some(status) = self.reap(false)? {
                 self.death = Some(Death::of(status));
             } else if Instant::now() >= until {
-                self.kill_for(otherwise.clone())?;
+                self.kill_for(Death::Hung)?;
             } else {
                 self.check_memory()?;
                 sleep(POLL);
             }
         }
+        Ok(())
     }
 
     fn check_memory(&mut self) -> Result<()> {

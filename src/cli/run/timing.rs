@@ -102,7 +102,11 @@ impl Contest<'_> {
         let call = estimate::of_values(&clean.collect::<Vec<f64>>());
         let call =
             call.unwrap_or(Estimate { median: judged.subject_ns, interval: None, marked: true });
-        Ok(Times { call: Estimate { marked: judged.ratio.marked, ..call }, judged, is_baseline: false })
+        Ok(Times {
+            call: Estimate { marked: judged.ratio.marked, ..call },
+            judged,
+            is_baseline: false,
+        })
     }
 
     fn side(&mut self, row: &Row) -> Result<Crew> {

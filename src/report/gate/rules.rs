@@ -86,9 +86,8 @@ fn slow_thread(cell: &CellKey, samples: &[Sample]) -> Option<Violation> {
     let least = if cell.threads == 1 { 1.0 / AGREEMENT } else { LEAST_SHARE };
     // A sample without calls has no share: that is wrong too.
     let is_wrong = |share: &f64| !(least..=AGREEMENT).contains(share);
-    let share = |sample: &Sample| {
-        (sample.slowest * cell.threads as u64) as f64 / sample.calls as f64
-    };
+    let share =
+        |sample: &Sample| (sample.slowest * cell.threads as u64) as f64 / sample.calls as f64;
     let wrong: Vec<f64> = samples.iter().map(share).filter(is_wrong).collect();
     let share = wrong.iter().copied().min_by(f64::total_cmp)?;
     let (wrong, of) = (wrong.len(), count(samples.len(), "sample"));

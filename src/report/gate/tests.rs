@@ -208,7 +208,8 @@ fn a_binary_that_no_commit_holds() {
 #[test]
 fn explanations_fit_or_are_stale() {
     let book = book([timed("a", 1, 300.0), timed("a", 2, 100.0)]);
-    let explained = |explanation: Explanation| check(&book, None, &Explanations { all: vec![explanation] });
+    let explained =
+        |explanation: Explanation| check(&book, None, &Explanations { all: vec![explanation] });
     let gate = explained(explanation(Rule::Scaling, "a"));
     assert!(gate.publish().is_ok() && gate.explained.len() == 1);
     assert!(page::draft(&gate).is_empty());

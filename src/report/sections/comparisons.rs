@@ -17,10 +17,7 @@ pub(super) type Row<'a> = (&'a Match, Judged);
 /// The comparisons of a run with a purpose, in the order of their names.
 pub(super) fn of(book: &Book, purpose: Purpose) -> Vec<Row<'_>> {
     let own = book.comparisons.iter().filter(|(of, _)| of.purpose == purpose);
-    own.filter_map(|(of, processes)| {
-        Some((of, compare::judge(processes, MARGIN)?))
-    })
-    .collect()
+    own.filter_map(|(of, processes)| Some((of, compare::judge(processes, MARGIN)?))).collect()
 }
 
 /// What the ratios and verdicts of all tables of comparisons mean.

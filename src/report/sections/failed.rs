@@ -49,8 +49,7 @@ fn what(refusals: &[&Refusal]) -> String {
     let part = |(strategies, places): (BTreeSet<Option<Strategy>>, Vec<String>)| {
         // What is refused everywhere has no row in any other table: it is named.
         let everywhere = places.iter().any(String::is_empty);
-        let names: Option<Vec<String>> =
-            strategies.iter().map(|own| own.map(code)).collect();
+        let names: Option<Vec<String>> = strategies.iter().map(|own| own.map(code)).collect();
         let names = match names {
             None => "all strategies".to_owned(),
             Some(names) if names.len() > MOST_NAMED && !everywhere => {

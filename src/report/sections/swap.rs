@@ -107,8 +107,7 @@ fn soaks(book: &Book) -> String {
 }
 
 fn loads(book: &Book) -> String {
-    let headings =
-        ["threads", "", "messages", "p50", "p99", "p99.9", "max", "failed or wrong"];
+    let headings = ["threads", "", "messages", "p50", "p99", "p99.9", "max", "failed or wrong"];
     let mut table = Table::new("Executor", headings);
     for swap in &book.swaps {
         let SwapFound::UnderLoad { threads, replacements, failed, wrong, swapping, still, .. } =
@@ -118,8 +117,8 @@ fn loads(book: &Book) -> String {
         };
         let replaced = format!("replacements: {}", grouped(*replacements));
         for (what, tail) in [(replaced, swapping), ("none".to_owned(), still)] {
-            let [p50, p99, p999, max] = [tail.p50_ns, tail.p99_ns, tail.p999_ns, tail.max_ns]
-                .map(|ns| time(ns as f64));
+            let [p50, p99, p999, max] =
+                [tail.p50_ns, tail.p99_ns, tail.p999_ns, tail.max_ns].map(|ns| time(ns as f64));
             let (calls, bad) = (grouped(tail.calls), (failed + wrong).to_string());
             let cells = [threads.to_string(), what, calls, p50, p99, p999, max, bad];
             table.row(code(&swap.executor), cells);

@@ -27,28 +27,28 @@ fn by_function(matrix: &Matrix<'_>, layout: &Layout, notes: &mut Footnotes) -> S
     let Layout { columns, rows, aside, operators: counted, multiples, .. } = layout;
     let before = [counted.then(|| OPERATORS.to_owned()), aside.as_deref().map(escape)];
     let headings = columns.iter().map(|column| escape(&column.heading));
-    let mut table =
-        Table::new("Benchmark function", before.into_iter().flatten().chain(headings));
+    let mut table = Table::new("Benchmark function", before.into_iter().flatten().chain(headings));
     for row in rows {
         let before = [
             counted.then(|| operators(matrix, row)),
             aside.is_some().then(|| row.aside.as_deref().map(theirs)),
         ];
         let published = row.published.iter().map(Some).chain(std::iter::repeat(None));
-        let cells = columns.iter().zip(published).enumerate().map(|(index, (column, published))| {
-            let mut text = cell(matrix, &column.executor, row, notes);
-            let first = columns.first().filter(|_| *multiples && index > 0);
-            let time = |executor| time(matrix, executor, row);
-            let multiple =
-                first.and_then(|first| Some(time(&column.executor)?.over(time(&first.executor)?)));
-            if let Some(multiple) = multiple {
-                text = format!("**{}**<br>{text}", units::times(&multiple));
-            }
-            if let Some(published) = published.filter(|text| !text.is_empty()) {
-                text = format!("{text}<br>{}", theirs(published));
-            }
-            Some(text)
-        });
+        let cells =
+            columns.iter().zip(published).enumerate().map(|(index, (column, published))| {
+                let mut text = cell(matrix, &column.executor, row, notes);
+                let first = columns.first().filter(|_| *multiples && index > 0);
+                let time = |executor| time(matrix, executor, row);
+                let multiple = first
+                    .and_then(|first| Some(time(&column.executor)?.over(time(&first.executor)?)));
+                if let Some(multiple) = multiple {
+                    text = format!("**{}**<br>{text}", units::times(&multiple));
+                }
+                if let Some(published) = published.filter(|text| !text.is_empty()) {
+                    text = format!("{text}<br>{}", theirs(published));
+                }
+                Some(text)
+            });
         table.row(heading(row), before.into_iter().flatten().chain(cells));
     }
     table.finish()
