@@ -44,12 +44,10 @@ pub(crate) fn stage(path: &Path, content: &[u8]) -> Result<Staged> {
 }
 
 impl Staged {
-    /// Replaces the file in one step and returns its path.
-    pub(crate) fn commit(self) -> Result<PathBuf> {
-        let path = self.path;
-        self.file
-            .persist(&path)
-            .with_context(|| format!("cannot replace {}; it is as it was", path.display()))?;
-        Ok(path)
+    /// Replaces the file in one step.
+    pub(crate) fn commit(self) -> Result<()> {
+        let failed = || format!("cannot replace {}; it is as it was", self.path.display());
+        self.file.persist(&self.path).with_context(failed)?;
+        Ok(())
     }
 }

@@ -45,20 +45,13 @@ pub struct Options {
     pub draft: bool,
 }
 
-/// What was made.
+/// What was made, or what differs from what would be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// The files that were written, the page last.
+    /// The files that were written, or that differ; the page last.
     pub files: Vec<PathBuf>,
     /// Charts of an earlier report that there are no records for any more.
     pub removed: Vec<PathBuf>,
-    /// What the report is made of.
-    pub content: Content,
-}
-
-/// What a report is made of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content {
     /// Cells with a time.
     pub cells: usize,
     /// Comparisons.
@@ -67,15 +60,6 @@ pub struct Content {
     pub older_runs: usize,
     /// The record files that were read, each with the lines that could not be.
     pub skipped: Vec<(PathBuf, Vec<Skipped>)>,
-}
-
-/// A report before any of it is on disk.
-struct Plan {
-    /// The files with their content, the page last.
-    files: Vec<(PathBuf, Vec<u8>)>,
-    /// The charts that must not be there.
-    absent: Vec<PathBuf>,
-    content: Content,
 }
 
 /// Makes the page and the charts.
@@ -89,33 +73,31 @@ struct Plan {
 /// markers, or when a file cannot be written. [`gate::Closed`] when rules of publication
 /// are broken and no draft is wanted.
 pub fn write(options: &Options) -> Result<Written> {
-    let Plan { files, absent, content } = plan(options)?;
+    let (files, report) = plan(options)?;
     let staged = files.iter().map(|(path, content)| files::stage(path, content));
     let staged: Vec<files::Staged> = staged.collect::<Result<_>>()?;
-    let files = staged.into_iter().map(files::Staged::commit).collect::<Result<_>>()?;
-    let removed = absent.into_iter().filter(|path| path.exists()).collect::<Vec<_>>();
-    for path in &removed {
+    staged.into_iter().try_for_each(files::Staged::commit)?;
+    for path in &report.removed {
         fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    Ok(Written { files, removed, content })
+    Ok(report)
 }
 
-/// Makes the report in memory and returns the files on disk that differ from
-/// it: changed by hand, missing, or left over; and what it is made of.
+/// Makes the report in memory and names the files on disk that differ from it: changed by
+/// hand or missing.
 ///
 /// # Errors
 ///
 /// As [`write()`], except that nothing is written.
-pub fn check(options: &Options) -> Result<(Vec<PathBuf>, Content)> {
-    let Plan { files, absent, content } = plan(options)?;
-    let mut differ = Vec::new();
+pub fn check(options: &Options) -> Result<Written> {
+    let (files, mut report) = plan(options)?;
+    report.files.clear();
     for (path, content) in files {
         if files::read(&path)?.as_deref() != Some(content.as_slice()) {
-            differ.push(path);
+            report.files.push(path);
         }
     }
-    differ.extend(absent.into_iter().filter(|path| path.exists()));
-    Ok((differ, content))
+    Ok(report)
 }
 
 /// The record files of a report, read: of each file the newest run.
@@ -180,7 +162,8 @@ impl Records {
     }
 }
 
-fn plan(options: &Options) -> Result<Plan> {
+/// A report before any of it is on disk: the content of its files, and what it is made of.
+fn plan(options: &Options) -> Result<(Vec<(PathBuf, Vec<u8>)>, Written)> {
     let records = Records::read(&options.records)?;
     let matrix = Matrix::of(&records);
     let explanations = gate::Explanations::load(&options.explanations)?;
@@ -199,19 +182,21 @@ fn plan(options: &Options) -> Result<Plan> {
         page::place(existing.as_deref(), &page::generated(&matrix, &gate, &layouts, &figures))
             .with_context(|| format!("cannot place the report in {}", options.page.display()))?;
     let image = |file: String| options.images.join(file);
-    let absent = charts::absent(&charts).map(image).collect();
+    let removed = charts::absent(&charts).map(image).filter(|path| path.exists()).collect();
     let charts = charts.into_iter().flat_map(|chart| chart.files);
     let mut files: Vec<(PathBuf, Vec<u8>)> =
         charts.map(|(file, content)| (image(file), content)).collect();
     files.push((options.page.clone(), page.into_bytes()));
     let books = [Some(&records.bench), records.peers.as_ref(), records.swaps.as_ref()];
-    let content = Content {
+    let report = Written {
+        files: files.iter().map(|(path, _)| path.clone()).collect(),
+        removed,
         cells: matrix.counts().0,
         comparisons: books.into_iter().flatten().map(|book| book.comparisons.len()).sum(),
         older_runs: records.older_runs,
         skipped: records.skipped,
     };
-    Ok(Plan { files, absent, content })
+    Ok((files, report))
 }
 
 /// The way from the page to the images, with a slash at its end. Folders that do not lie

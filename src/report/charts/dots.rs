@@ -59,6 +59,14 @@ pub(super) struct Row {
     pub panels: Vec<Vec<Dot>>,
 }
 
+impl Row {
+    /// The first value in the first panel, infinite where there is none.
+    pub(super) fn first(&self) -> f64 {
+        let first = self.panels.first().and_then(|panel| panel.first());
+        first.map_or(f64::INFINITY, |dot| dot.estimate.median)
+    }
+}
+
 /// One value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dot {
