@@ -171,7 +171,7 @@ impl Compare {
         let common = of_records(&a, &b, margin);
         ensure!(!common.is_empty(), "the two runs have no cell in common");
         let rows: Vec<(String, Judged)> =
-            common.iter().map(|common| (b.name(&common.cell), common.judged)).collect();
+            common.iter().map(|(cell, judged)| (b.name(cell), *judged)).collect();
         self.print(&rows)
     }
 

@@ -220,7 +220,19 @@ pub enum Purpose {
 }
 
 /// How one side of a comparison makes its calls.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumIs,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Means {
     /// Through the contract.
@@ -269,7 +281,7 @@ pub struct Contender {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub threads: usize,
     /// How the calls are made.
-    #[serde(default, skip_serializing_if = "is_contract")]
+    #[serde(default, skip_serializing_if = "Means::is_contract")]
     pub means: Means,
 }
 
@@ -280,10 +292,6 @@ fn one() -> usize {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 fn is_one(threads: &usize) -> bool {
     *threads == 1
-}
-
-fn is_contract(means: &Means) -> bool {
-    *means == Means::Contract
 }
 
 impl fmt::Display for Contender {

@@ -2,6 +2,7 @@
 
 use super::matrix::Executor;
 use crate::record::{Book, Check, Finding, Header, Loaded, Outcome};
+use indexmap::IndexSet;
 use std::collections::BTreeSet;
 
 /// The findings of each check, from the newest run that made it: a check can be run
@@ -51,10 +52,8 @@ impl<'a> Checked<'a> {
     }
 
     /// What was checked, in the order of the run.
-    pub(super) fn names(&self) -> Vec<&'a str> {
-        let mut seen = BTreeSet::new();
-        let names = self.findings.iter().map(|finding| finding.name.as_str());
-        names.filter(|name| seen.insert(*name)).collect()
+    pub(super) fn names(&self) -> IndexSet<&'a str> {
+        self.findings.iter().map(|finding| finding.name.as_str()).collect()
     }
 
     /// The engines that took part, in alphabetical order.

@@ -3,7 +3,7 @@
 use super::choose::PLAIN;
 use super::markdown::code;
 use super::matrix::{Executor, Matrix};
-use super::rank::{Noise, SelfDifference, leaders, median};
+use super::rank::{Noise, leaders, median};
 use super::units::{self, count, percent, time, times};
 use crate::record::{Estimate, Metric, Role};
 
@@ -103,10 +103,11 @@ fn scaling(matrix: &Matrix<'_>) -> Option<String> {
 /// What a tie means.
 pub(super) fn ties(noise: &Noise) -> String {
     let rule = "Two executors tie where the 95 % intervals of their medians overlap";
-    let floor = |(case, own): (&String, &SelfDifference)| {
-        format!("{} for {}", percent(own.typical), code(case))
+    let floor = |case: &String| {
+        let floor = noise.floor(case).map(percent);
+        format!("{} for {}", floor.unwrap_or_default(), code(case))
     };
-    let cases: Vec<String> = noise.cases.iter().map(floor).collect();
+    let cases: Vec<String> = noise.cases.keys().map(floor).collect();
     if cases.is_empty() {
         return format!(
             "{rule}. The noise floor is unknown: no executor was compared with itself."

@@ -1,5 +1,6 @@
 //! Pieces of Markdown: tables, code spans, footnotes.
 
+use indexmap::IndexSet;
 use std::fmt::{Display, Write};
 
 /// What stands where there is no value.
@@ -86,16 +87,13 @@ pub(super) fn details(summary: &str, body: &str) -> String {
 /// Reasons given once and referred to by number.
 #[derive(Debug, Default)]
 pub(super) struct Footnotes {
-    reasons: Vec<String>,
+    reasons: IndexSet<String>,
 }
 
 impl Footnotes {
     /// The mark for a reason; the same reason has the same mark.
     pub(super) fn mark(&mut self, reason: &str) -> String {
-        let place = self.reasons.iter().position(|known| known == reason).unwrap_or_else(|| {
-            self.reasons.push(reason.to_owned());
-            self.reasons.len() - 1
-        });
+        let (place, _) = self.reasons.insert_full(reason.to_owned());
         format!("<sup>{}</sup>", place + 1)
     }
 

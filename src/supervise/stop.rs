@@ -56,13 +56,12 @@ impl Stop {
         self.state().asked = true;
         self.signal(Signal::SIGTERM);
         let until = Instant::now() + GRACE;
-        while Instant::now() < until {
-            if self.state().running.is_empty() {
-                return;
+        while !self.state().running.is_empty() {
+            if Instant::now() >= until {
+                return self.signal(Signal::SIGKILL);
             }
             std::thread::sleep(POLL);
         }
-        self.signal(Signal::SIGKILL);
     }
 
     /// Whether [`Self::now`] was called: loops should end.

@@ -3,7 +3,7 @@
 use super::{Rule, Violation};
 use crate::compare;
 use crate::record::estimate::PROCESSES;
-use crate::record::{Book, CellKey, Comparison, Match, Means, Metric, Purpose, Sample};
+use crate::record::{Book, CellKey, Comparison, Match, Metric, Purpose, Sample};
 use crate::report::units::{self, MARK, count, grouped, percent};
 
 /// How far scaling may lie above the number of threads: what noise explains.
@@ -129,7 +129,7 @@ fn few_processes(book: &Book, cell: &CellKey) -> Option<Violation> {
 /// touched neither.
 fn comparison(book: &Book, of: &Match, processes: &[Comparison]) -> Option<Violation> {
     let is_like_cells = matches!(of.purpose, Purpose::Against | Purpose::Peers)
-        && [&of.subject, &of.baseline].iter().all(|side| side.means == Means::Contract)
+        && [&of.subject, &of.baseline].iter().all(|side| side.means.is_contract())
         && of.subject.threads == of.baseline.threads;
     if !is_like_cells {
         return None;

@@ -5,6 +5,7 @@ use crate::record::{Check, Finding, Outcome};
 use crate::report::checks::{Checked, Checks};
 use crate::report::markdown::{NOTHING, Table, code, details, escape};
 use crate::report::units::{count, grouped};
+use indexmap::{IndexMap, IndexSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -199,23 +200,13 @@ fn all_reasons(checked: &Checked, outcomes: &[Outcome]) -> String {
 
 /// The reasons of an outcome, each with its engines and what was checked.
 fn reasons(checked: &Checked, outcome: Outcome) -> String {
-    type Alike<'a> = (BTreeMap<&'a str, BTreeSet<String>>, Vec<String>);
-    let mut reasons: Vec<(String, Alike<'_>)> = Vec::new();
-    for finding in &checked.findings {
-        if finding.number(outcome) == 0 {
-            continue;
-        }
-        let reason = reason(finding);
-        let place = reasons.iter().position(|(known, _)| *known == reason).unwrap_or_else(|| {
-            reasons.push((reason, Alike::default()));
-            reasons.len() - 1
-        });
-        let (engines, names) = &mut reasons[place].1;
+    type Alike<'a> = (BTreeMap<&'a str, BTreeSet<String>>, IndexSet<String>);
+    let mut reasons: IndexMap<String, Alike<'_>> = IndexMap::new();
+    for finding in checked.findings.iter().filter(|finding| finding.number(outcome) > 0) {
+        let (engines, names) = reasons.entry(reason(finding)).or_default();
         let strategies = engines.entry(&finding.engine).or_default();
         strategies.extend(finding.strategy.map(code));
-        if !names.contains(&code(&finding.name)) {
-            names.push(code(&finding.name));
-        }
+        names.insert(code(&finding.name));
     }
     let word = MARKS.iter().find(|(known, ..)| *known == outcome).map_or("", |mark| mark.2);
     let word = word.split(':').next().unwrap_or_default();
@@ -227,7 +218,7 @@ fn reasons(checked: &Checked, outcome: Outcome) -> String {
             several => format!("{} ({several} strategies)", code(engine)),
         };
         let engines: Vec<String> = engines.into_iter().map(engine).collect();
-        let (engines, names) = (engines.join(", "), names.join(", "));
+        let (engines, names) = (engines.join(", "), Vec::from_iter(names).join(", "));
         let _ = writeln!(text, "- **{word}**: {names} on {engines}: {}", escape(&reason));
     }
     text

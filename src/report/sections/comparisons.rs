@@ -4,11 +4,12 @@
 
 use super::function;
 use crate::compare::{self, Judged, MARGIN, Verdict};
-use crate::record::{Book, Match, Purpose};
+use crate::record::{Book, Contender, Match, Purpose};
 use crate::report::Records;
 use crate::report::markdown::{Table, code, escape};
-use crate::report::rank::{Noise, SelfDifference};
+use crate::report::rank::Noise;
 use crate::report::units::{self, count, percent, ratio_with_interval};
+use indexmap::IndexMap;
 use std::fmt::Write;
 
 /// A comparison with what it says.
@@ -88,17 +89,18 @@ fn summary(rows: &[Row<'_>]) -> String {
 
 /// How far executors differ from themselves.
 fn floor(noise: &Noise) -> String {
-    let case = |(case, own): (&String, &SelfDifference)| {
-        format!(
+    let case = |(case, own): (&String, &Vec<(f64, Contender)>)| {
+        let (worst, executor) = own.last()?;
+        Some(format!(
             "{} for {} (worst of {}: {}, {})",
-            percent(own.typical),
+            percent(noise.floor(case)?),
             code(case),
-            count(own.executors, "executor"),
-            percent(own.worst),
-            code(&own.worst_executor)
-        )
+            count(own.len(), "executor"),
+            percent(*worst),
+            code(executor)
+        ))
     };
-    let cases: Vec<String> = noise.cases.iter().map(case).collect();
+    let cases: Vec<String> = noise.cases.iter().filter_map(case).collect();
     if cases.is_empty() {
         return "None of these comparisons has an interval.".to_owned();
     }
@@ -111,18 +113,15 @@ fn floor(noise: &Noise) -> String {
 
 /// A table for each work and number of threads.
 fn tables(rows: &[Row<'_>]) -> String {
-    let mut groups: Vec<(String, Table)> = Vec::new();
+    let headings = ["baseline", "ratio", "subject's time", "baseline's time", "verdict"];
+    let mut groups: IndexMap<String, Table> = IndexMap::new();
     for (of, judged) in rows {
         let threads = match (of.subject.threads, of.baseline.threads) {
             (one, other) if one == other => one.to_string(),
             (one, other) => format!("{one}_against_{other}"),
         };
         let work = function(&of.case, &of.guest, threads);
-        let place = groups.iter().position(|(known, _)| *known == work).unwrap_or_else(|| {
-            let headings = ["baseline", "ratio", "subject's time", "baseline's time", "verdict"];
-            groups.push((work, Table::new("Subject", headings)));
-            groups.len() - 1
-        });
+        let table = groups.entry(work).or_insert_with(|| Table::new("Subject", headings));
         let time = |ns: f64| units::marked(units::time(ns), judged.ratio.marked);
         let cells = [
             escape(&of.baseline.to_string()),
@@ -131,7 +130,7 @@ fn tables(rows: &[Row<'_>]) -> String {
             time(judged.baseline_ns),
             judged.verdict.to_string(),
         ];
-        groups[place].1.row(code(&of.subject), cells);
+        table.row(code(&of.subject), cells);
     }
     let text = |(work, table): (String, Table)| format!("{}:\n\n{}", code(&work), table.finish());
     groups.into_iter().map(text).collect()

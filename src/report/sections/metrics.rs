@@ -6,6 +6,7 @@ use crate::record::{Metric, Role};
 use crate::report::markdown::{Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::units;
+use indexmap::IndexMap;
 
 /// Parts of a call.
 const PARTS: [Metric; 3] = [Metric::Prepare, Metric::Invoke, Metric::Finish];
@@ -53,17 +54,12 @@ pub(in crate::report) fn kernel(benches: &Matrix<'_>) -> String {
 
 /// A row for the executors that have the same values. Empty if nobody has any.
 fn table(matrix: &Matrix<'_>, work: &Work, heading: &str, metrics: &[Metric]) -> String {
-    type Cells = Vec<Option<String>>;
-    let mut rows: Vec<(Cells, Vec<String>)> = Vec::new();
+    let mut rows: IndexMap<Vec<Option<String>>, Vec<String>> = IndexMap::new();
     for executor in &matrix.executors {
-        let cells: Cells =
-            metrics.iter().map(|metric| cell(matrix, executor, work, *metric)).collect();
-        match rows.iter_mut().find(|(known, _)| *known == cells) {
-            _ if cells.iter().all(Option::is_none) => {}
-            Some((_, names)) => names.push(code(executor)),
-            None => rows.push((cells, vec![code(executor)])),
-        }
+        let cells = metrics.iter().map(|metric| cell(matrix, executor, work, *metric)).collect();
+        rows.entry(cells).or_default().push(code(executor));
     }
+    rows.retain(|cells, _| cells.iter().any(Option::is_some));
     if rows.is_empty() {
         return String::new();
     }
