@@ -1,7 +1,9 @@
 //! Putting files on disk whole, or not at all.
 
 use anyhow::{Context, Result};
+use std::fs::Permissions;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Content of a file; `None` if there is no such file.
@@ -31,34 +33,21 @@ pub(crate) fn stage(path: &Path, content: &[u8]) -> Result<Staged> {
     let failed = || format!("cannot write {}; the old file is as it was", path.display());
     let folder = folder_of(path);
     std::fs::create_dir_all(folder).with_context(failed)?;
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
+    let mut file = tempfile::Builder::new()
+        .prefix(".touchstone-")
         // As any other file; the default for temporary files is the owner only.
-        builder.permissions(std::fs::Permissions::from_mode(0o644));
-    }
-    let mut file = builder.prefix(".touchstone-").tempfile_in(folder).with_context(failed)?;
+        .permissions(Permissions::from_mode(0o644))
+        .tempfile_in(folder)
+        .with_context(failed)?;
     file.write_all(content).and_then(|()| file.as_file().sync_all()).with_context(failed)?;
     Ok(Staged { file, path: path.to_owned() })
 }
 
 impl Staged {
-    /// Replaces the file in one step and returns its path.
-    pub(crate) fn commit(self) -> Result<PathBuf> {
-        let path = self.path;
-        self.file
-            .persist(&path)
-            .with_context(|| format!("cannot replace {}; it is as it was", path.display()))?;
-        Ok(path)
-    }
-}
-
-/// Removes a file that may not be there. Returns whether it was.
-pub(crate) fn remove(path: &Path) -> Result<bool> {
-    match std::fs::remove_file(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error).with_context(|| format!("cannot remove {}", path.display())),
+    /// Replaces the file in one step.
+    pub(crate) fn commit(self) -> Result<()> {
+        let failed = || format!("cannot replace {}; it is as it was", self.path.display());
+        self.file.persist(&self.path).with_context(failed)?;
+        Ok(())
     }
 }

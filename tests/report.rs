@@ -247,7 +247,7 @@ fn the_newest_run_of_a_file_is_shown_and_no_other() {
     assert_has(&page, "2.222 µs");
     assert!(!page.contains("1.111 µs") && !page.contains("beta"));
     assert_has(&page, "The record file holds 1 older run that the page leaves out.");
-    assert_eq!(report::write(&place.options).unwrap().content.older_runs, 1);
+    assert_eq!(report::write(&place.options).unwrap().older_runs, 1);
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn damaged_lines_are_named() {
     lines.push_str("{\"kind\":\"refusal\",\"ca\n{\"schema\":99}\n");
     std::fs::write(&place.options.records, lines).unwrap();
     let written = report::write(&place.options).unwrap();
-    let [(_, skipped)] = written.content.skipped.as_slice() else { panic!("one file") };
+    let (_, skipped) = &written.skipped[0];
     let numbers: Vec<usize> = skipped.iter().map(|skipped| skipped.line).collect();
     assert_eq!(numbers, [number + 1, number + 2]);
     let page = place.page();
@@ -312,7 +312,7 @@ fn the_same_records_give_the_same_bytes() {
 fn check_finds_what_differs() {
     let place = Place::with(&small());
     report::write(&place.options).unwrap();
-    let check = || report::check(&place.options).unwrap().0;
+    let check = || report::check(&place.options).unwrap().files;
     assert_eq!(check(), Vec::<PathBuf>::new());
 
     let page = std::fs::read_to_string(&place.options.page).unwrap();
@@ -332,7 +332,7 @@ fn text_outside_the_markers_is_kept() {
     let again = place.page();
     assert_eq!(again, format!("{page}\nBelow.\n"));
     // Editing one's own text is no difference.
-    assert!(report::check(&place.options).unwrap().0.is_empty());
+    assert!(report::check(&place.options).unwrap().files.is_empty());
 
     std::fs::write(&place.options.page, "<!-- BEGIN touchstone report -->\nno end").unwrap();
     let error = format!("{:#}", report::write(&place.options).unwrap_err());
@@ -345,7 +345,7 @@ fn a_chart_without_records_is_removed_and_nothing_else_is() {
     report::write(&place.options).unwrap();
     std::fs::write(place.image("mine.svg"), "mine").unwrap();
     std::fs::write(place.image("pooling.svg"), "of an earlier report").unwrap();
-    assert_eq!(report::check(&place.options).unwrap().0, [place.image("pooling.svg")]);
+    assert_eq!(report::check(&place.options).unwrap().removed, [place.image("pooling.svg")]);
     let removed = report::write(&place.options).unwrap().removed;
     assert_eq!(removed, [place.image("pooling.svg")]);
     assert!(place.image("mine.svg").exists());
@@ -512,7 +512,7 @@ proptest::proptest! {
         let place = Place::with(&small().and(odd.lines()).and([failed]));
         let page = place.page();
         proptest::prop_assert_eq!(page.matches("<!-- END -->").count(), 1);
-        proptest::prop_assert!(report::check(&place.options).unwrap().0.is_empty());
+        proptest::prop_assert!(report::check(&place.options).unwrap().files.is_empty());
     }
 }
 

@@ -92,7 +92,7 @@ fn a_comparison_follows_the_same_policy() {
     assert!(
         made.iter().all(|made| made.rounds.len() >= 3 && made.noisy.len() == made.rounds.len())
     );
-    assert!(judge(&made, MARGIN).unwrap().marked);
+    assert!(judge(made, MARGIN).unwrap().ratio.marked);
 }
 
 fn observations(process: u32, metric: Metric, clean: &[bool]) -> Line {

@@ -138,6 +138,11 @@ pub trait Engine: Send + Sync {
 
 /// How a guest's code is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Execution {
     /// By an interpreter, of WebAssembly or of code of its own.
     Interpreted,

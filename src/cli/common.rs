@@ -105,7 +105,7 @@ pub(super) fn newest(path: &Path, made_by: &str) -> Result<Book> {
 
 /// What the processes of a comparison come to together.
 pub(super) fn judged(processes: &[Comparison]) -> Option<Judged> {
-    judge(&processes.iter().collect::<Vec<_>>(), MARGIN)
+    judge(processes, MARGIN)
 }
 
 /// How a run ended.

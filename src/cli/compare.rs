@@ -161,7 +161,7 @@ impl Compare {
         let common = of_records(&a, &b, margin);
         ensure!(!common.is_empty(), "the two runs have no cell in common");
         let rows: Vec<(String, Judged)> =
-            common.iter().map(|common| (b.name(&common.cell), common.judged)).collect();
+            common.iter().map(|(cell, judged)| (b.name(cell), *judged)).collect();
         self.print(&rows)
     }
 
@@ -172,10 +172,10 @@ impl Compare {
             let line = |(name, judged): &(String, Judged)| {
                 serde_json::json!({
                     "name": name,
-                    "ratio": judged.ratio,
-                    "low": judged.interval.map(|ends| ends.0),
-                    "high": judged.interval.map(|ends| ends.1),
-                    "marked": judged.marked,
+                    "ratio": judged.ratio.median,
+                    "low": judged.ratio.interval.map(|ends| ends.0),
+                    "high": judged.ratio.interval.map(|ends| ends.1),
+                    "marked": judged.ratio.marked,
                     "verdict": judged.verdict.to_string(),
                     "a_ns": judged.subject_ns,
                     "b_ns": judged.baseline_ns,
@@ -191,7 +191,7 @@ impl Compare {
                 name.clone(),
                 units::time(judged.subject_ns),
                 units::time(judged.baseline_ns),
-                units::ratio_with_interval(&judged.estimate()),
+                units::ratio_with_interval(&judged.ratio),
                 judged.verdict.to_string(),
             ]);
         }
@@ -199,7 +199,7 @@ impl Compare {
             "{}\nA / B: times slower than the baseline B; threshold {} %{}\n",
             table.render(Style::of_stdout()),
             self.threshold,
-            if rows.iter().any(|(_, judged)| judged.marked) {
+            if rows.iter().any(|(_, judged)| judged.ratio.marked) {
                 "; †: interference left too few clean rounds"
             } else {
                 ""

@@ -104,9 +104,10 @@ fn line(of: &Match, measured: Result<Judged, &str>) -> String {
         subject.executor.to_string(),
         reference,
     ];
-    let ratios = measured.map(|Judged { ratio, interval, .. }| {
+    let ratios = measured.map(|Judged { ratio, .. }| {
         // The lower end of one direction is the upper end of the other.
-        [Some(ratio), interval.map(|(_, high)| high), interval.map(|(low, _)| low)]
+        let (low, high) = ratio.interval.unzip();
+        [Some(ratio.median), high, low]
     });
     fields.extend(ratios.unwrap_or_default().map(|slower| {
         slower.map_or_else(|| "-".to_owned(), |slower| format!("{:.3}", 1.0 / slower))

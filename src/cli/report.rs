@@ -5,7 +5,7 @@ use anyhow::Result;
 use std::path::{Path, PathBuf};
 use touchstone::record::{self, BENCH};
 use touchstone::report::gate::{Closed, Explanations};
-use touchstone::report::{self, Content, Options};
+use touchstone::report::{self, Options, Written};
 use touchstone::run::shown;
 use touchstone::tables;
 use touchstone::terminal::progress::Progress;
@@ -79,30 +79,30 @@ fn paths(what: &str, all: &[PathBuf]) -> String {
     all.iter().map(|path| format!("{what}{}\n", shown(path))).collect()
 }
 
-fn warn(content: &Content) {
-    for (path, lines) in &content.skipped {
+fn warn(made: &Written) {
+    for (path, lines) in &made.skipped {
         warn_of_skipped(path, lines);
     }
 }
 
 fn write(options: &Options) -> Result<Ended> {
-    let written = report::write(options)?;
-    warn(&written.content);
-    let Content { cells, comparisons, older_runs, .. } = written.content;
+    let made = report::write(options)?;
+    warn(&made);
     let records = shown(&options.records);
-    let mut text = paths("wrote    ", &written.files);
-    text += &paths("removed  ", &written.removed);
-    text += &format!("{cells} cells and {comparisons} comparisons, from {records}\n");
-    if older_runs > 0 {
-        text += &format!("{older_runs} older runs in {records} left out\n");
+    let mut text = paths("wrote    ", &made.files);
+    text += &paths("removed  ", &made.removed);
+    text += &format!("{} cells and {} comparisons, from {records}\n", made.cells, made.comparisons);
+    if made.older_runs > 0 {
+        text += &format!("{} older runs in {records} left out\n", made.older_runs);
     }
     print(&text)?;
     Ok(Ended::Well)
 }
 
 fn check(options: &Options) -> Result<Ended> {
-    let (differ, content) = report::check(options)?;
-    warn(&content);
+    let made = report::check(options)?;
+    warn(&made);
+    let differ = [made.files, made.removed].concat();
     if differ.is_empty() {
         print("the report matches the records\n")?;
         return Ok(Ended::Well);

@@ -116,7 +116,7 @@ impl Entry<'_> {
                 }
             }
             Self::Comparison(of, judged) => {
-                line["ratio"] = estimate(Some(judged.estimate()));
+                line["ratio"] = estimate(Some(judged.ratio));
                 line["verdict"] = judged.verdict.to_string().into();
                 line["subject_ns"] = judged.subject_ns.into();
                 line["baseline_ns"] = judged.baseline_ns.into();
@@ -224,10 +224,10 @@ impl Entry<'_> {
                     subject.to_string(),
                     baseline.to_string(),
                     format!("{case}_from_{guest}{threads}"),
-                    ratio_with_interval(&judged.estimate()),
+                    ratio_with_interval(&judged.ratio),
                     judged.verdict.to_string(),
-                    marked(time(judged.subject_ns), judged.marked),
-                    marked(time(judged.baseline_ns), judged.marked),
+                    marked(time(judged.subject_ns), judged.ratio.marked),
+                    marked(time(judged.baseline_ns), judged.ratio.marked),
                 ];
                 ("comparisons".to_owned(), columns, row)
             }

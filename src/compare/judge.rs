@@ -1,9 +1,8 @@
 //! The verdict of a comparison. A process is one unit: all of its rounds have the same address
 //! layout, and only differences between processes show the effect of the layout.
 
-use crate::record::estimate::{self, CLEAN_SAMPLES, INTERVAL_SAMPLES, PROCESSES};
+use crate::record::estimate::{self, INTERVAL_SAMPLES, Used};
 use crate::record::{Comparison, Estimate};
-use std::fmt;
 
 /// The smallest difference that counts, as a share: ratios within it are equivalent.
 pub const MARGIN: f64 = 0.02;
@@ -12,11 +11,7 @@ pub const MARGIN: f64 = 0.02;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     /// Time of the subject over that of the baseline: times slower than the baseline.
-    pub ratio: f64,
-    /// Its 95 % interval; `None` when there are too few rounds for one.
-    pub interval: Option<(f64, f64)>,
-    /// Whether too few rounds are clean: printed with †.
-    pub marked: bool,
+    pub ratio: Estimate,
     /// The verdict.
     pub verdict: Verdict,
     /// Time of one call of the subject, ns.
@@ -25,16 +20,9 @@ pub struct Judged {
     pub baseline_ns: f64,
 }
 
-impl Judged {
-    /// The ratio as an estimate.
-    #[must_use]
-    pub fn estimate(&self) -> Estimate {
-        Estimate { median: self.ratio, interval: self.interval, marked: self.marked }
-    }
-}
-
 /// The conclusion from the interval of a ratio and the margin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Verdict {
     /// The subject takes less time, by more than the margin.
     Faster,
@@ -43,6 +31,7 @@ pub enum Verdict {
     /// The difference is within the margin.
     Equivalent,
     /// The interval crosses an end of the margin, or there is none.
+    #[strum(to_string = "not enough data")]
     NotEnoughData,
 }
 
@@ -64,80 +53,37 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Faster => "faster",
-            Self::Slower => "slower",
-            Self::Equivalent => "equivalent",
-            Self::NotEnoughData => "not enough data",
-        })
-    }
-}
-
-/// The rounds of one process that count.
-struct Rounds {
-    ratios: Vec<f64>,
-    subject: Vec<f64>,
-    baseline: Vec<f64>,
-}
-
-impl Rounds {
-    fn of(process: &Comparison, only_clean: bool) -> Self {
-        let counts = |(place, (subject, baseline)): &(usize, (f64, f64))| {
-            (!only_clean || !process.noisy.contains(place)) && *subject > 0.0 && *baseline > 0.0
-        };
-        let rounds = process.rounds.iter().copied().enumerate().filter(counts);
-        let (subject, baseline): (Vec<f64>, Vec<f64>) = rounds.map(|(_, round)| round).unzip();
-        let ratios = subject.iter().zip(&baseline).map(|(a, b)| a / b).collect();
-        Self { ratios, subject, baseline }
-    }
-}
-
 /// The ratio, its interval and the verdict, from all processes of one comparison.
 /// `None` where no process has a round.
 ///
 /// The ratio is the median of the processes' median ratios. From
 /// [`INTERVAL_SAMPLES`] processes on, the interval is the distribution-free one over
 /// these medians; with fewer, it reaches from the lowest to the highest end of the
-/// processes' own intervals and medians. A process with fewer than [`CLEAN_SAMPLES`]
-/// rounds without interference is left out; where that leaves fewer than [`PROCESSES`],
-/// the result is marked, and where it leaves none, all rounds are used.
+/// processes' own intervals and medians. [`estimate::used`] says which rounds count, and when
+/// the result is marked.
 #[must_use]
-pub fn judge(processes: &[&Comparison], margin: f64) -> Option<Judged> {
-    let longest = processes.iter().map(|process| process.rounds.len()).max()?;
-    let needed = CLEAN_SAMPLES.min(longest.max(1));
-    let clean = processes.iter().map(|process| Rounds::of(process, true));
-    let mut groups: Vec<Rounds> = clean.filter(|rounds| rounds.ratios.len() >= needed).collect();
-    let marked = groups.len() < PROCESSES;
-    if groups.is_empty() {
-        groups = processes.iter().map(|process| Rounds::of(process, false)).collect();
-    }
-    let estimates = |of: fn(&Rounds) -> &[f64]| -> Vec<Estimate> {
-        groups.iter().filter_map(|rounds| estimate::of_values(of(rounds))).collect()
+pub fn judge<'a>(
+    processes: impl IntoIterator<Item = &'a Comparison>,
+    margin: f64,
+) -> Option<Judged> {
+    let Used { groups, marked } = estimate::used(processes.into_iter().map(Comparison::timed));
+    let estimates = |of: fn(&(f64, f64)) -> f64| -> Vec<Estimate> {
+        let values = groups.iter().map(|rounds| rounds.iter().map(of).collect::<Vec<_>>());
+        values.filter_map(|values| estimate::of_values(&values)).collect()
     };
-    let median = |estimates: &[Estimate]| {
-        let medians: Vec<f64> = estimates.iter().map(|estimate| estimate.median).collect();
-        estimate::of_values(&medians)
-    };
-    let ratios = estimates(|rounds| &rounds.ratios);
-    let between = median(&ratios)?;
-    let rounds: usize = groups.iter().map(|rounds| rounds.ratios.len()).sum();
+    let ratios = estimates(|(subject, baseline)| subject / baseline);
+    let between = estimate::of_medians(&ratios)?;
+    let rounds: usize = groups.iter().map(Vec::len).sum();
     let interval = if ratios.len() >= INTERVAL_SAMPLES {
         between.interval
     } else {
-        let ends = ratios
-            .iter()
-            .map(|estimate| estimate.interval.unwrap_or((estimate.median, estimate.median)));
-        ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).filter(|_| rounds >= INTERVAL_SAMPLES)
+        estimate::hull(&ratios).filter(|_| rounds >= INTERVAL_SAMPLES)
     };
     Some(Judged {
-        ratio: between.median,
-        interval,
-        marked,
+        ratio: Estimate { median: between.median, interval, marked },
         verdict: Verdict::of(interval, margin),
-        subject_ns: median(&estimates(|rounds| &rounds.subject))?.median,
-        baseline_ns: median(&estimates(|rounds| &rounds.baseline))?.median,
+        subject_ns: estimate::of_medians(&estimates(|(subject, _)| *subject))?.median,
+        baseline_ns: estimate::of_medians(&estimates(|(_, baseline)| *baseline))?.median,
     })
 }
 
@@ -166,7 +112,7 @@ mod tests {
     }
 
     fn judged(processes: &[Comparison]) -> Judged {
-        judge(&processes.iter().collect::<Vec<_>>(), MARGIN).unwrap()
+        judge(processes, MARGIN).unwrap()
     }
 
     fn clean(ratios: &[f64]) -> Judged {
@@ -193,13 +139,13 @@ mod tests {
     #[test]
     fn a_process_is_one_unit() {
         let three = clean(&[1.0, 1.1, 1.2]);
-        let (low, high) = three.interval.unwrap();
-        assert!((three.ratio - 1.1005).abs() < 1e-3 && !three.marked);
+        let (low, high) = three.ratio.interval.unwrap();
+        assert!((three.ratio.median - 1.1005).abs() < 1e-3 && !three.ratio.marked);
         assert!(low < 1.0005 && high > 1.2);
-        assert!((three.subject_ns / three.baseline_ns - three.ratio).abs() < 1e-3);
+        assert!((three.subject_ns / three.baseline_ns - three.ratio.median).abs() < 1e-3);
         // Nine processes: the second smallest and the second largest median.
         let nine = clean(&[1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8]);
-        let (low, high) = nine.interval.unwrap();
+        let (low, high) = nine.ratio.interval.unwrap();
         assert!((low - 1.1).abs() < 2e-3 && (high - 1.7).abs() < 2e-3, "{low} {high}");
     }
 
@@ -208,18 +154,18 @@ mod tests {
         let noisy = |n, ratio| process(n, ratio, 10, (0..10).collect());
         let good = |n| process(n, 1.5, 10, vec![0]);
         let left_out = judged(&[good(0), noisy(1, 9.0), good(2), good(3)]);
-        assert!(!left_out.marked && left_out.ratio < 1.6);
+        assert!(!left_out.ratio.marked && left_out.ratio.median < 1.6);
         let marked = judged(&[good(0), noisy(1, 9.0), good(2)]);
-        assert!(marked.marked && marked.ratio < 1.6);
+        assert!(marked.ratio.marked && marked.ratio.median < 1.6);
         let all = judged(&[noisy(0, 9.0), noisy(1, 9.0), noisy(2, 9.0)]);
-        assert!(all.marked && all.ratio >= 9.0);
+        assert!(all.ratio.marked && all.ratio.median >= 9.0);
     }
 
     #[test]
     fn without_rounds_there_is_nothing_and_with_few_no_interval() {
         assert_eq!(judge(&[], MARGIN), None);
-        assert_eq!(judge(&[&process(0, 1.0, 0, Vec::new())], MARGIN), None);
+        assert_eq!(judge(&[process(0, 1.0, 0, Vec::new())], MARGIN), None);
         let few = judged(&[process(0, 2.0, 1, Vec::new()), process(1, 2.0, 1, Vec::new())]);
-        assert_eq!((few.interval, few.verdict), (None, Verdict::NotEnoughData));
+        assert_eq!((few.ratio.interval, few.verdict), (None, Verdict::NotEnoughData));
     }
 }

@@ -8,5 +8,5 @@ mod records;
 mod remote;
 
 pub use judge::{Judged, MARGIN, Verdict, judge};
-pub use records::{Common, of_records};
+pub use records::of_records;
 pub use remote::{Contest, FromSide, ToSide, contest, serve_side};

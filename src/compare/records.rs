@@ -3,34 +3,22 @@
 use super::{Judged, Verdict};
 use crate::record::{Book, CellKey, Metric};
 
-/// A cell that both runs have.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Common {
-    /// The cell.
-    pub cell: CellKey,
-    /// The first run's time over the second's.
-    pub judged: Judged,
-}
-
 /// Compares the call times of all cells that two runs have in common. The interval of the
 /// ratio is the widest that both intervals allow. The runs were not made in turns, so a
 /// difference may come from the machine.
 #[must_use]
-pub fn of_records(subject: &Book, baseline: &Book, margin: f64) -> Vec<Common> {
+pub fn of_records(subject: &Book, baseline: &Book, margin: f64) -> Vec<(CellKey, Judged)> {
     let common = |cell: &CellKey| {
         let ours = subject.estimate(cell, Metric::Call)?;
         let theirs = baseline.estimate(cell, Metric::Call)?;
-        let interval = ours.interval.zip(theirs.interval);
-        let interval = interval.map(|(ours, theirs)| (ours.0 / theirs.1, ours.1 / theirs.0));
+        let ratio = ours.over(theirs);
         let judged = Judged {
-            ratio: ours.median / theirs.median,
-            interval,
-            marked: ours.marked || theirs.marked,
-            verdict: Verdict::of(interval, margin),
+            ratio,
+            verdict: Verdict::of(ratio.interval, margin),
             subject_ns: ours.median,
             baseline_ns: theirs.median,
         };
-        Some(Common { cell: cell.clone(), judged })
+        Some((cell.clone(), judged))
     };
     subject.cells.keys().filter_map(common).collect()
 }

@@ -8,7 +8,7 @@ use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
 use crate::record::{Comparison, Match, Status};
 use crate::run::{Performer, Task, perform_side};
-use crate::supervise::{Child, Heard, Limits, Parent, Stop};
+use crate::supervise::{Child, Heard, Parent, Stop};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::process::Command;
@@ -34,17 +34,17 @@ pub enum ToSide {
     Round(RoundPlan),
 }
 
-/// An answer of a side.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum FromSide {
-    /// It gave the expected output and can be timed.
-    Opened,
+/// An answer of a side: what was made, nothing for what was opened; or how it is refused or
+/// failed.
+pub type FromSide = Result<Answer, (Status, String)>;
+
+/// What a side made.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Answer {
     /// The plan of its rounds.
-    Plan(RoundPlan),
+    plan: Option<RoundPlan>,
     /// The result of a round.
-    Round(Round),
-    /// It is refused or failed.
-    Refused(Status, String),
+    round: Option<Round>,
 }
 
 /// Serves as one side of a comparison until the parent closes the connection.
@@ -66,19 +66,21 @@ pub fn serve_side(
                 probe::calibrated(probe_ns);
                 perform_side(&mut performer, &Task::Compare(*of), is_subject).map(|made| {
                     *crew = Some(made);
-                    FromSide::Opened
+                    Answer::default()
                 })
             }
             (_, None) => Err(anyhow::anyhow!("nothing was opened")),
-            (ToSide::Plan(sample_us), Some(crew)) => {
-                crew.plan(Duration::from_micros(sample_us), 0).map(FromSide::Plan)
+            (ToSide::Plan(sample_us), Some(crew)) => crew
+                .plan(Duration::from_micros(sample_us), 0)
+                .map(|plan| Answer { plan: Some(plan), ..Answer::default() }),
+            (ToSide::Round(plan), Some(crew)) => {
+                crew.round(plan).map(|round| Answer { round: Some(round), ..Answer::default() })
             }
-            (ToSide::Round(plan), Some(crew)) => crew.round(plan).map(FromSide::Round),
         };
-        let answer = answer.unwrap_or_else(|error| {
+        let answer = answer.map_err(|error| {
             let refused = error.downcast_ref::<crate::lab::Refused>();
             let status = refused.map_or(Status::Failed, |refused| refused.status);
-            FromSide::Refused(status, format!("{error:#}"))
+            (status, format!("{error:#}"))
         });
         parent.say(&answer)?;
     }
@@ -103,23 +105,19 @@ impl Remote {
         probe_ns: u64,
     ) -> Result<Self> {
         let side = if is_subject { &of.subject } else { &of.baseline };
-        let child = stop.spawn(command, Limits::default())?.context("stopped")?;
+        let child = stop.spawn(command)?.context("stopped")?;
         let mut remote = Self { child, name: side.to_string() };
         let open = ToSide::Open { of: Box::new(of.clone()), is_subject, probe_ns };
-        match remote.ask(&open)? {
-            FromSide::Opened => Ok(remote),
-            _ => bail!("{} answered something else", remote.name),
-        }
+        remote.ask(&open)?;
+        Ok(remote)
     }
 
-    fn ask(&mut self, order: &ToSide) -> Result<FromSide> {
+    fn ask(&mut self, order: &ToSide) -> Result<Answer> {
         // One that has died is found out below.
         let _ = self.child.send(order);
         match self.child.receive(Instant::now() + PATIENCE)? {
-            Heard::Message(FromSide::Refused(status, reason)) => {
-                bail!("{} {status}: {reason}", self.name)
-            }
-            Heard::Message(answer) => Ok(answer),
+            Heard::Message(Ok(answer)) => Ok(answer),
+            Heard::Message(Err((status, reason))) => bail!("{} {status}: {reason}", self.name),
             Heard::Ended(death) => bail!("{}: its process {death}", self.name),
             Heard::Silent => bail!("{} did not answer for {} s", self.name, PATIENCE.as_secs()),
         }
@@ -128,17 +126,11 @@ impl Remote {
 
 impl Side for Remote {
     fn plan(&mut self, sample: Duration) -> Result<RoundPlan> {
-        match self.ask(&ToSide::Plan(sample.as_micros() as u64))? {
-            FromSide::Plan(plan) => Ok(plan),
-            _ => bail!("{} answered something else", self.name),
-        }
+        self.ask(&ToSide::Plan(sample.as_micros() as u64))?.plan.context("a side made no plan")
     }
 
     fn round(&mut self, plan: RoundPlan) -> Result<Round> {
-        match self.ask(&ToSide::Round(plan))? {
-            FromSide::Round(round) => Ok(round),
-            _ => bail!("{} answered something else", self.name),
-        }
+        self.ask(&ToSide::Round(plan))?.round.context("a side made no round")
     }
 }
 
@@ -187,7 +179,7 @@ pub fn contest(
         let (rounds, noisy) = turns(&mut subject, &mut baseline, budget, &mut random)?;
         all.push(Comparison { of: of.clone(), process, rounds, noisy });
     }
-    let judged = judge(&all.iter().collect::<Vec<_>>(), contest.margin);
+    let judged = judge(&all, contest.margin);
     let judged = judged.context("no round was made")?;
     Ok((all, judged))
 }

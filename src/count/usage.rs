@@ -8,7 +8,7 @@ use crate::measure::{Caller, Work};
 use crate::plan::Cell;
 use crate::record::{CellKey, Metric, Observations, Sample, Samples, Status};
 use crate::run::Names;
-use crate::supervise::{Child, Death, Heard, Limits, Parent};
+use crate::supervise::{Child, Death, Heard, Parent};
 use crate::terminal::progress::Progress;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -97,7 +97,7 @@ pub(super) fn count(
     traced: bool,
     progress: &Progress,
 ) -> Result<Vec<Observations>> {
-    let mut child = Child::<Told, Observations>::spawn(command, Limits::default())?;
+    let mut child = Child::<Told, Observations>::spawn(command)?;
     let keys = cells.iter().map(|cell| cell.key.clone()).collect();
     child.send(&Told { traced, cells: keys })?;
     let mut seen: Vec<Observations> = Vec::new();

@@ -2,26 +2,17 @@
 
 use super::{
     CellKey, Check, Comparison, Count, Estimate, Executor, Finding, Header, Line, Match, Metric,
-    Observations, Refusal, Sample, Samples, Swap, WorkFacts, estimate,
+    Observations, Refusal, Sample, Samples, Setup, Swap, WorkFacts, estimate,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The effective setup of an executor on a guest.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct InForce {
-    /// How Touchstone implements the strategy, if the runtime does not.
-    pub emulated: Option<String>,
-    /// The effective configuration, key by key.
-    pub effective: BTreeMap<String, String>,
-}
-
 /// The records of one run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Book {
     /// The header of the run.
     pub header: Header,
-    /// The setups, by executor and guest.
-    pub setups: BTreeMap<(Executor, String), InForce>,
+    /// The setups, by executor and guest, each with all that is in force.
+    pub setups: BTreeMap<(Executor, String), Setup>,
     /// The observations of each cell, process by process.
     pub cells: BTreeMap<CellKey, Vec<Observations>>,
     /// What was not measured, with the reasons.
@@ -41,31 +32,18 @@ impl Book {
     /// later one counts.
     #[must_use]
     pub fn of(header: Header, lines: Vec<Line>) -> Self {
-        let mut book = Self {
-            header,
-            setups: BTreeMap::new(),
-            cells: BTreeMap::new(),
-            refusals: BTreeSet::new(),
-            comparisons: BTreeMap::new(),
-            counts: BTreeMap::new(),
-            findings: Vec::new(),
-            swaps: Vec::new(),
-        };
-        let mut first: BTreeMap<Executor, BTreeMap<String, String>> = BTreeMap::new();
+        let mut book = Self { header, ..Self::default() };
+        let mut first: BTreeMap<Executor, BTreeMap<String, Option<String>>> = BTreeMap::new();
         for line in lines {
             match line {
                 Line::Run(_) => {}
                 Line::Setup(setup) => {
                     let mut effective = first.get(&setup.executor).cloned().unwrap_or_default();
-                    for (key, value) in setup.effective {
-                        match value {
-                            Some(value) => drop(effective.insert(key, value)),
-                            None => drop(effective.remove(&key)),
-                        }
-                    }
+                    effective.extend(setup.effective);
+                    effective.retain(|_, value| value.is_some());
                     first.entry(setup.executor.clone()).or_insert_with(|| effective.clone());
-                    let in_force = InForce { emulated: setup.emulated, effective };
-                    book.setups.insert((setup.executor, setup.guest), in_force);
+                    let key = (setup.executor.clone(), setup.guest.clone());
+                    book.setups.insert(key, Setup { effective, ..setup });
                 }
                 Line::Observations(seen) => {
                     // A cell that failed is measured again only when a run is continued.
@@ -92,15 +70,11 @@ impl Book {
             }
         }
         // A cell that failed in one process is not published at all.
-        let failed: Vec<CellKey> = book
-            .cells
-            .keys()
-            .filter(|cell| book.refusal(cell).is_some_and(|refusal| refusal.status.is_failure()))
-            .cloned()
-            .collect();
-        for cell in failed {
-            book.cells.remove(&cell);
-        }
+        let mut cells = std::mem::take(&mut book.cells);
+        cells.retain(|cell, _| {
+            book.refusal(cell).is_none_or(|refusal| !refusal.status.is_failure())
+        });
+        book.cells = cells;
         book
     }
 
@@ -115,6 +89,14 @@ impl Book {
         let values: Vec<f64> =
             samples.iter().flat_map(|samples| samples.0.iter().map(Sample::per_call)).collect();
         estimate::of_values(&values).map(|estimate| Estimate { interval: None, ..estimate })
+    }
+
+    /// The samples of a metric of a cell that its estimate is made of.
+    #[must_use]
+    pub fn used(&self, cell: &CellKey, metric: Metric) -> Vec<Sample> {
+        estimate::used(self.samples(cell, metric).iter().map(|own| own.with_clean()))
+            .groups
+            .concat()
     }
 
     /// The samples of a metric of a cell, process by process.

@@ -14,6 +14,26 @@ pub struct Estimate {
     pub marked: bool,
 }
 
+impl Estimate {
+    /// The ends of the interval, or the median where there is none.
+    #[must_use]
+    pub fn ends(&self) -> (f64, f64) {
+        self.interval.unwrap_or((self.median, self.median))
+    }
+
+    /// The quotient of two estimates, marked where one of them is. The interval covers every
+    /// quotient of values of the two intervals.
+    #[must_use]
+    pub fn over(self, below: Self) -> Self {
+        let interval = self.interval.zip(below.interval).filter(|(_, below)| below.0 > 0.0);
+        Self {
+            median: self.median / below.median,
+            interval: interval.map(|(above, below)| (above.0 / below.1, above.1 / below.0)),
+            marked: self.marked || below.marked,
+        }
+    }
+}
+
 /// Number of processes that must give enough clean samples.
 pub const PROCESSES: usize = 3;
 /// Number of clean samples that each of them must give.
@@ -55,55 +75,57 @@ pub fn of_values(values: &[f64]) -> Option<Estimate> {
 /// marked. If none remains, all samples are used.
 #[must_use]
 pub fn of_processes(processes: &[&Samples]) -> Option<Estimate> {
-    let used = used(processes);
-    let marked = used.marked;
-    let groups: Vec<Vec<f64>> = used
-        .groups
-        .iter()
-        .map(|group| group.iter().map(|sample| sample.per_call()).collect())
-        .collect();
-    let estimates: Vec<Estimate> = groups.iter().filter_map(|group| of_values(group)).collect();
-    let medians: Vec<f64> = estimates.iter().map(|estimate| estimate.median).collect();
-    let median = of_values(&medians)?.median;
-    let all: usize = groups.iter().map(Vec::len).sum();
-    let ends = estimates
-        .iter()
-        .map(|estimate| estimate.interval.unwrap_or((estimate.median, estimate.median)));
+    let Used { groups, marked } = used(processes.iter().map(|samples| samples.with_clean()));
+    let per_call = |group: &Vec<Sample>| group.iter().map(Sample::per_call).collect();
+    let groups: Vec<Vec<f64>> = groups.iter().map(per_call).collect();
+    let mut estimates: Vec<Estimate> = groups.iter().filter_map(|group| of_values(group)).collect();
+    let median = of_medians(&estimates)?.median;
     // Groups too small for intervals of their own have one together.
-    let pooled: Vec<f64> = groups.concat();
-    let pooled = of_values(&pooled).and_then(|estimate| estimate.interval);
-    let hull = ends.chain(pooled).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-    let interval = hull.filter(|_| all >= INTERVAL_SAMPLES);
+    let all = groups.concat();
+    estimates.extend(of_values(&all).filter(|pooled| pooled.interval.is_some()));
+    let interval = hull(&estimates).filter(|_| all.len() >= INTERVAL_SAMPLES);
     Some(Estimate { median, interval, marked })
 }
 
-/// The largest number of samples of a process, at least 1. Where calls are so long that no
-/// process has [`CLEAN_SAMPLES`], this many clean ones are required.
-fn longest(processes: &[&Samples]) -> usize {
-    processes.iter().map(|samples| samples.0.len()).max().unwrap_or(0).max(1)
+/// The estimate of the medians of some estimates; `None` if there are none.
+#[must_use]
+pub fn of_medians(estimates: &[Estimate]) -> Option<Estimate> {
+    of_values(&estimates.iter().map(|estimate| estimate.median).collect::<Vec<_>>())
 }
 
-/// The samples of an estimate.
+/// From the lowest to the highest end of some estimates; `None` if there are none.
+#[must_use]
+pub fn hull(estimates: &[Estimate]) -> Option<(f64, f64)> {
+    let ends = estimates.iter().map(Estimate::ends);
+    ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
+/// What an estimate is made of.
 #[derive(Debug)]
-pub struct Used<'a> {
-    /// The samples of each process that counts.
-    pub groups: Vec<Vec<&'a Sample>>,
-    /// Whether fewer than [`PROCESSES`] processes have enough clean samples.
+pub struct Used<T> {
+    /// The samples, or rounds of a comparison, of each process that counts.
+    pub groups: Vec<Vec<T>>,
+    /// Whether fewer than [`PROCESSES`] processes have enough clean ones.
     pub marked: bool,
 }
 
-/// Selects the samples for [`of_processes`].
+/// Selects what an estimate is made of from what each process has: those without interference
+/// of the processes that have [`CLEAN_SAMPLES`] of them, or everything if there is no such
+/// process. Where calls are so long that no process has as many, as many as one has suffice.
 #[must_use]
-pub fn used<'a>(processes: &[&'a Samples]) -> Used<'a> {
-    let needed = CLEAN_SAMPLES.min(longest(processes));
-    let of = |samples: &&'a Samples, only_clean: bool| -> Vec<&'a Sample> {
-        samples.0.iter().filter(|sample| sample.clean || !only_clean).collect()
+pub fn used<T: Copy>(processes: impl IntoIterator<Item = Vec<(T, bool)>>) -> Used<T> {
+    let processes: Vec<Vec<(T, bool)>> = processes.into_iter().collect();
+    let longest = processes.iter().map(Vec::len).max().unwrap_or(0);
+    let needed = CLEAN_SAMPLES.min(longest.max(1));
+    let of = |all: &Vec<(T, bool)>, only_clean: bool| -> Vec<T> {
+        let counted = all.iter().filter(|(_, is_clean)| *is_clean || !only_clean);
+        counted.map(|(one, _)| *one).collect()
     };
-    let clean = processes.iter().map(|samples| of(samples, true));
-    let mut groups: Vec<Vec<&Sample>> = clean.filter(|group| group.len() >= needed).collect();
+    let clean = processes.iter().map(|all| of(all, true));
+    let mut groups: Vec<Vec<T>> = clean.filter(|group| group.len() >= needed).collect();
     let marked = groups.len() < PROCESSES;
     if groups.is_empty() {
-        groups = processes.iter().map(|samples| of(samples, false)).collect();
+        groups = processes.iter().map(|all| of(all, false)).collect();
     }
     Used { groups, marked }
 }

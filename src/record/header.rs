@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use touchstone_executor::Execution;
 
 /// Version of the record layout. A run of another version is skipped with a warning.
 pub const SCHEMA: u32 = 2;
 
 /// What all lines of a run share, written once before them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// [`SCHEMA`] at the time of writing.
     pub schema: u32,
@@ -28,7 +29,7 @@ pub struct Header {
 }
 
 /// The machine of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Model name of the processor, as the kernel reports it.
     pub cpu: String,
@@ -51,7 +52,7 @@ pub struct Machine {
 }
 
 /// The tools and settings that built the binary.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tools {
     /// Version of this harness.
     pub touchstone: String,
@@ -66,7 +67,7 @@ pub struct Tools {
 }
 
 /// How a run was sampled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sampling {
     /// Its name: `full`, `quick` or `custom`; `peers`, `swap`, `counts` or `checks` for runs of
     /// other kinds.
@@ -93,28 +94,6 @@ pub struct EngineFacts {
     /// The engine that executes guest code in the same way, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executes_like: Option<String>,
-}
-
-/// The way of execution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Execution {
-    /// By an interpreter.
-    Interpreted,
-    /// As machine code generated from the module.
-    Compiled,
-    /// As machine code from the host's compiler: the baseline.
-    Native,
-}
-
-impl From<touchstone_executor::Execution> for Execution {
-    fn from(execution: touchstone_executor::Execution) -> Self {
-        match execution {
-            touchstone_executor::Execution::Interpreted => Self::Interpreted,
-            touchstone_executor::Execution::Compiled => Self::Compiled,
-            touchstone_executor::Execution::Native => Self::Native,
-        }
-    }
 }
 
 /// A case on a guest.

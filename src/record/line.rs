@@ -58,6 +58,20 @@ impl fmt::Display for Executor {
     }
 }
 
+impl Executor {
+    /// The cell of a case on a guest.
+    #[must_use]
+    pub fn cell(&self, case: &str, guest: &str, threads: usize) -> CellKey {
+        CellKey {
+            case: case.to_owned(),
+            guest: guest.to_owned(),
+            engine: self.engine.clone(),
+            strategy: self.strategy,
+            threads,
+        }
+    }
+}
+
 impl CellKey {
     /// Engine and strategy.
     #[must_use]
@@ -139,14 +153,19 @@ pub struct Refusal {
 }
 
 /// The kind of a refusal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::Display,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum Status {
     /// The engine does not support the strategy, or not for this module.
     Unsupported,
     /// It is not needed, for instance because another engine executes in the same way.
+    #[strum(to_string = "not asked for")]
     NotAsked,
     /// A call takes longer than the time budget of the case.
+    #[strum(to_string = "over budget")]
     OverBudget,
     /// More threads than processors.
     Skipped,
@@ -166,20 +185,6 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Unsupported => "unsupported",
-            Self::NotAsked => "not asked for",
-            Self::OverBudget => "over budget",
-            Self::Skipped => "skipped",
-            Self::Wrong => "wrong",
-            Self::Trapped => "trapped",
-            Self::Failed => "failed",
-        })
-    }
-}
-
 impl Refusal {
     /// Whether it concerns a cell.
     #[must_use]
@@ -193,8 +198,11 @@ impl Refusal {
 }
 
 /// The purpose of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::Display,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum Purpose {
     /// A cell against itself: shows the noise floor.
     Null,
@@ -211,21 +219,20 @@ pub enum Purpose {
     Asked,
 }
 
-impl fmt::Display for Purpose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Null => "null",
-            Self::Overhead => "overhead",
-            Self::Against => "against",
-            Self::Peers => "peers",
-            Self::Swap => "swap",
-            Self::Asked => "asked",
-        })
-    }
-}
-
 /// How one side of a comparison makes its calls.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumIs,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Means {
     /// Through the contract.
@@ -274,7 +281,7 @@ pub struct Contender {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub threads: usize,
     /// How the calls are made.
-    #[serde(default, skip_serializing_if = "is_contract")]
+    #[serde(default, skip_serializing_if = "Means::is_contract")]
     pub means: Means,
 }
 
@@ -285,10 +292,6 @@ fn one() -> usize {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 fn is_one(threads: &usize) -> bool {
     *threads == 1
-}
-
-fn is_contract(means: &Means) -> bool {
-    *means == Means::Contract
 }
 
 impl fmt::Display for Contender {
@@ -322,6 +325,12 @@ pub struct Match {
 }
 
 impl Match {
+    /// The cell of one of its sides.
+    #[must_use]
+    pub fn cell(&self, side: &Contender) -> CellKey {
+        side.executor.cell(&self.case, &self.guest, side.threads)
+    }
+
     /// The name for filters: `<purpose>/<subject>/<work>/<N>_threads/<baseline>`.
     #[must_use]
     pub fn name(&self) -> String {
@@ -348,6 +357,16 @@ pub struct Comparison {
     /// Indices of the rounds with interference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noisy: Vec<usize>,
+}
+
+impl Comparison {
+    /// Each round in which time passed on both sides, and whether it is clean.
+    #[must_use]
+    pub fn timed(&self) -> Vec<((f64, f64), bool)> {
+        let rounds = self.rounds.iter().enumerate();
+        let timed = rounds.filter(|(_, (subject, baseline))| *subject > 0.0 && *baseline > 0.0);
+        timed.map(|(place, round)| (*round, !self.noisy.contains(&place))).collect()
+    }
 }
 
 /// The counts of a case on a guest, equal for all executors.
@@ -399,6 +418,14 @@ pub struct Finding {
     /// Evidence of failures and refusals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
+}
+
+impl Finding {
+    /// The number of tries with an outcome.
+    #[must_use]
+    pub fn number(&self, outcome: Outcome) -> u64 {
+        self.counts.get(&outcome).copied().unwrap_or_default()
+    }
 }
 
 /// The outcome of one try of a check.

@@ -15,11 +15,9 @@ mod sample;
 mod store;
 mod swap;
 
-pub use book::{Book, InForce};
+pub use book::Book;
 pub use estimate::Estimate;
-pub use header::{
-    EngineFacts, Execution, Header, Machine, Role, SCHEMA, Sampling, Sweep, Tools, WorkFacts,
-};
+pub use header::{EngineFacts, Header, Machine, Role, SCHEMA, Sampling, Sweep, Tools, WorkFacts};
 pub use line::{
     CellKey, Check, Comparison, Contender, Count, Executor, Finding, Line, Match, Means,
     Observations, Outcome, Purpose, Refusal, Setup, Status,

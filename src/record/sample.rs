@@ -1,6 +1,7 @@
 //! Samples, and their compact form in record files.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
 /// Calls that were timed or counted together.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,11 +36,18 @@ impl Sample {
 #[serde(from = "Packed", into = "Packed")]
 pub struct Samples(pub Vec<Sample>);
 
+impl Samples {
+    /// Each sample, and whether it is clean.
+    pub(super) fn with_clean(&self) -> Vec<(Sample, bool)> {
+        self.0.iter().map(|sample| (*sample, sample.clean)).collect()
+    }
+}
+
 /// The form in record files: one observation as a number, samples column by column.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Packed {
-    One(Number),
+    One(#[serde(serialize_with = "one")] f64),
     Columns(Columns),
 }
 
@@ -49,7 +57,8 @@ enum Packed {
 struct Columns {
     #[serde(default = "Column::one", skip_serializing_if = "Column::is_one")]
     calls: Column,
-    total: Vec<Number>,
+    #[serde(serialize_with = "short")]
+    total: Vec<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     slowest: Option<Column>,
     /// Indices of the samples with interference.
@@ -62,14 +71,6 @@ struct Columns {
 enum Column {
     Same(u64),
     Each(Vec<u64>),
-}
-
-/// A number that is written without ".0" if it is whole.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(untagged)]
-enum Number {
-    Whole(u64),
-    Fraction(f64),
 }
 
 impl Column {
@@ -96,21 +97,19 @@ impl Column {
     }
 }
 
-impl From<f64> for Number {
-    fn from(value: f64) -> Self {
-        // Exact: a double below 2^53 without a fraction is that whole number.
-        let whole = value.fract() == 0.0 && (0.0..9e15).contains(&value);
-        if whole { Self::Whole(value as u64) } else { Self::Fraction(value) }
-    }
+/// The shortest form of a number: whole ones are written without ".0".
+fn shortest(number: &f64) -> Value {
+    // Exact: a double below 2^53 without a fraction is that whole number.
+    let is_whole = number.fract() == 0.0 && (0.0..9e15).contains(number);
+    if is_whole { Value::from(*number as u64) } else { Value::from(*number) }
 }
 
-impl From<Number> for f64 {
-    fn from(number: Number) -> Self {
-        match number {
-            Number::Whole(value) => value as Self,
-            Number::Fraction(value) => value,
-        }
-    }
+fn one<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
+    shortest(number).serialize(to)
+}
+
+fn short<S: Serializer>(numbers: &[f64], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(numbers.iter().map(shortest))
 }
 
 impl From<Samples> for Packed {
@@ -119,13 +118,13 @@ impl From<Samples> for Packed {
         if let [only] = samples[..]
             && only == Sample::single(only.total)
         {
-            return Self::One(only.total.into());
+            return Self::One(only.total);
         }
         let slowest = samples.iter().any(|sample| sample.slowest != sample.calls);
         let noisy = |(place, sample): (usize, &Sample)| (!sample.clean).then_some(place);
         Self::Columns(Columns {
             calls: Column::of(samples.iter().map(|sample| sample.calls).collect()),
-            total: samples.iter().map(|sample| sample.total.into()).collect(),
+            total: samples.iter().map(|sample| sample.total).collect(),
             slowest: slowest
                 .then(|| Column::of(samples.iter().map(|sample| sample.slowest).collect())),
             noisy: samples.iter().enumerate().filter_map(noisy).collect(),
@@ -136,12 +135,12 @@ impl From<Samples> for Packed {
 impl From<Packed> for Samples {
     fn from(packed: Packed) -> Self {
         let Columns { calls, total, slowest, noisy } = match packed {
-            Packed::One(total) => return Self(vec![Sample::single(total.into())]),
+            Packed::One(total) => return Self(vec![Sample::single(total)]),
             Packed::Columns(columns) => columns,
         };
-        let sample = |(place, total): (usize, Number)| Sample {
+        let sample = |(place, total): (usize, f64)| Sample {
             calls: calls.get(place),
-            total: total.into(),
+            total,
             slowest: slowest.as_ref().unwrap_or(&calls).get(place),
             clean: !noisy.contains(&place),
         };

@@ -1,7 +1,8 @@
 //! Reading and appending record files.
 
-use super::{Header, Line, SCHEMA};
+use super::{Book, Header, Line, SCHEMA};
 use anyhow::{Context, Result, bail};
+use serde::Deserialize;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -32,6 +33,14 @@ pub struct Loaded {
     pub skipped: Vec<Skipped>,
 }
 
+impl Loaded {
+    /// The newest run, indexed. `None` if there is none.
+    #[must_use]
+    pub fn newest(mut self) -> Option<Book> {
+        self.runs.pop().map(|(header, lines)| Book::of(header, lines))
+    }
+}
+
 /// A skipped line, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
@@ -59,8 +68,20 @@ pub fn load(path: &Path) -> Result<Loaded> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
+        let parsed = serde_json::from_slice(&bytes);
+        // A header of another version is reported as such, even if it has other fields.
+        let version = match &parsed {
+            Ok(Line::Run(header)) => Some(header.schema),
+            Ok(_) => None,
+            Err(_) => serde_json::from_slice(&bytes).ok().map(|Versioned { schema }| schema),
+        };
         let mut skip = |reason: String| loaded.skipped.push(Skipped { line: index + 1, reason });
-        match parse(&bytes) {
+        if let Some(version) = version.filter(|version| *version != SCHEMA) {
+            is_ours = false;
+            skip(format!("layout version {version} where this build reads {SCHEMA}"));
+            continue;
+        }
+        match parsed {
             Ok(Line::Run(header)) => {
                 is_ours = true;
                 loaded.runs.push((*header, Vec::new()));
@@ -69,41 +90,16 @@ pub fn load(path: &Path) -> Result<Loaded> {
                 Some((_, lines)) if is_ours => lines.push(line),
                 _ => skip("there is no header above it that this build reads".to_owned()),
             },
-            Err(Unreadable::OtherVersion(version)) => {
-                is_ours = false;
-                skip(format!("layout version {version} where this build reads {SCHEMA}"));
-            }
-            Err(Unreadable::Damaged(reason)) => skip(reason),
+            Err(error) => skip(error.to_string()),
         }
     }
     Ok(loaded)
 }
 
-enum Unreadable {
-    OtherVersion(u32),
-    Damaged(String),
-}
-
-/// Parses a line. The version of a header is checked first, so that a header of another
-/// version is reported as such and not as damaged.
-fn parse(bytes: &[u8]) -> Result<Line, Unreadable> {
-    let damaged = |error: serde_json::Error| Unreadable::Damaged(error.to_string());
-    match serde_json::from_slice(bytes) {
-        Ok(Line::Run(header)) if header.schema != SCHEMA => {
-            Err(Unreadable::OtherVersion(header.schema))
-        }
-        Ok(line) => Ok(line),
-        Err(error) => {
-            #[derive(serde::Deserialize)]
-            struct Versioned {
-                schema: u32,
-            }
-            match serde_json::from_slice::<Versioned>(bytes) {
-                Ok(other) if other.schema != SCHEMA => Err(Unreadable::OtherVersion(other.schema)),
-                _ => Err(damaged(error)),
-            }
-        }
-    }
+/// What headers of all versions have.
+#[derive(Deserialize)]
+struct Versioned {
+    schema: u32,
 }
 
 /// Where the lines of a run go.

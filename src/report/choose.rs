@@ -1,15 +1,14 @@
 //! What to choose: a table by needs, and a few facts. Where the numbers do not carry a
 //! statement, it is not made.
 
-use super::checks::Checks;
 use super::facts;
 use super::markdown::{Table, code};
 use super::matrix::{Executor, Matrix, Work};
-use super::rank::{Leaders, Noise, leaders};
+use super::rank::{Leaders, leaders};
 use super::units::{count, median};
-use crate::record::{Execution, Role};
+use crate::record::Role;
 use std::fmt::Write;
-use touchstone_executor::{InstanceFrom, MemoryFrom, Strategy};
+use touchstone_executor::{Execution, InstanceFrom, MemoryFrom, Strategy};
 
 /// What somebody may need: the heading of a row, and whether an executor will do.
 type Need = (&'static str, fn(&Matrix<'_>, &Executor) -> bool);
@@ -48,12 +47,13 @@ pub(super) const PLAIN: Strategy = Strategy::new(InstanceFrom::Recreate, MemoryF
 type Column<'a> = (&'a Work, usize);
 
 /// The part of the page.
-pub(super) fn section(all: &Matrix<'_>, noise: &Noise, checks: &Checks) -> String {
+pub(super) fn section(all: &Matrix<'_>) -> String {
+    let checks = &all.records.checks;
     // A baseline runs no modules, and an executor whose calls leak is no choice either.
     let candidates = &all.only(|cell| !all.is_baseline(&cell.engine));
     let matrix = &candidates.only(|cell| checks.leaks(&cell.executor()).is_empty());
     let mut text = String::from("## What to choose, and why\n\n");
-    if let Some(leaky) = leaky(candidates, checks) {
+    if let Some(leaky) = leaky(candidates) {
         let _ = write!(text, "{leaky}\n\n");
     }
     if matrix.works.is_empty() {
@@ -66,7 +66,7 @@ pub(super) fn section(all: &Matrix<'_>, noise: &Noise, checks: &Checks) -> Strin
          it. {} Empty calls and calls that write memory run almost no guest code: they show the \
          cost of a clean instance, not the speed of code. Nobody can choose the baseline: it runs \
          no modules and isolates nothing.\n\n",
-        facts::ties(noise)
+        facts::ties(&all.records.noise)
     );
     let mut payloads: Vec<Column<'_>> =
         matrix.works_of(Role::Payload).map(|work| (work, 1)).collect();
@@ -74,11 +74,11 @@ pub(super) fn section(all: &Matrix<'_>, noise: &Noise, checks: &Checks) -> Strin
         let mut columns = columns(matrix, guest);
         if !columns.is_empty() {
             columns.append(&mut payloads);
-            let _ = write!(text, "On {}:\n\n{}", code(guest), table(all, matrix, &columns, noise));
+            let _ = write!(text, "On {}:\n\n{}", code(guest), table(all, matrix, &columns));
         }
     }
-    text.push_str(&other_works(matrix, noise));
-    for fact in facts::all(matrix, noise) {
+    text.push_str(&other_works(matrix));
+    for fact in facts::all(matrix) {
         let _ = writeln!(text, "- {fact}");
     }
     text.push('\n');
@@ -86,11 +86,10 @@ pub(super) fn section(all: &Matrix<'_>, noise: &Noise, checks: &Checks) -> Strin
 }
 
 /// What is not to be chosen. `None` where nothing leaks.
-fn leaky(candidates: &Matrix<'_>, checks: &Checks) -> Option<String> {
+fn leaky(candidates: &Matrix<'_>) -> Option<String> {
     let name = |executor: &Executor| {
-        let leaks = checks.leaks(executor);
-        let name = code(&executor.to_string());
-        (!leaks.is_empty()).then(|| format!("{name} ({})", leaks.join(", ")))
+        let leaks = candidates.records.checks.leaks(executor);
+        (!leaks.is_empty()).then(|| format!("{} ({})", code(executor), leaks.join(", ")))
     };
     let names: Vec<String> = candidates.executors.iter().filter_map(name).collect();
     let why = "Not to be chosen, because a call sees state that the call before left";
@@ -112,27 +111,19 @@ fn columns<'a>(matrix: &'a Matrix<'_>, guest: &str) -> Vec<Column<'a>> {
 
 /// A row for each need that anybody meets. `all` has the baseline beside what there is to
 /// choose from.
-fn table(all: &Matrix<'_>, matrix: &Matrix<'_>, columns: &[Column<'_>], noise: &Noise) -> String {
+fn table(all: &Matrix<'_>, matrix: &Matrix<'_>, columns: &[Column<'_>]) -> String {
     let heading = |(work, threads): &Column<'_>| {
         format!("{}, {}", name(matrix, work), count(*threads, "thread"))
     };
-    let mut headings = vec!["Need".to_owned()];
-    headings.extend(columns.iter().map(heading));
-    let mut table = Table::of_words(&headings);
+    let mut table = Table::of_words("Need", columns.iter().map(heading));
     let rows = NEEDS.into_iter().map(|need| (matrix, need)).chain([(all, &BASELINE)]);
     for (matrix, need) in rows {
-        let cells: Vec<_> =
-            columns.iter().map(|column| cell(matrix, column, noise, need)).collect();
+        let cells: Vec<_> = columns.iter().map(|column| cell(matrix, column, need)).collect();
         if cells.iter().any(Option::is_some) {
-            table.row(&row(need.0.to_owned(), cells));
+            table.row(need.0, cells);
         }
     }
     table.finish()
-}
-
-fn row(name: String, cells: impl IntoIterator<Item = Option<String>>) -> Vec<String> {
-    let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "–".to_owned()));
-    std::iter::once(name).chain(cells).collect()
 }
 
 /// A work as the heading of a column.
@@ -146,17 +137,17 @@ fn name(matrix: &Matrix<'_>, work: &Work) -> String {
 }
 
 /// The fastest strategy that meets a need, its time on its best engine, and what ties.
-fn cell(matrix: &Matrix<'_>, column: &Column<'_>, noise: &Noise, need: &Need) -> Option<String> {
+fn cell(matrix: &Matrix<'_>, column: &Column<'_>, need: &Need) -> Option<String> {
     let Leaders { best: (best, time), same, others, unknown } =
-        leaders(matrix, column.0, column.1, noise, |executor| (need.1)(matrix, executor))?;
+        leaders(matrix, column.0, column.1, |executor| (need.1)(matrix, executor))?;
     let same = match same {
         0 => String::new(),
         1 => ", 1 more engine ties".to_owned(),
         more => format!(", {more} more engines tie"),
     };
-    let (strategy, engine) = (code(&best.strategy.to_string()), code(&best.engine));
+    let (strategy, engine) = (code(best.strategy), code(&best.engine));
     let mut text = format!("{strategy} {} ({engine}{same})", median(&time));
-    let named: Vec<String> = others.iter().take(2).map(|other| code(&other.to_string())).collect();
+    let named: Vec<String> = others.iter().take(2).map(code).collect();
     match others.len() {
         0 => {}
         1..=2 => text += &format!("<br>tie: {}", named.join(" and ")),
@@ -171,18 +162,14 @@ fn cell(matrix: &Matrix<'_>, column: &Column<'_>, noise: &Noise, need: &Need) ->
 }
 
 /// All works without a role, on one thread.
-fn other_works(matrix: &Matrix<'_>, noise: &Noise) -> String {
+fn other_works(matrix: &Matrix<'_>) -> String {
     let known = matrix.overview();
     let is_other = |work: &&Work| !known.contains(work) && matrix.role(work) != Some(Role::Payload);
-    let works: Vec<&Work> = matrix.works.iter().filter(is_other).collect();
-    if works.is_empty() {
-        return String::new();
-    }
     let needs = [&ANY, &COMPILED, &INTERPRETED];
-    let mut table = Table::of_words(&["Other calls, 1 thread", needs[0].0, needs[1].0, needs[2].0]);
-    for work in works {
-        let cells = needs.map(|need| cell(matrix, &(work, 1), noise, need));
-        table.row(&row(format!("{} on {}", name(matrix, work), code(&work.guest)), cells));
+    let mut table = Table::of_words("Other calls, 1 thread", needs.map(|need| need.0));
+    for work in matrix.works.iter().filter(is_other) {
+        let name = format!("{} on {}", name(matrix, work), code(&work.guest));
+        table.row(name, needs.map(|need| cell(matrix, &(work, 1), need)));
     }
     table.finish()
 }

@@ -3,25 +3,25 @@
 use super::choose::PLAIN;
 use super::markdown::code;
 use super::matrix::{Executor, Matrix};
-use super::rank::{Noise, SelfDifference, leaders, median};
+use super::rank::{Noise, leaders, median};
 use super::units::{self, count, percent, time, times};
 use crate::record::{Estimate, Metric, Role};
 
 /// What is fastest, what an instance costs, what threads and precompiling change; as far as
 /// it was timed.
-pub(super) fn all(matrix: &Matrix<'_>, noise: &Noise) -> impl Iterator<Item = String> {
-    let facts = [fastest(matrix, noise), making(matrix), scaling(matrix), precompiled(matrix)];
+pub(super) fn all(matrix: &Matrix<'_>) -> impl Iterator<Item = String> {
+    let facts = [fastest(matrix), making(matrix), scaling(matrix), precompiled(matrix)];
     facts.into_iter().flatten()
 }
 
 /// The fastest way to a clean instance for an empty call.
-fn fastest(matrix: &Matrix<'_>, noise: &Noise) -> Option<String> {
+fn fastest(matrix: &Matrix<'_>) -> Option<String> {
     let work = matrix.main_work(Role::EmptyCall)?;
-    let (executor, time) = leaders(matrix, work, 1, noise, |_| true)?.best;
+    let (executor, time) = leaders(matrix, work, 1, |_| true)?.best;
     Some(format!(
         "**Fastest**: {} for an empty call with {}. {}.",
         units::median(&time),
-        code(&executor.to_string()),
+        code(executor),
         executor.strategy.advice(),
     ))
 }
@@ -88,7 +88,7 @@ fn scaling(matrix: &Matrix<'_>) -> Option<String> {
         executors.filter_map(|e| Some((matrix.scaling(e, work, most)?, e))).collect();
     rows.sort_by(|a, b| a.0.median.total_cmp(&b.0.median));
     let name = |(scaling, executor): &(Estimate, &Executor)| {
-        format!("{} with {}", times(scaling), code(&executor.to_string()))
+        format!("{} with {}", times(scaling), code(executor))
     };
     Some(format!(
         "**Threads**: {most} threads together make, over the empty calls of one, {} and {} (best and worst); \
@@ -103,10 +103,11 @@ fn scaling(matrix: &Matrix<'_>) -> Option<String> {
 /// What a tie means.
 pub(super) fn ties(noise: &Noise) -> String {
     let rule = "Two executors tie where the 95 % intervals of their medians overlap";
-    let floor = |(case, own): (&String, &SelfDifference)| {
-        format!("{} for {}", percent(own.typical), code(case))
+    let floor = |case: &String| {
+        let floor = noise.floor(case).map(percent);
+        format!("{} for {}", floor.unwrap_or_default(), code(case))
     };
-    let cases: Vec<String> = noise.cases.iter().map(floor).collect();
+    let cases: Vec<String> = noise.cases.keys().map(floor).collect();
     if cases.is_empty() {
         return format!(
             "{rule}. The noise floor is unknown: no executor was compared with itself."

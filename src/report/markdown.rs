@@ -1,6 +1,10 @@
 //! Pieces of Markdown: tables, code spans, footnotes.
 
-use std::fmt::Write;
+use indexmap::IndexSet;
+use std::fmt::{Display, Write};
+
+/// What stands where there is no value.
+pub(super) const NOTHING: &str = "–";
 
 /// Text that cannot break out of a table cell or start HTML.
 pub(super) fn escape(text: &str) -> String {
@@ -10,7 +14,8 @@ pub(super) fn escape(text: &str) -> String {
 
 /// A name in code style. Backticks within would end it; they become quotes. Within a table
 /// a bar ends the cell even in a code span, unless escaped.
-pub(super) fn code(name: &str) -> String {
+pub(super) fn code(name: impl Display) -> String {
+    let name = name.to_string();
     let name = name.trim().replace('`', "'").replace(char::is_control, " ");
     format!("`{}`", name.replace('|', "\\|"))
 }
@@ -18,45 +23,56 @@ pub(super) fn code(name: &str) -> String {
 /// A table whose cells are Markdown already.
 #[derive(Debug)]
 pub(super) struct Table {
-    columns: usize,
     text: String,
+    has_rows: bool,
 }
 
 impl Table {
     /// Starts a table: the first column is left-aligned, numbers follow right-aligned.
-    pub(super) fn new<S: AsRef<str>>(headings: &[S]) -> Self {
-        Self::aligned(headings, "---:")
+    pub(super) fn new<S: AsRef<str>>(first: &str, others: impl IntoIterator<Item = S>) -> Self {
+        Self::aligned(first, others, "---:")
     }
 
     /// Starts a table of words: everything left-aligned.
-    pub(super) fn of_words<S: AsRef<str>>(headings: &[S]) -> Self {
-        Self::aligned(headings, "---")
+    pub(super) fn of_words<S: AsRef<str>>(
+        first: &str,
+        others: impl IntoIterator<Item = S>,
+    ) -> Self {
+        Self::aligned(first, others, "---")
     }
 
-    fn aligned<S: AsRef<str>>(headings: &[S], others: &str) -> Self {
-        let mut table = Self { columns: headings.len(), text: String::new() };
-        table.row(headings);
-        let rules: Vec<&str> =
-            (0..headings.len()).map(|column| if column == 0 { "---" } else { others }).collect();
-        table.row(&rules);
-        table
-    }
-
-    /// Adds a row. Missing cells at the end stay empty, surplus ones are dropped.
-    pub(super) fn row<S: AsRef<str>>(&mut self, cells: &[S]) {
-        self.text.push('|');
-        for column in 0..self.columns {
-            let cell = cells.get(column).map_or("", AsRef::as_ref);
+    fn aligned<S: AsRef<str>>(
+        first: &str,
+        others: impl IntoIterator<Item = S>,
+        rule: &str,
+    ) -> Self {
+        let (mut text, mut rules) = (format!("| {first} |"), "| --- |".to_owned());
+        for heading in others {
             // Writing to a string cannot fail.
-            let _ = write!(self.text, " {cell} |");
+            let _ = write!(text, " {} |", heading.as_ref());
+            let _ = write!(rules, " {rule} |");
+        }
+        Self { text: format!("{text}\n{rules}\n"), has_rows: false }
+    }
+
+    /// Adds a row. Of the cells after the first, those without a value have a dash.
+    pub(super) fn row<C: Into<Option<String>>>(
+        &mut self,
+        first: impl AsRef<str>,
+        others: impl IntoIterator<Item = C>,
+    ) {
+        self.has_rows = true;
+        let _ = write!(self.text, "| {} |", first.as_ref());
+        for cell in others {
+            let cell = cell.into();
+            let _ = write!(self.text, " {} |", cell.as_deref().unwrap_or(NOTHING));
         }
         self.text.push('\n');
     }
 
-    /// The whole table, with an empty line after it.
-    pub(super) fn finish(mut self) -> String {
-        self.text.push('\n');
-        self.text
+    /// The whole table, with an empty line after it. Empty if it has no rows.
+    pub(super) fn finish(self) -> String {
+        if self.has_rows { self.text + "\n" } else { String::new() }
     }
 }
 
@@ -71,29 +87,23 @@ pub(super) fn details(summary: &str, body: &str) -> String {
 /// Reasons given once and referred to by number.
 #[derive(Debug, Default)]
 pub(super) struct Footnotes {
-    reasons: Vec<String>,
+    reasons: IndexSet<String>,
 }
 
 impl Footnotes {
     /// The mark for a reason; the same reason has the same mark.
     pub(super) fn mark(&mut self, reason: &str) -> String {
-        let place = self.reasons.iter().position(|known| known == reason).unwrap_or_else(|| {
-            self.reasons.push(reason.to_owned());
-            self.reasons.len() - 1
-        });
+        let (place, _) = self.reasons.insert_full(reason.to_owned());
         format!("<sup>{}</sup>", place + 1)
     }
 
     /// The notes, to stand below the table. Empty if nothing was marked.
     pub(super) fn finish(self) -> String {
-        let mut text = String::new();
-        for (index, reason) in self.reasons.iter().enumerate() {
-            let _ = writeln!(text, "<sup>{}</sup> {}<br>", index + 1, escape(reason));
-        }
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text
+        let note = |(number, reason): (usize, &String)| {
+            format!("<sup>{number}</sup> {}<br>\n", escape(reason))
+        };
+        let notes: String = (1..).zip(&self.reasons).map(note).collect();
+        if notes.is_empty() { notes } else { notes + "\n" }
     }
 }
 

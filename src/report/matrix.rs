@@ -1,9 +1,10 @@
 //! The cells of one run as a table that can be asked: what every section and chart is
 //! made of. No case, guest or engine is named here; the run's header says which is which.
 
-use crate::record::{Book, CellKey, Estimate, Execution, Metric, Refusal, Role, Sweep, WorkFacts};
-use std::collections::{BTreeSet, HashMap};
-use touchstone_executor::Owner;
+use super::Records;
+use crate::record::{Book, CellKey, Estimate, Metric, Refusal, Role, Sweep, WorkFacts};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use touchstone_executor::{Execution, Owner};
 
 pub(super) use crate::record::Executor;
 
@@ -16,17 +17,24 @@ pub(super) struct Work {
     pub case: String,
 }
 
+impl Work {
+    /// The work of a cell.
+    pub(super) fn of(cell: &CellKey) -> Self {
+        Self { guest: cell.guest.clone(), case: cell.case.clone() }
+    }
+}
+
 /// The timed cells of a run, with the lists of their names in the order of the tables:
 /// engines alphabetical, strategies as [`Strategy`](touchstone_executor::Strategy) orders
 /// them, guests and cases by their place in the header, the guests of the overview first.
 #[derive(Debug, Clone)]
 pub(super) struct Matrix<'a> {
+    /// All record files.
+    pub records: &'a Records,
     /// The run.
     pub book: &'a Book,
     /// The time of one call of each timed cell, ns.
     calls: HashMap<&'a CellKey, Estimate>,
-    /// The numbers of threads at which anything was timed for a work.
-    threads: HashMap<Work, BTreeSet<usize>>,
     /// Every executor that has a time.
     pub executors: Vec<Executor>,
     /// Every case on every guest that has a time.
@@ -44,64 +52,34 @@ pub(super) enum Cell<'a> {
     Absent,
 }
 
-/// The name of a cell.
-pub(super) fn key(executor: &Executor, work: &Work, threads: usize) -> CellKey {
-    CellKey {
-        case: work.case.clone(),
-        guest: work.guest.clone(),
-        engine: executor.engine.clone(),
-        strategy: executor.strategy,
-        threads,
-    }
-}
-
-/// The work of a cell.
-pub(super) fn work_of(cell: &CellKey) -> Work {
-    Work { guest: cell.guest.clone(), case: cell.case.clone() }
-}
-
-/// The quotient of two estimates, marked where one of them is. The interval covers every
-/// quotient of values of the two intervals.
-pub(super) fn quotient(above: Estimate, below: Estimate) -> Estimate {
-    let interval = above.interval.zip(below.interval).filter(|(_, below)| below.0 > 0.0);
-    Estimate {
-        median: above.median / below.median,
-        interval: interval.map(|(above, below)| (above.0 / below.1, above.1 / below.0)),
-        marked: above.marked || below.marked,
-    }
-}
-
 impl<'a> Matrix<'a> {
-    /// The timed cells of a run.
-    pub(super) fn of(book: &'a Book) -> Self {
-        Self::by(book, Metric::Call)
+    /// The timed cells of the benchmarks.
+    pub(super) fn of(records: &'a Records) -> Self {
+        Self::by(records, &records.bench, Metric::Call)
     }
 
     /// The cells of a run that have a metric.
-    pub(super) fn by(book: &'a Book, metric: Metric) -> Self {
+    pub(super) fn by(records: &'a Records, book: &'a Book, metric: Metric) -> Self {
         let value = |cell| {
             let value = book.estimate(cell, metric)?;
             // Nothing that is called takes no time.
             (metric != Metric::Call || value.median > 0.0).then_some((cell, value))
         };
-        Self::with(book, book.cells.keys().filter_map(value).collect())
+        Self::with(records, book, book.cells.keys().filter_map(value).collect())
     }
 
     /// The same with some cells alone.
     pub(super) fn only(&self, wanted: impl Fn(&CellKey) -> bool) -> Self {
         let calls = self.calls.iter().filter(|(cell, _)| wanted(cell));
-        Self::with(self.book, calls.map(|(cell, call)| (*cell, *call)).collect())
+        Self::with(self.records, self.book, calls.map(|(cell, call)| (*cell, *call)).collect())
     }
 
-    fn with(book: &'a Book, calls: HashMap<&'a CellKey, Estimate>) -> Self {
+    fn with(records: &'a Records, book: &'a Book, calls: HashMap<&'a CellKey, Estimate>) -> Self {
         let executors: BTreeSet<Executor> = calls.keys().map(|cell| cell.executor()).collect();
-        let mut threads: HashMap<Work, BTreeSet<usize>> = HashMap::new();
-        for cell in calls.keys() {
-            threads.entry(work_of(cell)).or_default().insert(cell.threads);
-        }
-        let mut works: Vec<Work> = threads.keys().cloned().collect();
+        let works: HashSet<Work> = calls.keys().map(|cell| Work::of(cell)).collect();
+        let mut works: Vec<Work> = works.into_iter().collect();
         works.sort_by_cached_key(|work| place(&book.header.works, work));
-        Self { book, calls, threads, executors: executors.into_iter().collect(), works }
+        Self { records, book, calls, executors: executors.into_iter().collect(), works }
     }
 
     /// How many cells have a time, and how many of these times are marked.
@@ -111,7 +89,7 @@ impl<'a> Matrix<'a> {
 
     /// What there is to say of a cell.
     pub(super) fn cell(&self, executor: &Executor, work: &Work, threads: usize) -> Cell<'a> {
-        let key = key(executor, work, threads);
+        let key = executor.cell(&work.case, &work.guest, threads);
         match (self.calls.get(&key), self.book.refusal(&key)) {
             (Some(call), _) => Cell::Timed(*call),
             (None, Some(refusal)) => Cell::Refused(refusal),
@@ -121,12 +99,12 @@ impl<'a> Matrix<'a> {
 
     /// The time of one call of a cell, ns.
     pub(super) fn time(&self, of: &Executor, work: &Work, threads: usize) -> Option<Estimate> {
-        self.calls.get(&key(of, work, threads)).copied()
+        self.calls.get(&of.cell(&work.case, &work.guest, threads)).copied()
     }
 
     /// Another metric of a cell on one thread.
     pub(super) fn metric(&self, of: &Executor, work: &Work, metric: Metric) -> Option<Estimate> {
-        self.book.estimate(&key(of, work, 1), metric)
+        self.book.estimate(&of.cell(&work.case, &work.guest, 1), metric)
     }
 
     /// Calls a second of all threads of a cell together.
@@ -136,14 +114,24 @@ impl<'a> Matrix<'a> {
         work: &Work,
         threads: usize,
     ) -> Option<Estimate> {
-        let key = key(of, work, threads);
+        let key = of.cell(&work.case, &work.guest, threads);
         self.calls.get(&key).and_then(|_| self.book.throughput(&key))
     }
 
     /// Throughput on several threads over that on one.
     pub(super) fn scaling(&self, of: &Executor, work: &Work, threads: usize) -> Option<Estimate> {
         let alone = self.throughput(of, work, 1)?;
-        Some(quotient(self.throughput(of, work, threads)?, alone))
+        Some(self.throughput(of, work, threads)?.over(alone))
+    }
+
+    /// Operators that the guest executes in one call, the first on a clean instance or a later
+    /// one. `None` where nobody counted them for the same guest.
+    pub(super) fn operators(&self, work: &Work, warm: bool) -> Option<u64> {
+        let metric = if warm { Metric::WarmOperators } else { Metric::Operators };
+        let counts = &self.records.counts.as_ref()?.counts;
+        let counted = counts.get(&(work.case.clone(), work.guest.clone()))?;
+        let is_same = self.facts(work)?.guest_sha256 == counted.guest_sha256;
+        counted.metrics.get(&metric).copied().filter(|_| is_same)
     }
 
     /// The engines, in alphabetical order.
@@ -162,7 +150,9 @@ impl<'a> Matrix<'a> {
 
     /// The numbers of threads at which anything was timed for a work.
     pub(super) fn threads(&self, work: &Work) -> Vec<usize> {
-        self.threads.get(work).into_iter().flatten().copied().collect()
+        let own = self.calls.keys().filter(|cell| cell.case == work.case);
+        let own = own.filter(|cell| cell.guest == work.guest).map(|cell| cell.threads);
+        own.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The most threads at which anything was timed for a work.

@@ -7,7 +7,6 @@
 mod charts;
 mod checks;
 mod choose;
-mod counts;
 mod facts;
 pub mod gate;
 mod markdown;
@@ -21,7 +20,10 @@ use crate::files;
 use crate::record::{self, Book, CHECKS, COUNTS, Loaded, PEERS, SWAPS, Skipped};
 use crate::tables;
 use anyhow::{Context, Result, bail};
+use checks::Checks;
 use matrix::Matrix;
+use rank::Noise;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where things are read and written.
@@ -43,33 +45,22 @@ pub struct Options {
     pub draft: bool,
 }
 
-/// What was made.
+/// What was made, or what differs from what would be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// The files that were written, the page last.
+    /// The files that were written, or that differ; the page last.
     pub files: Vec<PathBuf>,
     /// Charts of an earlier report that there are no records for any more.
     pub removed: Vec<PathBuf>,
-    /// What the report is made of.
-    pub content: Content,
-}
-
-/// What a report is made of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content {
     /// Cells with a time.
     pub cells: usize,
     /// Comparisons.
     pub comparisons: usize,
     /// Runs of the record file that are older than the published one.
     pub older_runs: usize,
-    /// Lines of the record files that could not be read, file by file.
+    /// The record files that were read, each with the lines that could not be.
     pub skipped: Vec<(PathBuf, Vec<Skipped>)>,
 }
-
-/// A report before any of it is on disk: the files, the page last; the charts that must not
-/// be there.
-type Plan = (Vec<(PathBuf, Vec<u8>)>, Vec<PathBuf>, Content);
 
 /// Makes the page and the charts.
 ///
@@ -82,44 +73,42 @@ type Plan = (Vec<(PathBuf, Vec<u8>)>, Vec<PathBuf>, Content);
 /// markers, or when a file cannot be written. [`gate::Closed`] when rules of publication
 /// are broken and no draft is wanted.
 pub fn write(options: &Options) -> Result<Written> {
-    let (files, absent, content) = plan(options)?;
+    let (files, report) = plan(options)?;
     let staged = files.iter().map(|(path, content)| files::stage(path, content));
     let staged: Vec<files::Staged> = staged.collect::<Result<_>>()?;
-    let files = staged.into_iter().map(files::Staged::commit).collect::<Result<_>>()?;
-    let mut removed = Vec::new();
-    for path in absent {
-        if files::remove(&path)? {
-            removed.push(path);
-        }
+    staged.into_iter().try_for_each(files::Staged::commit)?;
+    for path in &report.removed {
+        fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    Ok(Written { files, removed, content })
+    Ok(report)
 }
 
-/// Makes the report in memory and returns the files on disk that differ from
-/// it: changed by hand, missing, or left over; and what it is made of.
+/// Makes the report in memory and names the files on disk that differ from it: changed by
+/// hand or missing.
 ///
 /// # Errors
 ///
 /// As [`write()`], except that nothing is written.
-pub fn check(options: &Options) -> Result<(Vec<PathBuf>, Content)> {
-    let (files, absent, made_of) = plan(options)?;
-    let mut differ = Vec::new();
+pub fn check(options: &Options) -> Result<Written> {
+    let (files, mut report) = plan(options)?;
+    report.files.clear();
     for (path, content) in files {
         if files::read(&path)?.as_deref() != Some(content.as_slice()) {
-            differ.push(path);
+            report.files.push(path);
         }
     }
-    differ.extend(absent.into_iter().filter(|path| path.exists()));
-    Ok((differ, made_of))
+    Ok(report)
 }
 
-/// The record files of a report, read.
+/// The record files of a report, read: of each file the newest run.
+#[derive(Debug)]
 struct Records {
     bench: Book,
+    noise: Noise,
     peers: Option<Book>,
     swaps: Option<Book>,
     counts: Option<Book>,
-    checks: checks::Checks,
+    checks: Checks,
     older_runs: usize,
     skipped: Vec<(PathBuf, Vec<Skipped>)>,
 }
@@ -127,53 +116,56 @@ struct Records {
 impl Records {
     fn read(records: &Path) -> Result<Self> {
         let mut skipped = Vec::new();
-        let bench = read(records, &mut skipped)?;
-        let older_runs = bench.runs.len().saturating_sub(1);
-        let Some(bench) = newest(bench) else {
-            let path = records.display();
-            match skipped.iter().find(|(of, _)| of == records).map(|(_, lines)| lines.as_slice()) {
-                Some([first, ..]) => bail!(
-                    "{path} holds no run that this build can read: line {}: {}",
-                    first.line,
-                    first.reason
-                ),
-                _ => bail!("{path} holds no run; `make bench` makes one"),
-            }
+        let mut read = |path: &Path| -> Result<Loaded> {
+            let mut loaded = record::load(path)?;
+            skipped.push((path.to_owned(), std::mem::take(&mut loaded.skipped)));
+            Ok(loaded)
         };
+        let bench = read(records)?;
+        let older_runs = bench.runs.len().saturating_sub(1);
         let mut beside = |name: &str| match records.with_file_name(name) {
             path if path == records || !path.exists() => Ok(Loaded::default()),
-            path => read(&path, &mut skipped),
+            path => read(&path),
         };
-        let [peers, swaps, counts] = [beside(PEERS)?, beside(SWAPS)?, beside(COUNTS)?].map(newest);
-        let checks = checks::Checks::of(beside(CHECKS)?);
-        Ok(Self { bench, peers, swaps, counts, checks, older_runs, skipped })
+        let [peers, swaps, counts] =
+            [beside(PEERS)?, beside(SWAPS)?, beside(COUNTS)?].map(Loaded::newest);
+        let checks = Checks::of(beside(CHECKS)?);
+        let Some(bench) = bench.newest() else {
+            let path = records.display();
+            match skipped.first().and_then(|(_, lines)| lines.first()) {
+                Some(Skipped { line, reason }) => {
+                    bail!("{path} holds no run that this build can read: line {line}: {reason}")
+                }
+                None => bail!("{path} holds no run; `make bench` makes one"),
+            }
+        };
+        let noise = Noise::of(&bench);
+        Ok(Self { bench, noise, peers, swaps, counts, checks, older_runs, skipped })
     }
 
-    /// What else the page shows that another build measured.
+    /// The lines of the file of the benchmarks that could not be read.
+    fn skipped_of_bench(&self) -> &[Skipped] {
+        self.skipped.first().map_or(&[], |(_, lines)| lines)
+    }
+
+    /// The files whose run is of another commit than the benchmarks', a line each: nothing of
+    /// them stands in one table with times of the benchmarks, but a reader has to know.
     fn other_builds(&self) -> Vec<String> {
+        let own = &self.bench.header.tools.commit;
         let beside = [(PEERS, &self.peers), (SWAPS, &self.swaps), (COUNTS, &self.counts)];
-        let beside = beside.into_iter().filter_map(|(name, book)| Some((name, book.as_ref()?)));
-        gate::warnings(&self.bench, &beside.collect::<Vec<_>>())
+        let line = |(name, book): (&str, &Option<Book>)| {
+            let other = &book.as_ref()?.header.tools.commit;
+            (other != own)
+                .then(|| format!("`{name}` is of commit {other}, the benchmarks of {own}"))
+        };
+        beside.into_iter().filter_map(line).collect()
     }
 }
 
-/// Reads a record file and keeps the lines of it that cannot be read.
-fn read(path: &Path, skipped: &mut Vec<(PathBuf, Vec<Skipped>)>) -> Result<Loaded> {
-    let mut loaded = record::load(path)?;
-    if !loaded.skipped.is_empty() {
-        skipped.push((path.to_owned(), std::mem::take(&mut loaded.skipped)));
-    }
-    Ok(loaded)
-}
-
-/// The newest run of a file.
-fn newest(mut loaded: Loaded) -> Option<Book> {
-    loaded.runs.pop().map(|(header, lines)| Book::of(header, lines))
-}
-
-fn plan(options: &Options) -> Result<Plan> {
+/// A report before any of it is on disk: the content of its files, and what it is made of.
+fn plan(options: &Options) -> Result<(Vec<(PathBuf, Vec<u8>)>, Written)> {
     let records = Records::read(&options.records)?;
-    let matrix = Matrix::of(&records.bench);
+    let matrix = Matrix::of(&records);
     let explanations = gate::Explanations::load(&options.explanations)?;
     let gate = gate::check(&records.bench, records.peers.as_ref(), &explanations);
     if !options.draft {
@@ -185,31 +177,26 @@ fn plan(options: &Options) -> Result<Plan> {
         .map(String::from_utf8)
         .transpose()
         .with_context(|| format!("{} is not text", options.page.display()))?;
-    let skipped = records.skipped.iter().find(|(path, _)| *path == options.records);
-    let generated = page::generated(&page::Sources {
-        records: &records,
-        matrix: &matrix,
-        gate: &gate,
-        skipped: skipped.map_or(&[], |(_, lines)| lines),
-        charts: (&charts, &images_from_page(options)),
-        layouts: &layouts,
-    });
-    let page = page::place(existing.as_deref(), &generated)
-        .with_context(|| format!("cannot place the report in {}", options.page.display()))?;
+    let figures = charts::section(&charts, &images_from_page(options));
+    let page =
+        page::place(existing.as_deref(), &page::generated(&matrix, &gate, &layouts, &figures))
+            .with_context(|| format!("cannot place the report in {}", options.page.display()))?;
     let image = |file: String| options.images.join(file);
-    let absent = charts::absent(&charts).map(image).collect();
+    let removed = charts::absent(&charts).map(image).filter(|path| path.exists()).collect();
     let charts = charts.into_iter().flat_map(|chart| chart.files);
     let mut files: Vec<(PathBuf, Vec<u8>)> =
         charts.map(|(file, content)| (image(file), content)).collect();
     files.push((options.page.clone(), page.into_bytes()));
     let books = [Some(&records.bench), records.peers.as_ref(), records.swaps.as_ref()];
-    let content = Content {
+    let report = Written {
+        files: files.iter().map(|(path, _)| path.clone()).collect(),
+        removed,
         cells: matrix.counts().0,
         comparisons: books.into_iter().flatten().map(|book| book.comparisons.len()).sum(),
         older_runs: records.older_runs,
         skipped: records.skipped,
     };
-    Ok((files, absent, content))
+    Ok((files, report))
 }
 
 /// The way from the page to the images, with a slash at its end. Folders that do not lie

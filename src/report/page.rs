@@ -1,19 +1,14 @@
 //! The page: its parts in order, between two markers.
 
-use super::Records;
-use super::charts::{self, Chart};
 use super::choose;
-use super::counts::Counts;
 use super::gate::{self, Gate};
 use super::markdown::code;
 use super::matrix::Matrix;
-use super::rank::Noise;
 use super::sections::{
     checks, comparisons, environment, failed, metrics, rows, settings, shares, swap, tables,
     threads,
 };
 use super::units::{MARK, count, percent};
-use crate::record::Skipped;
 use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
 use crate::tables::Layouts;
 use anyhow::{Result, bail};
@@ -29,45 +24,31 @@ const MAKING: &str = "## How this page was made\n\n`make bench` measures; `make 
      this page and its charts from `records/` alone. The same records give the same bytes on any \
      machine.\n\n";
 
-/// What the page is made of.
-pub(super) struct Sources<'a> {
-    /// The record files.
-    pub records: &'a Records,
-    /// The run that the times come from.
-    pub matrix: &'a Matrix<'a>,
-    /// What the gate found.
-    pub gate: &'a Gate,
-    /// Lines of the file of the benchmarks that could not be read.
-    pub skipped: &'a [Skipped],
-    /// The charts, and the way from the page to them.
-    pub charts: (&'a [Chart], &'a str),
-    /// Tables laid out by hand.
-    pub layouts: &'a Layouts,
-}
-
-/// The generated part, markers included.
-pub(super) fn generated(sources: &Sources<'_>) -> String {
-    let Sources { records, matrix, gate, skipped, charts, layouts } = *sources;
-    let noise = &Noise::of(&records.bench);
-    let (counts, checks) = (Counts(records.counts.as_ref()), &records.checks);
+/// The generated part, markers included. `figures` is the section of the charts.
+pub(super) fn generated(
+    matrix: &Matrix<'_>,
+    gate: &Gate,
+    layouts: &Layouts,
+    figures: &str,
+) -> String {
     let parts = [
         gate::draft(gate),
         introduction(matrix),
-        choose::section(matrix, noise, checks),
-        charts::section(charts.0, charts.1),
-        environment::section(matrix, records.older_runs, skipped),
-        tables::section(matrix, counts, &layouts.tables),
+        choose::section(matrix),
+        figures.to_owned(),
+        environment::section(matrix),
+        tables::section(matrix, &layouts.tables),
         shares::section(matrix, &layouts.shares),
-        rows::section(matrix, counts, checks),
+        rows::section(matrix),
         metrics::phases(matrix),
-        metrics::kernel(counts),
-        checks::section(checks),
+        metrics::kernel(matrix),
+        checks::section(&matrix.records.checks),
         threads::section(matrix),
-        swap::section(records.swaps.as_ref()),
-        comparisons::section(&records.bench, noise, records.peers.as_ref()),
-        gate::anomalies(gate, &records.other_builds()),
-        failed::section(matrix),
-        settings::section(&records.bench),
+        swap::section(matrix.records.swaps.as_ref()),
+        comparisons::section(matrix.records),
+        gate::anomalies(gate, &matrix.records.other_builds()),
+        failed::section(matrix.book),
+        settings::section(matrix.book),
         MAKING.to_owned(),
     ];
     // A name in a record cannot end the part early: the next run would take

@@ -2,65 +2,49 @@
 
 use super::matrix::{Executor, Matrix, Work};
 use crate::compare::{self, MARGIN};
-use crate::record::{Book, Estimate, Match, Purpose};
+use crate::record::{Book, Contender, Estimate, Purpose};
 use std::collections::BTreeMap;
 use touchstone_executor::Strategy;
 
-/// How far executors differ from themselves in one case.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct SelfDifference {
-    /// Median over the executors, a share: the noise floor.
-    pub typical: f64,
-    /// That of the executor that differs most.
-    pub worst: f64,
-    /// That executor.
-    pub worst_executor: String,
-    /// How many executors were compared with themselves.
-    pub executors: usize,
-}
-
-/// The noise floor of each case, from the executors that were compared with themselves:
-/// noisy slow calls say nothing about quick ones.
+/// How far executors differ from themselves in each case: noisy slow calls say nothing about
+/// quick ones.
 #[derive(Debug, Default)]
 pub(super) struct Noise {
-    /// What is known of each case, by name.
-    pub cases: BTreeMap<String, SelfDifference>,
-    /// Median over all, for the cases that have none.
-    all: Option<f64>,
+    /// Of each case, by name, how far each executor's interval reaches from 1, as a share. The
+    /// executor that differs most is the last; none is empty.
+    pub cases: BTreeMap<String, Vec<(f64, Contender)>>,
 }
 
 impl Noise {
-    /// Reads the comparisons of executors with themselves. One differs from itself as far as
-    /// its interval reaches from 1.
+    /// Reads the comparisons of executors with themselves.
     pub(super) fn of(book: &Book) -> Self {
-        let mut cases: BTreeMap<String, Vec<(f64, &Match)>> = BTreeMap::new();
+        let mut noise = Self::default();
         for (of, processes) in &book.comparisons {
             if of.purpose != Purpose::Null {
                 continue;
             }
-            let judged = compare::judge(&processes.iter().collect::<Vec<_>>(), MARGIN);
-            if let Some((low, high)) = judged.and_then(|judged| judged.interval) {
+            let judged = compare::judge(processes, MARGIN);
+            if let Some((low, high)) = judged.and_then(|judged| judged.ratio.interval) {
                 let reach = (low - 1.0).abs().max((high - 1.0).abs());
-                cases.entry(of.case.clone()).or_default().push((reach, of));
+                let own = noise.cases.entry(of.case.clone()).or_default();
+                own.push((reach, of.subject.clone()));
             }
         }
-        let all = median(cases.values().flatten().map(|row| row.0).collect());
-        let cases = cases.into_iter().filter_map(|(case, rows)| Some((case, differing(&rows)?)));
-        Self { cases: cases.collect(), all }
+        for own in noise.cases.values_mut() {
+            own.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        noise
     }
 
-    /// The noise floor of a case, as a share. `None` where no executor was compared with
-    /// itself.
-    fn floor(&self, case: &str) -> Option<f64> {
-        self.cases.get(case).map(|own| own.typical).or(self.all)
+    /// The noise floor of a case, as a share: the median over its executors, or over all where
+    /// it has none. `None` where no executor was compared with itself.
+    pub(super) fn floor(&self, case: &str) -> Option<f64> {
+        let rows = match self.cases.get(case) {
+            Some(own) => own.iter().collect(),
+            None => self.cases.values().flatten().collect::<Vec<_>>(),
+        };
+        median(rows.into_iter().map(|(reach, _)| *reach).collect())
     }
-}
-
-fn differing(rows: &[(f64, &Match)]) -> Option<SelfDifference> {
-    let typical = median(rows.iter().map(|row| row.0).collect())?;
-    let (worst, of) = rows.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let worst_executor = of.subject.to_string();
-    Some(SelfDifference { typical, worst: *worst, worst_executor, executors: rows.len() })
 }
 
 /// The middle of some numbers; the mean of the two middle ones if they are even.
@@ -97,7 +81,6 @@ pub(super) fn leaders<'a>(
     matrix: &'a Matrix<'_>,
     work: &Work,
     threads: usize,
-    noise: &Noise,
     wanted: impl Fn(&Executor) -> bool,
 ) -> Option<Leaders<'a>> {
     let is_variant = |executor: &Executor| {
@@ -116,7 +99,7 @@ pub(super) fn leaders<'a>(
     let best = timed.next()?;
     let mut leaders = Leaders { best, same: 0, others: Vec::new(), unknown: 0 };
     for (executor, time) in timed {
-        match ties(best.1, time, noise.floor(&work.case)) {
+        match ties(best.1, time, matrix.records.noise.floor(&work.case)) {
             Some(false) => {}
             None => leaders.unknown += 1,
             Some(true) if executor.strategy == best.0.strategy => leaders.same += 1,

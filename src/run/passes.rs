@@ -7,7 +7,7 @@ use crate::case::{Case, Guests};
 use crate::measure::probe;
 use crate::plan::{Random, shuffled};
 use crate::record::{Comparison, Line, Observations, Refusal, Setup, Sink, Status};
-use crate::supervise::{Death, Heard, Limits, Stop};
+use crate::supervise::{Death, Heard, Stop};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -176,7 +176,7 @@ impl Run<'_> {
     /// from the first.
     fn life(&mut self, process: u32, tasks: &[Task]) -> Result<usize> {
         let command = (self.host.worker)()?;
-        let spawned = self.host.stop.spawn::<ToWorker, FromWorker>(command, Limits::default())?;
+        let spawned = self.host.stop.spawn::<ToWorker, FromWorker>(command)?;
         let Some(mut child) = spawned else { return Ok(0) };
         let told = ToWorker {
             budget: self.job.budget.clone(),

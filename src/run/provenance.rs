@@ -14,7 +14,7 @@ pub fn header(sampling: Sampling, engines: &[Arc<dyn Engine>], plan: &Plan) -> H
     let facts = |engine: &Arc<dyn Engine>| {
         let facts = EngineFacts {
             version: engine.version().to_owned(),
-            execution: engine.execution().into(),
+            execution: engine.execution(),
             executes_like: engine.executes_like().map(str::to_owned),
         };
         (engine.id().to_owned(), facts)

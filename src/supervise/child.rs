@@ -1,16 +1,19 @@
 //! The parent's side: one child process.
 
 use super::death::occupied;
-use super::lines::{Lines, Received};
-use super::{CHILD, Death, Error, Limits, Stop};
+use super::{CHILD, Death, Stop, lines};
+use anyhow::{Context, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::io::BufReader;
 use std::marker::PhantomData;
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
-use std::thread::sleep;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 /// How often a child's memory is checked.
@@ -27,12 +30,13 @@ const SENDING: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Child<T, F> {
     process: std::process::Child,
-    lines: Lines,
-    limits: Limits,
-    checked: Instant,
+    stream: UnixStream,
+    /// What a thread reads from the stream. It waits until a message is taken.
+    received: Receiver<Result<F>>,
+    memory: Option<u64>,
     death: Option<Death>,
     stop: Stop,
-    messages: PhantomData<fn(T) -> F>,
+    sent: PhantomData<fn(T)>,
 }
 
 /// What the parent learns by listening.
@@ -46,7 +50,7 @@ pub enum Heard<M> {
     Silent,
 }
 
-impl<T: Serialize, F: DeserializeOwned> Child<T, F> {
+impl<T: Serialize, F: DeserializeOwned + Send + 'static> Child<T, F> {
     /// Starts a child, whose program has to call [`Parent::join`](super::Parent::join).
     /// Standard output and error are those of the command. The child runs in a process
     /// group of its own, so that Ctrl-C reaches the parent only, and it ends with the
@@ -55,31 +59,39 @@ impl<T: Serialize, F: DeserializeOwned> Child<T, F> {
     /// # Errors
     ///
     /// When the system starts no process or has no sockets.
-    pub fn spawn(command: Command, limits: Limits) -> Result<Self, Error> {
-        Self::start(command, limits, Stop::default())
+    pub fn spawn(command: Command) -> Result<Self> {
+        Self::start(command, Stop::default())
     }
 
-    pub(super) fn start(mut command: Command, limits: Limits, stop: Stop) -> Result<Self, Error> {
-        let pair = UnixStream::pair().map_err(Error::system("make a socket pair"))?;
-        let (ours, theirs) = pair;
-        let lines = Lines::new(ours);
-        lines.limit_sending(SENDING)?;
+    pub(super) fn start(mut command: Command, stop: Stop) -> Result<Self> {
+        let (stream, theirs) = UnixStream::pair().context("cannot make a socket pair")?;
+        stream.set_write_timeout(Some(SENDING)).context("cannot limit a socket")?;
+        let mut reader = BufReader::new(stream.try_clone().context("cannot share a socket")?);
         command
             .env(CHILD, std::process::id().to_string())
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(theirs)));
-        let process = command.spawn().map_err(Error::system("start a child process"))?;
+        let process = command.spawn().context("cannot start a child process")?;
         // The command holds the child's end of the socket, whose closing is to be noticed.
         drop(command);
-        Ok(Self {
-            process,
-            lines,
-            limits,
-            checked: Instant::now(),
-            death: None,
-            stop,
-            messages: PhantomData,
-        })
+        let (sender, received) = sync_channel(0);
+        let child =
+            Self { process, stream, received, memory: None, death: None, stop, sent: PhantomData };
+        let read = move || {
+            while let Some(message) = lines::receive(&mut reader).transpose() {
+                if sender.send(message).is_err() {
+                    break;
+                }
+            }
+        };
+        thread::Builder::new().spawn(read).context("cannot start a thread")?;
+        Ok(child)
+    }
+
+    /// Limits the memory that the child alone occupies, bytes: anonymous and shared pages that
+    /// are resident, without files. It is checked every 20 ms while the parent receives.
+    pub fn limit_memory(&mut self, bytes: u64) {
+        self.memory = Some(bytes);
     }
 
     /// Its process number, for a tracer or to send a signal. The number is its own at least
@@ -95,74 +107,54 @@ impl<T: Serialize, F: DeserializeOwned> Child<T, F> {
     ///
     /// When the child has ended or does not read for five seconds. [`Self::receive`] tells
     /// which.
-    pub fn send(&mut self, message: &T) -> Result<(), Error> {
-        self.lines.send(message)
+    pub fn send(&self, message: &T) -> Result<()> {
+        lines::send(&self.stream, message)
     }
 
-    /// Waits for the next message until the deadline. One that has arrived already is
-    /// received even when the deadline has passed.
+    /// Waits for the next message until the deadline.
     ///
     /// # Errors
     ///
     /// When the child sends something else than a message, or the system fails.
-    pub fn receive(&mut self, deadline: Instant) -> Result<Heard<F>, Error> {
+    pub fn receive(&mut self, deadline: Instant) -> Result<Heard<F>> {
         loop {
             if let Some(death) = &self.death {
                 return Ok(Heard::Ended(death.clone()));
             }
-            let next = match self.limits.memory {
-                Some(_) => deadline.min(self.checked + CHECK),
-                None => deadline,
-            };
-            match self.lines.receive(Some(next))? {
-                Received::Message(message) => return Ok(Heard::Message(message)),
-                Received::Closed => {
-                    return self.last_words(LAST_WORDS, Death::Hung).map(Heard::Ended);
-                }
-                Received::Nothing => {}
+            let now = Instant::now();
+            let next = if self.memory.is_some() { deadline.min(now + CHECK) } else { deadline };
+            match self.received.recv_timeout(next.saturating_duration_since(now)) {
+                Ok(message) => return message.map(Heard::Message),
+                Err(RecvTimeoutError::Disconnected) => self.last_words()?,
+                Err(RecvTimeoutError::Timeout) => self.check_memory()?,
             }
-            self.check_memory()?;
             if self.death.is_none() && Instant::now() >= deadline {
                 return Ok(Heard::Silent);
             }
         }
     }
 
-    /// Waits for the child to end by itself, and kills it after `grace`.
-    ///
-    /// # Errors
-    ///
-    /// When the system does not let it be waited for.
-    pub fn end(mut self, grace: Duration) -> Result<Death, Error> {
-        self.last_words(grace, Death::Time(grace))
-    }
-
-    /// Waits for the end of a child that says nothing more; `otherwise` is the reason for
-    /// killing it.
-    fn last_words(&mut self, grace: Duration, otherwise: Death) -> Result<Death, Error> {
-        let until = Instant::now() + grace;
+    /// Waits for the end of a child that closed its connection, and kills it if that takes long.
+    fn last_words(&mut self) -> Result<()> {
+        let until = Instant::now() + LAST_WORDS;
         while self.death.is_none() {
             if let Some(status) = self.reap(false)? {
                 self.death = Some(Death::of(status));
             } else if Instant::now() >= until {
-                self.kill_for(otherwise.clone())?;
+                self.kill_for(Death::Hung)?;
             } else {
                 self.check_memory()?;
                 sleep(POLL);
             }
         }
-        Ok(self.death.clone().unwrap_or(otherwise))
+        Ok(())
     }
 
-    fn check_memory(&mut self) -> Result<(), Error> {
-        let Some(limit) = self.limits.memory else { return Ok(()) };
-        if self.death.is_none() && self.checked.elapsed() >= CHECK {
-            self.checked = Instant::now();
-            if occupied(self.pid()) > limit {
-                self.kill_for(Death::Memory(limit))?;
-            }
+    fn check_memory(&mut self) -> Result<()> {
+        match self.memory {
+            Some(limit) if occupied(self.pid()) > limit => self.kill_for(Death::Memory(limit)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -172,7 +164,7 @@ impl<T, F> Child<T, F> {
     /// # Errors
     ///
     /// When the system does not let it be waited for.
-    pub fn kill(&mut self) -> Result<Death, Error> {
+    pub fn kill(&mut self) -> Result<Death> {
         if let Some(death) = &self.death {
             return Ok(death.clone());
         }
@@ -184,19 +176,19 @@ impl<T, F> Child<T, F> {
     }
 
     /// Kills the child for a reason, which becomes its death.
-    fn kill_for(&mut self, reason: Death) -> Result<(), Error> {
+    fn kill_for(&mut self, reason: Death) -> Result<()> {
         self.kill()?;
         self.death = Some(reason);
         Ok(())
     }
 
     /// Waits for the child, or checks whether it has ended.
-    fn reap(&mut self, wait: bool) -> Result<Option<ExitStatus>, Error> {
+    fn reap(&mut self, wait: bool) -> Result<Option<ExitStatus>> {
         let Self { process, stop, .. } = self;
         let status = stop.reaping(process.id(), || {
             if wait { process.wait().map(Some) } else { process.try_wait() }
         });
-        status.map_err(Error::system("wait for a child process"))
+        status.context("cannot wait for a child process")
     }
 }
 
@@ -204,5 +196,7 @@ impl<T, F> Drop for Child<T, F> {
     fn drop(&mut self) {
         // Nobody is left to be told. What cannot be waited for ends with this process.
         let _ = self.kill();
+        // The thread ends, even if a process that the child started holds the other end.
+        let _ = self.stream.shutdown(Shutdown::Both);
     }
 }

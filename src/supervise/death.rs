@@ -1,18 +1,10 @@
-//! How children end, and what they may take.
+//! How children end, and how much memory they occupy.
 
 use nix::sys::signal::Signal;
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
-
-/// What a child may take.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// Memory that it alone occupies, bytes: anonymous and shared pages that are resident,
-    /// without files. Checked every 20 ms while the parent receives; unlimited if `None`.
-    pub memory: Option<u64>,
-}
 
 /// How a child ended. Displayed as the predicate of a sentence about it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,49 +21,6 @@ mod stop;
 mod tests;
 
 pub use child::{Child, Heard};
-pub use death::{Death, Limits};
+pub use death::Death;
 pub use parent::{CHILD, Parent};
 pub use stop::Stop;
-
-use std::io;
-
-/// Why a process cannot be started or talked to.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The operating system refused something.
-    #[error("cannot {action}")]
-    System {
-        /// What was tried.
-        action: &'static str,
-        /// Why it failed.
-        #[source]
-        source: io::Error,
-    },
-    /// A message that JSON cannot express.
-    #[error("a message cannot be written as JSON")]
-    Unwritable(#[source] serde_json::Error),
-    /// A line that is not one of the expected messages.
-    #[error("'{line}' is not a message that was expected")]
-    Foreign {
-        /// The beginning of the line.
-        line: String,
-        /// Why it is no message.
-        #[source]
-        source: serde_json::Error,
-    },
-    /// A line longer than any message.
-    #[error("a line is longer than {} MiB", lines::LONGEST >> 20)]
-    Long,
-    /// The process claims to be a child, but its parent did not start it as one.
-    #[error("{CHILD} is set, but no touchstone process has started this one")]
-    Orphan,
-    /// The process at the other end has ended, or does not read.
-    #[error("the other process has ended or does not listen")]
-    Gone(#[source] io::Error),
-}
-
-impl Error {
-    fn system(action: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::System { action, source }
-    }
-}

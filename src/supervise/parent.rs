@@ -1,13 +1,14 @@
 //! The child's side: the connection to its parent.
 
-use super::Error;
-use super::lines::{Lines, Received};
+use super::lines;
+use anyhow::{Context, Result, ensure};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::unistd::{dup2_stdin, getppid};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::File;
+use std::io::BufReader;
 use std::marker::PhantomData;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -15,10 +16,12 @@ use std::os::unix::net::UnixStream;
 /// Environment variable that is set in every child, to the parent's process number.
 pub const CHILD: &str = "TOUCHSTONE_CHILD";
 
+const ORPHAN: &str = "TOUCHSTONE_CHILD is set, but no touchstone process has started this one";
+
 /// The connection of a child that receives `T` and sends `F`.
 #[derive(Debug)]
 pub struct Parent<T, F> {
-    lines: Lines,
+    stream: BufReader<UnixStream>,
     messages: PhantomData<fn(F) -> T>,
 }
 
@@ -30,22 +33,18 @@ impl<T: DeserializeOwned, F: Serialize> Parent<T, F> {
     /// # Errors
     ///
     /// When the parent has ended, or another program set [`CHILD`].
-    pub fn join() -> Result<Option<Self>, Error> {
+    pub fn join() -> Result<Option<Self>> {
         let Some(parent) = std::env::var_os(CHILD) else { return Ok(None) };
-        set_pdeathsig(Signal::SIGKILL)
-            .map_err(|error| Error::system("ask to end with the parent")(error.into()))?;
+        set_pdeathsig(Signal::SIGKILL).context("cannot ask to end with the parent")?;
         // The parent may have ended before that.
         let parent = parent.to_str().and_then(|text| text.parse().ok());
-        if parent != Some(getppid().as_raw()) {
-            return Err(Error::Orphan);
-        }
-        let stdin = std::io::stdin().as_fd().try_clone_to_owned();
-        let stream = UnixStream::from(stdin.map_err(|_| Error::Orphan)?);
-        stream.peer_addr().map_err(|_| Error::Orphan)?;
-        let nothing = File::open("/dev/null").map_err(Error::system("open /dev/null"))?;
-        dup2_stdin(&nothing)
-            .map_err(|error| Error::system("replace the standard input")(error.into()))?;
-        Ok(Some(Self { lines: Lines::new(stream), messages: PhantomData }))
+        ensure!(parent == Some(getppid().as_raw()), ORPHAN);
+        let stdin = std::io::stdin().as_fd().try_clone_to_owned().context(ORPHAN)?;
+        let stream = UnixStream::from(stdin);
+        stream.peer_addr().context(ORPHAN)?;
+        let nothing = File::open("/dev/null").context("cannot open /dev/null")?;
+        dup2_stdin(&nothing).context("cannot replace the standard input")?;
+        Ok(Some(Self { stream: BufReader::new(stream), messages: PhantomData }))
     }
 
     /// Sends a message to the parent.
@@ -53,8 +52,8 @@ impl<T: DeserializeOwned, F: Serialize> Parent<T, F> {
     /// # Errors
     ///
     /// When the parent has ended.
-    pub fn say(&mut self, message: &F) -> Result<(), Error> {
-        self.lines.send(message)
+    pub fn say(&mut self, message: &F) -> Result<()> {
+        lines::send(self.stream.get_ref(), message)
     }
 
     /// Waits for the parent's next message; `None` if there are no more.
@@ -62,13 +61,7 @@ impl<T: DeserializeOwned, F: Serialize> Parent<T, F> {
     /// # Errors
     ///
     /// When the parent sends something else than a message, or the system fails.
-    pub fn hear(&mut self) -> Result<Option<T>, Error> {
-        loop {
-            match self.lines.receive(None)? {
-                Received::Message(message) => return Ok(Some(message)),
-                Received::Closed => return Ok(None),
-                Received::Nothing => {}
-            }
-        }
+    pub fn hear(&mut self) -> Result<Option<T>> {
+        lines::receive(&mut self.stream)
     }
 }

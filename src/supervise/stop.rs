@@ -1,6 +1,7 @@
 //! Ending children from another thread.
 
-use super::{Child, Error, Limits};
+use super::Child;
+use anyhow::Result;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Serialize;
@@ -34,17 +35,16 @@ impl Stop {
     /// # Errors
     ///
     /// Those of [`Child::spawn`].
-    pub fn spawn<T: Serialize, F: DeserializeOwned>(
+    pub fn spawn<T: Serialize, F: DeserializeOwned + Send + 'static>(
         &self,
         command: Command,
-        limits: Limits,
-    ) -> Result<Option<Child<T, F>>, Error> {
+    ) -> Result<Option<Child<T, F>>> {
         // Locked until the child is listed, so that it cannot be overlooked.
         let mut state = self.state();
         if state.asked {
             return Ok(None);
         }
-        let child = Child::start(command, limits, self.clone())?;
+        let child = Child::start(command, self.clone())?;
         state.running.insert(child.pid());
         Ok(Some(child))
     }
@@ -56,13 +56,12 @@ impl Stop {
         self.state().asked = true;
         self.signal(Signal::SIGTERM);
         let until = Instant::now() + GRACE;
-        while Instant::now() < until {
-            if self.state().running.is_empty() {
-                return;
+        while !self.state().running.is_empty() {
+            if Instant::now() >= until {
+                return self.signal(Signal::SIGKILL);
             }
             std::thread::sleep(POLL);
         }
-        self.signal(Signal::SIGKILL);
     }
 
     /// Whether [`Self::now`] was called: loops should end.

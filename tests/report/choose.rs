@@ -2,7 +2,8 @@
 
 use super::fixtures::{self, Cell};
 use super::{DIRTY, EMPTY, Metric, Place, Run, Status, assert_has, cell, large_matrix, refusal};
-use touchstone::record::{Execution, Line};
+use touchstone::record::Line;
+use touchstone_executor::Execution;
 
 fn null(case: &str, engine: &str, reach: f64) -> Vec<Line> {
     fixtures::null(case, (engine, "pooling"), [1.0 - reach, 1.0, 1.0 + reach / 2.0])

@@ -76,3 +76,12 @@ fn operators_and_what_others_published_stand_in_tables_laid_out_by_hand() {
     assert_has(&page, "| Benchmark function | operators | theirs, elsewhere | alpha |");
     assert_has(&page, "| empty | 1,553,012 | *5 CUs* | 130.0 ns");
 }
+
+#[test]
+fn files_of_another_commit_are_named() {
+    let place = Place::with(&small());
+    let mut counts = Run::of(Vec::new());
+    counts.header.tools.commit = "def".to_owned();
+    counts.append(&place.beside(COUNTS));
+    assert_has(&place.page(), "`counts.jsonl` is of commit def, the benchmarks of ");
+}

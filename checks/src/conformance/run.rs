@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone::plan::Filter;
-use touchstone::supervise::{self, Child, Heard, Parent};
+use touchstone::supervise::{Child, Heard, Parent};
 use touchstone_executor::Engine;
 
 /// Processes that one script may end before the rest of it is left out.
@@ -163,8 +163,8 @@ pub fn run(
         let mut command = command()?;
         command.stdout(Stdio::null());
         command.stderr(words.try_clone().context("cannot make a temporary file")?);
-        let mut child =
-            Child::<Order, Line>::spawn(command, supervise::Limits { memory: Some(MEMORY) })?;
+        let mut child = Child::<Order, Line>::spawn(command)?;
+        child.limit_memory(MEMORY);
         // One that does not listen ends, which is noticed below.
         let _ = child.send(&order);
         let mut pending: Option<Pending> = None;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use touchstone::plan::Filter;
-use touchstone::supervise::{self, Child, Heard};
+use touchstone::supervise::{Child, Heard};
 use touchstone_executor::Strategy;
 
 /// How long a process may do something else than an attack: start, compile a guest without
@@ -79,8 +79,8 @@ impl<'a> Watch<'a> {
         while from < jobs.len() {
             let mut command = command()?;
             command.stdout(Stdio::null()).stderr(Stdio::null());
-            let limits = supervise::Limits { memory: Some(self.limits.memory) };
-            let mut child = Child::spawn(command, limits)?;
+            let mut child = Child::spawn(command)?;
+            child.limit_memory(self.limits.memory);
             let filter = self.filter.map(str::to_owned);
             // One that does not listen ends, which is noticed below.
             let _ = child.send(&Order { engine: engine.to_owned(), filter, from });

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use touchstone::plan::Random;
-use touchstone::supervise::{Child, Death, Heard, Limits};
+use touchstone::supervise::{Child, Death, Heard};
 
 /// How long a run may say nothing.
 const SILENCE: Duration = Duration::from_secs(120);
@@ -65,7 +65,7 @@ impl<'a> Place<'a> {
         let mut command = (self.plan.command)(&job.text()?)?;
         command.stdout(Stdio::null());
         command.stderr(complaint.try_clone().context("cannot open a temporary file again")?);
-        let child = Child::spawn(command, Limits::default())?;
+        let child = Child::spawn(command)?;
         Ok(Running { child, complaint, told: Told::default() })
     }
 

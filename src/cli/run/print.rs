@@ -42,7 +42,7 @@ impl Shown<'_> {
         let mut timed: Vec<_> = self.rows.iter().filter_map(timed).collect();
         timed.sort_by(|(_, a), (_, b)| a.call.median.total_cmp(&b.call.median));
         let rows = timed.into_iter().map(|(row, times)| {
-            let ratio = || ratio_with_interval(&times.judged.estimate());
+            let ratio = || ratio_with_interval(&times.judged.ratio);
             let (against, verdict) = match times.is_baseline {
                 true => ("baseline".to_owned(), String::new()),
                 false => (ratio(), times.judged.verdict.to_string()),
@@ -85,7 +85,7 @@ impl Shown<'_> {
                 "median_ns": times.map(|times| times.call.median),
                 "low_ns": low,
                 "high_ns": high,
-                "ratio": times.map(|times| times.judged.ratio),
+                "ratio": times.map(|times| times.judged.ratio.median),
                 "verdict": times.map(|times| times.judged.verdict.to_string()),
             })
         })

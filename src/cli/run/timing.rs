@@ -85,7 +85,7 @@ fn compare(
         let (rounds, noisy) = turns(&mut subject, &mut reference, &budget, random)?;
         all.push(Comparison { of: of.clone(), process, rounds, noisy });
     }
-    let judged = judge(&all.iter().collect::<Vec<_>>(), MARGIN).context("no round was made")?;
+    let judged = judge(&all, MARGIN).context("no round was made")?;
     let clean = all.iter().flat_map(|comparison| {
         let is_clean = |place: &usize| !comparison.noisy.contains(place);
         let places = (0..comparison.rounds.len()).filter(is_clean);
@@ -93,7 +93,7 @@ fn compare(
     });
     let unknown = Estimate { median: judged.subject_ns, interval: None, marked: true };
     let call = estimate::of_values(&clean.collect::<Vec<f64>>()).unwrap_or(unknown);
-    let call = Estimate { marked: judged.marked, ..call };
+    let call = Estimate { marked: judged.ratio.marked, ..call };
     Ok(Times { call, judged, is_baseline: std::ptr::eq(row, baseline) })
 }
 

@@ -3,12 +3,11 @@
 //! Both files come out the same on every machine: the font is embedded, coordinates are
 //! whole pixels, and nothing depends on the clock or the locale.
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontDesc, register_font};
-use std::sync::OnceLock;
 
 /// Smallest text in any chart, px.
 pub(super) const SMALL: f64 = 11.0;
@@ -179,15 +178,11 @@ impl Canvas {
 
 /// Makes the fonts known to plotters. Everything else here needs it.
 pub(super) fn register() -> Result<()> {
-    static DONE: OnceLock<bool> = OnceLock::new();
-    let done = DONE.get_or_init(|| {
-        register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).is_ok()
-            && register_font("sans-serif", FontStyle::Bold, dejavu::sans::bold()).is_ok()
-    });
-    if !done {
-        bail!("the embedded fonts cannot be read");
-    }
-    Ok(())
+    let fonts =
+        [(FontStyle::Normal, dejavu::sans::regular()), (FontStyle::Bold, dejavu::sans::bold())];
+    let register = |(style, font)| register_font("sans-serif", style, font);
+    let registered = fonts.into_iter().try_for_each(register);
+    registered.map_err(|_| anyhow!("the embedded fonts cannot be read"))
 }
 
 fn font(size: f64, bold: bool) -> FontDesc<'static> {

@@ -2,9 +2,10 @@
 //! Dots and not bars, because a bar's length means nothing on a logarithmic axis.
 
 use super::axis::LogAxis;
-use super::canvas::{self, Canvas, DOT, NORMAL, SMALL, TITLE};
+use super::canvas::{self, Canvas, DOT, NORMAL, Point, SMALL, TITLE};
 use super::theme::Theme;
 use crate::record::Estimate;
+use crate::report::markdown::NOTHING;
 use crate::report::units::{self, MARK};
 use plotters::style::RGBColor;
 use plotters::style::text_anchor::HPos;
@@ -48,6 +49,13 @@ pub(super) struct Block {
     pub rows: Vec<Row>,
 }
 
+impl Block {
+    /// Height with heading and labels, px.
+    fn height(&self) -> f64 {
+        HEAD + self.rows.len() as f64 * ROW + FOOT
+    }
+}
+
 /// One row.
 #[derive(Debug)]
 pub(super) struct Row {
@@ -59,6 +67,14 @@ pub(super) struct Row {
     pub panels: Vec<Vec<Dot>>,
 }
 
+impl Row {
+    /// The first value in the first panel, infinite where there is none.
+    pub(super) fn first(&self) -> f64 {
+        let first = self.panels.first().and_then(|panel| panel.first());
+        first.map_or(f64::INFINITY, |dot| dot.estimate.median)
+    }
+}
+
 /// One value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dot {
@@ -68,13 +84,6 @@ pub(super) struct Dot {
     pub is_stroke: bool,
     /// The value.
     pub estimate: Estimate,
-}
-
-impl Dot {
-    /// The ends of the interval, or the median where there is none.
-    fn ends(&self) -> (f64, f64) {
-        self.estimate.interval.unwrap_or((self.estimate.median, self.estimate.median))
-    }
 }
 
 /// Distance of everything from the edges, px.
@@ -112,42 +121,27 @@ pub(super) fn canvas(dots: &Dots, theme: &Theme) -> Option<Canvas> {
     let texts = title.max(canvas::width(&subtitle, SMALL, false)).max(legend);
     // Where the texts are wider than the panels, these fill their width.
     let width = ((texts + MARGIN + GAP - left) / panels as f64 - GAP).max(PANEL);
-    let heights = dots.blocks.iter().map(|block| HEAD + block.rows.len() as f64 * ROW + FOOT);
-    let height = TOP + heights.sum::<f64>() + MARGIN / 2.0;
+    let height = TOP + dots.blocks.iter().map(Block::height).sum::<f64>() + MARGIN / 2.0;
     let size = (left + panels as f64 * (width + GAP) - GAP + MARGIN, height);
     let mut canvas = Canvas::new(size, &dots.title, theme.background);
     canvas.heading((MARGIN, 24.0), &dots.title, TITLE, theme.text);
     canvas.text((MARGIN, 47.0), &subtitle, HPos::Left, theme.muted);
-    draw_legend(&mut canvas, dots, theme);
+    let mut plot = Plot { canvas, dots, theme, left, width };
+    plot.legend();
     let mut top = TOP;
     for block in &dots.blocks {
-        draw_block(&mut canvas, dots, block, (left, top, width), &axes, theme);
-        top += HEAD + block.rows.len() as f64 * ROW + FOOT;
+        plot.block(block, top, &axes);
+        top += block.height();
     }
-    Some(canvas)
-}
-
-/// The categories, then what a dot and a stroke mean if the chart has both.
-fn draw_legend(canvas: &mut Canvas, dots: &Dots, theme: &Theme) {
-    let (mut x, y) = (MARGIN + 5.0, 71.0);
-    let kinds = dots.kinds.iter().flatten().enumerate();
-    let categories = dots.legend.iter().map(|(category, name)| (Some(*category), 0, name));
-    for (category, kind, name) in categories.chain(kinds.map(|(kind, name)| (None, kind, name))) {
-        match (category, kind) {
-            (Some(category), _) => canvas.marker(category, (x, y), theme.category(category)),
-            (None, 0) => canvas.marker(0, (x, y), theme.muted),
-            (None, _) => canvas.stroke((x, y), theme.muted),
-        }
-        canvas.text((x + 11.0, y), name, HPos::Left, theme.text);
-        x += canvas::width(name, SMALL, false) + ENTRY;
-    }
+    Some(plot.canvas)
 }
 
 /// The axis that holds all values of a panel. `None` without any.
 fn axis(dots: &Dots, panel: usize) -> Option<LogAxis> {
     let rows = dots.blocks.iter().flat_map(|block| &block.rows);
     let all = rows.filter_map(|row| row.panels.get(panel)).flatten();
-    let reach = |dot: &Dot| [dot.ends().0, dot.estimate.median, dot.ends().1];
+    let reach =
+        |Dot { estimate, .. }: &Dot| [estimate.ends().0, estimate.median, estimate.ends().1];
     let mut values: Vec<f64> = all.flat_map(reach).collect();
     if let (Scale::Ratio(ideal), false) = (dots.scale, values.is_empty()) {
         values.extend([1.0, ideal]);
@@ -155,119 +149,156 @@ fn axis(dots: &Dots, panel: usize) -> Option<LogAxis> {
     LogAxis::over(values)
 }
 
-fn draw_block(
-    canvas: &mut Canvas,
-    dots: &Dots,
-    block: &Block,
-    (left, top, width): (f64, f64, f64),
-    axes: &[Option<LogAxis>],
-    theme: &Theme,
-) {
-    let begin = |panel: usize| left + panel as f64 * (width + GAP);
-    let row_top = |row: usize| top + HEAD + row as f64 * ROW;
-    let (bottom, right) = (row_top(block.rows.len()), begin(axes.len()) - GAP);
-    let ground = |row: usize| if row % 2 == 1 { theme.band } else { theme.background };
-    for (index, row) in block.rows.iter().enumerate() {
-        let y = row_top(index);
-        canvas.rect((MARGIN, y), (right - MARGIN, ROW), ground(index));
-        if row.separated {
-            canvas.line((MARGIN, y), (right, y), 1, theme.muted);
+/// A plot that is being drawn.
+struct Plot<'a> {
+    canvas: Canvas,
+    dots: &'a Dots,
+    theme: &'a Theme,
+    /// Where the first panel begins, px.
+    left: f64,
+    /// Of a panel, px.
+    width: f64,
+}
+
+impl Plot<'_> {
+    /// The categories, then what a dot and a stroke mean if the chart has both.
+    fn legend(&mut self) {
+        let (theme, mut at) = (self.theme, (MARGIN + 5.0, 71.0));
+        for (category, name) in &self.dots.legend {
+            self.canvas.marker(*category, at, theme.category(*category));
+            self.name(&mut at, name);
         }
-        canvas.text((left - 10.0, y + ROW / 2.0), &row.label, HPos::Right, theme.text);
+        if let Some([dot, stroke]) = &self.dots.kinds {
+            self.canvas.marker(0, at, theme.muted);
+            self.name(&mut at, dot);
+            self.canvas.stroke(at, theme.muted);
+            self.name(&mut at, stroke);
+        }
     }
-    canvas.heading((MARGIN, top + 16.0), &block.heading, NORMAL, theme.text);
-    for (panel, axis) in axes.iter().enumerate() {
-        let room = (begin(panel), begin(panel) + width);
-        let Some(axis) = axis.map(|axis| axis.on(room.0 + 6.0, room.1 - 6.0)) else { continue };
-        if let Some(heading) = block.panels.get(panel) {
-            canvas.heading((room.0, top + 16.0), heading, NORMAL, theme.text);
-        }
-        let apart = if matches!(dots.scale, Scale::Time) { 62.0 } else { 44.0 };
-        for (x, value) in axis.marks(apart) {
-            canvas.line((x, top + HEAD), (x, bottom), 1, theme.grid);
-            let label = match dots.scale {
-                Scale::Time => units::time_short(value).replace(".0 ", " "),
-                Scale::Ratio(_) => format!("{value} ×"),
-            };
-            // Labels above and below: a long block does not fit a screen.
-            for y in [top + HEAD - 9.0, bottom + 11.0] {
-                canvas.text((x, y), &label, HPos::Center, theme.muted);
-            }
-        }
-        if let Scale::Ratio(ideal) = dots.scale {
-            let x = axis.at(ideal);
-            canvas.line((x, top + HEAD), (x, bottom), 2, theme.muted);
-        }
+
+    /// Writes a name in the legend and goes on to the place of the next.
+    fn name(&mut self, at: &mut Point, name: &str) {
+        self.canvas.text((at.0 + 11.0, at.1), name, HPos::Left, self.theme.text);
+        at.0 += canvas::width(name, SMALL, false) + ENTRY;
+    }
+
+    fn block(&mut self, block: &Block, top: f64, axes: &[Option<LogAxis>]) {
+        let (left, width, theme) = (self.left, self.width, self.theme);
+        let begin = |panel: usize| left + panel as f64 * (width + GAP);
+        let row_top = |row: usize| top + HEAD + row as f64 * ROW;
+        let (bottom, right) = (row_top(block.rows.len()), begin(axes.len()) - GAP);
+        let ground = |row: usize| if row % 2 == 1 { theme.band } else { theme.background };
+        let canvas = &mut self.canvas;
         for (index, row) in block.rows.iter().enumerate() {
-            let y = row_top(index) + ROW / 2.0;
-            match row.panels.get(panel).map(Vec::as_slice) {
-                None => {}
-                Some([]) => canvas.text((axis.at(0.0), y), "–", HPos::Left, theme.muted),
-                Some(own) => {
-                    draw_dots(canvas, own, y, &axis, theme);
-                    let value = own[0].estimate.median;
-                    let value = dots.values.then(|| match dots.scale {
-                        Scale::Time => units::time_short(value),
-                        Scale::Ratio(_) => format!("{value:.2} ×"),
-                    });
-                    let is_marked = own.iter().any(|dot| dot.estimate.marked);
-                    let label = units::marked(value.unwrap_or_default(), is_marked);
-                    beside(canvas, own, &label, (y, room), &axis, [ground(index), theme.text]);
+            let y = row_top(index);
+            canvas.rect((MARGIN, y), (right - MARGIN, ROW), ground(index));
+            if row.separated {
+                canvas.line((MARGIN, y), (right, y), 1, theme.muted);
+            }
+            canvas.text((left - 10.0, y + ROW / 2.0), &row.label, HPos::Right, theme.text);
+        }
+        canvas.heading((MARGIN, top + 16.0), &block.heading, NORMAL, theme.text);
+        for (panel, axis) in axes.iter().enumerate() {
+            let room = (begin(panel), begin(panel) + width);
+            let Some(axis) = axis.map(|axis| axis.on(room.0 + 6.0, room.1 - 6.0)) else { continue };
+            if let Some(heading) = block.panels.get(panel) {
+                self.canvas.heading((room.0, top + 16.0), heading, NORMAL, theme.text);
+            }
+            self.grid(&axis, top + HEAD, bottom);
+            for (index, row) in block.rows.iter().enumerate() {
+                let y = row_top(index) + ROW / 2.0;
+                match row.panels.get(panel).map(Vec::as_slice) {
+                    None => {}
+                    Some([]) => {
+                        self.canvas.text((axis.at(0.0), y), NOTHING, HPos::Left, theme.muted);
+                    }
+                    Some(own) => {
+                        self.row(own, y, &axis);
+                        self.value(own, y, &axis, room, ground(index));
+                    }
                 }
             }
         }
     }
-}
 
-/// Draws the values of one row in one panel, joined by a line.
-fn draw_dots(canvas: &mut Canvas, own: &[Dot], y: f64, axis: &LogAxis, theme: &Theme) {
-    let at = |dot: &Dot| (axis.at(dot.estimate.median), y);
-    let ends = |a: &&Dot, b: &&Dot| a.estimate.median.total_cmp(&b.estimate.median);
-    if let (Some(first), Some(last)) = (own.iter().min_by(ends), own.iter().max_by(ends)) {
-        canvas.line(at(first), at(last), 1, theme.muted);
-    }
-    for dot in own {
-        let (low, high) = dot.ends();
-        canvas.line((axis.at(low), y), (axis.at(high), y), 2, theme.category(dot.category));
-    }
-    for dot in own.iter().rev() {
-        let color = theme.category(dot.category);
-        if dot.is_stroke {
-            canvas.stroke(at(dot), color);
-        } else {
-            canvas.marker(dot.category, at(dot), color);
+    /// Draws the marks of an axis and, of ratios, the ideal one.
+    fn grid(&mut self, axis: &LogAxis, top: f64, bottom: f64) {
+        let apart = if matches!(self.dots.scale, Scale::Time) { 62.0 } else { 44.0 };
+        for (x, value) in axis.marks(apart) {
+            self.canvas.line((x, top), (x, bottom), 1, self.theme.grid);
+            let label = match self.dots.scale {
+                Scale::Time => units::time_short(value).replace(".0 ", " "),
+                Scale::Ratio(_) => format!("{value} ×"),
+            };
+            // Labels above and below: a long block does not fit a screen.
+            for y in [top - 9.0, bottom + 11.0] {
+                self.canvas.text((x, y), &label, HPos::Center, self.theme.muted);
+            }
+        }
+        if let Scale::Ratio(ideal) = self.dots.scale {
+            let x = axis.at(ideal);
+            self.canvas.line((x, top), (x, bottom), 2, self.theme.muted);
         }
     }
-}
 
-/// Writes a label beside the row's dots: on their right if there is room, else on their
-/// left, else at the end of the panel.
-fn beside(
-    canvas: &mut Canvas,
-    own: &[Dot],
-    label: &str,
-    (y, (begin, end)): (f64, (f64, f64)),
-    axis: &LogAxis,
-    [ground, color]: [RGBColor; 2],
-) {
-    if label.is_empty() {
-        return;
+    /// Draws the values of one row in one panel, joined by a line.
+    fn row(&mut self, own: &[Dot], y: f64, axis: &LogAxis) {
+        let at = |dot: &Dot| (axis.at(dot.estimate.median), y);
+        let ends = |a: &&Dot, b: &&Dot| a.estimate.median.total_cmp(&b.estimate.median);
+        if let (Some(first), Some(last)) = (own.iter().min_by(ends), own.iter().max_by(ends)) {
+            self.canvas.line(at(first), at(last), 1, self.theme.muted);
+        }
+        for dot in own {
+            let ((low, high), color) = (dot.estimate.ends(), self.theme.category(dot.category));
+            self.canvas.line((axis.at(low), y), (axis.at(high), y), 2, color);
+        }
+        for dot in own.iter().rev() {
+            let color = self.theme.category(dot.category);
+            if dot.is_stroke {
+                self.canvas.stroke(at(dot), color);
+            } else {
+                self.canvas.marker(dot.category, at(dot), color);
+            }
+        }
     }
-    let reach = |dot: &Dot| {
-        let (at, (low, high)) = (axis.at(dot.estimate.median), dot.ends());
-        ((at - DOT).min(axis.at(low)), (at + DOT).max(axis.at(high)))
-    };
-    let left = own.iter().map(|dot| reach(dot).0).fold(f64::INFINITY, f64::min);
-    let right = own.iter().map(|dot| reach(dot).1).fold(0.0, f64::max);
-    let width = canvas::width(label, SMALL, false);
-    let start = if right + 5.0 + width <= end {
-        right + 5.0
-    } else if left - 5.0 - width >= begin {
-        left - 5.0 - width
-    } else {
-        end - width
-    };
-    // The ground hides the lines of the axis behind the text.
-    canvas.rect((start - 1.0, y - ROW / 2.0 + 2.0), (width + 2.0, ROW - 4.0), ground);
-    canvas.text((start, y), label, HPos::Left, color);
+
+    /// Writes the first value of a row, or the mark of any, beside its dots: on their right if
+    /// there is room, else on their left, else at the end of the panel.
+    fn value(
+        &mut self,
+        own: &[Dot],
+        y: f64,
+        axis: &LogAxis,
+        (begin, end): (f64, f64),
+        ground: RGBColor,
+    ) {
+        let value = own.first().filter(|_| self.dots.values).map(|dot| dot.estimate.median);
+        let value = value.map(|value| match self.dots.scale {
+            Scale::Time => units::time_short(value),
+            Scale::Ratio(_) => format!("{value:.2} ×"),
+        });
+        let is_marked = own.iter().any(|dot| dot.estimate.marked);
+        let label = units::marked(value.unwrap_or_default(), is_marked);
+        if label.is_empty() {
+            return;
+        }
+        let reach = |dot: &Dot| {
+            let (at, (low, high)) = (axis.at(dot.estimate.median), dot.estimate.ends());
+            ((at - DOT).min(axis.at(low)), (at + DOT).max(axis.at(high)))
+        };
+        let left = own.iter().map(|dot| reach(dot).0).fold(f64::INFINITY, f64::min);
+        let right = own.iter().map(|dot| reach(dot).1).fold(0.0, f64::max);
+        let width = canvas::width(&label, SMALL, false);
+        let start = if right + 5.0 + width <= end {
+            right + 5.0
+        } else if left - 5.0 - width >= begin {
+            left - 5.0 - width
+        } else {
+            end - width
+        };
+        // The ground hides the lines of the axis behind the text.
+        let canvas = &mut self.canvas;
+        canvas.rect((start - 1.0, y - ROW / 2.0 + 2.0), (width + 2.0, ROW - 4.0), ground);
+        canvas.text((start, y), &label, HPos::Left, self.theme.text);
+    }
 }

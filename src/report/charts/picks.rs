@@ -2,12 +2,21 @@
 
 use super::dots::{Block, Dot, Dots, Row, Scale};
 use crate::record::{Estimate, Metric};
-use crate::report::matrix::{Executor, Matrix, Work, quotient};
+use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::units::count;
 use touchstone_executor::{InstanceFrom, MemoryFrom};
 
 /// Works of a guest that fit beside each other.
 const PANELS: usize = 2;
+
+/// The order of the rows of a guest.
+#[derive(Clone, Copy, strum::Display)]
+enum Order {
+    #[strum(to_string = "fastest on top")]
+    ByValue,
+    #[strum(to_string = "engine by engine")]
+    ByEngine,
+}
 
 /// The two values of an executor on a work: the dot and the stroke.
 type Pair = [Option<Estimate>; 2];
@@ -18,37 +27,36 @@ fn pools(executor: &Executor) -> bool {
 }
 
 /// The executors that make a new instance for each call, or that reset one, without pools.
-pub(super) fn family(matrix: &Matrix<'_>, name: &str, is_new: bool) -> Dots {
+pub(super) fn family(matrix: &Matrix<'_>, name: &str, is_new: bool) -> Option<Dots> {
     let wanted =
         |executor: &Executor| executor.strategy.is_new_instance() == is_new && !pools(executor);
-    times(matrix, name, wanted, true)
+    Some(times(matrix, name, wanted, Order::ByValue))
 }
 
 /// Every engine that pools: its pools and the reset of one instance that they compete with.
-pub(super) fn pooling(matrix: &Matrix<'_>) -> Dots {
+pub(super) fn pooling(matrix: &Matrix<'_>) -> Option<Dots> {
     let pooling = |engine: &str| matrix.executors.iter().any(|e| e.engine == engine && pools(e));
     let wanted = |executor: &Executor| {
         let strategy = executor.strategy;
         let plain = !strategy.is_new_instance() && strategy.memory == MemoryFrom::Segments;
         pooling(&executor.engine) && !strategy.is_precompiled() && (plain || pools(executor))
     };
-    times(matrix, "Reuse against pooling", wanted, false)
+    Some(times(matrix, "Reuse against pooling", wanted, Order::ByEngine))
 }
 
 /// Every executor on the first guest and one thread, without precompiled variants.
-pub(super) fn latency(matrix: &Matrix<'_>) -> Dots {
+pub(super) fn latency(matrix: &Matrix<'_>) -> Option<Dots> {
     let pair = |executor: &Executor, work: &Work| [matrix.time(executor, work, 1), None];
-    let wanted = |executor: &Executor| !executor.strategy.is_precompiled();
-    let works: Vec<&Work> =
-        matrix.guests().first().map_or_else(Vec::new, |guest| of_guest(matrix, guest));
-    Dots {
+    let wanted = |_: &[&Work], executor: &Executor| !executor.strategy.is_precompiled();
+    let first = matrix.guests().into_iter().take(1);
+    Some(Dots {
         title: "Time of one call on a clean instance, 1 thread".to_owned(),
         subtitle: "Median and 95 % interval; logarithmic axis; fastest on top. Precompiled \
                    variants are left out."
             .to_owned(),
         values: true,
-        ..dots(matrix, block(matrix, &works, wanted, pair, true).into_iter().collect())
-    }
+        ..dots(matrix, blocks(matrix, first, wanted, pair, Order::ByValue))
+    })
 }
 
 /// What more threads bring: of each engine the executor with the highest throughput. `None`
@@ -60,11 +68,8 @@ pub(super) fn threads(matrix: &Matrix<'_>) -> Option<Dots> {
     let pair = |executor: &Executor, work: &Work| {
         [Some(most), between].map(|threads| matrix.scaling(executor, work, threads?))
     };
-    let own = |guest| {
-        let works = of_guest(matrix, guest);
-        let named: Vec<&Executor> =
-            works.iter().flat_map(|work| highest(matrix, work, most)).collect();
-        block(matrix, &works, |executor| named.contains(&executor), pair, false)
+    let wanted = |works: &[&Work], executor: &Executor| {
+        works.iter().any(|work| highest(matrix, work, most).contains(&executor))
     };
     Some(Dots {
         title: format!("Throughput of {most} threads over that of 1 thread"),
@@ -75,7 +80,7 @@ pub(super) fn threads(matrix: &Matrix<'_>) -> Option<Dots> {
         kinds: between.map(|between| [most, between].map(|n| count(n, "thread"))),
         scale: Scale::Ratio(most as f64),
         values: true,
-        ..dots(matrix, matrix.guests().into_iter().filter_map(own).collect())
+        ..dots(matrix, blocks(matrix, matrix.guests(), wanted, pair, Order::ByEngine))
     })
 }
 
@@ -95,8 +100,8 @@ fn highest<'a>(matrix: &'a Matrix<'_>, work: &Work, threads: usize) -> Vec<&'a E
 
 /// Suites that each engine runs under one strategy: a row for each call, a dot for each
 /// engine, over the fastest of the row without the baseline.
-pub(super) fn suites(matrix: &Matrix<'_>) -> Dots {
-    let suites = matrix.only(|cell| matrix.is_preferred_only(&super::work_of(cell)));
+pub(super) fn suites(matrix: &Matrix<'_>) -> Option<Dots> {
+    let suites = matrix.only(|cell| matrix.is_preferred_only(&Work::of(cell)));
     let engines = matrix.engines();
     let row = |work: &Work| {
         let time = |(index, engine)| Some((index, engine, used(&suites, engine, work)?));
@@ -105,7 +110,7 @@ pub(super) fn suites(matrix: &Matrix<'_>) -> Dots {
         let modules = times.iter().filter(|(_, engine, _)| !matrix.is_baseline(engine));
         let best = modules.map(|time| time.2).min_by(|a, b| a.median.total_cmp(&b.median))?;
         let dot = |(category, _, time): (usize, &str, Estimate)| {
-            let estimate = Estimate { interval: None, ..quotient(time, best) };
+            let estimate = Estimate { interval: None, ..time.over(best) };
             Dot { category, is_stroke: false, estimate }
         };
         let panels = vec![times.into_iter().map(dot).collect()];
@@ -118,14 +123,14 @@ pub(super) fn suites(matrix: &Matrix<'_>) -> Dots {
     };
     let guests = suites.works.chunk_by(|a, b| a.guest == b.guest);
     let blocks = guests.map(block).filter(|block| !block.rows.is_empty()).collect();
-    Dots {
+    Some(Dots {
         title: "The guest's work: a call on a used instance".to_owned(),
         subtitle: "Times slower than the fastest engine of the row (thick line: 1 ×); logarithmic \
                    axis."
             .to_owned(),
         scale: Scale::Ratio(1.0),
         ..dots(matrix, blocks)
-    }
+    })
 }
 
 /// Time of a call by an engine, ns: on a used instance where that was timed.
@@ -148,20 +153,19 @@ fn times(
     matrix: &Matrix<'_>,
     name: &str,
     wanted: impl Fn(&Executor) -> bool,
-    by_value: bool,
+    order: Order,
 ) -> Dots {
     let most = most_threads(matrix);
     let pair = |executor: &Executor, work: &Work| {
         let time = |threads| matrix.time(executor, work, threads);
         [time(1), most.and_then(time)]
     };
-    let own = |guest| block(matrix, &of_guest(matrix, guest), &wanted, pair, by_value);
-    let order = if by_value { "fastest on top" } else { "engine by engine" };
+    let wanted = |_: &[&Work], executor: &Executor| wanted(executor);
     Dots {
         title: format!("{name}: time of one call"),
         subtitle: format!("Median; logarithmic axis; {order}; –: not timed."),
         kinds: most.map(|most| ["1 thread".to_owned(), count(most, "thread")]),
-        ..dots(matrix, matrix.guests().into_iter().filter_map(own).collect())
+        ..dots(matrix, blocks(matrix, matrix.guests(), wanted, pair, order))
     }
 }
 
@@ -180,48 +184,46 @@ fn most_threads(matrix: &Matrix<'_>) -> Option<usize> {
     most.filter(|most| *most > 1)
 }
 
-/// The works of the overview on a guest.
-fn of_guest<'a>(matrix: &'a Matrix<'_>, guest: &str) -> Vec<&'a Work> {
-    matrix.overview().into_iter().filter(|work| work.guest == guest).take(PANELS).collect()
-}
-
-/// The rows of one guest, by their values or engine by engine. `None` if there are none.
-fn block(
+/// The rows of each guest that has any: the works of the overview beside each other, the
+/// executors that are `wanted` on them below each other.
+fn blocks<'a>(
     matrix: &Matrix<'_>,
-    works: &[&Work],
-    wanted: impl Fn(&Executor) -> bool,
+    guests: impl IntoIterator<Item = &'a str>,
+    wanted: impl Fn(&[&Work], &Executor) -> bool,
     pair: impl Fn(&Executor, &Work) -> Pair,
-    by_value: bool,
-) -> Option<Block> {
+    order: Order,
+) -> Vec<Block> {
     let engines = matrix.engines();
-    let row = |executor: &Executor| {
+    let row = |works: &[&Work], executor: &Executor| {
         let category = engines.iter().position(|name| *name == executor.engine)?;
         let panel = |work: &&Work| {
             let pair = [false, true].into_iter().zip(pair(executor, work));
-            pair.filter_map(|(is_stroke, estimate)| {
+            let dot = |(is_stroke, estimate): (bool, Option<Estimate>)| {
                 Some(Dot { category, is_stroke, estimate: estimate? })
-            })
-            .collect()
+            };
+            pair.filter_map(dot).collect()
         };
         let panels: Vec<Vec<Dot>> = works.iter().map(panel).collect();
         let is_timed = panels.iter().any(|panel| !panel.is_empty());
         is_timed.then(|| (category, Row { label: executor.to_string(), separated: false, panels }))
     };
-    let mut rows: Vec<(usize, Row)> =
-        matrix.executors.iter().filter(|executor| wanted(executor)).filter_map(row).collect();
-    if by_value {
-        let first = |(_, row): &(usize, Row)| {
-            row.panels[0].first().map_or(f64::INFINITY, |dot| dot.estimate.median)
-        };
-        // Stable: rows keep their order otherwise.
-        rows.sort_by(|a, b| first(a).total_cmp(&first(b)));
-    } else {
-        for index in 1..rows.len() {
-            rows[index].1.separated = rows[index].0 != rows[index - 1].0;
+    let block = |guest: &str| {
+        let works: Vec<&Work> =
+            matrix.overview().into_iter().filter(|w| w.guest == guest).take(PANELS).collect();
+        let executors = matrix.executors.iter().filter(|executor| wanted(&works, executor));
+        let mut rows: Vec<(usize, Row)> = executors.filter_map(|e| row(&works, e)).collect();
+        match order {
+            // Stable: rows keep their order otherwise.
+            Order::ByValue => rows.sort_by(|(_, a), (_, b)| a.first().total_cmp(&b.first())),
+            Order::ByEngine => {
+                for index in 1..rows.len() {
+                    rows[index].1.separated = rows[index].0 != rows[index - 1].0;
+                }
+            }
         }
-    }
-    let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
-    let heading = works.first()?.guest.clone();
-    let panels = works.iter().map(|work| work.case.clone()).collect();
-    (!rows.is_empty()).then_some(Block { heading, panels, rows })
+        let panels = works.iter().map(|work| work.case.clone()).collect();
+        let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
+        (!rows.is_empty()).then(|| Block { heading: guest.to_owned(), panels, rows })
+    };
+    guests.into_iter().filter_map(block).collect()
 }

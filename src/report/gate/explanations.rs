@@ -34,15 +34,13 @@ fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     if text.is_empty() { Err(D::Error::custom("the explanation is empty")) } else { Ok(text) }
 }
 
-/// The explanations, in the order of the file.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Explanations(pub Vec<Explanation>);
-
-#[derive(Deserialize)]
+/// A file of explanations.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    #[serde(default)]
-    explanation: Vec<Explanation>,
+pub struct Explanations {
+    /// The explanations, in the order of the file.
+    #[serde(default, rename = "explanation")]
+    pub all: Vec<Explanation>,
 }
 
 impl Explanations {
@@ -58,12 +56,11 @@ impl Explanations {
     ///
     /// When the file cannot be read or is wrong; the message has the line.
     pub fn load(path: &Path) -> Result<Self> {
-        let Some(bytes) = crate::files::read(path)? else { return Ok(Self::default()) };
-        let file: File = String::from_utf8(bytes)
-            .context("it is not text")
-            .and_then(|text| Ok(toml::from_str(&text)?))
-            .with_context(|| format!("the explanations {} are wrong", path.display()))?;
-        Ok(Self(file.explanation))
+        match crate::files::read(path)? {
+            Some(text) => toml::from_slice(&text)
+                .with_context(|| format!("the explanations {} are wrong", path.display())),
+            None => Ok(Self::default()),
+        }
     }
 }
 
@@ -112,9 +109,9 @@ mod tests {
         let good = "[[explanation]]\nrule = \"scaling\"\nengine = \"wasmi\"\n\
                     strategy = \"pooling_cow\"\nthreads = 2\ntext = \"one\\n  two\"\n";
         let read = load(good).unwrap();
-        assert_eq!(read.0.len(), 1);
-        assert_eq!(read.0[0].text, "one two");
-        assert!(read.0[0].to_string().contains("scaling, wasmi_pooling_cow, 2 threads"));
+        assert_eq!(read.all.len(), 1);
+        assert_eq!(read.all[0].text, "one two");
+        assert!(read.all[0].to_string().contains("scaling, wasmi_pooling_cow, 2 threads"));
         for (change, line, says) in [
             (("scaling", "scalling"), 2, "unknown variant"),
             (("pooling_cow", "pooling_cold"), 4, "pooling_cold"),

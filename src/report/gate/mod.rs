@@ -103,29 +103,17 @@ impl Gate {
 #[must_use]
 pub fn check(book: &Book, peers: Option<&Book>, explanations: &Explanations) -> Gate {
     let mut gate = Gate::default();
-    let mut used = vec![false; explanations.0.len()];
+    let mut used = vec![false; explanations.all.len()];
     for violation in rules::violations(book, peers) {
-        match explanations.0.iter().position(|explanation| explanation.fits(&violation)) {
+        match explanations.all.iter().position(|explanation| explanation.fits(&violation)) {
             Some(place) => {
                 used[place] = true;
-                gate.explained.push((violation, explanations.0[place].text.clone()));
+                gate.explained.push((violation, explanations.all[place].text.clone()));
             }
             None => gate.violations.push(violation),
         }
     }
-    let unused = explanations.0.iter().zip(used).filter(|(_, used)| !used);
+    let unused = explanations.all.iter().zip(used).filter(|(_, used)| !used);
     gate.stale = unused.map(|(explanation, _)| explanation.clone()).collect();
     gate
-}
-
-/// The files whose run is of another commit than the benchmarks', a line each: nothing of
-/// them stands in one table with times of the benchmarks, but a reader has to know.
-#[must_use]
-pub fn warnings(book: &Book, others: &[(&str, &Book)]) -> Vec<String> {
-    let own = &book.header.tools.commit;
-    let differs = |(_, other): &&(&str, &Book)| other.header.tools.commit != *own;
-    let line = |(name, other): &(&str, &Book)| {
-        format!("`{name}` is of commit {}, the benchmarks of {own}", other.header.tools.commit)
-    };
-    others.iter().filter(differs).map(line).collect()
 }

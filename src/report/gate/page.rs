@@ -22,12 +22,11 @@ pub(in crate::report) fn anomalies(gate: &Gate, other_builds: &[String]) -> Stri
         "These numbers break a rule of publication. They are published because the cause is \
          known.\n\n",
     );
-    let mut table = Table::of_words(&["cell", "found", "explanation"]);
+    let mut table = Table::of_words("cell", ["found", "explanation"]);
     for (violation, explanation) in &gate.explained {
         if let (Some((cell, _)), (found, limit)) = (&violation.cell, &violation.found) {
-            let name = code(&format!("{}/{}", cell.work(), cell.function()));
             let found = escape(&format!("{found} ({limit})"));
-            table.row(&[name, found, explanation.replace('|', "\\|")]);
+            table.row(code(cell.name(None)), [found, explanation.replace('|', "\\|")]);
         }
     }
     text + &table.finish()

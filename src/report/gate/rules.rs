@@ -2,8 +2,8 @@
 
 use super::{Rule, Violation};
 use crate::compare;
-use crate::record::estimate::{self, PROCESSES, Used};
-use crate::record::{Book, CellKey, Comparison, Contender, Match, Means, Metric, Purpose, Sample};
+use crate::record::estimate::PROCESSES;
+use crate::record::{Book, CellKey, Comparison, Match, Metric, Purpose, Sample};
 use crate::report::units::{self, MARK, count, grouped, percent};
 
 /// How far scaling may lie above the number of threads: what noise explains.
@@ -24,24 +24,12 @@ const DIRTY: &str = "-dirty";
 /// The metrics that are times of whole calls, sampled in batches.
 const LATENCIES: [Metric; 3] = [Metric::Call, Metric::WarmCall, Metric::WarmTake];
 
-/// A rule that a cell breaks, what was found, and the limit.
-type Fault = (Rule, String, String);
-
 /// All violations: of the whole run, then cell by cell, then of comparisons.
 pub(super) fn violations(book: &Book, peers: Option<&Book>) -> Vec<Violation> {
-    let broken = |cell: &CellKey, (rule, found, limit): Fault| Violation {
-        cell: Some((cell.clone(), rule)),
-        found: (found, limit),
-    };
-    let mut all = of_run(book);
-    for cell in book.cells.keys() {
-        all.extend(of_cell(book, cell).into_iter().map(|fault| broken(cell, fault)));
-    }
-    for (of, processes) in [Some(book), peers].into_iter().flatten().flat_map(|b| &b.comparisons) {
-        let fault = comparison(book, of, processes);
-        all.extend(fault.map(|fault| broken(&cell_of(of, &of.subject), fault)));
-    }
-    all
+    let cells = book.cells.keys().flat_map(|cell| of_cell(book, cell));
+    let compared = [Some(book), peers].into_iter().flatten().flat_map(|own| &own.comparisons);
+    let compared = compared.filter_map(|(of, processes)| comparison(book, of, processes));
+    of_run(book).into_iter().chain(cells).chain(compared).collect()
 }
 
 fn of_run(book: &Book) -> Vec<Violation> {
@@ -65,101 +53,98 @@ fn of_run(book: &Book) -> Vec<Violation> {
     all
 }
 
-fn of_cell(book: &Book, cell: &CellKey) -> Vec<Fault> {
-    let samples = book.samples(cell, Metric::Call);
-    let mut faults: Vec<Fault> =
-        LATENCIES.into_iter().filter_map(|metric| short_samples(book, cell, metric)).collect();
-    if samples.is_empty() {
-        return faults;
-    }
-    let used = estimate::used(&samples);
-    faults.extend(scaling(book, cell));
-    faults.extend(slow_thread(&used, cell.threads));
-    faults.extend(few_calls(book, cell, &used));
-    if samples.len() < PROCESSES {
-        let found = format!("measured in {} processes", samples.len());
-        faults.push((Rule::Processes, found, format!("limit {PROCESSES}")));
-    }
-    faults
+fn of_cell(book: &Book, cell: &CellKey) -> impl Iterator<Item = Violation> {
+    let calls = book.used(cell, Metric::Call);
+    let short = LATENCIES.map(|metric| short_samples(book, cell, metric));
+    let others = [
+        scaling(book, cell),
+        slow_thread(cell, &calls),
+        few_calls(book, cell, &calls),
+        few_processes(book, cell),
+    ];
+    short.into_iter().chain(others).flatten()
 }
 
-fn scaling(book: &Book, cell: &CellKey) -> Option<Fault> {
+fn broken(cell: &CellKey, rule: Rule, found: String, limit: String) -> Option<Violation> {
+    Some(Violation { cell: Some((cell.clone(), rule)), found: (found, limit) })
+}
+
+fn scaling(book: &Book, cell: &CellKey) -> Option<Violation> {
     let alone = CellKey { threads: 1, ..cell.clone() };
     let ratio = book.throughput(cell)?.median / book.throughput(&alone)?.median;
     let limit = cell.threads as f64 * SCALING;
+    if ratio <= limit {
+        return None;
+    }
     let found = format!("scaling {ratio:.2} on {}", count(cell.threads, "thread"));
-    (ratio > limit).then(|| (Rule::Scaling, found, format!("limit {limit:.2}")))
+    broken(cell, Rule::Scaling, found, format!("limit {limit:.2}"))
 }
 
 /// Latency is time over calls and throughput calls over time, both of the same samples: on
 /// one thread they agree if the thread's calls are all calls, on several if none stood by.
-fn slow_thread(used: &Used<'_>, threads: usize) -> Option<Fault> {
-    let share = |sample: &Sample| (sample.slowest * threads as u64) as f64 / sample.calls as f64;
-    let least = if threads == 1 { 1.0 / AGREEMENT } else { LEAST_SHARE };
-    let shares: Vec<f64> = used.groups.iter().flatten().map(|sample| share(sample)).collect();
-    let of = shares.len();
+fn slow_thread(cell: &CellKey, samples: &[Sample]) -> Option<Violation> {
+    let least = if cell.threads == 1 { 1.0 / AGREEMENT } else { LEAST_SHARE };
     // A sample without calls has no share: that is wrong too.
     let is_wrong = |share: &f64| !(least..=AGREEMENT).contains(share);
-    let wrong: Vec<f64> = shares.into_iter().filter(is_wrong).collect();
+    let share =
+        |sample: &Sample| (sample.slowest * cell.threads as u64) as f64 / sample.calls as f64;
+    let wrong: Vec<f64> = samples.iter().map(share).filter(is_wrong).collect();
     let share = wrong.iter().copied().min_by(f64::total_cmp)?;
-    let (wrong, of) = (wrong.len(), count(of, "sample"));
+    let (wrong, of) = (wrong.len(), count(samples.len(), "sample"));
     let found = format!("a thread makes {share:.2} of its share of the calls, in {wrong} of {of}");
-    Some((Rule::SlowThread, found, format!("limit {LEAST_SHARE}")))
+    broken(cell, Rule::SlowThread, found, format!("limit {LEAST_SHARE}"))
 }
 
-fn few_calls(book: &Book, cell: &CellKey, used: &Used<'_>) -> Option<Fault> {
+fn few_calls(book: &Book, cell: &CellKey, samples: &[Sample]) -> Option<Violation> {
     let ns = book.estimate(cell, Metric::Call)?.median;
-    let calls: u64 = used.groups.iter().flatten().map(|sample| sample.calls).sum();
+    let calls: u64 = samples.iter().map(|sample| sample.calls).sum();
+    if ns >= SHORT_NS || calls >= LEAST_CALLS {
+        return None;
+    }
     let found = format!("{calls} calls behind {}", units::time(ns));
-    let limit = format!("limit {} calls", grouped(LEAST_CALLS));
-    (ns < SHORT_NS && calls < LEAST_CALLS).then_some((Rule::FewCalls, found, limit))
+    broken(cell, Rule::FewCalls, found, format!("limit {} calls", grouped(LEAST_CALLS)))
 }
 
-fn short_samples(book: &Book, cell: &CellKey, metric: Metric) -> Option<Fault> {
-    let used = estimate::used(&book.samples(cell, metric));
-    let times = used.groups.iter().flatten().map(|sample| sample.total / cell.threads as f64);
-    let (of, short): (usize, Vec<f64>) = times.fold((0, Vec::new()), |(of, mut short), time| {
-        if time < SHORT_NS {
-            short.push(time);
-        }
-        (of + 1, short)
-    });
-    let shortest_ns = short.iter().copied().min_by(f64::total_cmp)?;
-    let (short, of, shortest) = (short.len(), count(of, "sample"), units::time(shortest_ns));
+fn short_samples(book: &Book, cell: &CellKey, metric: Metric) -> Option<Violation> {
+    let samples = book.used(cell, metric);
+    let times = samples.iter().map(|sample| sample.total / cell.threads as f64);
+    let short: Vec<f64> = times.filter(|time| *time < SHORT_NS).collect();
+    let shortest = units::time(short.iter().copied().min_by(f64::total_cmp)?);
+    let (short, of) = (short.len(), count(samples.len(), "sample"));
     let found = format!("{metric}: {short} of {of} too short, the shortest {shortest}");
-    Some((Rule::ShortSample, found, format!("limit {}", units::time_short(SHORT_NS))))
+    broken(cell, Rule::ShortSample, found, format!("limit {}", units::time_short(SHORT_NS)))
+}
+
+fn few_processes(book: &Book, cell: &CellKey) -> Option<Violation> {
+    match book.samples(cell, Metric::Call).len() {
+        processes @ 1..PROCESSES => {
+            let found = format!("measured in {processes} processes");
+            broken(cell, Rule::Processes, found, format!("limit {PROCESSES}"))
+        }
+        _ => None,
+    }
 }
 
 /// Only comparisons that do what cells do, on as many threads, and only where interference
 /// touched neither.
-fn comparison(book: &Book, of: &Match, processes: &[Comparison]) -> Option<Fault> {
+fn comparison(book: &Book, of: &Match, processes: &[Comparison]) -> Option<Violation> {
     let is_like_cells = matches!(of.purpose, Purpose::Against | Purpose::Peers)
-        && [&of.subject, &of.baseline].iter().all(|side| side.means == Means::Contract)
+        && [&of.subject, &of.baseline].iter().all(|side| side.means.is_contract())
         && of.subject.threads == of.baseline.threads;
     if !is_like_cells {
         return None;
     }
-    let judged = compare::judge(&processes.iter().collect::<Vec<_>>(), compare::MARGIN)?;
-    let time = |side| book.estimate(&cell_of(of, side), Metric::Call);
-    let (subject, baseline) = (time(&of.subject)?, time(&of.baseline)?);
-    let cells = subject.median / baseline.median;
-    let apart = (judged.ratio / cells).max(cells / judged.ratio);
-    if judged.marked || subject.marked || baseline.marked || apart <= AGREEMENT {
+    let compared = compare::judge(processes, compare::MARGIN)?.ratio;
+    let time = |side| book.estimate(&of.cell(side), Metric::Call);
+    let cells = time(&of.subject)?.over(time(&of.baseline)?);
+    let ratio = compared.over(cells).median;
+    if compared.marked || cells.marked || ratio.max(1.0 / ratio) <= AGREEMENT {
         return None;
     }
     let what = if of.purpose == Purpose::Peers { "peers" } else { "comparison" };
-    let (compared, against) = (judged.ratio, &of.baseline.executor);
+    let (compared, cells) = (compared.median, cells.median);
+    let against = &of.baseline.executor;
     let found = format!("{what} {compared:.2}, cells {cells:.2}, against {against}");
-    Some((Rule::Comparison, found, format!("limit a factor of {AGREEMENT}")))
-}
-
-/// The cell of one side of a comparison.
-fn cell_of(of: &Match, side: &Contender) -> CellKey {
-    CellKey {
-        case: of.case.clone(),
-        guest: of.guest.clone(),
-        engine: side.executor.engine.clone(),
-        strategy: side.executor.strategy,
-        threads: side.threads,
-    }
+    let limit = format!("limit a factor of {AGREEMENT}");
+    broken(&of.cell(&of.subject), Rule::Comparison, found, limit)
 }

@@ -208,7 +208,8 @@ fn a_binary_that_no_commit_holds() {
 #[test]
 fn explanations_fit_or_are_stale() {
     let book = book([timed("a", 1, 300.0), timed("a", 2, 100.0)]);
-    let explained = |explanation: Explanation| check(&book, None, &Explanations(vec![explanation]));
+    let explained =
+        |explanation: Explanation| check(&book, None, &Explanations { all: vec![explanation] });
     let gate = explained(explanation(Rule::Scaling, "a"));
     assert!(gate.publish().is_ok() && gate.explained.len() == 1);
     assert!(page::draft(&gate).is_empty());
@@ -226,13 +227,4 @@ fn explanations_fit_or_are_stale() {
         assert!(gate.reasons()[1].starts_with("an explanation has nothing to explain"));
         assert!(page::draft(&gate).starts_with("**Draft: 2 rules of publication are broken"));
     }
-}
-
-#[test]
-fn files_of_another_commit_are_named() {
-    let [own, other] = ["abc", "def"].map(|commit| Book::of(header(commit), Vec::new()));
-    assert_eq!(
-        warnings(&own, &[("swap.jsonl", &own), ("counts.jsonl", &other)]),
-        ["`counts.jsonl` is of commit def, the benchmarks of abc"]
-    );
 }

@@ -1,10 +1,11 @@
 //! Correctness and robustness: what `make checks` found.
 
-use super::{NOTHING, source};
+use super::source;
 use crate::record::{Check, Finding, Outcome};
 use crate::report::checks::{Checked, Checks};
-use crate::report::markdown::{Table, code, details, escape};
+use crate::report::markdown::{NOTHING, Table, code, details, escape};
 use crate::report::units::{count, grouped};
+use indexmap::{IndexMap, IndexSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -24,10 +25,10 @@ pub(in crate::report) fn section(checks: &Checks) -> String {
     let print = |check| {
         let checked = checks.get(check)?;
         Some(match check {
-            Check::Conformance => conformance(checked),
-            Check::Isolation => isolation(checked),
-            Check::Hostile => hostile(checked),
-            Check::Survival => survival(checked),
+            Check::Conformance => conformance(&checked),
+            Check::Isolation => isolation(&checked),
+            Check::Hostile => hostile(&checked),
+            Check::Survival => survival(&checked),
         })
     };
     let all = [Check::Conformance, Check::Isolation, Check::Hostile, Check::Survival];
@@ -36,23 +37,20 @@ pub(in crate::report) fn section(checks: &Checks) -> String {
 
 fn conformance(checked: &Checked) -> String {
     let engines = checked.engines();
-    let mut headings = vec!["Scripts".to_owned()];
-    headings.extend(engines.iter().map(|engine| {
+    let heading = |engine: &&str| {
         let version = checked.header.engines.get(*engine).map(|facts| escape(&facts.version));
         format!("{}<br>{}", code(engine), version.unwrap_or_default())
-    }));
-    let mut table = Table::new(&headings);
+    };
+    let mut table = Table::new("Scripts", engines.iter().map(heading));
     for name in checked.names() {
-        let mut row = vec![escape(name)];
-        row.extend(engines.iter().map(|engine| tally(checked, name, engine)));
-        table.row(&row);
+        table.row(escape(name), engines.iter().map(|engine| tally(checked, name, engine)));
     }
     format!(
         "## Conformance\n\nAssertions of the WebAssembly specification's test scripts that an \
          engine passed, of those it was held against; below them those that need a feature that \
          the engine or the harness refuses. Editions and proposals contain the scripts of earlier \
          ones, so an assertion may count in several rows. Found on {}.\n\n{}{}{}",
-        source(&checked.header),
+        source(checked.header),
         table.finish(),
         causes(checked, Outcome::Failed, "Failed"),
         details(
@@ -86,7 +84,7 @@ fn tally(checked: &Checked, name: &str, engine: &str) -> String {
 fn causes(checked: &Checked, outcome: Outcome, heading: &str) -> String {
     let mut causes: BTreeMap<&str, (BTreeMap<&str, u64>, &str)> = BTreeMap::new();
     for finding in &checked.findings {
-        let number = finding.counts.get(&outcome).copied().unwrap_or_default();
+        let number = finding.number(outcome);
         // Where several outcomes share a finding, the cause is not that of one of them.
         let cause = finding.cause.as_deref().or((outcome == Outcome::Failed).then_some("unknown"));
         if let (Some(cause), 1..) = (cause, number) {
@@ -95,14 +93,11 @@ fn causes(checked: &Checked, outcome: Outcome, heading: &str) -> String {
             *engines.entry(&finding.engine).or_default() += number;
         }
     }
-    if causes.is_empty() {
-        return String::new();
-    }
-    let mut table = Table::of_words(&[heading, "Engines", "Example"]);
+    let mut table = Table::of_words(heading, ["Engines", "Example"]);
     for (cause, (engines, example)) in causes {
         let engines: Vec<String> =
             engines.iter().map(|(engine, number)| format!("{} {number}", code(engine))).collect();
-        table.row(&[escape(cause), engines.join(", "), escape(example)]);
+        table.row(escape(cause), [engines.join(", "), escape(example)]);
     }
     table.finish()
 }
@@ -121,7 +116,7 @@ fn isolation(checked: &Checked) -> String {
         count(checked.names().len(), "kind"),
         grouped(tries),
         count(executors.len(), "executor"),
-        source(&checked.header),
+        source(checked.header),
         exceptions(checked),
         marks(checked, "Kind of state"),
         details(
@@ -142,7 +137,7 @@ fn hostile(checked: &Checked) -> String {
         count(tries(Outcome::Held), "attack"),
         tries(Outcome::HeldByEnding),
         tries(Outcome::Failed),
-        source(&checked.header),
+        source(checked.header),
         exceptions(checked),
         marks(checked, "Attack"),
         details("What stops each attack", &reasons(checked, Outcome::Held)),
@@ -150,22 +145,21 @@ fn hostile(checked: &Checked) -> String {
 }
 
 fn survival(checked: &Checked) -> String {
-    let mut table = Table::of_words(&["Event", "Rounds held", "Failed", "What the user is told"]);
+    let mut table = Table::of_words("Event", ["Rounds held", "Failed", "What the user is told"]);
     for finding in &checked.findings {
-        let number = |outcome| finding.counts.get(&outcome).copied().unwrap_or_default();
-        let failed = match number(Outcome::Failed) {
+        let failed = match finding.number(Outcome::Failed) {
             0 => "0".to_owned(),
             failed => format!("**{failed}**"),
         };
         let said: Vec<String> = finding.evidence.iter().map(|said| escape(said)).collect();
-        let held = number(Outcome::Held).to_string();
-        table.row(&[escape(&finding.name), held, failed, said.join("<br>")]);
+        let held = finding.number(Outcome::Held).to_string();
+        table.row(escape(&finding.name), [held, failed, said.join("<br>")]);
     }
     format!(
         "## Survival of runs\n\nRuns that are killed, run out of disk or lose an engine's process, \
          and are then resumed. A round is held when every cell that the run reported as finished \
          is in the record file afterwards, whole and once. Found on {}.\n\n{}",
-        source(&checked.header),
+        source(checked.header),
         table.finish()
     )
 }
@@ -174,20 +168,17 @@ fn survival(checked: &Checked) -> String {
 /// its strategies.
 fn marks(checked: &Checked, what: &str) -> String {
     let engines = checked.engines();
-    let mut headings = vec![what.to_owned()];
-    headings.extend(engines.iter().map(|engine| code(engine)));
-    let mut table = Table::of_words(&headings);
+    let mut table = Table::of_words(what, engines.iter().map(code));
     let mut used = BTreeSet::new();
     for name in checked.names() {
-        let mut row = vec![code(name)];
-        for engine in &engines {
+        let cells = engines.iter().map(|engine| {
             let is_own = |finding: &Finding| finding.name == name && finding.engine == *engine;
             let has = |(outcome, ..): &&(Outcome, &str, &str)| checked.count(*outcome, is_own) > 0;
             let worst = MARKS.iter().find(has);
             used.extend(worst.map(|(outcome, ..)| *outcome));
-            row.push(worst.map_or(" ", |(_, mark, _)| mark).to_owned());
-        }
-        table.row(&row);
+            worst.map_or(" ", |(_, mark, _)| mark).to_owned()
+        });
+        table.row(code(name), cells);
     }
     let legend: Vec<String> = MARKS
         .iter()
@@ -209,23 +200,13 @@ fn all_reasons(checked: &Checked, outcomes: &[Outcome]) -> String {
 
 /// The reasons of an outcome, each with its engines and what was checked.
 fn reasons(checked: &Checked, outcome: Outcome) -> String {
-    type Alike<'a> = (BTreeMap<&'a str, BTreeSet<String>>, Vec<String>);
-    let mut reasons: Vec<(String, Alike<'_>)> = Vec::new();
-    for finding in &checked.findings {
-        if finding.counts.get(&outcome).is_none_or(|number| *number == 0) {
-            continue;
-        }
-        let reason = reason(finding);
-        let place = reasons.iter().position(|(known, _)| *known == reason).unwrap_or_else(|| {
-            reasons.push((reason, Alike::default()));
-            reasons.len() - 1
-        });
-        let (engines, names) = &mut reasons[place].1;
+    type Alike<'a> = (BTreeMap<&'a str, BTreeSet<String>>, IndexSet<String>);
+    let mut reasons: IndexMap<String, Alike<'_>> = IndexMap::new();
+    for finding in checked.findings.iter().filter(|finding| finding.number(outcome) > 0) {
+        let (engines, names) = reasons.entry(reason(finding)).or_default();
         let strategies = engines.entry(&finding.engine).or_default();
-        strategies.extend(finding.strategy.map(|strategy| code(&strategy.to_string())));
-        if !names.contains(&code(&finding.name)) {
-            names.push(code(&finding.name));
-        }
+        strategies.extend(finding.strategy.map(code));
+        names.insert(code(&finding.name));
     }
     let word = MARKS.iter().find(|(known, ..)| *known == outcome).map_or("", |mark| mark.2);
     let word = word.split(':').next().unwrap_or_default();
@@ -237,7 +218,7 @@ fn reasons(checked: &Checked, outcome: Outcome) -> String {
             several => format!("{} ({several} strategies)", code(engine)),
         };
         let engines: Vec<String> = engines.into_iter().map(engine).collect();
-        let (engines, names) = (engines.join(", "), names.join(", "));
+        let (engines, names) = (engines.join(", "), Vec::from_iter(names).join(", "));
         let _ = writeln!(text, "- **{word}**: {names} on {engines}: {}", escape(&reason));
     }
     text

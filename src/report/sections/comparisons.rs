@@ -2,11 +2,14 @@
 //! interface of their runtime (the adapter's overhead), against the one a case names,
 //! against their peers.
 
+use super::function;
 use crate::compare::{self, Judged, MARGIN, Verdict};
-use crate::record::{Book, Match, Purpose};
+use crate::record::{Book, Contender, Match, Purpose};
+use crate::report::Records;
 use crate::report::markdown::{Table, code, escape};
-use crate::report::rank::{Noise, SelfDifference};
+use crate::report::rank::Noise;
 use crate::report::units::{self, count, percent, ratio_with_interval};
+use indexmap::IndexMap;
 use std::fmt::Write;
 
 /// A comparison with what it says.
@@ -15,10 +18,7 @@ pub(super) type Row<'a> = (&'a Match, Judged);
 /// The comparisons of a run with a purpose, in the order of their names.
 pub(super) fn of(book: &Book, purpose: Purpose) -> Vec<Row<'_>> {
     let own = book.comparisons.iter().filter(|(of, _)| of.purpose == purpose);
-    own.filter_map(|(of, processes)| {
-        Some((of, compare::judge(&processes.iter().collect::<Vec<_>>(), MARGIN)?))
-    })
-    .collect()
+    own.filter_map(|(of, processes)| Some((of, compare::judge(processes, MARGIN)?))).collect()
 }
 
 /// What the ratios and verdicts of all tables of comparisons mean.
@@ -33,7 +33,7 @@ pub(super) fn legend() -> String {
 }
 
 /// The comparisons of the run and those with peers, from a file of their own.
-pub(in crate::report) fn section(book: &Book, noise: &Noise, peers: Option<&Book>) -> String {
+pub(in crate::report) fn section(records: &Records) -> String {
     let mut text =
         format!("## Comparisons\n\nTwo executors timed in turns in one process. {}\n\n", legend());
     let groups = [
@@ -43,19 +43,19 @@ pub(in crate::report) fn section(book: &Book, noise: &Noise, peers: Option<&Book
     ];
     let mut is_empty = true;
     for (purpose, heading) in groups {
-        let rows = of(book, purpose);
+        let rows = of(&records.bench, purpose);
         if rows.is_empty() {
             continue;
         }
         is_empty = false;
-        let says = if purpose == Purpose::Null { floor(noise) } else { summary(&rows) };
+        let says = if purpose == Purpose::Null { floor(&records.noise) } else { summary(&rows) };
         let _ = write!(text, "### {heading}\n\n{says}\n\n{}", tables(&rows));
     }
     if is_empty {
         text.push_str("The run holds no comparisons: the noise floor is unknown.\n\n");
     }
-    let rows = peers.map_or_else(Vec::new, |peers| of(peers, Purpose::Peers));
-    match peers {
+    let rows = records.peers.as_ref().map_or_else(Vec::new, |peers| of(peers, Purpose::Peers));
+    match &records.peers {
         Some(peers) if !rows.is_empty() => {
             let commit = code(&peers.header.tools.commit);
             let _ = write!(
@@ -79,27 +79,28 @@ fn summary(rows: &[Row<'_>]) -> String {
     let given = all.into_iter().map(|verdict| (number(verdict), verdict));
     let verdicts: Vec<String> =
         given.filter(|(n, _)| *n > 0).map(|(n, verdict)| format!("{n} {verdict}")).collect();
-    let worst = rows.iter().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio));
+    let worst = rows.iter().max_by(|a, b| a.1.ratio.median.total_cmp(&b.1.ratio.median));
     let worst = worst.map_or_else(String::new, |(of, judged)| {
-        let ratio = units::times(&judged.estimate());
-        format!("; the highest ratio is {ratio} ({})", code(&of.subject.to_string()))
+        let ratio = units::times(&judged.ratio);
+        format!("; the highest ratio is {ratio} ({})", code(&of.subject))
     });
     format!("Of {}: {}{worst}.", count(rows.len(), "comparison"), verdicts.join(", "))
 }
 
 /// How far executors differ from themselves.
 fn floor(noise: &Noise) -> String {
-    let case = |(case, own): (&String, &SelfDifference)| {
-        format!(
+    let case = |(case, own): (&String, &Vec<(f64, Contender)>)| {
+        let (worst, executor) = own.last()?;
+        Some(format!(
             "{} for {} (worst of {}: {}, {})",
-            percent(own.typical),
+            percent(noise.floor(case)?),
             code(case),
-            count(own.executors, "executor"),
-            percent(own.worst),
-            code(&own.worst_executor)
-        )
+            count(own.len(), "executor"),
+            percent(*worst),
+            code(executor)
+        ))
     };
-    let cases: Vec<String> = noise.cases.iter().map(case).collect();
+    let cases: Vec<String> = noise.cases.iter().filter_map(case).collect();
     if cases.is_empty() {
         return "None of these comparisons has an interval.".to_owned();
     }
@@ -112,28 +113,24 @@ fn floor(noise: &Noise) -> String {
 
 /// A table for each work and number of threads.
 fn tables(rows: &[Row<'_>]) -> String {
-    let mut groups: Vec<(String, Table)> = Vec::new();
+    let headings = ["baseline", "ratio", "subject's time", "baseline's time", "verdict"];
+    let mut groups: IndexMap<String, Table> = IndexMap::new();
     for (of, judged) in rows {
         let threads = match (of.subject.threads, of.baseline.threads) {
             (one, other) if one == other => one.to_string(),
             (one, other) => format!("{one}_against_{other}"),
         };
-        let work = format!("{}_from_{}_on_{threads}_threads", of.case, of.guest);
-        let place = groups.iter().position(|(known, _)| *known == work).unwrap_or_else(|| {
-            let headings =
-                ["Subject", "baseline", "ratio", "subject's time", "baseline's time", "verdict"];
-            groups.push((work, Table::new(&headings)));
-            groups.len() - 1
-        });
-        let time = |ns: f64| units::marked(units::time(ns), judged.marked);
-        groups[place].1.row(&[
-            code(&of.subject.to_string()),
+        let work = function(&of.case, &of.guest, threads);
+        let table = groups.entry(work).or_insert_with(|| Table::new("Subject", headings));
+        let time = |ns: f64| units::marked(units::time(ns), judged.ratio.marked);
+        let cells = [
             escape(&of.baseline.to_string()),
-            ratio_with_interval(&judged.estimate()),
+            ratio_with_interval(&judged.ratio),
             time(judged.subject_ns),
             time(judged.baseline_ns),
             judged.verdict.to_string(),
-        ]);
+        ];
+        table.row(code(&of.subject), cells);
     }
     let text = |(work, table): (String, Table)| format!("{}:\n\n{}", code(&work), table.finish());
     groups.into_iter().map(text).collect()

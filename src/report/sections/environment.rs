@@ -1,32 +1,27 @@
 //! What the numbers were made on and with.
 
-use crate::record::{Header, Sampling, Skipped};
-use crate::report::markdown::{Table, code, escape};
+use crate::record::{Header, Sampling};
+use crate::report::Records;
+use crate::report::markdown::{NOTHING, Table, code, escape};
 use crate::report::matrix::Matrix;
 use crate::report::units::{count, grouped, percent};
 use std::fmt::Write;
 
 /// Machine, versions, guests, sampling, and what of the record file was left out.
-pub(in crate::report) fn section(
-    matrix: &Matrix<'_>,
-    older_runs: usize,
-    skipped: &[Skipped],
-) -> String {
+pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
     let header = &matrix.book.header;
+    let guests = matrix.guests().into_iter().map(|guest| {
+        let facts = header.works.iter().find(|facts| facts.guest == guest);
+        (code(guest), facts.map_or(NOTHING.to_owned(), |facts| code(&facts.guest_sha256)))
+    });
     format!(
         "## Environment\n\n{}### Versions\n\n{}### Guests\n\nThe same bytes for every engine.\n\n\
          {}### Sampling\n\n{}{}",
         machine(header),
         versions(header),
-        table(
-            ["Guest", "SHA-256"],
-            matrix.guests().into_iter().map(|guest| {
-                let facts = header.works.iter().find(|facts| facts.guest == guest);
-                (code(guest), facts.map_or("–".to_owned(), |facts| code(&facts.guest_sha256)))
-            })
-        ),
+        table(["Guest", "SHA-256"], guests),
         sampling(matrix),
-        left_out(older_runs, skipped),
+        left_out(matrix.records),
     )
 }
 
@@ -35,8 +30,8 @@ fn table<N: AsRef<str>>(
     headings: [&str; 2],
     rows: impl IntoIterator<Item = (N, String)>,
 ) -> String {
-    let mut table = Table::of_words(&headings);
-    rows.into_iter().for_each(|(name, value)| table.row(&[name.as_ref(), &value]));
+    let mut table = Table::of_words(headings[0], [headings[1]]);
+    rows.into_iter().for_each(|(name, value)| table.row(name, [value]));
     table.finish()
 }
 
@@ -92,12 +87,15 @@ fn sampling(matrix: &Matrix<'_>) -> String {
     table(["Sampling", ""], rows)
 }
 
-fn left_out(older_runs: usize, skipped: &[Skipped]) -> String {
-    let older = count(older_runs, "older run");
-    let mut text = format!("The record file holds {older} that the page leaves out.");
-    if older_runs == 0 {
-        text = "The record file holds this run alone.".to_owned();
-    }
+fn left_out(records: &Records) -> String {
+    let skipped = records.skipped_of_bench();
+    let mut text = match records.older_runs {
+        0 => "The record file holds this run alone.".to_owned(),
+        older => {
+            let older = count(older, "older run");
+            format!("The record file holds {older} that the page leaves out.")
+        }
+    };
     if !skipped.is_empty() {
         let _ = writeln!(text, " {} could not be read:", count(skipped.len(), "line"));
         for line in skipped {

@@ -1,8 +1,7 @@
 //! The cells without a time, by reason.
 
-use crate::record::{Refusal, Status};
+use crate::record::{Book, Refusal, Status};
 use crate::report::markdown::{Table, code, escape};
-use crate::report::matrix::Matrix;
 use crate::report::units::count;
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::Strategy;
@@ -10,10 +9,10 @@ use touchstone_executor::Strategy;
 /// More strategies or places than these are counted, not named.
 const MOST_NAMED: usize = 4;
 
-pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
+pub(in crate::report) fn section(book: &Book) -> String {
     let heading = "## Cells without a time\n\n";
     let mut groups: BTreeMap<(Status, &str, &str), Vec<&Refusal>> = BTreeMap::new();
-    for refusal in &matrix.book.refusals {
+    for refusal in &book.refusals {
         let key = (refusal.status, refusal.reason.as_str(), refusal.engine.as_str());
         groups.entry(key).or_default().push(refusal);
     }
@@ -26,9 +25,9 @@ pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
         let row = (!status.is_failure(), status, reason, what(&refusals));
         rows.entry(row).or_default().push(code(engine));
     }
-    let mut table = Table::of_words(&["Status", "Engines", "Reason", "Cells"]);
+    let mut table = Table::of_words("Status", ["Engines", "Reason", "Cells"]);
     for ((_, status, reason, what), engines) in rows {
-        table.row(&[status.to_string(), engines.join(", "), escape(reason), what]);
+        table.row(status.to_string(), [engines.join(", "), escape(reason), what]);
     }
     format!(
         "{heading}A cell that is wrong, traps, fails or cannot be run is listed with its reason, \
@@ -50,8 +49,7 @@ fn what(refusals: &[&Refusal]) -> String {
     let part = |(strategies, places): (BTreeSet<Option<Strategy>>, Vec<String>)| {
         // What is refused everywhere has no row in any other table: it is named.
         let everywhere = places.iter().any(String::is_empty);
-        let names: Option<Vec<String>> =
-            strategies.iter().map(|own| own.map(|own| code(&own.to_string()))).collect();
+        let names: Option<Vec<String>> = strategies.iter().map(|own| own.map(code)).collect();
         let names = match names {
             None => "all strategies".to_owned(),
             Some(names) if names.len() > MOST_NAMED && !everywhere => {

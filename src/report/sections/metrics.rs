@@ -1,12 +1,12 @@
 //! Metrics of executors beside each other: the parts of a call, what comes before it, and
 //! what it takes from the kernel.
 
-use super::{NOTHING, source};
+use super::source;
 use crate::record::{Metric, Role};
-use crate::report::counts::Counts;
 use crate::report::markdown::{Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::units;
+use indexmap::IndexMap;
 
 /// Parts of a call.
 const PARTS: [Metric; 3] = [Metric::Prepare, Metric::Invoke, Metric::Finish];
@@ -36,9 +36,9 @@ pub(in crate::report) fn phases(matrix: &Matrix<'_>) -> String {
 }
 
 /// What calls take from the kernel. Nothing where nothing was counted.
-pub(in crate::report) fn kernel(counts: Counts<'_>) -> String {
-    let Some(book) = counts.0 else { return String::new() };
-    let matrix = Matrix::by(book, Metric::SystemCalls);
+pub(in crate::report) fn kernel(benches: &Matrix<'_>) -> String {
+    let Some(book) = &benches.records.counts else { return String::new() };
+    let matrix = Matrix::by(benches.records, book, Metric::SystemCalls);
     let tables: String =
         matrix.works.iter().map(|work| table(&matrix, work, "", &COUNTED)).collect();
     if tables.is_empty() {
@@ -54,37 +54,29 @@ pub(in crate::report) fn kernel(counts: Counts<'_>) -> String {
 
 /// A row for the executors that have the same values. Empty if nobody has any.
 fn table(matrix: &Matrix<'_>, work: &Work, heading: &str, metrics: &[Metric]) -> String {
-    let mut rows: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    let mut rows: IndexMap<Vec<Option<String>>, Vec<String>> = IndexMap::new();
     for executor in &matrix.executors {
-        let row: Vec<String> =
-            metrics.iter().map(|metric| cell(matrix, executor, work, *metric)).collect();
-        let name = code(&executor.to_string());
-        match rows.iter_mut().find(|(known, _)| *known == row) {
-            _ if row.iter().all(|cell| cell == NOTHING) => {}
-            Some((_, names)) => names.push(name),
-            None => rows.push((row, vec![name])),
-        }
+        let cells = metrics.iter().map(|metric| cell(matrix, executor, work, *metric)).collect();
+        rows.entry(cells).or_default().push(code(executor));
     }
+    rows.retain(|cells, _| cells.iter().any(Option::is_some));
     if rows.is_empty() {
         return String::new();
     }
-    let mut headings = vec!["Executor".to_owned()];
-    headings.extend(metrics.iter().map(ToString::to_string));
-    let mut table = Table::new(&headings);
-    for (row, names) in rows {
-        table.row(&[vec![names.join("<br>")], row].concat());
+    let mut table = Table::new("Executor", metrics.iter().map(|metric| metric.name()));
+    for (cells, names) in rows {
+        table.row(names.join("<br>"), cells);
     }
     format!("### {heading}{} on {}\n\n{}", code(&work.case), code(&work.guest), table.finish())
 }
 
-fn cell(matrix: &Matrix<'_>, executor: &Executor, work: &Work, metric: Metric) -> String {
-    match (metric, matrix.metric(executor, work, metric)) {
-        (_, None) => NOTHING.to_owned(),
-        (Metric::ArtifactBytes, Some(bytes)) if bytes.median < 1.0 => NOTHING.to_owned(),
-        (Metric::ArtifactBytes, Some(bytes)) => units::bytes(bytes.median as u64),
-        (metric, Some(mean)) if COUNTED.contains(&metric) => {
-            format!("{:.2}", mean.median).trim_end_matches(".00").to_owned()
+fn cell(matrix: &Matrix<'_>, executor: &Executor, work: &Work, metric: Metric) -> Option<String> {
+    let value = matrix.metric(executor, work, metric)?;
+    match metric {
+        Metric::ArtifactBytes => (value.median >= 1.0).then(|| units::bytes(value.median as u64)),
+        _ if COUNTED.contains(&metric) => {
+            Some(format!("{:.2}", value.median).trim_end_matches(".00").to_owned())
         }
-        (_, Some(time)) => units::median(&time),
+        _ => Some(units::median(&value)),
     }
 }

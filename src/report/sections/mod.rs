@@ -15,27 +15,31 @@ pub(super) mod threads;
 
 use super::markdown::{Footnotes, code, escape};
 use super::matrix::Cell;
-use super::units::{self, grouped};
-use crate::record::Header;
-
-/// What stands where there is no value.
-const NOTHING: &str = "–";
+use super::units;
+use crate::record::{Header, Refusal};
+use std::fmt::Display;
 
 /// Heading of the counts of operators.
 const OPERATORS: &str = "operators";
 
-/// A count of operators with its thousands apart, or a dash.
-fn operators(count: Option<u64>) -> String {
-    count.map_or_else(|| NOTHING.to_owned(), grouped)
+/// The name of a row: a call on a number of threads.
+fn function(case: &str, guest: &str, threads: impl Display) -> String {
+    format!("{case}_from_{guest}_on_{threads}_threads")
 }
 
 /// A cell's time with its interval, or a word with a footnote that says why there is none.
-fn time_or_word(cell: Cell<'_>, notes: &mut Footnotes) -> String {
+/// `None` if it was not part of the run.
+fn time_or_word(cell: Cell<'_>, notes: &mut Footnotes) -> Option<String> {
     match cell {
-        Cell::Timed(time) => units::time_with_interval(&time),
-        Cell::Refused(refusal) => format!("{}{}", refusal.status, notes.mark(&refusal.reason)),
-        Cell::Absent => NOTHING.to_owned(),
+        Cell::Timed(time) => Some(units::time_with_interval(&time)),
+        Cell::Refused(refusal) => Some(refused(refusal, notes)),
+        Cell::Absent => None,
     }
+}
+
+/// The status of a refusal with a footnote that says why.
+fn refused(refusal: &Refusal, notes: &mut Footnotes) -> String {
+    format!("{}{}", refusal.status, notes.mark(&refusal.reason))
 }
 
 /// Where findings and counts come from.

@@ -1,20 +1,15 @@
 //! The results: a row for each case, guest and number of threads, a column for each
 //! executor, one table for each engine and guest.
 
-use super::{OPERATORS, operators, time_or_word};
+use super::{OPERATORS, function, time_or_word};
 use crate::record::Status;
-use crate::report::checks::Checks;
-use crate::report::counts::Counts;
 use crate::report::markdown::{Footnotes, Table, code, escape};
 use crate::report::matrix::{Cell, Executor, Matrix, Work};
+use crate::report::units::grouped;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-pub(in crate::report) fn section(
-    matrix: &Matrix<'_>,
-    counts: Counts<'_>,
-    checks: &Checks,
-) -> String {
+pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
     let mut text = String::from("## Results\n\n");
     if matrix.works.is_empty() {
         text.push_str("No cell of the run has a time.\n\n");
@@ -36,7 +31,7 @@ pub(in crate::report) fn section(
             numbers.join(" and ")
         );
     }
-    if counts.0.is_some() {
+    if matrix.records.counts.is_some() {
         text.push_str(
             " Operators are those that the guest executes in one call, the same number on every \
              machine and executor: one for each operator, none for those that only shape the code, \
@@ -52,7 +47,7 @@ pub(in crate::report) fn section(
         };
         let _ = write!(text, "### {}\n\n{note}", code(engine));
         for guest in matrix.guests() {
-            text.push_str(&table(matrix, counts, checks, engine, guest));
+            text.push_str(&table(matrix, engine, guest));
         }
     }
     text
@@ -60,13 +55,7 @@ pub(in crate::report) fn section(
 
 /// The executors of an engine on a guest: those with a time, or with which something went
 /// wrong.
-fn table(
-    matrix: &Matrix<'_>,
-    counts: Counts<'_>,
-    checks: &Checks,
-    engine: &str,
-    guest: &str,
-) -> String {
+fn table(matrix: &Matrix<'_>, engine: &str, guest: &str) -> String {
     let is_shown = |of: &Executor, work: &Work, n| match matrix.cell(of, work, n) {
         Cell::Timed(_) => true,
         Cell::Refused(refusal) => refusal.status.is_failure(),
@@ -83,27 +72,25 @@ fn table(
     if executors.is_empty() {
         return String::new();
     }
-    let mut headings = vec!["Benchmark function".to_owned()];
-    let counted = counts.0.is_some();
-    headings.extend(counted.then(|| OPERATORS.to_owned()));
-    headings.extend(executors.iter().map(|executor| heading(executor, checks)));
-    let mut table = Table::new(&headings);
+    let is_counted = matrix.records.counts.is_some();
+    let counted = is_counted.then(|| OPERATORS.to_owned()).into_iter();
+    let names = executors.iter().map(|executor| heading(matrix, executor));
+    let mut table = Table::new("Benchmark function", counted.chain(names));
     let mut notes = Footnotes::default();
     for (work, threads) in rows {
-        let (case, guest) = (escape(&work.case), escape(&work.guest));
-        let mut row = vec![format!("{case}_from_{guest}_on_{threads}_threads")];
-        row.extend(counted.then(|| operators(counts.operators(matrix, work, false))));
+        let counted = is_counted.then(|| matrix.operators(work, false).map(grouped)).into_iter();
         let cells = executors.iter().map(|executor| matrix.cell(executor, work, threads));
-        row.extend(cells.map(|cell| time_or_word(cell, &mut notes)));
-        table.row(&row);
+        let cells = cells.map(|cell| time_or_word(cell, &mut notes));
+        let name = escape(&function(&work.case, &work.guest, threads));
+        table.row(name, counted.chain(cells));
     }
-    format!("{}{}", table.finish(), notes.finish())
+    table.finish() + &notes.finish()
 }
 
 /// An executor, with the state that its calls leak.
-fn heading(executor: &Executor, checks: &Checks) -> String {
+fn heading(matrix: &Matrix<'_>, executor: &Executor) -> String {
     let name = escape(&executor.to_string());
-    match checks.leaks(executor) {
+    match matrix.records.checks.leaks(executor) {
         leaks if leaks.is_empty() => name,
         leaks => format!("{name}<br>**leaks {}**", escape(&leaks.join(", "))),
     }

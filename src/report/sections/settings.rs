@@ -14,7 +14,8 @@ pub(in crate::report) fn section(book: &Book) -> String {
     for ((executor, _), setup) in &book.setups {
         let settings = engines.entry(&executor.engine).or_default();
         let emulated = setup.emulated.as_deref().unwrap_or("by the runtime itself");
-        let effective = setup.effective.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let effective = setup.effective.iter();
+        let effective = effective.filter_map(|(name, value)| Some((&**name, value.as_deref()?)));
         for (name, value) in effective.chain([("strategy", emulated)]) {
             let values = settings.entry(escape(name)).or_default();
             values.entry(escape(value)).or_default().insert(executor.strategy);
@@ -47,7 +48,7 @@ fn block(settings: &Settings) -> String {
         }
         let _ = writeln!(text, "- {name}:");
         for (value, strategies) in values {
-            let names: Vec<String> = strategies.iter().map(|own| code(&own.to_string())).collect();
+            let names: Vec<String> = strategies.iter().map(code).collect();
             let _ = writeln!(text, "  - {value}: {}", names.join(", "));
         }
     }

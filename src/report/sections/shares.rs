@@ -19,22 +19,23 @@ pub(in crate::report) fn section(matrix: &Matrix<'_>, layouts: &[Shares]) -> Str
 fn tables(matrix: &Matrix<'_>, shares: &Shares) -> String {
     let mut text = format!("## {}\n\n{}\n\n", escape(&shares.title), shares.text.trim());
     for panel in &shares.panels {
-        let rows: Vec<Vec<String>> =
-            shares.executors.iter().filter_map(|executor| row(matrix, panel, executor)).collect();
-        if rows.is_empty() {
-            continue;
+        let headings = ["clean instance", "used instance", "clean / used"];
+        let mut table = Table::new("Executor", headings.into_iter().chain(PARTS));
+        for executor in &shares.executors {
+            if let Some(cells) = cells(matrix, panel, executor) {
+                table.row(code(executor), cells);
+            }
         }
-        let mut headings = vec!["Executor", "clean instance", "used instance", "clean / used"];
-        headings.extend(PARTS);
-        let mut table = Table::new(&headings);
-        rows.iter().for_each(|row| table.row(row));
-        text += &format!("### {}\n\n{}", escape(&panel.heading), table.finish());
+        let table = table.finish();
+        if !table.is_empty() {
+            text += &format!("### {}\n\n{table}", escape(&panel.heading));
+        }
     }
     text
 }
 
-/// An executor with its parts. `None` where one of the times was not taken.
-fn row(matrix: &Matrix<'_>, panel: &Panel, executor: &Executor) -> Option<Vec<String>> {
+/// The parts of an executor's call. `None` where one of the times was not taken.
+fn cells(matrix: &Matrix<'_>, panel: &Panel, executor: &Executor) -> Option<Vec<String>> {
     let work = |case: &str| Work { guest: panel.guest.clone(), case: case.to_owned() };
     let (call, noop) = (work(&panel.case), work(&panel.noop));
     let metric = |work, metric| matrix.metric(executor, work, metric);
@@ -50,7 +51,7 @@ fn row(matrix: &Matrix<'_>, panel: &Panel, executor: &Executor) -> Option<Vec<St
     let parts = split(fresh, warm, (noop, warm_noop), take);
     let value = |median| Estimate { median, interval: None, marked };
     let [clean, used] = [fresh, warm].map(|time| median(&value(time)));
-    let mut cells = vec![code(&executor.to_string()), clean, used, times(&value(fresh / warm))];
+    let mut cells = vec![clean, used, times(&value(fresh / warm))];
     // Of their sum: a part that noise made negative is shown as zero.
     let whole: f64 = parts.iter().sum();
     cells.extend(parts.map(|ns| format!("{} ({})", median(&value(ns)), percent(ns / whole))));

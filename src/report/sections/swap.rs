@@ -1,8 +1,7 @@
 //! Hot swap: what changing the module costs, and what callers see of it.
 
-use super::NOTHING;
 use super::comparisons::{Row, legend, of};
-use crate::record::{Book, Means, Purpose, SwapFound};
+use crate::record::{Book, Executor, Means, Purpose, SwapFound};
 use crate::report::markdown::{Table, code};
 use crate::report::units::{grouped, marked, ratio_with_interval, time};
 use std::fmt::Write;
@@ -48,7 +47,6 @@ fn methods(book: &Book) -> String {
         engines.then(b_judged.subject_ns.total_cmp(&a_judged.subject_ns))
     });
     let headings = [
-        "Engine",
         "method",
         "strategy",
         "per message",
@@ -56,28 +54,27 @@ fn methods(book: &Book) -> String {
         "random / sorted",
         "against recompiling",
     ];
-    let mut table = Table::new(&headings);
+    let mut table = Table::new("Engine", headings);
     for (of, judged) in own {
         let Some(name) = method(&of.subject.means) else { continue };
         // The same method against another one: recompiling.
         let against = rows.iter().find(|(other, _)| {
             other.subject == of.subject && method(&other.baseline.means).is_some()
         });
-        let time = |ns: f64| marked(time(ns), judged.marked);
-        table.row(&[
-            code(&of.subject.executor.engine),
-            code(name),
-            code(&of.subject.executor.strategy.to_string()),
-            time(judged.subject_ns),
-            time(judged.baseline_ns),
-            ratio_with_interval(&judged.estimate()),
-            against.map_or_else(
-                || NOTHING.to_owned(),
-                |(_, judged)| {
-                    format!("{}, {}", ratio_with_interval(&judged.estimate()), judged.verdict)
-                },
-            ),
-        ]);
+        let time = |ns: f64| marked(time(ns), judged.ratio.marked);
+        let Executor { engine, strategy } = &of.subject.executor;
+        let against = against.map(|(_, judged)| {
+            format!("{}, {}", ratio_with_interval(&judged.ratio), judged.verdict)
+        });
+        let cells = [
+            Some(code(name)),
+            Some(code(strategy)),
+            Some(time(judged.subject_ns)),
+            Some(time(judged.baseline_ns)),
+            Some(ratio_with_interval(&judged.ratio)),
+            against,
+        ];
+        table.row(code(engine), cells);
     }
     format!(
         "`recompile` compiles, loads and instantiates at each change of kind; `load_artifact` \
@@ -94,7 +91,7 @@ fn soaks(book: &Book) -> String {
     for swap in &book.swaps {
         let SwapFound::Soak { points } = &swap.found else { continue };
         let (Some(first), Some(last)) = (points.first(), points.last()) else { continue };
-        let (executor, method) = (code(&swap.executor.to_string()), code(&swap.method));
+        let (executor, method) = (code(&swap.executor), code(&swap.method));
         let [all, before, after, start] =
             [last.swaps, first.rss_kib, last.rss_kib, first.swaps].map(grouped);
         let _ = writeln!(
@@ -110,35 +107,31 @@ fn soaks(book: &Book) -> String {
 }
 
 fn loads(book: &Book) -> String {
-    let headings =
-        ["Executor", "threads", "", "messages", "p50", "p99", "p99.9", "max", "failed or wrong"];
-    let mut table = Table::new(&headings);
-    let mut is_empty = true;
+    let headings = ["threads", "", "messages", "p50", "p99", "p99.9", "max", "failed or wrong"];
+    let mut table = Table::new("Executor", headings);
     for swap in &book.swaps {
         let SwapFound::UnderLoad { threads, replacements, failed, wrong, swapping, still, .. } =
             &swap.found
         else {
             continue;
         };
-        is_empty = false;
         let replaced = format!("replacements: {}", grouped(*replacements));
         for (what, tail) in [(replaced, swapping), ("none".to_owned(), still)] {
-            let mut row = vec![code(&swap.executor.to_string()), threads.to_string(), what];
-            row.push(grouped(tail.calls));
-            let times = [tail.p50_ns, tail.p99_ns, tail.p999_ns, tail.max_ns];
-            row.extend(times.map(|ns| time(ns as f64)));
-            row.push((failed + wrong).to_string());
-            table.row(&row);
+            let [p50, p99, p999, max] =
+                [tail.p50_ns, tail.p99_ns, tail.p999_ns, tail.max_ns].map(|ns| time(ns as f64));
+            let (calls, bad) = (grouped(tail.calls), (failed + wrong).to_string());
+            let cells = [threads.to_string(), what, calls, p50, p99, p999, max, bad];
+            table.row(code(&swap.executor), cells);
         }
     }
-    if is_empty {
-        return String::new();
+    let table = table.finish();
+    if table.is_empty() {
+        return table;
     }
     format!(
         "Swap under load: threads keep sending messages while another one loads the other module \
          and puts it in the place of the one before; then the same for as long without. The time \
          of a message reaches from looking for a new module, including taking an instance of it, \
-         to the answer. Of fewer than 1,000 messages, p99.9 is the slowest.\n\n{}",
-        table.finish()
+         to the answer. Of fewer than 1,000 messages, p99.9 is the slowest.\n\n{table}"
     )
 }

@@ -1,118 +1,116 @@
 //! The tables that are laid out by hand.
 
-use super::{NOTHING, OPERATORS, operators, time_or_word};
+use super::{OPERATORS, function, refused};
 use crate::record::{Estimate, Metric};
-use crate::report::counts::Counts;
-use crate::report::markdown::{Footnotes, Table, code, escape};
-use crate::report::matrix::{Cell, Executor, Matrix, Work, quotient};
-use crate::report::units;
+use crate::report::markdown::{Footnotes, NOTHING, Table, code, escape};
+use crate::report::matrix::{Cell, Executor, Matrix, Work};
+use crate::report::units::{self, grouped};
 use crate::tables::{Layout, Row};
 
-pub(in crate::report) fn section(
-    matrix: &Matrix<'_>,
-    counts: Counts<'_>,
-    layouts: &[Layout],
-) -> String {
+pub(in crate::report) fn section(matrix: &Matrix<'_>, layouts: &[Layout]) -> String {
     let mut text = String::new();
     for layout in layouts {
-        let table = if layout.functions.is_empty() {
-            by_function(matrix, counts, layout)
-        } else {
-            by_executor(matrix, counts, layout)
+        let mut notes = Footnotes::default();
+        let table = match layout.functions.as_slice() {
+            [] => by_function(matrix, layout, &mut notes),
+            [first, .., last] => by_executor(matrix, layout, [first, last], &mut notes),
+            [_] => String::new(),
         };
-        text += &format!("### {}\n\n{}\n\n{table}", escape(&layout.title), layout.text.trim());
+        let (title, lead) = (escape(&layout.title), layout.text.trim());
+        text += &format!("### {title}\n\n{lead}\n\n{table}{}", notes.finish());
     }
     if text.is_empty() { text } else { format!("## Side by side\n\n{text}") }
 }
 
 /// A row for each function, ours above what was published.
-fn by_function(matrix: &Matrix<'_>, counts: Counts<'_>, layout: &Layout) -> String {
+fn by_function(matrix: &Matrix<'_>, layout: &Layout, notes: &mut Footnotes) -> String {
     let Layout { columns, rows, aside, operators: counted, multiples, .. } = layout;
-    let mut headings = vec!["Benchmark function".to_owned()];
-    headings.extend(counted.then(|| OPERATORS.to_owned()));
-    headings.extend(aside.as_deref().map(escape));
-    headings.extend(columns.iter().map(|column| escape(&column.heading)));
-    let mut table = Table::new(&headings);
-    let mut notes = Footnotes::default();
+    let before = [counted.then(|| OPERATORS.to_owned()), aside.as_deref().map(escape)];
+    let headings = columns.iter().map(|column| escape(&column.heading));
+    let mut table = Table::new("Benchmark function", before.into_iter().flatten().chain(headings));
     for row in rows {
-        let mut line = vec![heading(row)];
-        line.extend(counted.then(|| operators(counts.operators(matrix, &work(row), row.warm))));
-        line.extend(aside.is_some().then(|| theirs(row.aside.as_deref())));
-        for (index, column) in columns.iter().enumerate() {
-            let mut ours = cell(matrix, &column.executor, row, &mut notes);
-            let first = columns.first().filter(|_| *multiples && index > 0);
-            let time = |executor| time(matrix, executor, row);
-            let multiple = first
-                .and_then(|first| Some(quotient(time(&column.executor)?, time(&first.executor)?)));
-            if let Some(multiple) = multiple {
-                ours = format!("**{}**<br>{ours}", units::times(&multiple));
-            }
-            line.push(match row.published.get(index).filter(|theirs| !theirs.is_empty()) {
-                Some(theirs) => format!("{ours}<br>*{}*", escape(theirs)),
-                None => ours,
+        let before = [
+            counted.then(|| operators(matrix, row)),
+            aside.is_some().then(|| row.aside.as_deref().map(theirs)),
+        ];
+        let published = row.published.iter().map(Some).chain(std::iter::repeat(None));
+        let cells =
+            columns.iter().zip(published).enumerate().map(|(index, (column, published))| {
+                let mut text = cell(matrix, &column.executor, row, notes);
+                let first = columns.first().filter(|_| *multiples && index > 0);
+                let time = |executor| time(matrix, executor, row);
+                let multiple = first
+                    .and_then(|first| Some(time(&column.executor)?.over(time(&first.executor)?)));
+                if let Some(multiple) = multiple {
+                    text = format!("**{}**<br>{text}", units::times(&multiple));
+                }
+                if let Some(published) = published.filter(|text| !text.is_empty()) {
+                    text = format!("{text}<br>{}", theirs(published));
+                }
+                Some(text)
             });
-        }
-        table.row(&line);
+        table.row(heading(row), before.into_iter().flatten().chain(cells));
     }
-    table.finish() + &notes.finish()
+    table.finish()
 }
 
-/// What others published, or a dash.
-fn theirs(published: Option<&str>) -> String {
-    published.map_or_else(|| NOTHING.to_owned(), |text| format!("*{}*", escape(text)))
+/// What others published.
+fn theirs(published: &str) -> String {
+    format!("*{}*", escape(published))
+}
+
+/// The operators that a function executes, if they were counted.
+fn operators(matrix: &Matrix<'_>, row: &Row) -> Option<String> {
+    matrix.operators(&work(row), row.warm).map(grouped)
 }
 
 /// A row for each executor that was timed for one of the functions, below the counts
 /// and what was published.
-fn by_executor(matrix: &Matrix<'_>, counts: Counts<'_>, layout: &Layout) -> String {
+fn by_executor(
+    matrix: &Matrix<'_>,
+    layout: &Layout,
+    [first, last]: [&Row; 2],
+    notes: &mut Footnotes,
+) -> String {
     let Layout { functions, aside, operators: counted, relative, .. } = layout;
-    let mut headings = vec!["Executor".to_owned()];
-    headings.extend(functions.iter().map(heading));
-    headings.extend((!relative).then(|| "last / first".to_owned()));
-    let mut table = Table::new(&headings);
-    let mut notes = Footnotes::default();
+    let end = (!relative).then(|| "last / first".to_owned());
+    let mut table = Table::new("Executor", functions.iter().map(heading).chain(end));
+    // The last column of rows without a ratio is empty.
+    let end = || (!relative).then(|| Some(String::new()));
     if let Some(name) = aside {
-        let mut line = vec![format!("*{}*", escape(name))];
-        line.extend(functions.iter().map(|row| theirs(row.aside.as_deref())));
-        table.row(&line);
+        let published = functions.iter().map(|row| row.aside.as_deref().map(theirs));
+        table.row(theirs(name), published.chain(end()));
     }
     if *counted {
-        let mut line = vec![OPERATORS.to_owned()];
-        let count = |row: &Row| operators(counts.operators(matrix, &work(row), row.warm));
-        line.extend(functions.iter().map(count));
-        table.row(&line);
+        let counts = functions.iter().map(|row| operators(matrix, row));
+        table.row(OPERATORS, counts.chain(end()));
     }
-    let ratio = |executor: &Executor, row: Option<&Row>, first: Option<&Row>| {
-        Some(quotient(time(matrix, executor, row?)?, time(matrix, executor, first?)?))
-    };
     for executor in matrix.executors.iter().filter(|e| !e.strategy.is_precompiled()) {
-        if functions.iter().all(|row| time(matrix, executor, row).is_none()) {
+        let time = |row: &Row| time(matrix, executor, row);
+        if functions.iter().all(|row| time(row).is_none()) {
             continue;
         }
-        let mut line = vec![code(&executor.to_string())];
-        for (index, row) in functions.iter().enumerate() {
-            let ours = cell(matrix, executor, row, &mut notes);
-            line.push(match ratio(executor, Some(row), functions.first()) {
-                Some(ratio) if *relative && index > 0 => {
+        let ratio = |row: &Row| Some(time(row)?.over(time(first)?));
+        let cells = functions.iter().enumerate().map(|(index, row)| {
+            let ours = cell(matrix, executor, row, notes);
+            Some(match ratio(row).filter(|_| *relative && index > 0) {
+                Some(ratio) => {
                     let difference = format!("{:+.0} %", (ratio.median - 1.0) * 100.0);
                     format!("{}<br>{ours}", units::marked(difference, ratio.marked))
                 }
-                _ => ours,
-            });
-        }
-        if !relative {
-            let ends = ratio(executor, functions.last(), functions.first());
-            line.push(ends.as_ref().map_or_else(|| NOTHING.to_owned(), units::times));
-        }
-        table.row(&line);
+                None => ours,
+            })
+        });
+        let end = (!relative).then(|| ratio(last).as_ref().map(units::times));
+        table.row(code(executor), cells.chain(end));
     }
-    table.finish() + &notes.finish()
+    table.finish()
 }
 
 fn heading(row: &Row) -> String {
     match &row.heading {
         Some(heading) => escape(heading),
-        None => escape(&format!("{}_from_{}_on_{}_threads", row.case, row.guest, row.threads)),
+        None => escape(&function(&row.case, &row.guest, row.threads)),
     }
 }
 
@@ -134,7 +132,7 @@ fn cell(matrix: &Matrix<'_>, executor: &Executor, row: &Row, notes: &mut Footnot
             Some(time) => return units::time_with_interval(&time),
             None => "no call on a used instance was timed".to_owned(),
         },
-        refused @ Cell::Refused(_) => return time_or_word(refused, notes),
+        Cell::Refused(refusal) => return refused(refusal, notes),
         Cell::Absent if row.threads > cores => {
             format!("{} threads on {cores} processors would time the scheduler", row.threads)
         }

@@ -1,6 +1,5 @@
 //! What more threads bring: throughput relative to one.
 
-use super::NOTHING;
 use crate::report::markdown::{Table, code, details, escape};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::units::{count, rate, times};
@@ -28,29 +27,28 @@ fn table(matrix: &Matrix<'_>, guest: &str) -> Option<String> {
         .collect();
     let heading =
         |(work, n): &(&Work, usize)| format!("{}<br>{}", code(&work.case), count(*n, "thread"));
-    let mut headings = vec!["Executor".to_owned()];
-    headings.extend(columns.iter().map(heading));
-    let mut table = Table::new(&headings);
+    let mut table = Table::new("Executor", columns.iter().map(heading));
     let mut rows = 0;
     for executor in &matrix.executors {
         if columns.iter().all(|(work, n)| *n == 1 || matrix.time(executor, work, *n).is_none()) {
             continue;
         }
         rows += 1;
-        let mut row = vec![code(&executor.to_string())];
-        row.extend(columns.iter().map(|(work, n)| throughput(matrix, executor, work, *n)));
-        table.row(&row);
+        let cells = columns.iter().map(|(work, n)| throughput(matrix, executor, work, *n));
+        table.row(code(executor), cells);
     }
     let title = format!("<code>{}</code>, {}", escape(guest), count(rows, "executor"));
     (rows > 0).then(|| details(&title, &table.finish()))
 }
 
-fn throughput(matrix: &Matrix<'_>, executor: &Executor, work: &Work, threads: usize) -> String {
-    let all = matrix.throughput(executor, work, threads);
+/// Calls a second and, on several threads, their ratio to those of one.
+fn throughput(
+    matrix: &Matrix<'_>,
+    executor: &Executor,
+    work: &Work,
+    threads: usize,
+) -> Option<String> {
+    let all = rate(&matrix.throughput(executor, work, threads)?);
     let scaling = matrix.scaling(executor, work, threads).filter(|_| threads > 1);
-    match (all, scaling) {
-        (Some(all), Some(scaling)) => format!("{} ({})", rate(&all), times(&scaling)),
-        (Some(all), None) => rate(&all),
-        (None, _) => NOTHING.to_owned(),
-    }
+    Some(scaling.map_or(all.clone(), |scaling| format!("{all} ({})", times(&scaling))))
 }
