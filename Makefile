@@ -77,10 +77,10 @@ swap: setup $(NEEDED) ## replace modules while messages arrive: time, memory, an
 	$(RUN) swap --swaps $(SWAPS) --soak '$(SOAK)'
 
 costs: setup $(NEEDED) ## count operators, page faults, system calls and code sizes, and store them
-	$(RUN) costs --store
+	$(CHECKS) costs --store
 
 gate: setup $(NEEDED) ## count again and compare with what is stored
-	$(RUN) gate
+	$(CHECKS) gate
 
 CHECKS   = $(CARGO) run --locked --release --quiet -p touchstone-checks --features=$(subst $(space),$(comma),$(addprefix touchstone/,$(subst $(comma),$(space),$(FEATURES)))) --
 

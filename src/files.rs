@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Content of a file; `None` if there is no such file.
-pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
         Ok(content) => Ok(Some(content)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -16,20 +16,24 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 }
 
 /// The folder a file lies in.
-pub(crate) fn folder_of(path: &Path) -> &Path {
+pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// A new content, on disk beside the file it will become.
 #[derive(Debug)]
-pub(crate) struct Staged {
+pub struct Staged {
     file: tempfile::NamedTempFile,
     path: PathBuf,
 }
 
 /// Writes a content beside `path`, making the folder if need be. The file at
 /// `path` is not touched.
-pub(crate) fn stage(path: &Path, content: &[u8]) -> Result<Staged> {
+///
+/// # Errors
+///
+/// When the folder cannot be made or the disk is full.
+pub fn stage(path: &Path, content: &[u8]) -> Result<Staged> {
     let failed = || format!("cannot write {}; the old file is as it was", path.display());
     let folder = folder_of(path);
     std::fs::create_dir_all(folder).with_context(failed)?;
@@ -45,7 +49,11 @@ pub(crate) fn stage(path: &Path, content: &[u8]) -> Result<Staged> {
 
 impl Staged {
     /// Replaces the file in one step.
-    pub(crate) fn commit(self) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be replaced.
+    pub fn commit(self) -> Result<()> {
         let failed = || format!("cannot replace {}; it is as it was", self.path.display());
         self.file.persist(&self.path).with_context(failed)?;
         Ok(())

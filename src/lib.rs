@@ -9,8 +9,7 @@
 
 pub mod case;
 pub mod compare;
-pub mod count;
-mod files;
+pub mod files;
 pub mod lab;
 pub mod measure;
 pub mod plan;

@@ -194,7 +194,7 @@ pub fn load(path: &Path) -> Result<Vec<Case>> {
 /// # Errors
 ///
 /// When the file cannot be read or is wrong; the message has the line and the column.
-pub(crate) fn data<T: DeserializeOwned>(path: &Path, what: &str) -> Result<T> {
+pub fn data<T: DeserializeOwned>(path: &Path, what: &str) -> Result<T> {
     let path_shown = path.display();
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read {what} {path_shown}"))?;

@@ -1,7 +1,7 @@
 //! What commands share.
 
 use super::Ended;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::plan::{Budget, Compare, Plan};
 use touchstone::record::{self, Book, Comparison, Header, Refusal, Sink};
 use touchstone::run::{
-    Came, Finished, Host, Job, Progress, artifacts, header, run, shared_in, shown, watch_for_ctrl_c,
+    Came, Finished, Host, Job, Progress, artifacts, header, run, shared_in, watch_for_ctrl_c,
 };
 use touchstone::supervise::Stop;
 use touchstone::terminal::{print, warn_of_skipped};
@@ -92,15 +92,9 @@ pub(super) fn print_lines(values: impl IntoIterator<Item = Value>) -> Result<()>
 
 /// The newest run of a record file, which `made_by` makes. Lines that cannot be read are named.
 pub(super) fn newest(path: &Path, made_by: &str) -> Result<Book> {
-    let mut loaded = record::load(path)?;
-    let Some((header, lines)) = loaded.runs.pop() else {
-        let why = loaded.skipped.first();
-        let why = why.map_or_else(String::new, |skipped| format!(" ({})", skipped.reason));
-        let path = shown(path);
-        bail!("{path} holds no run that this build can read{why}; `{made_by}` makes one");
-    };
-    warn_of_skipped(path, &loaded.skipped);
-    Ok(Book::of(header, lines))
+    let (book, skipped) = record::newest(path, made_by)?;
+    warn_of_skipped(path, &skipped);
+    Ok(book)
 }
 
 /// What the processes of a comparison come to together.

@@ -7,7 +7,6 @@ mod bench;
 mod cases;
 mod common;
 mod compare;
-mod costs;
 mod interference;
 mod list;
 mod peers;
@@ -58,8 +57,6 @@ commands! {
     cases::Cases,
     repeat::Repeat,
     interference::Interference,
-    costs::Costs,
-    costs::Gate,
 }
 
 /// How a command ended that did its work.

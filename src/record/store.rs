@@ -41,6 +41,22 @@ impl Loaded {
     }
 }
 
+/// The newest run of a record file, which `made_by` makes, and the lines that were skipped.
+///
+/// # Errors
+///
+/// When the file cannot be read, or holds no run that this build can read.
+pub fn newest(path: &Path, made_by: &str) -> Result<(Book, Vec<Skipped>)> {
+    let mut loaded = load(path)?;
+    let Some((header, lines)) = loaded.runs.pop() else {
+        let why = loaded.skipped.first();
+        let why = why.map_or_else(String::new, |skipped| format!(" ({})", skipped.reason));
+        let path = path.display();
+        bail!("{path} holds no run that this build can read{why}; `{made_by}` makes one");
+    };
+    Ok((Book::of(header, lines), loaded.skipped))
+}
+
 /// A skipped line, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {

@@ -26,6 +26,5 @@ pub use perform::{Performer, perform_side};
 pub use progress::Progress;
 pub use provenance::{header, machine, now, tools};
 pub use resume::{Done as Finished, go_on};
-pub(crate) use task::Names;
-pub use task::{Done, Task};
+pub use task::{Done, Names, Task};
 pub use worker::{FromWorker, ToWorker, serve};

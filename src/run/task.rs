@@ -89,13 +89,20 @@ pub enum Done {
 }
 
 /// Resolves names to cells.
-pub(crate) struct Names<'a> {
-    pub(crate) cases: &'a [Arc<Case>],
-    pub(crate) engines: &'a [Arc<dyn Engine>],
+pub struct Names<'a> {
+    /// The cases.
+    pub cases: &'a [Arc<Case>],
+    /// The engines.
+    pub engines: &'a [Arc<dyn Engine>],
 }
 
 impl Names<'_> {
-    pub(crate) fn cell(&self, key: &CellKey) -> Result<Cell> {
+    /// The cell of a key.
+    ///
+    /// # Errors
+    ///
+    /// When a name is unknown here.
+    pub fn cell(&self, key: &CellKey) -> Result<Cell> {
         let case = self.case(&key.case)?;
         let engine = self.engines.iter().find(|engine| engine.id() == key.engine);
         let engine = engine.with_context(|| format!("there is no engine {} here", key.engine))?;

@@ -4,6 +4,7 @@
 //! the input or the command cannot be used.
 
 mod conformance;
+mod counts;
 mod hostile;
 mod isolation;
 mod store;
@@ -17,8 +18,8 @@ use touchstone_checks::conformance::run::take_steps;
 use touchstone_checks::hostile::attack_in_this_process;
 use touchstone_checks::survival::Job;
 
-/// Checks the executors of this build: conformance, isolation, hostile guests, and what
-/// survives of a broken run.
+/// Checks the executors of this build: conformance, isolation, hostile guests, what survives of
+/// a broken run, and counts of what calls cost.
 ///
 /// Each check prints a table, and exits with 1 if something failed. --store keeps the
 /// findings for the report.
@@ -35,6 +36,8 @@ enum Command {
     Isolation(isolation::Isolation),
     Hostile(hostile::Hostile),
     Survival(survival::Survival),
+    Costs(counts::Costs),
+    Gate(counts::Gate),
     /// Takes the steps of scripts for `conformance`
     #[command(hide = true)]
     Steps,
@@ -67,6 +70,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Isolation(check) => check.execute(),
         Command::Hostile(check) => check.execute(),
         Command::Survival(check) => check.execute(),
+        Command::Costs(check) => check.execute(),
+        Command::Gate(check) => check.execute(),
         Command::Steps => take_steps(&touchstone_checks::engines()).map(|()| Ended::Well),
         Command::Attacks => {
             attack_in_this_process(&touchstone_runtimes::engines()).map(|()| Ended::Well)

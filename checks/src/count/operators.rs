@@ -1,9 +1,9 @@
 //! Counts executed operators on every engine that can; all must agree.
 
-use crate::case::{Case, Guests};
-use crate::lab::{Lab, Refused};
-use crate::plan::{Cell, Plan};
-use crate::record::{Count, Metric, Status};
+use touchstone::case::{Case, Guests};
+use touchstone::lab::{Lab, Refused};
+use touchstone::plan::{Cell, Plan};
+use touchstone::record::{Count, Metric, Status};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::sync::Arc;

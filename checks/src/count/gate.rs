@@ -1,7 +1,7 @@
 //! Compares counts with stored ones, which must not grow.
 
 use super::work;
-use crate::record::{Book, Count, Metric};
+use touchstone::record::{Book, Count, Metric};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Growth up to this share is ignored: means over calls are not whole numbers, and code sizes

@@ -14,12 +14,12 @@ mod usage;
 pub use gate::{Change, Verdict, compare};
 pub use usage::serve;
 
-use crate::case::{self, Case, Guests};
-use crate::files;
-use crate::plan::{Cell, Filter, Plan};
-use crate::record::{Book, Header, Line, Sampling};
-use crate::run;
-use crate::terminal::progress::Progress;
+use touchstone::case::{self, Case, Guests};
+use touchstone::files;
+use touchstone::plan::{Cell, Filter, Plan};
+use touchstone::record::{Book, Header, Line, Sampling};
+use touchstone::run;
+use touchstone::terminal::progress::Progress;
 use anyhow::{Result, bail};
 use operators::Counter;
 use serde::Deserialize;
@@ -28,7 +28,7 @@ use std::process::Command;
 use std::sync::Arc;
 use touchstone_executor::Engine;
 
-/// Which cells are counted call by call: the content of `benches/costs.toml`.
+/// Which cells are counted call by call: the content of `costs.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Selection {
@@ -50,7 +50,7 @@ pub struct Counted {
 }
 
 /// Counts the operators of all cases, and page faults, system calls, signals and artifact sizes
-/// of the cells that `benches/costs.toml` selects, as far as the filter matches them. `caller` makes the
+/// of the cells that `costs.toml` selects, as far as the filter matches them. `caller` makes the
 /// command that starts the process with the counted calls, which must call [`serve`].
 ///
 /// # Errors
@@ -63,7 +63,7 @@ pub fn count(
     filter: &Filter,
     caller: impl Fn() -> Result<Command>,
 ) -> Result<Counted> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/costs.toml");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("costs.toml");
     let Selection { cells } = case::data(&file, "the selection of cells")?;
     let selected = Filter::new(Some(&cells))?;
     let plan = Plan::new(cases, engines, &mut Guests::built())?;

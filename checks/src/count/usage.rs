@@ -2,14 +2,14 @@
 //! call.
 
 use super::trace::{self, Section, follow};
-use crate::case::{Case, Guests};
-use crate::lab::{Lab, Opened};
-use crate::measure::{Caller, Work};
-use crate::plan::Cell;
-use crate::record::{CellKey, Metric, Observations, Sample, Samples, Status};
-use crate::run::Names;
-use crate::supervise::{Child, Death, Heard, Parent};
-use crate::terminal::progress::Progress;
+use touchstone::case::{Case, Guests};
+use touchstone::lab::{Lab, Opened};
+use touchstone::measure::{Caller, Work};
+use touchstone::plan::Cell;
+use touchstone::record::{CellKey, Metric, Observations, Sample, Samples, Status};
+use touchstone::run::Names;
+use touchstone::supervise::{Child, Death, Heard, Parent};
+use touchstone::terminal::progress::Progress;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

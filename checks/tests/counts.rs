@@ -1,18 +1,18 @@
 //! Counts: operators by every means, usage, and the gate over both.
 
-#[path = "fixtures/command.rs"]
+#[path = "../../tests/fixtures/command.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]
 mod command;
 
-use command::{Folder, touchstone};
+use command::{Folder, touchstone as checks};
 use std::collections::BTreeMap;
 use std::path::Path;
-use touchstone::count::{self, compare};
 use touchstone::plan::Plan;
 use touchstone::record::{
     self, Book, CellKey, Count, Line, Metric, Observations, Sample, Samples, Sampling,
 };
 use touchstone::run;
+use touchstone_checks::count::{self, compare};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages, OPERATORS};
 use touchstone_executor::{Config, Execution, Instance, Outcome, Strategy, Support};
@@ -262,7 +262,7 @@ fn three_runs_count_the_same_and_the_gate_sees_a_planted_regression() {
         return;
     }
     let folder = Folder::new();
-    let run = || touchstone(&["costs", FEW]).well();
+    let run = || checks(&["costs", FEW]).well();
     let first = run();
     assert!(first.contains("operators"), "{first}");
     assert_eq!(run(), first);
@@ -270,7 +270,7 @@ fn three_runs_count_the_same_and_the_gate_sees_a_planted_regression() {
 
     // The stored counts, and the same with one that was a hundredth less.
     let stored = record::default_path(record::COUNTS);
-    let gate = |path: &Path| touchstone(&["gate", FEW, "--counts", path.to_str().unwrap()]);
+    let gate = |path: &Path| checks(&["gate", FEW, "--counts", path.to_str().unwrap()]);
     let out = gate(&stored);
     assert_eq!(out.code, 0, "{}{}", out.out, out.err);
     assert!(out.out.contains("nothing grew"), "{}", out.out);
@@ -293,7 +293,7 @@ fn three_runs_count_the_same_and_the_gate_sees_a_planted_regression() {
 fn counts_that_cannot_be_read_are_named_with_what_to_do() {
     let folder = Folder::new();
     let path = folder.at("counts.jsonl");
-    let gate = || touchstone(&["gate", "--counts", path.to_str().unwrap()]);
+    let gate = || checks(&["gate", "--counts", path.to_str().unwrap()]);
     gate().refused(&["cannot read the counts", "make costs"]);
     std::fs::write(&path, "{").unwrap();
     gate().refused(&["holds no run", "make costs"]);
@@ -301,6 +301,6 @@ fn counts_that_cannot_be_read_are_named_with_what_to_do() {
     header.schema = 999;
     count::store(&path, &header, &[]).unwrap();
     gate().refused(&["layout version 999", "make costs"]);
-    assert_eq!(touchstone(&["costs", "--store", "some"]).code, 2);
-    touchstone(&["costs", "no_such_case"]).refused(&["matches no case"]);
+    assert_eq!(checks(&["costs", "--store", "some"]).code, 2);
+    checks(&["costs", "no_such_case"]).refused(&["matches no case"]);
 }

@@ -1,14 +1,14 @@
-//! `touchstone costs` and `touchstone gate`.
+//! `touchstone-checks costs` and `touchstone-checks gate`.
 
-use super::common::{cases, newest, this_program};
-use super::{Ended, show};
+use super::{Ended, child};
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
-use touchstone::count::{self, Change, Counted, Verdict, compare};
+use touchstone::case::{Case, default_folder, load_all};
 use touchstone::plan::Filter;
-use touchstone::record::{COUNTS, default_path};
+use touchstone::record::{Book, COUNTS, Count, Metric, default_path, newest};
 use touchstone::run::shown;
-use touchstone::terminal::{Style, Table, complain, print};
+use touchstone::terminal::{Style, Table, complain, print, warn_of_skipped};
+use touchstone_checks::count::{self, Change, Counted, Verdict, compare};
 
 /// Count what calls cost: operators that the guests execute, page faults, system calls,
 /// signals, bytes of code
@@ -54,7 +54,7 @@ impl Costs {
             return Ok(Ended::Well);
         }
         let counted = count(&Filter::new(self.filter.as_deref())?)?;
-        print(&show::all(&counted.book()))?;
+        print(&tables(&counted.book()))?;
         say(&counted);
         if !counted.problems.is_empty() {
             return Ok(Ended::Badly);
@@ -75,9 +75,10 @@ impl Gate {
     pub(super) fn execute(self) -> Result<Ended> {
         let filter = Filter::new(self.filter.as_deref())?;
         let path = self.counts.unwrap_or_else(|| default_path(COUNTS));
-        let mut stored = newest(&path, "make costs").with_context(|| {
+        let (mut stored, skipped) = newest(&path, "make costs").with_context(|| {
             format!("cannot read the counts in {}; `make costs` makes them", shown(&path))
         })?;
+        warn_of_skipped(&path, &skipped);
         stored.counts.retain(|(case, guest), _| filter.matches(&count::work(case, guest)));
         let counted = count(&filter)?;
         let verdict = compare(&stored, &counted.book());
@@ -90,8 +91,33 @@ impl Gate {
 
 fn count(filter: &Filter) -> Result<Counted> {
     let (cases, engines) = (cases()?, touchstone_runtimes::engines());
-    let caller = || this_program(&["costs", "--worker"]);
+    let caller = || child(&["costs", "--worker"]);
     count::count(&cases, &engines, filter, caller)
+}
+
+fn cases() -> Result<Vec<Case>> {
+    load_all(&default_folder())
+}
+
+/// The counts of cases, and those of cells.
+fn tables(book: &Book) -> String {
+    let style = Style::of_stdout();
+    let mut works = Table::new(&["operators", "second call", "guest bytes", "case and guest"]);
+    for Count { case, guest, metrics, .. } in book.counts.values() {
+        let of = |metric| number(metrics.get(&metric).map(|count| *count as f64));
+        let counts = [Metric::Operators, Metric::WarmOperators, Metric::GuestBytes].map(of);
+        works.row(counts.into_iter().chain([count::work(case, guest)]));
+    }
+    let metrics =
+        [Metric::PageFaults, Metric::SystemCalls, Metric::Signals, Metric::ArtifactBytes];
+    let mut head = metrics.map(Metric::name).to_vec();
+    head.push("cell");
+    let mut cells = Table::new(&head);
+    for cell in book.cells.keys() {
+        let of = |metric| number(book.estimate(cell, metric).map(|estimate| estimate.median));
+        cells.row(metrics.map(of).into_iter().chain([book.name(cell)]));
+    }
+    works.right(&[0, 1, 2]).render(style) + &cells.right(&[0, 1, 2, 3]).render(style)
 }
 
 fn say(counted: &Counted) {
