@@ -25,6 +25,7 @@ pub use line::{
 pub use metric::{Metric, Unit};
 pub use sample::{Sample, Samples};
 pub use store::{
-    BENCH, CHECKS, COUNTS, Loaded, PEERS, RecordFile, SWAPS, Sink, Skipped, default_path, load, newest,
+    BENCH, CHECKS, COUNTS, Loaded, PEERS, RecordFile, SWAPS, Sink, Skipped, default_path, load,
+    newest,
 };
 pub use swap::{SoakPoint, Swap, SwapFound, Tail};

@@ -108,8 +108,7 @@ fn tables(book: &Book) -> String {
         let counts = [Metric::Operators, Metric::WarmOperators, Metric::GuestBytes].map(of);
         works.row(counts.into_iter().chain([count::work(case, guest)]));
     }
-    let metrics =
-        [Metric::PageFaults, Metric::SystemCalls, Metric::Signals, Metric::ArtifactBytes];
+    let metrics = [Metric::PageFaults, Metric::SystemCalls, Metric::Signals, Metric::ArtifactBytes];
     let mut head = metrics.map(Metric::name).to_vec();
     head.push("cell");
     let mut cells = Table::new(&head);

@@ -1,8 +1,8 @@
 //! Compares counts with stored ones, which must not grow.
 
 use super::work;
-use touchstone::record::{Book, Count, Metric};
 use std::collections::{BTreeMap, BTreeSet};
+use touchstone::record::{Book, Count, Metric};
 
 /// Growth up to this share is ignored: means over calls are not whole numbers, and code sizes
 /// vary a little between builds.

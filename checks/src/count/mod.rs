@@ -14,18 +14,18 @@ mod usage;
 pub use gate::{Change, Verdict, compare};
 pub use usage::serve;
 
-use touchstone::case::{self, Case, Guests};
-use touchstone::files;
-use touchstone::plan::{Cell, Filter, Plan};
-use touchstone::record::{Book, Header, Line, Sampling};
-use touchstone::run;
-use touchstone::terminal::progress::Progress;
 use anyhow::{Result, bail};
 use operators::Counter;
 use serde::Deserialize;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use touchstone::case::{self, Case, Guests};
+use touchstone::files;
+use touchstone::plan::{Cell, Filter, Plan};
+use touchstone::record::{Book, Header, Line, Sampling};
+use touchstone::run;
+use touchstone::terminal::progress::Progress;
 use touchstone_executor::Engine;
 
 /// Which cells are counted call by call: the content of `costs.toml`.

@@ -1,12 +1,12 @@
 //! Counts executed operators on every engine that can; all must agree.
 
+use anyhow::{Context, Result, bail, ensure};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use touchstone::case::{Case, Guests};
 use touchstone::lab::{Lab, Refused};
 use touchstone::plan::{Cell, Plan};
 use touchstone::record::{Count, Metric, Status};
-use anyhow::{Context, Result, bail, ensure};
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::OPERATORS;
 use touchstone_executor::{

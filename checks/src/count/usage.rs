@@ -2,6 +2,12 @@
 //! call.
 
 use super::trace::{self, Section, follow};
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use touchstone::case::{Case, Guests};
 use touchstone::lab::{Lab, Opened};
 use touchstone::measure::{Caller, Work};
@@ -10,12 +16,6 @@ use touchstone::record::{CellKey, Metric, Observations, Sample, Samples, Status}
 use touchstone::run::Names;
 use touchstone::supervise::{Child, Death, Heard, Parent};
 use touchstone::terminal::progress::Progress;
-use anyhow::{Context, Result, bail, ensure};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::process::Command;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 use touchstone_executor::probe::thread_usage;
 use touchstone_executor::{Config, Engine};
 

@@ -96,7 +96,10 @@ pub(crate) fn pool(info: &ModuleInfo) -> PoolingAllocationConfig {
 pub(crate) fn describe(words: EffectiveConfig) -> EffectiveConfig {
     words
         .with("compiler", "Cranelift, optimised for speed, NaNs canonicalised, no address map")
-        .with("instances", format!("pool of {INSTANCES} slots; up to {BATCH} memories cleaned at once"))
+        .with(
+            "instances",
+            format!("pool of {INSTANCES} slots; up to {BATCH} memories cleaned at once"),
+        )
         .with(
             "bounds checks",
             "explicit: a reservation of 128 MiB (or the guest's first size), no guard pages",
