@@ -100,20 +100,17 @@ fn a_memory_without_content_needs_no_image() {
     assert!(plan.image().is_none());
 }
 
-/// Bytes of a memory that are resident and its own (not the image's).
+/// Bytes of a memory that are resident and its own (not the image's, nor the zeros that
+/// all share).
 fn resident(memory: &Memory) -> usize {
-    let page = host_page();
     let mut regions = [pagemap::Region::default(); 64];
-    let start = memory.base() as u64;
-    let (mut from, mut bytes) = (start, 0);
-    while from < start + memory.accessible() as u64 {
-        let end = start + memory.accessible() as u64;
-        let scan = pagemap::scan(from, end, u64::MAX / page as u64, &mut regions).unwrap();
-        bytes += regions[..scan.found].iter().map(|r| (r.end - r.start) as usize).sum::<usize>();
-        if scan.walked_to <= from {
-            break;
-        }
-        from = scan.walked_to;
+    let (mut from, mut bytes) = (memory.base() as u64, 0);
+    let end = from + memory.accessible() as u64;
+    while from < end {
+        let scan = pagemap::scan(from, end, &mut regions).unwrap();
+        let own = regions[..scan.found].iter().filter(|region| !region.is_shared_zeros());
+        bytes += own.map(|region| (region.end - region.start) as usize).sum::<usize>();
+        from = scan.next(from).unwrap();
     }
     bytes
 }
