@@ -124,6 +124,8 @@ pub struct Image {
     file: OwnedFd,
     /// In ascending order, with gaps between them.
     parts: Vec<Part>,
+    /// The first page behind the last of them.
+    end: usize,
 }
 
 /// Pages of the file that are mapped to compare with.
@@ -171,14 +173,14 @@ impl Image {
     /// so many places far apart that memories would need too many mappings.
     pub fn new(content: &InitialMemory) -> Result<Option<Self>> {
         let parts = parts_of(content)?;
-        let Some(last) = parts.last() else { return Ok(None) };
+        let Some(&Range { end, .. }) = parts.last() else { return Ok(None) };
         let file = rustix::fs::memfd_create(
             "touchstone-image",
             MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
         )
         .map_err(Error::system("cannot make a file in memory for the image"))?;
         // Sparse: a segment at the end of a large memory must not cost all of it.
-        rustix::fs::ftruncate(&file, (last.end * host_page()) as u64)
+        rustix::fs::ftruncate(&file, (end * host_page()) as u64)
             .map_err(Error::system("cannot size the memory image"))?;
         for (offset, part) in &content.parts {
             let written_to = *offset / host_page()..(offset + part.len()).div_ceil(host_page());
@@ -206,13 +208,16 @@ impl Image {
             .into_iter()
             .map(|pages| Part::new(&file, pages, MapFlags::PRIVATE | populate))
             .collect::<Result<_>>()?;
-        Ok(Some(Self { file, parts }))
+        Ok(Some(Self { file, parts, end }))
     }
 
     /// The clean content of a page of the host; `None` where it is all zero and not
     /// mapped from the image.
     #[inline]
     pub(super) fn page(&self, page: usize) -> Option<&[u8]> {
+        if page >= self.end {
+            return None;
+        }
         let part = self.parts.iter().find(|part| page < part.pages.end)?;
         let at = page.checked_sub(part.pages.start)? * host_page();
         // SAFETY: the page is one of the part's, so this lies in its mapping, which is

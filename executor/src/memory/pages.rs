@@ -1,6 +1,7 @@
 //! What is done to the pages of a memory: system calls and comparisons.
 
-use super::{Image, compare, host_page};
+use super::compare::Compare;
+use super::{Image, host_page};
 use crate::error::{Error, Result};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MprotectFlags};
@@ -34,12 +35,17 @@ pub(super) fn runs(pages: &[usize]) -> impl Iterator<Item = &[usize]> {
 ///
 /// The page must lie in an accessible memory at `base` that nobody else uses.
 #[inline]
-pub(super) unsafe fn restore(image: Option<&Image>, base: *mut u8, page: usize) -> bool {
+pub(super) unsafe fn restore(
+    compare: Compare,
+    image: Option<&Image>,
+    base: *mut u8,
+    page: usize,
+) -> bool {
     // SAFETY: the caller's promise.
     let used = unsafe { std::slice::from_raw_parts_mut(base.add(page * host_page()), host_page()) };
     match image.and_then(|image| image.page(page)) {
-        Some(clean) => compare::restore(used, clean),
-        None => compare::clear(used),
+        Some(clean) => compare.restore(used, clean),
+        None => compare.clear(used),
     }
 }
 

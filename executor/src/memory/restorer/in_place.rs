@@ -48,7 +48,8 @@ impl Restorer {
             let page = tracked.pages.page(index);
             // SAFETY: pages in the list lie in the memory, which nobody else uses now,
             // and are writable.
-            let changed = unsafe { pages::restore(self.plan.image(), self.base, page) };
+            let changed =
+                unsafe { pages::restore(self.compare, self.plan.image(), self.base, page) };
             if self.ages.seen(page, changed) == Verdict::LetGo {
                 leaving.push(page);
             }
@@ -152,7 +153,8 @@ impl Restorer {
                 let mut restore = |page: usize| {
                     // SAFETY: the kernel reports only pages inside the range that it
                     // was asked about, which is open and ours to reset.
-                    let changed = unsafe { pages::restore(self.plan.image(), self.base, page) };
+                    let changed =
+                        unsafe { pages::restore(self.compare, self.plan.image(), self.base, page) };
                     scanned.changed += usize::from(changed);
                     if self.ages.seen(page, changed) == Verdict::LetGo {
                         leaving.push(page);

@@ -3,8 +3,9 @@
 mod in_place;
 
 use super::ages::Ages;
+use super::compare::Compare;
 use super::tracked::{Fault, Tracked};
-use super::{Plan, Reset, compare, host_page, pages};
+use super::{Plan, Reset, host_page, pages};
 use crate::error::{Error, Result};
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ const BROKEN: Error = Error::Misuse("use of a memory that could not be reset bef
 pub struct Restorer {
     plan: Plan,
     base: *mut u8,
+    compare: Compare,
     ages: Ages,
     /// Pages to be let go, found by the reset that is on its way.
     leaving: Vec<usize>,
@@ -77,6 +79,7 @@ impl Restorer {
         let mut restorer = Self {
             plan,
             base,
+            compare: Compare::new(),
             ages: Ages::new(),
             leaving: Vec::new(),
             tracked: None,
@@ -265,7 +268,7 @@ impl Restorer {
                     std::slice::from_raw_parts_mut(to.add(at), size),
                 )
             };
-            compare::restore(to, from);
+            self.compare.restore(to, from);
         }
         true
     }
