@@ -174,7 +174,8 @@ unsafe extern "C" fn on_fault<const LEVEL: usize>(
         }
     }
     // SAFETY: `info` is valid, and for this handler to write to.
-    match unsafe { Seen::next_below(LEVEL, info) }.and_then(|level| BELOW.get(level)) {
+    match unsafe { Seen::next_below(Seen::mark(), LEVEL, info) }.and_then(|level| BELOW.get(level))
+    {
         // SAFETY: these are the kernel's arguments, for whom the kernel had named.
         Some(below) => unsafe { pass_on(below, signal, info, context) },
         // All that were there before have passed it on.
@@ -232,16 +233,22 @@ fn end_by_default(signal: c_int) {
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
-/// Which handlers of ours have passed a fault on: a bit for each level, in the last
-/// bytes of its `siginfo_t`, which the kernel fills with zeros for each signal and nobody
-/// uses (`SI_EXPANSION_SIZE`). So nothing is left behind by a handler that jumps away.
+/// Which handlers of ours have passed a fault on: a bit for each level, noted in a part of
+/// its `siginfo_t` that the kernel fills with zeros for each signal and nobody uses
+/// (`SI_EXPANSION_SIZE`). So nothing is left behind by a handler that jumps away.
 struct Seen;
 
 impl Seen {
-    /// In the upper bits, to tell a note from what a foreign caller may have left there.
-    const MARK: u64 = 0x746f_7563_6873 << LEVELS;
-    const BITS: u64 = (1 << LEVELS) - 1;
-    const PLACE: usize = size_of::<libc::siginfo_t>() - size_of::<u64>();
+    /// Where the unused part begins: behind what the kernel itself has of it.
+    const UNUSED: usize = 48;
+    /// Notes that fit there: for so many copies of this code in a process.
+    const PLACES: usize = (size_of::<libc::siginfo_t>() - Self::UNUSED) / size_of::<u64>();
+    const LEVELS: u64 = (1 << LEVELS) - 1;
+
+    /// What tells a note of this copy from others, in the bits above those of the levels.
+    fn mark() -> u64 {
+        ((&raw const BELOW).addr() as u64) << LEVELS
+    }
 
     /// The level to be passed on from, which is noted: this one, or the next older one
     /// that has not seen the fault yet.
@@ -249,16 +256,24 @@ impl Seen {
     /// # Safety
     ///
     /// `info` must be valid and nobody else's meanwhile.
-    unsafe fn next_below(level: usize, info: *mut libc::siginfo_t) -> Option<usize> {
-        // SAFETY: the last bytes of the structure.
-        let place = unsafe { info.byte_add(Self::PLACE).cast::<u64>() };
-        // SAFETY: inside the structure, whose fields and padding the kernel has written.
-        let noted = unsafe { place.read_unaligned() };
-        let seen = if noted & !Self::BITS == Self::MARK { noted & Self::BITS } else { 0 };
-        let next = (0..=level).rev().find(|level| seen & (1 << level) == 0)?;
-        // SAFETY: as above.
-        unsafe { place.write_unaligned(Self::MARK | seen | 1 << next) };
-        Some(next)
+    unsafe fn next_below(mark: u64, level: usize, info: *mut libc::siginfo_t) -> Option<usize> {
+        // SAFETY: inside the structure.
+        let places = unsafe { info.byte_add(Self::UNUSED).cast::<u64>() };
+        for place in 0..Self::PLACES {
+            // SAFETY: as many as lie in the structure.
+            let place = unsafe { places.add(place) };
+            // SAFETY: the kernel, or `next_below`, has written the whole structure.
+            let note = unsafe { place.read_unaligned() };
+            if note != 0 && note & !Self::LEVELS != mark {
+                continue;
+            }
+            let next = (0..=level).rev().find(|level| note & (1 << level) == 0)?;
+            // SAFETY: as above.
+            unsafe { place.write_unaligned(mark | note | 1 << next) };
+            return Some(next);
+        }
+        // Nowhere to note it: as if there were no circles.
+        Some(level)
     }
 }
 
@@ -312,4 +327,30 @@ fn errno() -> c_int {
 fn set_errno(errno: c_int) {
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each level sees a fault once, in each copy of this code that a process has.
+    #[test]
+    fn a_fault_that_comes_back_goes_to_an_older_level() {
+        // SAFETY: zeros are a valid one.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: it is valid and this test's own.
+        let mut next =
+            |copy: u64, level| unsafe { Seen::next_below(copy << LEVELS, level, &raw mut info) };
+        assert_eq!(next(1, 3), Some(3));
+        assert_eq!(next(2, 0), Some(0));
+        assert_eq!(next(1, 5), Some(5));
+        assert_eq!(next(1, 5), Some(4));
+        assert_eq!(next(1, 4), Some(2));
+        assert_eq!([next(1, 5), next(1, 5), next(1, 5)], [Some(1), Some(0), None]);
+        assert_eq!(next(2, 0), None);
+        // More copies than there is room for pass on what they get.
+        assert!((3..20).all(|copy| next(copy, 7) == Some(7)));
+        assert_eq!(next(100, 7), Some(7));
+        assert_eq!(next(1, 0), None);
+    }
 }
