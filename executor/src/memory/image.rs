@@ -16,7 +16,7 @@ const GAP: usize = 64 << 10;
 /// Parts of an image at most: each takes up to two mappings of every memory.
 const PARTS: usize = 32;
 /// Bytes of larger gaps that are mapped at most to keep to that.
-const GAPS: usize = 64 << 20;
+const GAPS: usize = 256 << 20;
 
 /// The content of a clean memory: the parts that are not zero.
 #[derive(Debug, Clone, Default)]
@@ -211,6 +211,13 @@ impl Image {
         Ok(Some(Self { file, parts, end }))
     }
 
+    /// Where in the memory the first byte lies that is mapped from the image: for a look
+    /// at what the kernel says is there.
+    #[must_use]
+    pub fn start(&self) -> usize {
+        self.parts.first().map_or(0, |part| part.pages.start * host_page())
+    }
+
     /// The clean content of a page of the host; `None` where it is all zero and not
     /// mapped from the image.
     #[inline]
@@ -352,6 +359,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "needs mmap with files")]
     fn each_page_is_found() {
         let image = Image::new(&content([1, 2, 900, 5000])).unwrap().unwrap();
+        assert_eq!(image.start(), host_page());
         for page in 0..6000 {
             let clean = image.page(page);
             let is_inside = image.parts().any(|part| part.contains(&page));
