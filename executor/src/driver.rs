@@ -108,7 +108,7 @@ pub trait Resident: Send + Sized {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses; the instance can be used all the same.
+    /// When the kernel refuses; the instance is replaced then.
     fn trim(&mut self) -> Result<()> {
         match self.restorer() {
             // SAFETY: the instance is clean, not running, and borrowed here alone.
@@ -175,7 +175,13 @@ impl<R: Resident> Instance for Reused<R> {
 
     fn trim(&mut self) -> Result<()> {
         match &mut *self.resident {
-            Some(resident) if self.state == CallState::Idle => resident.trim(),
+            Some(resident) if self.state == CallState::Idle => {
+                let trimmed = resident.trim();
+                if trimmed.is_err() {
+                    *self.resident = None;
+                }
+                trimmed
+            }
             _ => Ok(()),
         }
     }

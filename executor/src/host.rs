@@ -1,11 +1,17 @@
 //! The host functions: few, and only those without which no guest of the three
 //! conventions answers. Whatever else a guest imports becomes a stub that traps
 //! by name when it is called.
+//!
+//! Whoever adds one that has the kernel write to the guest's memory (`read(2)`,
+//! `recv(2)`) passes the place through [`memory::writable`](crate::memory::writable)
+//! first: a system call that writes to a page of a tracked memory which nobody has
+//! written yet fails with `EFAULT` or ends early.
 
 use crate::heap::{Heap, HeapError};
 use crate::outcome::{Trap, TrapKind};
 use crate::signature::ValueType::{I32, I64};
 use crate::signature::{Signature, ValueType};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Takes a guest's log line: level (0 error … 4 trace), target, message.
 pub type LogSink = dyn Fn(u32, &str, &str) + Send + Sync;
@@ -176,11 +182,18 @@ impl HostState {
     }
 
     /// The same for texts that do not lie in the guest's memory.
+    ///
+    /// A sink that panics loses the message: the panic ends here, because it must not
+    /// unwind through a runtime and leave an instance that is neither used nor done.
     pub fn log_texts(&self, level: u32, target: &[u8], message: &[u8]) {
         if let Some(log) = &self.log
             && self.logs(level)
         {
-            log(level, &String::from_utf8_lossy(target), &String::from_utf8_lossy(message));
+            let (target, message) =
+                (String::from_utf8_lossy(target), String::from_utf8_lossy(message));
+            let logged = catch_unwind(AssertUnwindSafe(|| log(level, &target, &message)));
+            // What was thrown may panic again when it is dropped.
+            logged.unwrap_or_else(std::mem::forget);
         }
     }
 
@@ -213,5 +226,22 @@ impl HostState {
                     self.input.len()
                 ))
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_in_a_log_sink_ends_there() {
+        let config = crate::Config {
+            max_log_level: 5,
+            log: Some(std::sync::Arc::new(|_, _, message| panic!("{message}"))),
+            ..crate::Config::default()
+        };
+        let host = HostState::new(None, &config);
+        host.log_texts(0, b"target", b"a message that the sink does not like");
+        assert_eq!(host.log(b"ab", 0, 1 << 32, 1 << 32 | 1), Ok(()));
     }
 }

@@ -9,6 +9,7 @@ use crate::contract::{
 use crate::error::{Error, Result};
 use crate::folder::ArtifactFolder;
 use crate::guest::GuestModule;
+use crate::memory;
 use crate::outcome::Outcome;
 use crate::padded::Padded;
 use crate::shelf::Shelf;
@@ -110,13 +111,16 @@ impl Engine for WithPool {
         config: &Config,
     ) -> Result<Box<dyn Module>> {
         let Some(inner) = pooled(strategy) else {
-            return self.0.load(guest, artifact, strategy, config);
+            let module = self.0.load(guest, artifact, strategy, config)?;
+            stay_first()?;
+            return Ok(module);
         };
         // The refusal should name what was asked for.
         if let Support::Unsupported { reason } = self.support_for(strategy, guest) {
             return Err(Error::Unsupported { engine: self.id(), strategy, reason });
         }
         let module = self.0.load(guest, artifact, inner, config)?;
+        stay_first()?;
         let late = strategy.instance == InstanceFrom::PoolingLate;
         Ok(Box::new(Pool::new(module, config.instances as usize, late)))
     }
@@ -134,6 +138,15 @@ impl Engine for WithPool {
 
     fn has_raw(&self, strategy: Strategy) -> bool {
         pooled(strategy).is_none() && self.0.has_raw(strategy)
+    }
+}
+
+/// An engine that was used for the first time may have put its handler of SIGSEGV over
+/// ours, before which memories of others must not wait for their next one.
+fn stay_first() -> Result<()> {
+    match memory::tracks_any() {
+        true => memory::stay_first().map_err(Error::system("cannot handle SIGSEGV first")),
+        false => Ok(()),
     }
 }
 
@@ -230,8 +243,12 @@ impl Instance for Taken {
             // An instance that cannot be reset is not given back.
             instance.finish()?;
         }
-        // One that cannot shrink stays as it is: clean, or to be made so.
-        self.idle.instances.put(instance, |unused| drop(unused.trim()));
+        // One that cannot be reset or shrink is replaced at its next call.
+        let late = self.idle.late;
+        self.idle.instances.put(instance, |unused| {
+            let finished = if late { unused.finish() } else { Ok(()) };
+            drop(finished.and_then(|()| unused.trim()));
+        });
         Ok(())
     }
 
@@ -287,6 +304,67 @@ mod tests {
                 journal(name),
                 ["compile guest", "load instance_reuse_tracked", "instance", "instance"]
             );
+        }
+    }
+
+    /// Instances that nobody needs are made clean, where that was left to the next
+    /// call, and let go of their pages.
+    #[test]
+    fn unused_instances_are_trimmed() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+
+        static TRIMMED: AtomicUsize = AtomicUsize::new(0);
+
+        /// An instance with pages to let go of once it is clean.
+        struct Counting(bool);
+        impl Instance for Counting {
+            fn prepare(&mut self) -> Result<()> {
+                Ok(())
+            }
+            fn invoke(&mut self, _: ExportId, _: &[u8], _: &mut Vec<u8>) -> Result<Outcome> {
+                self.0 = true;
+                Ok(Outcome::Returned)
+            }
+            fn finish(&mut self) -> Result<()> {
+                self.0 = false;
+                Ok(())
+            }
+            fn trim(&mut self) -> Result<()> {
+                TRIMMED.fetch_add(usize::from(!self.0), Ordering::Relaxed);
+                Ok(())
+            }
+        }
+
+        struct Of;
+        impl Module for Of {
+            fn export(&self, _: &str, _: Abi) -> Result<ExportId> {
+                Err(Error::Misuse("it has no names"))
+            }
+            fn new_instance(&self) -> Result<Box<dyn Instance>> {
+                Ok(Box::new(Counting(false)))
+            }
+            fn effective(&self) -> EffectiveConfig {
+                EffectiveConfig::new()
+            }
+        }
+
+        for late in [false, true] {
+            TRIMMED.store(0, Ordering::Relaxed);
+            let pool = Pool::new(Box::new(Of), 8, late);
+            let export = ExportId::new(0, Abi::Plain);
+            let mut output = Vec::new();
+            let mut all: Vec<_> = (0..3).map(|_| pool.new_instance().unwrap()).collect();
+            for instance in &mut all {
+                instance.prepare().unwrap();
+                let _ = instance.invoke(export, &[], &mut output).unwrap();
+            }
+            for instance in &mut all {
+                instance.finish().unwrap();
+            }
+            for _ in 0..5000 {
+                let _ = all[0].call(export, &[], &mut output).unwrap();
+            }
+            assert_eq!(TRIMMED.load(Ordering::Relaxed), 2, "late: {late}");
         }
     }
 

@@ -35,6 +35,8 @@ pub(super) struct Ages {
     /// When pages were let go last, and how many.
     let_go_at: u32,
     let_go: u32,
+    /// Whether that was so short a time ago that what comes now comes back soon.
+    is_soon: bool,
     /// How many pages have come since, while that was soon.
     came_back: u32,
 }
@@ -54,6 +56,7 @@ impl Ages {
             now: 0,
             let_go_at: 0,
             let_go: 0,
+            is_soon: true,
             came_back: 0,
         }
     }
@@ -62,6 +65,7 @@ impl Ages {
     #[inline]
     pub(super) fn next(&mut self, pages: usize) {
         self.now = self.now.wrapping_add(1);
+        self.is_soon = self.now.wrapping_sub(self.let_go_at) <= SOON;
         self.grow(pages);
     }
 
@@ -77,10 +81,9 @@ impl Ages {
     /// A kept page was compared. `changed`: the call had changed it.
     #[inline]
     pub(super) fn seen(&mut self, page: usize, changed: bool) -> Verdict {
-        let is_soon = self.is_soon();
         let Some(age) = self.pages.get_mut(page / BLOCK) else { return Verdict::LetGo };
         let age = &mut age[page % BLOCK];
-        if *age == 0 && is_soon {
+        if *age == 0 && self.is_soon {
             self.came_back += 1;
         }
         if changed {
@@ -112,6 +115,7 @@ impl Ages {
             (self.patience / 2).max(PATIENCE)
         };
         self.let_go_at = self.now;
+        self.is_soon = true;
         self.let_go = u32::try_from(pages).unwrap_or(u32::MAX);
         self.came_back = 0;
     }
@@ -130,10 +134,6 @@ impl Ages {
     /// Resets without a change that a page is kept for now.
     pub(super) fn patience(&self) -> u16 {
         self.patience
-    }
-
-    fn is_soon(&self) -> bool {
-        self.now.wrapping_sub(self.let_go_at) <= SOON
     }
 }
 

@@ -4,106 +4,196 @@
 //! the value was there already; a line that is only compared does not. Most of
 //! what a reset looks at is clean.
 //!
-//! The comparison is written with the processor's vectors: of a plain loop over
-//! words the compiler makes one branch for each word, which takes five times as
-//! long.
+//! Blocks of several lines are compared with the processor's vectors, with one branch
+//! for each block, and only in a block that differs line by line: a page takes a third
+//! less than with a branch for each line, a fifth of what a plain loop over words takes.
 
-/// Bytes that are compared at once: a cache line.
+/// Bytes that are stored at once: a cache line.
 const LINE: usize = 64;
-type Line = [u8; LINE];
+/// Bytes that are compared at once.
+const BLOCK: usize = 512;
 
-/// Makes `used` equal to `clean`; whether anything was another.
-///
-/// # Panics
-///
-/// When the two are not of the same length, or not of whole lines.
-pub(super) fn restore(used: &mut [u8], clean: &[u8]) -> bool {
-    let (used, rest) = used.as_chunks_mut::<LINE>();
-    let (clean, clean_rest) = clean.as_chunks::<LINE>();
-    assert!(rest.is_empty() && clean_rest.is_empty() && used.len() == clean.len());
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2.
-        return unsafe { x86::restore(used, clean) };
-    }
-    restore_lines(used, clean, |a, b| a != b)
+type Block = [u8; BLOCK];
+
+/// How this processor compares and stores, chosen once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Compare {
+    restore: unsafe fn(&mut [Block], &[Block]) -> bool,
+    clear: unsafe fn(&mut [Block]) -> bool,
 }
 
-/// Makes all of `used` zero; whether anything was not.
-///
-/// # Panics
-///
-/// When it is not of whole lines.
-pub(super) fn clear(used: &mut [u8]) -> bool {
-    let (used, rest) = used.as_chunks_mut::<LINE>();
-    assert!(rest.is_empty());
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2.
-        return unsafe { x86::clear(used) };
-    }
-    clear_lines(used, |line| *line != [0; LINE])
-}
-
-#[inline(always)]
-fn restore_lines(used: &mut [Line], clean: &[Line], differ: impl Fn(&Line, &Line) -> bool) -> bool {
-    let mut changed = false;
-    for (line, clean) in used.iter_mut().zip(clean) {
-        if differ(line, clean) {
-            *line = *clean;
-            changed = true;
+impl Compare {
+    /// The fastest way that this processor has.
+    pub(super) fn new() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if std::arch::is_x86_feature_detected!("avx512f") {
+                return Self { restore: avx512::restore, clear: avx512::clear };
+            }
+            if std::arch::is_x86_feature_detected!("avx2") {
+                return Self { restore: avx2::restore, clear: avx2::clear };
+            }
         }
+        Self { restore: plain::restore, clear: plain::clear }
     }
-    changed
+
+    /// Makes `used` equal to `clean`; whether anything was another.
+    ///
+    /// # Panics
+    ///
+    /// When the two are not of the same length, or not of whole blocks.
+    #[inline]
+    pub(super) fn restore(self, used: &mut [u8], clean: &[u8]) -> bool {
+        let (used, rest) = used.as_chunks_mut::<BLOCK>();
+        let (clean, clean_rest) = clean.as_chunks::<BLOCK>();
+        assert!(rest.is_empty() && clean_rest.is_empty() && used.len() == clean.len());
+        // SAFETY: `new` found that the processor has what the function needs.
+        unsafe { (self.restore)(used, clean) }
+    }
+
+    /// Makes all of `used` zero; whether anything was not.
+    ///
+    /// # Panics
+    ///
+    /// When it is not of whole blocks.
+    #[inline]
+    pub(super) fn clear(self, used: &mut [u8]) -> bool {
+        let (used, rest) = used.as_chunks_mut::<BLOCK>();
+        assert!(rest.is_empty());
+        // SAFETY: as above.
+        unsafe { (self.clear)(used) }
+    }
 }
 
-#[inline(always)]
-fn clear_lines(used: &mut [Line], is_set: impl Fn(&Line) -> bool) -> bool {
-    let mut changed = false;
-    for line in used {
-        if is_set(line) {
-            *line = [0; LINE];
-            changed = true;
+/// The two functions with vectors of one kind: `$or` and `$xor` of two of them, `$load`
+/// from an address, and `$is_set` for whether one has a bit set.
+macro_rules! with_vectors {
+    (
+        $name:ident, $feature:literal, $vector:ident, $load:ident, $or:ident, $xor:ident,
+        $is_set:expr
+    ) => {
+        #[cfg(target_arch = "x86_64")]
+        mod $name {
+            use super::{BLOCK, Block, LINE};
+            use std::arch::x86_64::*;
+
+            const WIDTH: usize = size_of::<$vector>();
+
+            /// # Safety
+            ///
+            /// The processor must have the vectors.
+            #[target_feature(enable = $feature)]
+            pub(super) unsafe fn restore(used: &mut [Block], clean: &[Block]) -> bool {
+                let mut changed = false;
+                for (used, clean) in used.iter_mut().zip(clean) {
+                    if differs::<BLOCK>(used, clean) {
+                        changed = true;
+                        let lines = used.as_chunks_mut::<LINE>().0.iter_mut();
+                        for (line, clean) in lines.zip(clean.as_chunks::<LINE>().0) {
+                            if differs::<LINE>(line, clean) {
+                                *line = *clean;
+                            }
+                        }
+                    }
+                }
+                changed
+            }
+
+            /// # Safety
+            ///
+            /// The processor must have the vectors.
+            #[target_feature(enable = $feature)]
+            pub(super) unsafe fn clear(used: &mut [Block]) -> bool {
+                let mut changed = false;
+                for used in used {
+                    if is_set::<BLOCK>(used) {
+                        changed = true;
+                        for line in used.as_chunks_mut::<LINE>().0 {
+                            if is_set::<LINE>(line) {
+                                *line = [0; LINE];
+                            }
+                        }
+                    }
+                }
+                changed
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn differs<const N: usize>(a: &[u8; N], b: &[u8; N]) -> bool {
+                let mut bits = $xor(load(a, 0), load(b, 0));
+                for at in (WIDTH..N).step_by(WIDTH) {
+                    bits = $or(bits, $xor(load(a, at), load(b, at)));
+                }
+                $is_set(bits)
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn is_set<const N: usize>(bytes: &[u8; N]) -> bool {
+                let mut bits = load(bytes, 0);
+                for at in (WIDTH..N).step_by(WIDTH) {
+                    bits = $or(bits, load(bytes, at));
+                }
+                $is_set(bits)
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn load<const N: usize>(bytes: &[u8; N], at: usize) -> $vector {
+                assert!(at + WIDTH <= N);
+                // SAFETY: so many bytes from there on lie in the array; the load needs no
+                // alignment.
+                unsafe { $load(bytes.as_ptr().add(at).cast()) }
+            }
         }
-    }
-    changed
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::{Line, clear_lines, restore_lines};
-    use std::arch::x86_64::{
-        __m256i, _mm256_loadu_si256, _mm256_or_si256, _mm256_testz_si256, _mm256_xor_si256,
     };
+}
 
-    #[target_feature(enable = "avx2")]
-    pub(super) fn restore(used: &mut [Line], clean: &[Line]) -> bool {
-        restore_lines(used, clean, |a, b| {
-            let ([a, b], [c, d]) = (halves(a), halves(b));
-            is_set(_mm256_or_si256(_mm256_xor_si256(a, c), _mm256_xor_si256(b, d)))
-        })
+with_vectors!(
+    avx512,
+    "avx512f",
+    __m512i,
+    _mm512_loadu_si512,
+    _mm512_or_si512,
+    _mm512_xor_si512,
+    |bits| _mm512_test_epi64_mask(bits, bits) != 0
+);
+with_vectors!(
+    avx2,
+    "avx2",
+    __m256i,
+    _mm256_loadu_si256,
+    _mm256_or_si256,
+    _mm256_xor_si256,
+    |bits| _mm256_testz_si256(bits, bits) == 0
+);
+
+/// For all other processors.
+mod plain {
+    use super::{Block, LINE};
+
+    pub(super) fn restore(used: &mut [Block], clean: &[Block]) -> bool {
+        let mut changed = false;
+        let lines = used.as_flattened_mut().as_chunks_mut::<LINE>().0.iter_mut();
+        for (line, clean) in lines.zip(clean.as_flattened().as_chunks::<LINE>().0) {
+            if line != clean {
+                *line = *clean;
+                changed = true;
+            }
+        }
+        changed
     }
 
-    #[target_feature(enable = "avx2")]
-    pub(super) fn clear(used: &mut [Line]) -> bool {
-        clear_lines(used, |line| {
-            let [a, b] = halves(line);
-            is_set(_mm256_or_si256(a, b))
-        })
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn halves(line: &Line) -> [__m256i; 2] {
-        let start = line.as_ptr().cast::<__m256i>();
-        // SAFETY: both halves of the line are 32 readable bytes, at any address.
-        unsafe { [_mm256_loadu_si256(start), _mm256_loadu_si256(start.add(1))] }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn is_set(bits: __m256i) -> bool {
-        _mm256_testz_si256(bits, bits) == 0
+    pub(super) fn clear(used: &mut [Block]) -> bool {
+        let mut changed = false;
+        for line in used.as_flattened_mut().as_chunks_mut::<LINE>().0 {
+            if *line != [0; LINE] {
+                *line = [0; LINE];
+                changed = true;
+            }
+        }
+        changed
     }
 }
 
@@ -111,32 +201,48 @@ mod x86 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_byte_of_a_page_is_looked_at() {
-        let clean: Vec<u8> = (0..4 * LINE).map(|index| (index % 251) as u8).collect();
-        for at in 0..clean.len() {
-            let mut used = clean.clone();
-            used[at] ^= 1;
-            assert!(restore(&mut used, &clean), "byte {at}");
-            assert_eq!(used, clean);
-            let mut used = vec![0; clean.len()];
-            used[at] = 1;
-            assert!(clear(&mut used), "byte {at}");
-            assert_eq!(used, vec![0; clean.len()]);
+    /// All ways that this processor has.
+    fn ways() -> Vec<Compare> {
+        let mut ways =
+            vec![Compare::new(), Compare { restore: plain::restore, clear: plain::clear }];
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            ways.push(Compare { restore: avx2::restore, clear: avx2::clear });
         }
-        assert!(!restore(&mut clean.clone(), &clean));
-        assert!(!clear(&mut vec![0; 4 * LINE]));
+        ways
     }
 
-    /// The same on processors without AVX2.
     #[test]
-    fn without_vectors_it_is_the_same() {
-        let clean = [[3; LINE], [4; LINE]];
-        let mut used = [[3; LINE], [5; LINE]];
-        assert!(restore_lines(&mut used, &clean, |a, b| a != b));
-        assert_eq!(used, clean);
-        assert!(!restore_lines(&mut used, &clean, |a, b| a != b));
-        assert!(clear_lines(&mut used, |line| *line != [0; LINE]));
-        assert_eq!(used, [[0; LINE]; 2]);
+    fn every_byte_of_a_page_is_looked_at() {
+        let clean: Vec<u8> = (0..3 * BLOCK).map(|index| (index % 251) as u8).collect();
+        for way in ways() {
+            for at in 0..clean.len() {
+                let mut used = clean.clone();
+                used[at] ^= 1;
+                assert!(way.restore(&mut used, &clean), "byte {at}");
+                assert_eq!(used, clean);
+                let mut used = vec![0; clean.len()];
+                used[at] = 1;
+                assert!(way.clear(&mut used), "byte {at}");
+                assert_eq!(used, vec![0; clean.len()]);
+            }
+            assert!(!way.restore(&mut clean.clone(), &clean));
+            assert!(!way.clear(&mut vec![0; 4 * BLOCK]));
+        }
+    }
+
+    #[test]
+    fn all_that_differs_is_restored() {
+        let clean: Vec<u8> = (0..8 * BLOCK).map(|index| (index % 253) as u8).collect();
+        for way in ways() {
+            for step in [1, 7, 64, 65, 511, 513, 4095] {
+                let mut used = clean.clone();
+                used.iter_mut().step_by(step).for_each(|byte| *byte = !*byte);
+                assert!(way.restore(&mut used, &clean));
+                assert!(used == clean, "every {step} bytes");
+                assert!(way.clear(&mut used));
+                assert!(used.iter().all(|byte| *byte == 0), "every {step} bytes");
+            }
+        }
     }
 }

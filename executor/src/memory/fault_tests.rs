@@ -3,7 +3,7 @@
 
 use super::*;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 
 const SIZE: usize = 65_536 * 4;
 const KIND: Reset = Reset::Tracked { limit: 1 << 20 };
@@ -19,30 +19,12 @@ fn clean() -> Vec<u8> {
     clean
 }
 
-/// Runs the test of this name once more, as the only one of a process: `None`
-/// there, and how that process ended here.
 fn alone(name: &str) -> Option<(ExitStatus, String)> {
-    const ASKED: &str = "TOUCHSTONE_TEST_FAULT";
-    if std::env::var_os(ASKED).is_some() {
-        return None;
-    }
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "--nocapture", &format!("memory::fault_tests::{name}")])
-        .env(ASKED, "1")
-        .stdout(Stdio::null())
-        .output()
-        .unwrap();
-    Some((output.status, String::from_utf8_lossy(&output.stderr).into_owned()))
+    test_support::alone(&format!("memory::fault_tests::{name}"))
 }
 
 fn passes(name: &str) -> bool {
-    match alone(name) {
-        Some((status, said)) => {
-            assert!(status.success(), "{status}: {said}");
-            true
-        }
-        None => false,
-    }
+    test_support::passes(&format!("memory::fault_tests::{name}"))
 }
 
 /// A write that nobody may make still ends a process as it did before.

@@ -5,10 +5,18 @@ use crate::error::{Error, Result};
 use crate::guest::{GuestModule, Segment};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 
-/// Images up to this size, bytes, are brought into memory when they are made.
+/// Images with data up to this size, bytes, are brought into memory when they are made.
 const POPULATED: usize = 64 << 20;
+/// Bytes without data that are mapped from the image, so that data on both sides of
+/// them takes one mapping.
+const GAP: usize = 64 << 10;
+/// Parts of an image at most: each takes up to two mappings of every memory.
+const PARTS: usize = 32;
+/// Bytes of larger gaps that are mapped at most to keep to that.
+const GAPS: usize = 256 << 20;
 
 /// The content of a clean memory: the parts that are not zero.
 #[derive(Debug, Clone, Default)]
@@ -84,10 +92,13 @@ impl InitialMemory {
         self.size
     }
 
-    /// First byte that is always zero from there on.
+    /// Where the first byte lies that is not zero; `None` when all are.
     #[must_use]
-    pub fn end(&self) -> usize {
-        self.parts.iter().map(|(offset, bytes)| offset + bytes.len()).max().unwrap_or(0)
+    pub fn first_data_byte(&self) -> Option<usize> {
+        let first = |(offset, bytes): &(usize, Vec<u8>)| {
+            Some(offset + bytes.iter().position(|byte| *byte != 0)?)
+        };
+        self.parts.iter().filter_map(first).min()
     }
 
     /// Writes the content into a memory that is zero.
@@ -102,41 +113,82 @@ impl InitialMemory {
     }
 }
 
-/// The content as a sealed file in memory, to be mapped copy-on-write, and as a
-/// mapping to compare with. It covers whole host pages from offset 0.
+/// The content as a sealed file in memory, to be mapped copy-on-write, and as
+/// mappings to compare with.
+///
+/// Only what has data is ever mapped. Between the parts lies anonymous memory: reading
+/// a hole of a file in memory would allocate a page that nobody gives back.
 #[derive(Debug)]
 pub struct Image {
+    /// As long as the content, with holes.
     file: OwnedFd,
+    /// In ascending order, with gaps between them.
+    parts: Vec<Part>,
+    /// The first page behind the last of them.
+    end: usize,
+}
+
+/// Pages of the file that are mapped to compare with.
+#[derive(Debug)]
+struct Part {
+    pages: Range<usize>,
     bytes: *const u8,
-    length: usize,
 }
 
 // SAFETY: the mapping behind `bytes` is read-only, private to this value and
 // unmapped only when it is dropped; the file is sealed against writing.
-unsafe impl Send for Image {}
+unsafe impl Send for Part {}
 // SAFETY: as above: all access through a shared reference is reading.
-unsafe impl Sync for Image {}
+unsafe impl Sync for Part {}
+
+impl Part {
+    /// Maps pages of a file that can neither shrink nor be written.
+    fn new(file: &OwnedFd, pages: Range<usize>, flags: MapFlags) -> Result<Self> {
+        let (start, length) = (pages.start * host_page(), pages.len() * host_page());
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let mapped = unsafe {
+            let any = std::ptr::null_mut();
+            rustix::mm::mmap(any, length, ProtFlags::READ, flags, file, start as u64)
+        }
+        .map_err(Error::system("cannot map the memory image"))?;
+        Ok(Self { pages, bytes: mapped.cast() })
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let length = self.pages.len() * host_page();
+        // SAFETY: the range is the mapping made in `new`, and nobody else has it.
+        // It cannot fail for a range that was mapped as a whole.
+        let _ = unsafe { rustix::mm::munmap(self.bytes.cast_mut().cast(), length) };
+    }
+}
 
 impl Image {
     /// An image of the content; `None` when all of it is zero.
     ///
     /// # Errors
     ///
-    /// When the system has no memory or file descriptors left.
+    /// When the system has no memory or file descriptors left, or the content lies in
+    /// so many places far apart that memories would need too many mappings.
     pub fn new(content: &InitialMemory) -> Result<Option<Self>> {
-        let length = content.end().next_multiple_of(host_page());
-        if length == 0 {
-            return Ok(None);
-        }
+        let parts = parts_of(content)?;
+        let Some(&Range { end, .. }) = parts.last() else { return Ok(None) };
         let file = rustix::fs::memfd_create(
             "touchstone-image",
             MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
         )
         .map_err(Error::system("cannot make a file in memory for the image"))?;
         // Sparse: a segment at the end of a large memory must not cost all of it.
-        rustix::fs::ftruncate(&file, length as u64)
+        rustix::fs::ftruncate(&file, (end * host_page()) as u64)
             .map_err(Error::system("cannot size the memory image"))?;
         for (offset, part) in &content.parts {
+            let written_to = *offset / host_page()..(offset + part.len()).div_ceil(host_page());
+            // Zeros in a hole need not be there.
+            if !parts.iter().any(|part| part.start < written_to.end && written_to.start < part.end)
+            {
+                continue;
+            }
             let mut written = 0;
             while written < part.len() {
                 written += rustix::io::pwrite(&file, &part[written..], (offset + written) as u64)
@@ -150,66 +202,170 @@ impl Image {
         )
         .map_err(Error::system("cannot seal the memory image"))?;
         // Populated: the comparing resets read it without faults.
-        let populate = if length <= POPULATED {
-            MapFlags::PRIVATE | MapFlags::POPULATE
-        } else {
-            MapFlags::PRIVATE
-        };
-        // SAFETY: a new mapping at an address of the kernel's choice, of a file
-        // that can neither shrink nor be written.
-        let mapped = unsafe {
-            rustix::mm::mmap(std::ptr::null_mut(), length, ProtFlags::READ, populate, &file, 0)
+        let all: usize = parts.iter().map(|part| part.len() * host_page()).sum();
+        let populate = if all <= POPULATED { MapFlags::POPULATE } else { MapFlags::empty() };
+        let parts = parts
+            .into_iter()
+            .map(|pages| Part::new(&file, pages, MapFlags::PRIVATE | populate))
+            .collect::<Result<_>>()?;
+        Ok(Some(Self { file, parts, end }))
+    }
+
+    /// Where in the memory the first byte lies that is mapped from the image: for a look
+    /// at what the kernel says is there.
+    #[must_use]
+    pub fn start(&self) -> usize {
+        self.parts.first().map_or(0, |part| part.pages.start * host_page())
+    }
+
+    /// The clean content of a page of the host; `None` where it is all zero and not
+    /// mapped from the image.
+    #[inline]
+    pub(super) fn page(&self, page: usize) -> Option<&[u8]> {
+        if page >= self.end {
+            return None;
         }
-        .map_err(Error::system("cannot map the memory image"))?;
-        Ok(Some(Self { file, bytes: mapped.cast(), length }))
+        let part = self.parts.iter().find(|part| page < part.pages.end)?;
+        let at = page.checked_sub(part.pages.start)? * host_page();
+        // SAFETY: the page is one of the part's, so this lies in its mapping, which is
+        // readable, lives as long as `self` and is never written.
+        Some(unsafe { std::slice::from_raw_parts(part.bytes.add(at), host_page()) })
     }
 
-    /// Length in bytes, a multiple of the host's page.
-    #[must_use]
-    pub fn length(&self) -> usize {
-        self.length
+    /// The pages that are mapped from the image, as runs in ascending order.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Range<usize>> {
+        self.parts.iter().map(|part| part.pages.clone())
     }
 
-    /// The content.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `bytes` is the start of a readable mapping of `length` bytes
-        // that lives as long as `self` and is never written.
-        unsafe { std::slice::from_raw_parts(self.bytes, self.length) }
-    }
-
-    /// Maps the image over the start of a memory, copy-on-write.
+    /// Maps the image over the start of a memory that is all zero, copy-on-write.
     ///
     /// # Safety
     ///
-    /// `base` must be the page-aligned start of a mapping of the caller's own
-    /// of at least [`length`](Self::length) bytes, and nothing may hold a
+    /// `base` must be the page-aligned start of a private anonymous mapping of the
+    /// caller's own that reaches as far as the content, and nothing may hold a
     /// reference into it.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses; the memory is then as it was.
+    /// When the kernel refuses; the memory must then not be used.
     pub unsafe fn map_over(&self, base: *mut u8) -> Result<()> {
-        // SAFETY: the caller owns the range that is replaced.
-        unsafe {
-            rustix::mm::mmap(
-                base.cast(),
-                self.length,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE,
-                &self.file,
-                0,
-            )
+        for part in &self.parts {
+            let (start, length) = (part.pages.start * host_page(), part.pages.len() * host_page());
+            // SAFETY: the caller owns the range that is replaced.
+            unsafe {
+                rustix::mm::mmap(
+                    base.add(start).cast(),
+                    length,
+                    ProtFlags::READ | ProtFlags::WRITE,
+                    MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE,
+                    &self.file,
+                    start as u64,
+                )
+            }
+            .map_err(Error::system("cannot map the image copy-on-write"))?;
         }
-        .map_err(Error::system("cannot map the image copy-on-write"))?;
         Ok(())
     }
 }
 
-impl Drop for Image {
-    fn drop(&mut self) {
-        // SAFETY: the range is the mapping made in `new`, and nobody else has it.
-        // It cannot fail for a range that was mapped as a whole.
-        let _ = unsafe { rustix::mm::munmap(self.bytes.cast_mut().cast(), self.length) };
+/// The pages with data, as runs in ascending order. Small gaps belong to them, and the
+/// smallest of the others where there are too many.
+fn parts_of(content: &InitialMemory) -> Result<Vec<Range<usize>>> {
+    let page = host_page();
+    let mut touched: Vec<Range<usize>> = Vec::new();
+    for (offset, bytes) in &content.parts {
+        // The first piece ends with the page that it begins in.
+        let (head, rest) = bytes.split_at((page - offset % page).min(bytes.len()));
+        for (index, piece) in std::iter::once(head).chain(rest.chunks(page)).enumerate() {
+            if piece.iter().any(|byte| *byte != 0) {
+                touched.push(offset / page + index..offset / page + index + 1);
+            }
+        }
+    }
+    touched.sort_unstable_by_key(|pages| pages.start);
+    let mut parts = joined(&touched, GAP / page);
+    if parts.len() > PARTS {
+        let mut gaps: Vec<usize> =
+            parts.windows(2).map(|pair| pair[1].start - pair[0].end).collect();
+        gaps.sort_unstable();
+        let closed = &gaps[..parts.len() - PARTS];
+        if closed.iter().sum::<usize>() * page > GAPS {
+            return Err(Error::Unhostable {
+                reason: format!(
+                    "its data lies in {} places more than {} KiB apart; a memory is mapped from \
+                     at most {PARTS}",
+                    parts.len(),
+                    GAP >> 10
+                ),
+            });
+        }
+        parts = joined(&parts, closed.last().copied().unwrap_or(0));
+    }
+    Ok(parts)
+}
+
+/// Runs of pages in ascending order of their starts, those not further apart than
+/// `gap` made one.
+fn joined(runs: &[Range<usize>], gap: usize) -> Vec<Range<usize>> {
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for run in runs {
+        match joined.last_mut() {
+            Some(last) if run.start <= last.end + gap => last.end = last.end.max(run.end),
+            _ => joined.push(run.clone()),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(places: impl IntoIterator<Item = usize>) -> InitialMemory {
+        let parts: Vec<_> = places.into_iter().map(|page| (page * host_page(), vec![1])).collect();
+        InitialMemory { size: 1 << 32, parts }
+    }
+
+    #[test]
+    fn an_image_has_the_pages_with_data_and_small_gaps() {
+        let gap = GAP / host_page();
+        let parts = parts_of(&content([2000, 3, 3, 4 + gap, 3000 + gap, 2001 + gap])).unwrap();
+        assert_eq!(parts, [3..5 + gap, 2000..2002 + gap, 3000 + gap..3001 + gap]);
+        assert_eq!(parts_of(&content([])).unwrap(), []);
+        assert_eq!(parts_of(&InitialMemory::zeroed(9)).unwrap(), []);
+    }
+
+    #[test]
+    fn zeros_are_no_data() {
+        let page = host_page();
+        let mut bytes = vec![0; 100 * page];
+        (bytes[page], bytes[99 * page - 1]) = (1, 1);
+        let content = InitialMemory { size: 1 << 32, parts: vec![(5 * page + 1, bytes)] };
+        assert_eq!(content.first_data_byte(), Some(6 * page + 1));
+        assert_eq!(parts_of(&content).unwrap(), [6..7, 104..105]);
+    }
+
+    #[test]
+    fn of_many_places_the_nearest_are_one_part() {
+        let near = content((0..PARTS).map(|place| place * 1000).chain([500, 1500]));
+        let parts = parts_of(&near).unwrap();
+        assert!(parts.len() <= PARTS);
+        assert_eq!(parts[0], 0..2001);
+        let far = content((0..1000).map(|place| place * 1000));
+        assert!(parts_of(&far).unwrap_err().to_string().contains("1000 places"));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mmap with files")]
+    fn each_page_is_found() {
+        let image = Image::new(&content([1, 2, 900, 5000])).unwrap().unwrap();
+        assert_eq!(image.start(), host_page());
+        for page in 0..6000 {
+            let clean = image.page(page);
+            let is_inside = image.parts().any(|part| part.contains(&page));
+            assert_eq!(clean.is_some(), is_inside, "page {page}");
+            let first = clean.map_or(0, |clean| clean[0]);
+            assert_eq!(first == 1, [1, 2, 900, 5000].contains(&page), "page {page}");
+        }
     }
 }

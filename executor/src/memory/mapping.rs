@@ -1,6 +1,6 @@
 //! A reserved range of addresses with an accessible front: a linear memory.
 
-use super::host_page;
+use super::{host_page, pages};
 use crate::error::{Error, Result};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 
@@ -92,8 +92,7 @@ impl Mapping {
                 rustix::mm::mprotect(start, high - low, protection)
                     .map_err(Error::system("cannot change the size of a memory"))?;
                 if protection.is_empty() {
-                    rustix::mm::madvise(start, high - low, Advice::LinuxDontNeed)
-                        .map_err(Error::system("cannot drop the pages of a memory"))?;
+                    pages::discard(self.base.add(low), high - low)?;
                 }
             }
         }

@@ -1,7 +1,8 @@
 //! A linear memory of our own with the means to make it clean.
 
-use super::{Mapping, Plan, Restorer};
+use super::{Mapping, Plan, Restorer, host_page};
 use crate::error::Result;
+use std::ops::Range;
 
 /// A [`Mapping`] and, where there is a plan, what makes it clean again.
 #[derive(Debug)]
@@ -78,15 +79,19 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses; the memory must then not be used.
+    /// When the kernel refuses; the memory must then not be used, and every later reset
+    /// fails.
     pub fn reset(&mut self) -> Result<bool> {
         let Some(restorer) = &mut self.restorer else { return Ok(false) };
         let (size, open) = (restorer.plan().size(), self.mapping.accessible());
         // SAFETY: `&mut self` says that nobody uses the memory; all of what is
         // accessible is readable and writable or becomes so by a fault.
         unsafe { restorer.reset_grown(open) }?;
-        if open > size {
-            self.mapping.hide(size)?;
+        if open > size
+            && let Err(error) = self.mapping.hide(size)
+        {
+            restorer.give_up();
+            return Err(error);
         }
         Ok(true)
     }
@@ -96,13 +101,29 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses; the memory is then as clean as it was.
+    /// When the kernel refuses; the memory must then not be used, and every later reset
+    /// fails.
     pub fn trim(&mut self) -> Result<()> {
         match &mut self.restorer {
             // SAFETY: `&mut self` says that nobody uses the memory.
             Some(restorer) => unsafe { restorer.trim() },
             None => Ok(()),
         }
+    }
+
+    /// Whether it can be used: nothing that was to make it clean has failed.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        self.restorer.as_ref().is_none_or(Restorer::is_usable)
+    }
+
+    /// A part of the memory that the kernel can write to, see [`writable`].
+    ///
+    /// # Panics
+    ///
+    /// When the range does not lie in the memory.
+    pub fn writable(&mut self, range: Range<usize>) -> &mut [u8] {
+        writable(&mut self.mapping.bytes_mut()[range])
     }
 
     /// What looks after it, where there is a plan.
@@ -114,4 +135,24 @@ impl Memory {
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.mapping.bytes_mut()
     }
+}
+
+/// Makes sure that the kernel can write to a part of a memory.
+///
+/// A system call does not fault like other code: where `read(2)` is given a buffer in a
+/// page of a tracked memory that nobody has written since it was clean, it fails with
+/// `EFAULT`, or ends early and says that it read less. A host function that has the
+/// kernel write to a guest's memory therefore passes the place through this first. It
+/// writes to each page what is there, so that those pages count as written; in a memory
+/// of any other kind nothing else comes of it.
+pub fn writable(bytes: &mut [u8]) -> &mut [u8] {
+    // The first byte of each page that the slice has bytes of.
+    let first = bytes.as_ptr().align_offset(host_page()).min(bytes.len());
+    let starts = (first..bytes.len()).step_by(host_page());
+    for at in std::iter::once(0).filter(|_| first > 0).chain(starts) {
+        let byte = &raw mut bytes[at];
+        // SAFETY: a byte of the slice. Volatile, because to the compiler this is nothing.
+        unsafe { byte.write_volatile(byte.read_volatile()) };
+    }
+    bytes
 }

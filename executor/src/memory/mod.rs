@@ -13,40 +13,50 @@
 //! |---|---|
 //! | `image` | what a clean memory contains, as a file to be mapped |
 //! | `mapping` | addresses with an accessible front |
+//! | `pages` | what is done to pages |
 //! | `compare` | storing only what differs |
 //! | `ages` | how long a page is kept that nobody writes |
 //! | `pagemap` | asking the kernel which pages were written |
 //! | `tracked`, `signals` | noticing the first write to a page |
 //! | `open_pages`, `registry` | which pages were written, of which memory |
+//! | `mappings` | how many mappings all of that takes |
 //! | `reset`, `restorer` | the kinds of reset, and one memory's own |
 //! | `memory`, `recycler` | a memory with its reset, and many in turns |
 
 mod ages;
 mod compare;
 #[cfg(test)]
+mod defect_tests;
+#[cfg(test)]
 mod fault_tests;
 mod image;
 mod mapping;
+mod mappings;
 #[expect(clippy::module_inception, reason = "the type of this name is what it is about")]
 mod memory;
 mod open_pages;
 mod pagemap;
+mod pages;
 mod recycler;
 mod registry;
 mod reset;
 mod restorer;
 mod signals;
 #[cfg(test)]
+mod test_support;
+#[cfg(test)]
 mod tests;
 mod tracked;
 
 pub use image::{Image, InitialMemory};
 pub use mapping::Mapping;
-pub use memory::Memory;
+pub use memory::{Memory, writable};
 pub use pagemap::is_available as pagemap_scan_available;
 pub use recycler::{Lease, Recycler};
 pub use reset::{KEEP_RESIDENT, Plan, Reset};
 pub use restorer::Restorer;
+pub use signals::be_first as stay_first;
+pub(crate) use tracked::tracks_any;
 pub use tracked::{TRACKED_AT_ONCE, is_available as tracking_available};
 
 use std::sync::LazyLock;

@@ -1,39 +1,45 @@
 //! Which pages of a tracked memory are open, and how many a fault opens: the
 //! bookkeeping alone.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use super::mappings;
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Pages that one fault opens at most.
 const WIDEST: u32 = 64;
 
 /// The list of open pages of one memory.
 ///
-/// The handler writes it on the thread whose write faulted, which is the one that
-/// has the memory; nobody else looks at this meanwhile. Atomics, because to the
-/// compiler a handler is like another thread.
+/// Handlers write it, on each thread whose write faulted: several at once where several
+/// threads write the memory. The owner looks at it when all of them are done, and what
+/// has them wait for each other orders these accesses too; so all are relaxed.
 pub(super) struct OpenPages {
     pages: u32,
     /// The pages that are open, in the order in which they were first written.
     /// As many places as pages may stay open.
     list: Box<[AtomicU32]>,
-    listed: AtomicUsize,
-    /// A bit for each page: set when it is in the list.
+    /// Places that were given out, also those beyond the end of the list.
+    taken: AtomicUsize,
+    /// A bit for each page: set when it is in the list, or was too many for it.
     open: Box<[AtomicU64]>,
-    /// Set when the list was full: then the whole memory is open.
+    /// Set when the list was full or the runs too many: then the whole memory is open.
     overflowed: AtomicBool,
     /// The page behind those that were opened last, and how many they were.
     next: AtomicU32,
     width: AtomicU32,
+    /// Runs of neighbours among the open pages, as far as [`mappings`] counts them: at
+    /// least as many as there are.
+    runs: AtomicIsize,
 }
 
 /// What is to be done about a write to a page that was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Nothing: the page is open. It was refused for another reason.
-    Nothing,
+    /// The page is noted already. Another thread has opened it since, or is about to:
+    /// to be opened, once more maybe.
+    Again,
     /// So many pages are to be opened, from this one on.
     Pages(u32),
-    /// The list is full: all are to be opened.
+    /// There are too many: all are to be opened.
     All,
 }
 
@@ -43,11 +49,12 @@ impl OpenPages {
         Self {
             pages,
             list: (0..keep.min(pages as usize)).map(|_| AtomicU32::new(0)).collect(),
-            listed: AtomicUsize::new(0),
+            taken: AtomicUsize::new(0),
             open: (0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
             overflowed: AtomicBool::new(false),
             next: AtomicU32::new(u32::MAX),
             width: AtomicU32::new(1),
+            runs: AtomicIsize::new(0),
         }
     }
 
@@ -59,7 +66,7 @@ impl OpenPages {
     /// How many pages are open, if the list was long enough for them.
     #[inline]
     pub(super) fn listed(&self) -> usize {
-        self.listed.load(Ordering::Relaxed)
+        self.taken.load(Ordering::Relaxed).min(self.list.len())
     }
 
     /// How many pages may be open.
@@ -79,9 +86,34 @@ impl OpenPages {
         self.overflowed.load(Ordering::Relaxed)
     }
 
-    /// Whether a page is in the list.
+    /// Whether a page is in the list, or was too many for it. No page that the memory
+    /// does not have.
     pub(super) fn is_open(&self, page: u32) -> bool {
-        self.open[page as usize / 64].load(Ordering::Relaxed) & (1 << (page % 64)) != 0
+        let bits = self.open.get(page as usize / 64).map_or(0, |bits| bits.load(Ordering::Relaxed));
+        bits & (1 << (page % 64)) != 0
+    }
+
+    /// Runs of neighbours among the open pages.
+    pub(super) fn runs(&self) -> usize {
+        self.runs.load(Ordering::Relaxed).max(0) as usize
+    }
+
+    /// How many runs there would be without some pages, given as runs in ascending
+    /// order, with nothing open that is to be taken off at their ends.
+    pub(super) fn runs_without<'a>(&self, gone: impl Iterator<Item = &'a [usize]>) -> usize {
+        let is_open = |page: usize| self.is_open(u32::try_from(page).unwrap_or(u32::MAX));
+        let mut runs = self.runs() as isize;
+        for run in gone {
+            let Some((first, last)) = run.first().zip(run.last()) else { continue };
+            let before = *first > 0 && is_open(first - 1);
+            runs += isize::from(before) + isize::from(is_open(last + 1)) - 1;
+        }
+        runs.max(0) as usize
+    }
+
+    fn add_runs(&self, more: isize) {
+        self.runs.fetch_add(more, Ordering::Relaxed);
+        mappings::add(more);
     }
 
     /// Puts the list in the order of addresses: a reset then walks through memory
@@ -110,15 +142,32 @@ impl OpenPages {
                 self.open[page as usize / 64].fetch_and(!(1 << (page % 64)), Ordering::Relaxed);
             }
         }
-        self.listed.store(kept, Ordering::Relaxed);
+        self.taken.store(kept, Ordering::Relaxed);
+        self.count_runs();
+    }
+
+    /// Counts the runs again: each begins where a bit is set and the one before is not.
+    fn count_runs(&self) {
+        let (mut runs, mut before) = (0, 0);
+        for bits in &self.open {
+            let bits = bits.load(Ordering::Relaxed);
+            runs += (bits & !(bits << 1 | before)).count_ones() as isize;
+            before = bits >> 63;
+        }
+        self.add_runs(runs - self.runs.load(Ordering::Relaxed));
     }
 
     /// Forgets all that was noted: no page is open.
     pub(super) fn start_over(&self) {
-        self.retain(|_| false);
+        // Also the bits of those that were too many for the list.
+        for bits in &self.open {
+            bits.store(0, Ordering::Relaxed);
+        }
+        self.taken.store(0, Ordering::Relaxed);
         self.overflowed.store(false, Ordering::Relaxed);
         self.next.store(u32::MAX, Ordering::Relaxed);
         self.width.store(1, Ordering::Relaxed);
+        self.add_runs(-self.runs.load(Ordering::Relaxed));
     }
 
     /// What to do when a write to a page was refused. The pages behind it come
@@ -126,38 +175,71 @@ impl OpenPages {
     /// faults a few times and not for every page.
     ///
     /// This, [`note`](Self::note) and [`note_all`](Self::note_all) are for the
-    /// handler.
+    /// handler: they do not panic, whatever other threads do meanwhile.
     pub(super) fn wanted(&self, page: u32) -> Wanted {
         if self.overflowed() || self.is_open(page) {
-            return Wanted::Nothing;
+            return Wanted::Again;
         }
         let in_order = self.next.load(Ordering::Relaxed) == page;
-        let wanted =
-            if in_order { (self.width.load(Ordering::Relaxed) * 2).min(WIDEST) } else { 1 };
+        let last = self.width.load(Ordering::Relaxed);
+        let wanted = if in_order { last.saturating_mul(2).min(WIDEST) } else { 1 };
         let room = (self.list.len() - self.listed()) as u32;
+        let most = wanted.min(room).min(self.pages.saturating_sub(page));
         let mut width = 0;
-        while width < wanted.min(room).min(self.pages - page) && !self.is_open(page + width) {
+        while width < most && !self.is_open(page + width) {
             width += 1;
         }
-        if width == 0 { Wanted::All } else { Wanted::Pages(width) }
+        let is_new = !page.checked_sub(1).is_some_and(|before| self.is_open(before))
+            && !self.is_open(page + width);
+        if width == 0 || is_new && self.has_runs_enough() {
+            return Wanted::All;
+        }
+        Wanted::Pages(width)
     }
 
-    /// So many pages, as [`wanted`](Self::wanted) said, are open from now on.
-    pub(super) fn note(&self, page: u32, width: u32) {
-        let listed = self.listed();
-        for index in 0..width {
-            let page = page + index;
-            self.list[listed + index as usize].store(page, Ordering::Relaxed);
-            self.open[page as usize / 64].fetch_or(1 << (page % 64), Ordering::Relaxed);
+    fn has_runs_enough(&self) -> bool {
+        let runs = self.runs();
+        runs >= mappings::RUNS || runs >= mappings::FEW_RUNS && mappings::are_too_many()
+    }
+
+    /// So many pages, as [`wanted`](Self::wanted) said, are open from now on, those
+    /// excepted that another thread has noted meanwhile. Whether the list was long
+    /// enough; otherwise all are to be opened.
+    #[must_use]
+    pub(super) fn note(&self, page: u32, width: u32) -> bool {
+        let mut fits = true;
+        for page in page..page + width {
+            let Some(bits) = self.open.get(page as usize / 64) else { continue };
+            // Before the bit is set: of two threads that note neighbours at once none may
+            // count on the other's run.
+            let neighbours = isize::from(page > 0 && self.is_open(page - 1))
+                + isize::from(self.is_open(page + 1));
+            let bit = 1 << (page % 64);
+            if bits.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
+                continue;
+            }
+            self.add_runs(1 - neighbours);
+            match self.list.get(self.taken.fetch_add(1, Ordering::Relaxed)) {
+                Some(place) => place.store(page, Ordering::Relaxed),
+                None => fits = false,
+            }
         }
-        self.listed.store(listed + width as usize, Ordering::Relaxed);
         self.next.store(page + width, Ordering::Relaxed);
         self.width.store(width, Ordering::Relaxed);
+        fits
     }
 
     /// All pages are open from now on.
     pub(super) fn note_all(&self) {
         self.overflowed.store(true, Ordering::Relaxed);
+        let runs = self.runs.swap(0, Ordering::Relaxed);
+        mappings::add(-runs);
+    }
+}
+
+impl Drop for OpenPages {
+    fn drop(&mut self) {
+        mappings::add(-*self.runs.get_mut());
     }
 }
 
@@ -170,11 +252,8 @@ mod tests {
     /// What the handler does, without a memory. Whether the write was let through.
     fn write(pages: &OpenPages, page: u32) -> bool {
         match pages.wanted(page) {
-            Wanted::Nothing => pages.overflowed() || pages.is_open(page),
-            Wanted::Pages(width) => {
-                pages.note(page, width);
-                true
-            }
+            Wanted::Again => pages.overflowed() || pages.is_open(page),
+            Wanted::Pages(width) => pages.note(page, width),
             Wanted::All => {
                 pages.note_all();
                 true
@@ -200,9 +279,9 @@ mod tests {
         pages.start_over();
         for page in (0..300).rev().step_by(2) {
             assert_eq!(pages.wanted(page), Wanted::Pages(1));
-            pages.note(page, 1);
+            assert!(pages.note(page, 1));
         }
-        assert_eq!(pages.listed(), 150);
+        assert_eq!((pages.listed(), pages.runs()), (150, 150));
     }
 
     #[test]
@@ -211,7 +290,7 @@ mod tests {
         assert!(write(&pages, 7) && write(&pages, 90));
         assert_eq!(pages.wanted(8), Wanted::All);
         pages.note_all();
-        assert_eq!(pages.wanted(8), Wanted::Nothing);
+        assert_eq!(pages.wanted(8), Wanted::Again);
         pages.start_over();
         assert_eq!(pages.wanted(7), Wanted::Pages(1));
         assert_eq!(OpenPages::new(100, 0).wanted(0), Wanted::All);
@@ -224,6 +303,39 @@ mod tests {
             assert!(write(&pages, page));
         }
         assert_eq!(list(&pages), Vec::from_iter(60..66));
+    }
+
+    /// What two threads do at once that have asked at the same time.
+    #[test]
+    fn what_two_threads_note_is_listed_once_or_overflows() {
+        let pages = OpenPages::new(200, 5);
+        assert!(pages.note(7, 1) && pages.note(7, 1) && pages.note(6, 3));
+        assert_eq!((list(&pages), pages.runs()), (vec![7, 6, 8], 1));
+        assert!(pages.note(100, 2));
+        assert!(!pages.note(150, 2));
+        assert!(!pages.is_open(u32::MAX));
+        assert_eq!(pages.listed(), 5);
+        pages.note_all();
+        pages.start_over();
+        // What was too many for the list is not taken for open.
+        assert_eq!(pages.wanted(151), Wanted::Pages(1));
+        assert_eq!((pages.listed(), pages.runs()), (0, 0));
+    }
+
+    #[test]
+    fn runs_have_a_bound() {
+        let pages = OpenPages::new(4096, 4096);
+        let runs = mappings::RUNS as u32;
+        assert!((0..runs).all(|run| write(&pages, 3 * run)));
+        // A page that makes no run more, and one that would.
+        assert_eq!(pages.wanted(1), Wanted::Pages(1));
+        assert_eq!(pages.wanted(3 * runs), Wanted::All);
+        assert_eq!(pages.runs_without([&[3][..], &[6], &[9]].into_iter()), pages.runs() - 3);
+        pages.retain(|page| page % 2 == 0);
+        assert_eq!(pages.runs(), runs as usize / 2);
+        assert_eq!(pages.wanted(3 * runs), Wanted::Pages(1));
+        pages.note_all();
+        assert_eq!(pages.runs(), 0);
     }
 
     #[derive(Debug, Clone)]
@@ -283,6 +395,8 @@ mod tests {
                     prop_assert_eq!(pages.is_open(page), open.contains(&(page as usize)));
                 }
                 prop_assert!(pages.overflowed() || written.is_subset(&open));
+                let starts = listed.iter().filter(|page| !open.contains(&(**page).wrapping_sub(1)));
+                prop_assert!(pages.overflowed() || pages.runs() == starts.count());
             }
         }
     }

@@ -2,9 +2,11 @@
 //!
 //! Numbers and layouts are those of `linux/fs.h` (Linux 6.7 and newer).
 
+use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::os::fd::{IntoRawFd, RawFd};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// `_IOWR('f', 16, struct pm_scan_arg)`, with its 96 bytes.
 const PAGEMAP_SCAN: libc::c_ulong = 0xc060_6610;
@@ -40,17 +42,50 @@ pub(super) struct Region {
     categories: u64,
 }
 
-/// The calling process's page map. Not to be used after a `fork` without `exec`:
-/// the child would be told about its parent.
-static PAGEMAP: LazyLock<Option<File>> = LazyLock::new(|| {
-    let file = File::open("/proc/self/pagemap").ok()?;
-    let page = super::host_page();
+impl Region {
+    /// Whether what lies there is the page of zeros that all processes share: where
+    /// nothing but zeros is expected, a page that was only read. Elsewhere zeros were
+    /// written, and the kernel has merged the page with others of its kind (KSM).
+    pub(super) fn is_shared_zeros(&self) -> bool {
+        self.categories & PAGE_IS_PFNZERO != 0
+    }
+}
+
+/// The page map of this process, also after a `fork`.
+struct Pagemap {
+    file: AtomicI32,
+    /// Not set in the child of a fork: it lies in a page that the kernel fills with zeros
+    /// there. The file that the child has inherited would tell it about its parent.
+    is_own: &'static AtomicBool,
+}
+
+static PAGEMAP: LazyLock<Option<Pagemap>> = LazyLock::new(|| {
+    let map = Pagemap { file: AtomicI32::new(open()?), is_own: wiped_by_fork()? };
+    map.is_own.store(true, Ordering::Release);
     // An empty answer for one page is enough to know that the call exists.
+    let page = super::host_page();
     let probe = Box::new([0_u8; 1]);
     let start = (probe.as_ptr() as usize & !(page - 1)) as u64;
-    scan_in(&file, start, start + page as u64, 1, &mut [Region::default()]).ok()?;
-    Some(file)
+    map.scan(start, start + page as u64, &mut [Region::default()]).ok()?;
+    Some(map)
 });
+
+fn open() -> Option<RawFd> {
+    Some(File::open("/proc/self/pagemap").ok()?.into_raw_fd())
+}
+
+/// A place that is zero in every child that this process forks.
+fn wiped_by_fork() -> Option<&'static AtomicBool> {
+    let (length, any) = (super::host_page(), std::ptr::null_mut());
+    // SAFETY: a new mapping at an address of the kernel's choice, which stays for ever. It
+    // is all zero, a valid `AtomicBool`.
+    unsafe {
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
+        let place = rustix::mm::mmap_anonymous(any, length, rights, MapFlags::PRIVATE).ok()?;
+        rustix::mm::madvise(place, length, Advice::LinuxWipeOnFork).ok()?;
+        Some(&*place.cast::<AtomicBool>())
+    }
+}
 
 /// Whether the kernel answers.
 #[must_use]
@@ -63,46 +98,79 @@ pub(super) struct Scan {
     /// How many of the regions were filled.
     pub(super) found: usize,
     /// The address up to which the range was looked at.
-    pub(super) walked_to: u64,
+    walked_to: u64,
 }
 
-/// Runs of pages in `start..end` that hold something of their own: present or
-/// swapped out, and neither the file's nor the zero page. In a private mapping
-/// those are the pages that were written. At most `max_pages` pages.
-pub(super) fn scan(
-    start: u64,
-    end: u64,
-    max_pages: u64,
-    regions: &mut [Region],
-) -> std::io::Result<Scan> {
-    let file = PAGEMAP.as_ref().ok_or(std::io::ErrorKind::Unsupported)?;
-    scan_in(file, start, end, max_pages, regions)
-}
-
-fn scan_in(
-    file: &File,
-    start: u64,
-    end: u64,
-    max_pages: u64,
-    regions: &mut [Region],
-) -> std::io::Result<Scan> {
-    let mut arguments = ScanArguments {
-        size: size_of::<ScanArguments>() as u64,
-        start,
-        end,
-        vec: regions.as_mut_ptr() as u64,
-        vec_len: regions.len() as u64,
-        max_pages,
-        category_inverted: PAGE_IS_FILE | PAGE_IS_PFNZERO,
-        category_mask: PAGE_IS_FILE | PAGE_IS_PFNZERO,
-        category_anyof_mask: PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
-        ..ScanArguments::default()
-    };
-    // SAFETY: the kernel reads and writes `arguments`, and writes at most
-    // `vec_len` entries to `vec`; both are ours and live across the call.
-    let found = unsafe { libc::ioctl(file.as_raw_fd(), PAGEMAP_SCAN, &raw mut arguments) };
-    if found < 0 {
-        return Err(std::io::Error::last_os_error());
+impl Scan {
+    /// Where to go on after a scan that began at an address.
+    ///
+    /// # Errors
+    ///
+    /// When it came no further: what lies behind is not known then.
+    pub(super) fn next(&self, start: u64) -> std::io::Result<u64> {
+        if self.walked_to > start {
+            Ok(self.walked_to)
+        } else {
+            Err(std::io::Error::other("the kernel's scan of the pages came to no end"))
+        }
     }
-    Ok(Scan { found: found as usize, walked_to: arguments.walk_end })
+}
+
+/// Runs of pages in `start..end` that hold something else than the file under them:
+/// present or swapped out, and not the file's. In a private mapping those are the pages
+/// that were written, and the pages of anonymous memory that were read
+/// ([`Region::is_shared_zeros`]). Goes on until the regions are full.
+pub(super) fn scan(start: u64, end: u64, regions: &mut [Region]) -> std::io::Result<Scan> {
+    let map = PAGEMAP.as_ref().ok_or(std::io::ErrorKind::Unsupported)?;
+    if !map.is_own.load(Ordering::Acquire) {
+        map.open_again()?;
+    }
+    map.scan(start, end, regions)
+}
+
+impl Pagemap {
+    #[cold]
+    fn open_again(&self) -> std::io::Result<()> {
+        let own = open().ok_or(std::io::ErrorKind::Unsupported)?;
+        // What was there stays open: another thread may have opened it a moment ago.
+        self.file.store(own, Ordering::Release);
+        self.is_own.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    fn scan(&self, start: u64, end: u64, regions: &mut [Region]) -> std::io::Result<Scan> {
+        let mut arguments = ScanArguments {
+            size: size_of::<ScanArguments>() as u64,
+            start,
+            end,
+            vec: regions.as_mut_ptr() as u64,
+            vec_len: regions.len() as u64,
+            category_inverted: PAGE_IS_FILE,
+            category_mask: PAGE_IS_FILE,
+            category_anyof_mask: PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
+            return_mask: PAGE_IS_PFNZERO,
+            ..ScanArguments::default()
+        };
+        let file = self.file.load(Ordering::Acquire);
+        // SAFETY: the kernel reads and writes `arguments`, and writes at most
+        // `vec_len` entries to `vec`; both are ours and live across the call.
+        let found = unsafe { libc::ioctl(file, PAGEMAP_SCAN, &raw mut arguments) };
+        if found < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(Scan { found: found as usize, walked_to: arguments.walk_end })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scan_that_comes_no_further_is_an_error() {
+        let scan = |walked_to| Scan { found: 0, walked_to };
+        assert_eq!(scan(9).next(8).unwrap(), 9);
+        assert!(scan(8).next(8).is_err());
+        assert!(scan(0).next(8).is_err());
+    }
 }

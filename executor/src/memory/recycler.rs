@@ -10,6 +10,8 @@ const SIZES: usize = 8;
 /// Pages that are copied at most when a memory moves to one of those: beyond that,
 /// opening pages is as quick.
 const MOVED: usize = 32;
+/// Resets of a lease without growth between two looks at sizes that nobody needs.
+const LOOK: u32 = 1024;
 
 /// Gives out memories of one module and takes them back.
 ///
@@ -22,8 +24,24 @@ pub struct Recycler {
     /// Clean memories.
     idle: Shelf<Memory>,
     keep: usize,
-    /// The same for memories that have grown, by their size.
-    larger: Mutex<Vec<(usize, Arc<Self>)>>,
+    /// The same for memories that have grown.
+    larger: Mutex<Larger>,
+}
+
+/// Memories of a module that have grown.
+#[derive(Debug, Default)]
+struct Larger {
+    sizes: Vec<Size>,
+    /// Looks at what is unused so far.
+    looks: usize,
+}
+
+#[derive(Debug)]
+struct Size {
+    bytes: usize,
+    memories: Arc<Recycler>,
+    /// Looks there had been when a lease grew to this size last.
+    used: usize,
 }
 
 impl Recycler {
@@ -41,10 +59,13 @@ impl Recycler {
     ///
     /// When the system has no memory left.
     pub fn take(&self, size: usize, reserved: usize) -> Result<Memory> {
-        match self.idle.take() {
-            Some(memory) => Ok(memory),
-            None => Memory::new(self.plan.as_ref(), size, reserved),
+        // One that could not be trimmed while it was idle is not used.
+        while let Some(memory) = self.idle.take() {
+            if memory.is_usable() {
+                return Ok(memory);
+            }
         }
+        Memory::new(self.plan.as_ref(), size, reserved)
     }
 
     /// Clean memories of the same content and a larger size, where memories can move
@@ -55,15 +76,32 @@ impl Recycler {
             return None;
         }
         let mut larger = self.larger.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = larger.iter().find(|(known, _)| *known == size) {
-            return Some(Arc::clone(known));
+        let used = larger.looks;
+        if let Some(known) = larger.sizes.iter_mut().find(|known| known.bytes == size) {
+            known.used = used;
+            return Some(Arc::clone(&known.memories));
         }
-        if larger.len() == SIZES {
+        if larger.sizes.len() == SIZES {
             return None;
         }
-        let made = Arc::new(Self::new(Some(plan.grown(size)), self.keep));
-        larger.push((size, Arc::clone(&made)));
-        Some(made)
+        let memories = Arc::new(Self::new(Some(plan.grown(size)), self.keep));
+        larger.sizes.push(Size { bytes: size, memories: Arc::clone(&memories), used });
+        Some(memories)
+    }
+
+    /// Lets go of the memories of sizes to which nothing has grown for as many looks as
+    /// `leases` may have had one each. Their pages and mappings would stay for ever:
+    /// nothing is given back there that others could be found unused at.
+    #[cold]
+    fn forget_unused(&self, leases: usize) {
+        let mut larger = self.larger.lock().unwrap_or_else(PoisonError::into_inner);
+        larger.looks += 1;
+        let now = larger.looks;
+        let unused: Vec<Size> =
+            larger.sizes.extract_if(.., |size| now - size.used > leases).collect();
+        drop(larger);
+        // Not under the lock: many memories may be unmapped.
+        drop(unused);
     }
 
     /// Takes a memory back that [`take`](Self::take) gave. One that cannot be
@@ -72,7 +110,7 @@ impl Recycler {
         if !memory.reset().unwrap_or(false) {
             return;
         }
-        // One that cannot shrink stays as it is: clean.
+        // Of one that cannot shrink nobody knows what it is: `take` leaves it out.
         self.idle.put(memory, |unused| drop(unused.trim()));
     }
 }
@@ -95,6 +133,8 @@ pub struct Lease {
     size: usize,
     reserved: usize,
     moves: bool,
+    /// Resets so far; the number wraps.
+    resets: u32,
 }
 
 impl Lease {
@@ -106,7 +146,7 @@ impl Lease {
     /// Those of [`Recycler::take`].
     pub fn new(home: &Arc<Recycler>, size: usize, reserved: usize, moves: bool) -> Result<Self> {
         let memory = Some(home.take(size, reserved)?);
-        Ok(Self { memory, moved: None, first: Arc::clone(home), size, reserved, moves })
+        Ok(Self { memory, moved: None, first: Arc::clone(home), size, reserved, moves, resets: 0 })
     }
 
     /// Whether its memories come from there.
@@ -178,6 +218,10 @@ impl Lease {
     /// must then not be used.
     #[inline]
     pub fn reset(&mut self) -> Result<bool> {
+        self.resets = self.resets.wrapping_add(1);
+        if self.resets.is_multiple_of(LOOK) && self.moves {
+            self.first.forget_unused(Arc::strong_count(&self.first));
+        }
         if self.moved.is_some() {
             let next = self.first.take(self.size, self.reserved)?;
             if let (Some(home), Some(before)) = (self.moved.take(), self.memory.replace(next)) {
@@ -280,6 +324,35 @@ mod tests {
                 assert!(!lease.reset().unwrap());
             }
         }
+    }
+
+    /// A guest grew for a while and does so no more, or to another size.
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
+    fn memories_of_sizes_that_nobody_needs_are_let_go_of() {
+        const PAGE: usize = 65_536;
+        let reset = Reset::Tracked { limit: KEEP_RESIDENT };
+        if reset.refusal().is_some() {
+            return;
+        }
+        let plan = Plan::new(InitialMemory::zeroed(PAGE), reset).unwrap();
+        let recycler = Arc::new(Recycler::new(Some(plan), 1));
+        let mut lease = Lease::new(&recycler, PAGE, 64 * PAGE, true).unwrap();
+        let sizes = || recycler.larger.lock().unwrap().sizes.len();
+        for pages in 2..20 {
+            lease.grow(pages * PAGE).unwrap();
+            lease.reset().unwrap();
+        }
+        assert_eq!(sizes(), SIZES);
+        for _ in 0..4 * LOOK {
+            lease.grow(3 * PAGE).unwrap();
+            lease.reset().unwrap();
+        }
+        assert_eq!(sizes(), 1);
+        for _ in 0..4 * LOOK {
+            lease.reset().unwrap();
+        }
+        assert_eq!(sizes(), 0);
     }
 
     #[test]

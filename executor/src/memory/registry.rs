@@ -23,6 +23,11 @@ impl<T, const N: usize> Registry<T, N> {
         }
     }
 
+    /// Whether anything was entered ever.
+    pub(super) fn was_used(&self) -> bool {
+        self.used.load(Ordering::Relaxed) > 0
+    }
+
     /// A place that nobody else has; `None` when there is none left.
     pub(super) fn take(&self) -> Option<usize> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);

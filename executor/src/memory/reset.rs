@@ -21,9 +21,9 @@ pub enum Reset {
         limit: usize,
     },
     /// Written pages are known from the faults of their first writes, stay
-    /// writable and are restored in place. A call that writes more than `limit`
-    /// makes the memory one that is reset as by [`Resident`](Self::Resident),
-    /// until its calls are light again.
+    /// writable and are restored in place. A call that writes more than `limit`, or
+    /// pages in too many places, makes the memory one that is reset as by
+    /// [`Resident`](Self::Resident), until its calls are light again.
     Tracked {
         /// Bytes that stay mapped at most.
         limit: usize,
@@ -79,9 +79,10 @@ impl fmt::Display for Reset {
                 f,
                 "written pages known from write faults and restored in place; pages not written \
                  for {} calls or more are dropped and watched again; after a call that wrote more \
-                 than {} MiB, {}",
+                 than {} MiB or {} separate runs of pages, {}",
                 super::ages::PATIENCE,
                 mib(limit),
+                super::mappings::RUNS,
                 if pagemap_scan_available() {
                     "PAGEMAP_SCAN finds them until calls are light again"
                 } else {

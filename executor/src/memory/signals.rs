@@ -5,8 +5,13 @@
 //! when they are first used, over whatever is there, and pass on what is not
 //! theirs. So each time a memory is to be tracked, it is looked whether the
 //! handler on top is one of ours, and another one is put on top if not. A runtime
-//! may then pass a fault on to an older one of ours; each is a function of its
-//! own and passes on to what *it* was put over, so that no circle can arise.
+//! may then pass a fault on to an older one of ours; each is a function of its own
+//! and passes on to what *it* was put over.
+//!
+//! That alone makes no circle. But a runtime that installs its handler a second time
+//! finds one of ours above its own, and passes on to that. So each of ours notes in the
+//! fault itself that it has seen it, and one that sees it again passes it on to what an
+//! older one was put over ([`Seen`]).
 //!
 //! What a handler may do is little. These read atomics and constant memory, make
 //! system calls that neither allocate nor lock in this process
@@ -20,7 +25,7 @@
 use super::tracked::{self, Fault};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// `si_code` of an access that the protection of a mapped page forbids
@@ -36,22 +41,49 @@ type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 struct Level {
     /// `sa_sigaction` of what was there.
     action: AtomicUsize,
-    /// Whether that takes three arguments.
-    takes_info: AtomicBool,
+    /// Its `sa_flags`.
+    flags: AtomicI32,
+    /// The signals that it asked to be blocked while it runs, a bit for each.
+    blocked: AtomicU64,
 }
 
-static BELOW: [Level; LEVELS] =
-    [const { Level { action: AtomicUsize::new(0), takes_info: AtomicBool::new(false) } }; LEVELS];
+impl Level {
+    const fn new() -> Self {
+        Self { action: AtomicUsize::new(0), flags: AtomicI32::new(0), blocked: AtomicU64::new(0) }
+    }
+
+    fn set(&self, below: &libc::sigaction) {
+        self.action.store(below.sa_sigaction, Ordering::Relaxed);
+        self.flags.store(below.sa_flags, Ordering::Relaxed);
+        // SAFETY: the mask is one that the kernel gave.
+        let asked =
+            |signal: &c_int| unsafe { libc::sigismember(&raw const below.sa_mask, *signal) == 1 };
+        let itself = if below.sa_flags & libc::SA_NODEFER == 0 { bit(libc::SIGSEGV) } else { 0 };
+        let blocked = (1..=64).filter(asked).fold(itself, |bits, signal| bits | bit(signal));
+        self.blocked.store(blocked, Ordering::Relaxed);
+    }
+}
+
+fn bit(signal: c_int) -> u64 {
+    1 << (signal - 1)
+}
+
+static BELOW: [Level; LEVELS] = [const { Level::new() }; LEVELS];
 
 /// Levels in use. The lock is that of whoever installs; handlers do not take it.
 static INSTALLED: Mutex<usize> = Mutex::new(0);
 
-/// Makes sure that a handler of ours is the first one.
+/// Makes sure that Touchstone's handler of SIGSEGV is the first one.
+///
+/// Each memory that starts to be tracked does this, and so does each engine that loads a
+/// module. A host that uses another runtime for the first time, or installs a handler of
+/// its own, after the last of these calls it itself: a first write to a tracked memory
+/// must not reach a handler that takes it for the fault of something of its own.
 ///
 /// # Errors
 ///
 /// When the system refuses, or runtimes have replaced the handler again and again.
-pub(super) fn be_first() -> std::io::Result<()> {
+pub fn be_first() -> std::io::Result<()> {
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     let current = current()?;
     // Also an older one, which comes back to the top when a runtime puts back what
@@ -64,8 +96,7 @@ pub(super) fn be_first() -> std::io::Result<()> {
             "the handler of SIGSEGV was replaced too often by other code in this process",
         ));
     };
-    level.action.store(current.sa_sigaction, Ordering::Relaxed);
-    level.takes_info.store(current.sa_flags & libc::SA_SIGINFO != 0, Ordering::Relaxed);
+    level.set(&current);
     // SAFETY: a `sigaction` of zeros is a valid one. The handler is of the type that
     // SA_SIGINFO asks for and does only what is allowed in one. SA_ONSTACK, because
     // a handler below may have to report an exhausted stack; SA_NODEFER and an empty
@@ -127,7 +158,10 @@ unsafe extern "C" fn on_fault<const LEVEL: usize>(
         let code = (*info).si_code;
         (code == SEGV_ACCERR).then(|| (*info).si_addr() as usize)
     };
-    if let Some(address) = address {
+    if let Some(address) = address
+        // SAFETY: the context is the kernel's.
+        && unsafe { is_write(address, context) }
+    {
         let errno = errno();
         match tracked::open_page_at(address) {
             Fault::Opened => {
@@ -139,29 +173,136 @@ unsafe extern "C" fn on_fault<const LEVEL: usize>(
             Fault::Foreign => {}
         }
     }
-    let below = &BELOW[LEVEL];
-    match below.action.load(Ordering::Relaxed) {
-        libc::SIG_DFL | libc::SIG_IGN => {
-            // Nobody wants it. With the default action in place the access, made
-            // again, ends the process as it would have without us.
-            // SAFETY: `SIG_DFL` is a valid action.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
+    // SAFETY: `info` is valid, and for this handler to write to.
+    match unsafe { Seen::next_below(Seen::mark(), LEVEL, info) }.and_then(|level| BELOW.get(level))
+    {
+        // SAFETY: these are the kernel's arguments, for whom the kernel had named.
+        Some(below) => unsafe { pass_on(below, signal, info, context) },
+        // All that were there before have passed it on.
+        None => end_by_default(signal),
+    }
+}
+
+/// Gives a fault to what a level was put over.
+///
+/// # Safety
+///
+/// The arguments must be those that the kernel gave.
+unsafe fn pass_on(below: &Level, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let action = below.action.load(Ordering::Relaxed);
+    if action == libc::SIG_DFL || action == libc::SIG_IGN {
+        return end_by_default(signal);
+    }
+    block(below.blocked.load(Ordering::Relaxed));
+    if below.flags.load(Ordering::Relaxed) & libc::SA_SIGINFO != 0 {
+        // SAFETY: the kernel named this function as the handler before, and its
+        // flags say that it is of this type. It gets what we got.
+        unsafe {
+            let handler = std::mem::transmute::<usize, Handler>(action);
+            handler(signal, info, context);
         }
-        action if below.takes_info.load(Ordering::Relaxed) => {
-            // SAFETY: the kernel named this function as the handler before, and its
-            // flags say that it is of this type. It gets what we got.
-            unsafe {
-                let handler = std::mem::transmute::<usize, Handler>(action);
-                handler(signal, info, context);
+    } else {
+        // SAFETY: as above, a handler of the older type.
+        unsafe {
+            let handler = std::mem::transmute::<usize, extern "C" fn(c_int)>(action);
+            handler(signal);
+        }
+    }
+}
+
+/// Blocks signals until the handler returns: the kernel then puts back the mask that it
+/// keeps in the context, and who jumps away instead does so himself.
+fn block(signals: u64) {
+    if signals == 0 {
+        return;
+    }
+    // SAFETY: a mask of zeros is valid; these functions may be called in a handler.
+    unsafe {
+        let mut mask: libc::sigset_t = std::mem::zeroed();
+        for signal in (1..=64).filter(|signal| signals & bit(*signal) != 0) {
+            libc::sigaddset(&raw mut mask, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const mask, std::ptr::null_mut());
+    }
+}
+
+/// Nobody wants the fault. With the default action in place the access, made again,
+/// ends the process as it would have without us.
+fn end_by_default(signal: c_int) {
+    // SAFETY: `SIG_DFL` is a valid action.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+}
+
+/// Which handlers of ours have passed a fault on: a bit for each level, noted in a part of
+/// its `siginfo_t` that the kernel fills with zeros for each signal and nobody uses
+/// (`SI_EXPANSION_SIZE`). So nothing is left behind by a handler that jumps away.
+struct Seen;
+
+impl Seen {
+    /// Where the unused part begins: behind what the kernel itself has of it.
+    const UNUSED: usize = 48;
+    /// Notes that fit there: for so many copies of this code in a process.
+    const PLACES: usize = (size_of::<libc::siginfo_t>() - Self::UNUSED) / size_of::<u64>();
+    const LEVELS: u64 = (1 << LEVELS) - 1;
+
+    /// What tells a note of this copy from others, in the bits above those of the levels.
+    fn mark() -> u64 {
+        ((&raw const BELOW).addr() as u64) << LEVELS
+    }
+
+    /// The level to be passed on from, which is noted: this one, or the next older one
+    /// that has not seen the fault yet.
+    ///
+    /// # Safety
+    ///
+    /// `info` must be valid and nobody else's meanwhile.
+    unsafe fn next_below(mark: u64, level: usize, info: *mut libc::siginfo_t) -> Option<usize> {
+        // SAFETY: inside the structure.
+        let places = unsafe { info.byte_add(Self::UNUSED).cast::<u64>() };
+        for place in 0..Self::PLACES {
+            // SAFETY: as many as lie in the structure.
+            let place = unsafe { places.add(place) };
+            // SAFETY: the kernel, or `next_below`, has written the whole structure.
+            let note = unsafe { place.read_unaligned() };
+            if note != 0 && note & !Self::LEVELS != mark {
+                continue;
             }
+            let next = (0..=level).rev().find(|level| note & (1 << level) == 0)?;
+            // SAFETY: as above.
+            unsafe { place.write_unaligned(mark | note | 1 << next) };
+            return Some(next);
         }
-        action => {
-            // SAFETY: as above, a handler of the older type.
-            unsafe {
-                let handler = std::mem::transmute::<usize, extern "C" fn(c_int)>(action);
-                handler(signal);
-            }
-        }
+        // Nowhere to note it: as if there were no circles.
+        Some(level)
+    }
+}
+
+/// Whether the access that was refused was a write.
+///
+/// # Safety
+///
+/// `context` must be the one that the kernel gave to a handler.
+unsafe fn is_write(address: usize, context: *mut c_void) -> bool {
+    let context = context.cast::<libc::ucontext_t>();
+    #[cfg(target_arch = "x86_64")]
+    {
+        /// In the error code of a page fault: the access was a write.
+        const WRITE: libc::greg_t = 1 << 1;
+        let _ = address;
+        // SAFETY: the caller's promise.
+        unsafe { (*context).uc_mcontext.gregs[libc::REG_ERR as usize] & WRITE != 0 }
+    }
+    // Reading is always allowed where writing may be refused for want of an open page;
+    // what is left is to execute it.
+    #[cfg(target_arch = "aarch64")]
+    {
+        // SAFETY: the caller's promise.
+        unsafe { (*context).uc_mcontext.pc as usize != address }
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let _ = (address, context);
+        true
     }
 }
 
@@ -186,4 +327,30 @@ fn errno() -> c_int {
 fn set_errno(errno: c_int) {
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each level sees a fault once, in each copy of this code that a process has.
+    #[test]
+    fn a_fault_that_comes_back_goes_to_an_older_level() {
+        // SAFETY: zeros are a valid one.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: it is valid and this test's own.
+        let mut next =
+            |copy: u64, level| unsafe { Seen::next_below(copy << LEVELS, level, &raw mut info) };
+        assert_eq!(next(1, 3), Some(3));
+        assert_eq!(next(2, 0), Some(0));
+        assert_eq!(next(1, 5), Some(5));
+        assert_eq!(next(1, 5), Some(4));
+        assert_eq!(next(1, 4), Some(2));
+        assert_eq!([next(1, 5), next(1, 5), next(1, 5)], [Some(1), Some(0), None]);
+        assert_eq!(next(2, 0), None);
+        // More copies than there is room for pass on what they get.
+        assert!((3..20).all(|copy| next(copy, 7) == Some(7)));
+        assert_eq!(next(100, 7), Some(7));
+        assert_eq!(next(1, 0), None);
+    }
 }

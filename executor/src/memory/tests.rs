@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use std::io::Read;
 
 const SIZE: usize = 65_536 * 4;
 
@@ -10,6 +11,8 @@ fn content(size: usize) -> InitialMemory {
     for (index, byte) in clean.iter_mut().enumerate().take(3 * 4096 + 17).skip(5000) {
         *byte = (index % 251) as u8;
     }
+    // Far enough apart to be another part of the image.
+    clean[size - 9000..][..5000].fill(3);
     InitialMemory::capture(&clean)
 }
 
@@ -31,17 +34,43 @@ fn kinds() -> Vec<Reset> {
 /// What a guest may do in a call.
 #[derive(Debug, Clone)]
 enum Step {
-    Write { offset: usize, value: u8, length: usize },
-    Grow { pages: usize },
+    Write {
+        offset: usize,
+        value: u8,
+        length: usize,
+    },
+    /// A byte in each page of so many, with gaps between them.
+    Scatter {
+        first: usize,
+        step: usize,
+        count: usize,
+    },
+    /// Pages of zeros that are only read are resident too.
+    Read,
+    /// The kernel writes for the host.
+    Announced {
+        offset: usize,
+        length: usize,
+    },
+    Grow {
+        pages: usize,
+    },
     Reset,
+    Trim,
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (0..2 * SIZE, any::<u8>(), 1_usize..9000)
             .prop_map(|(offset, value, length)| Step::Write { offset, value, length }),
+        2 => (0..SIZE / 4096, 2_usize..5, 1_usize..60)
+            .prop_map(|(first, step, count)| Step::Scatter { first, step, count }),
+        1 => Just(Step::Read),
+        1 => (0..SIZE, 1_usize..20_000)
+            .prop_map(|(offset, length)| Step::Announced { offset, length }),
         1 => (1_usize..5).prop_map(|pages| Step::Grow { pages }),
         4 => Just(Step::Reset),
+        1 => Just(Step::Trim),
     ]
 }
 
@@ -64,6 +93,22 @@ proptest! {
                         memory.bytes_mut()[offset..end].fill(value);
                         expected[offset..end].fill(value);
                     }
+                    Step::Scatter { first, step, count } => {
+                        for page in (first..SIZE / 4096).step_by(step).take(count) {
+                            memory.bytes_mut()[page * 4096 + page] = 201;
+                            expected[page * 4096 + page] = 201;
+                        }
+                    }
+                    Step::Read => {
+                        let sum: u32 = memory.bytes_mut().iter().map(|byte| u32::from(*byte)).sum();
+                        prop_assert!(sum > 0);
+                    }
+                    Step::Announced { offset, length } => {
+                        let end = (offset + length).min(expected.len());
+                        let mut zeros = std::fs::File::open("/dev/zero").unwrap();
+                        zeros.read_exact(memory.writable(offset..end)).unwrap();
+                        expected[offset..end].fill(0);
+                    }
                     Step::Grow { pages } => {
                         let size = (expected.len() + pages * 65_536).min(2 * SIZE);
                         memory.grow(size).unwrap();
@@ -71,6 +116,11 @@ proptest! {
                     }
                     Step::Reset => {
                         memory.reset().unwrap();
+                        expected = fresh.clone();
+                    }
+                    Step::Trim => {
+                        memory.reset().unwrap();
+                        memory.trim().unwrap();
                         expected = fresh.clone();
                     }
                 }
@@ -100,20 +150,17 @@ fn a_memory_without_content_needs_no_image() {
     assert!(plan.image().is_none());
 }
 
-/// Bytes of a memory that are resident and its own (not the image's).
+/// Bytes of a memory that are resident and its own (not the image's, nor the zeros that
+/// all share).
 fn resident(memory: &Memory) -> usize {
-    let page = host_page();
     let mut regions = [pagemap::Region::default(); 64];
-    let start = memory.base() as u64;
-    let (mut from, mut bytes) = (start, 0);
-    while from < start + memory.accessible() as u64 {
-        let end = start + memory.accessible() as u64;
-        let scan = pagemap::scan(from, end, u64::MAX / page as u64, &mut regions).unwrap();
-        bytes += regions[..scan.found].iter().map(|r| (r.end - r.start) as usize).sum::<usize>();
-        if scan.walked_to <= from {
-            break;
-        }
-        from = scan.walked_to;
+    let (mut from, mut bytes) = (memory.base() as u64, 0);
+    let end = from + memory.accessible() as u64;
+    while from < end {
+        let scan = pagemap::scan(from, end, &mut regions).unwrap();
+        let own = regions[..scan.found].iter().filter(|region| !region.is_shared_zeros());
+        bytes += own.map(|region| (region.end - region.start) as usize).sum::<usize>();
+        from = scan.next(from).unwrap();
     }
     bytes
 }

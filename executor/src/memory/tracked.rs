@@ -6,7 +6,7 @@
 
 use super::open_pages::{OpenPages, Wanted};
 use super::registry::Registry;
-use super::{host_page, signals};
+use super::{host_page, mappings, signals};
 use rustix::mm::{Advice, MprotectFlags};
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) struct Tracked {
 /// What became of a write that was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It was not for want of a page that is to be opened: somebody else's.
+    /// It was in no tracked memory: somebody else's.
     Foreign,
     /// The page is open. The access, made again, succeeds.
     Opened,
@@ -48,6 +48,7 @@ impl Tracked {
     /// is used any more, and the registry has one.
     pub(super) fn new(start: *mut u8, length: usize, keep: usize) -> Option<Arc<Self>> {
         signals::be_first().ok()?;
+        mappings::prepare();
         Self::enter(start, length, keep)
     }
 
@@ -66,17 +67,13 @@ impl Tracked {
     /// Called by the handler.
     fn open(&self, page: u32) -> Fault {
         let width = match self.pages.wanted(page) {
-            Wanted::Nothing => return Fault::Foreign,
+            Wanted::Again => {
+                return if self.protect(page, 1) { Fault::Opened } else { Fault::Refused };
+            }
             Wanted::Pages(width) if self.protect(page, width) => width,
             // Or the kernel has no more mappings for single pages: as a whole it
             // takes fewer of them.
-            Wanted::Pages(_) | Wanted::All => {
-                if !self.protect(0, self.pages.count()) {
-                    return Fault::Refused;
-                }
-                self.pages.note_all();
-                return Fault::Opened;
-            }
+            Wanted::Pages(_) | Wanted::All => return self.open_all(),
         };
         if width > 1 {
             // All at once instead of a fault each. It is only a help: without it
@@ -91,7 +88,15 @@ impl Tracked {
                 )
             };
         }
-        self.pages.note(page, width);
+        if self.pages.note(page, width) { Fault::Opened } else { self.open_all() }
+    }
+
+    /// Opens the memory as a whole, which takes one mapping, and notes that.
+    pub(super) fn open_all(&self) -> Fault {
+        if !self.protect(0, self.pages.count()) {
+            return Fault::Refused;
+        }
+        self.pages.note_all();
         Fault::Opened
     }
 
@@ -119,17 +124,24 @@ impl Drop for Tracked {
 /// Opens the page of a tracked memory that lies at an address to which a write
 /// was refused.
 ///
-/// Called by the handler. A place of the registry that another thread changes at
+/// Called by the handler, for writes alone: in a tracked memory nothing else is refused
+/// that opening the page allows. A place of the registry that another thread changes at
 /// this moment is passed over, rightly: it is not that of a memory which this thread
-/// runs on.
+/// writes.
 pub(super) fn open_page_at(address: usize) -> Fault {
     let Some(memory) = REGISTRY.find(address) else { return Fault::Foreign };
     // SAFETY: what is in the registry takes itself out when it is dropped. That does
     // not happen now: this thread is in the middle of a write to the memory, so
     // whoever has it, and its `Tracked`, waits for this write. All that changes in
-    // a `Tracked` is atomic.
+    // a `Tracked` is atomic: other threads may be here for other writes.
     let tracked = unsafe { &*memory };
     tracked.open(((address - tracked.start) / host_page()) as u32)
+}
+
+/// Whether a memory was tracked in this process so far.
+#[must_use]
+pub(crate) fn tracks_any() -> bool {
+    REGISTRY.was_used()
 }
 
 /// Whether memories can be tracked in this process.
@@ -161,7 +173,7 @@ mod tests {
             // SAFETY: its owner is there.
             let as_handler = unsafe { &*found().unwrap() };
             assert_eq!(as_handler.pages.wanted(round), Wanted::Pages(1));
-            as_handler.pages.note(round, 1);
+            assert!(as_handler.pages.note(round, 1));
             let tracked = owners.pop().unwrap();
             assert_eq!(tracked.pages.listed(), 1);
             tracked.pages.start_over();

@@ -1,7 +1,7 @@
 //! How a strategy's memories are made and made clean.
 
 use crate::module::Shared;
-use touchstone_executor::memory::{InitialMemory, Plan, Reset};
+use touchstone_executor::memory::{Image, InitialMemory, Plan, Reset};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{EffectiveConfig, Error, Result, Strategy};
 
@@ -34,8 +34,8 @@ impl Recipe {
 
     /// Whether a memory is what the strategy's name says.
     pub(crate) fn check(&self, shared: &Shared, plan: &Plan, memory: &[u8]) -> Result<()> {
-        let offset = shared.guest().first_data_byte().unwrap_or(0);
-        let found = mapping_kind(memory.as_ptr() as usize + offset as usize);
+        let offset = plan.image().map_or(0, Image::start);
+        let found = mapping_kind(memory.as_ptr() as usize + offset);
         let fits = match (&found, plan.image()) {
             (Some(MappingKind::PrivateFile(name)), Some(_)) => name.contains("touchstone-image"),
             (Some(MappingKind::Anonymous), None) => true,

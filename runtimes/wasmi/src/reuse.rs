@@ -9,7 +9,7 @@ use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Resident, Reused};
 use touchstone_executor::guest::MemoryLimits;
-use touchstone_executor::memory::{InitialMemory, Plan, Reset, Restorer};
+use touchstone_executor::memory::{Image, InitialMemory, Plan, Reset, Restorer};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{EffectiveConfig, Error, ExportId, Instance, Module, Result, Strategy};
 
@@ -45,7 +45,7 @@ fn check_mapping(shared: &Shared, strategy: Strategy, home: &Home) -> Result<()>
     let (Some(base), Some(plan)) = (home.address(), home.plan()) else {
         return Ok(());
     };
-    let found = mapping_kind(base + shared.guest().first_data_byte().unwrap_or(0) as usize);
+    let found = mapping_kind(base + plan.image().map_or(0, Image::start));
     let fits = match (&found, plan.image()) {
         (Some(MappingKind::PrivateFile(name)), Some(_)) => name.contains("touchstone-image"),
         (Some(MappingKind::Anonymous), None) => true,

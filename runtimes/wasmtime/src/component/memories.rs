@@ -11,7 +11,7 @@ use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 /// module. They are told apart by their largest size.
 pub(crate) struct ComponentMemories {
     modules: Vec<Of>,
-    /// Start of the memory with data that was given last.
+    /// Where the data starts in the memory with data that was given last.
     last: AtomicUsize,
 }
 
@@ -21,8 +21,8 @@ struct Of {
     largest: u64,
     /// First size, bytes.
     size: usize,
-    /// Whether its content is not all zero.
-    has_data: bool,
+    /// Where its first byte lies that is not zero.
+    data: Option<usize>,
     memories: Memories,
 }
 
@@ -38,15 +38,15 @@ impl ComponentMemories {
             .component_memories()?
             .into_iter()
             .map(|memory| {
-                let (size, has_data) = (memory.content.size(), memory.content.end() > 0);
+                let (size, data) = (memory.content.size(), memory.content.first_data_byte());
                 let memories = Memories::for_many(Some(Plan::new(memory.content, reset)?), keep);
-                Ok(Of { largest: memory.largest.into(), size, has_data, memories })
+                Ok(Of { largest: memory.largest.into(), size, data, memories })
             })
             .collect::<Result<_>>()?;
         Ok(Self { modules, last: AtomicUsize::new(0) })
     }
 
-    /// Where the memory starts that was given last of those with data: for a look at
+    /// Where the data starts in the memory that was given last of those with data: for a look at
     /// how it is mapped.
     pub(crate) fn last(&self) -> Option<usize> {
         Some(self.last.load(Ordering::Relaxed)).filter(|address| *address != 0)
@@ -71,8 +71,8 @@ unsafe impl MemoryCreator for ComponentMemories {
             .find(|of| Some(of.largest) == ty.maximum() && of.size == minimum)
             .ok_or_else(|| format!("no module of the component has a memory like {ty:?}"))?;
         let memory = of.memories.new_memory(ty, minimum, maximum, reserved, guard)?;
-        if of.has_data {
-            self.last.store(memory.as_ptr() as usize, Ordering::Relaxed);
+        if let Some(data) = of.data {
+            self.last.store(memory.as_ptr() as usize + data, Ordering::Relaxed);
         }
         Ok(memory)
     }

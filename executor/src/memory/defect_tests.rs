@@ -1,0 +1,480 @@
+//! What hosts and guests did to memories that came back unclean, took what others
+//! need, or ended the process. One test for each defect that was found.
+
+use super::*;
+use std::os::unix::process::ExitStatusExt;
+use test_support::{alone, passes};
+
+const PAGE: usize = 4096;
+const SIZE: usize = 65_536 * 4;
+
+fn clean() -> Vec<u8> {
+    let mut clean = vec![0; SIZE];
+    for (index, byte) in clean.iter_mut().enumerate().take(9 * PAGE).skip(5000) {
+        *byte = (index % 250) as u8 + 1;
+    }
+    clean
+}
+
+fn plan(reset: Reset) -> Plan {
+    Plan::new(InitialMemory::capture(&clean()), reset).unwrap()
+}
+
+/// Every kind that this machine can do.
+fn kinds() -> impl Iterator<Item = Reset> {
+    let limit = 1 << 20;
+    [Reset::Segments, Reset::Drop, Reset::Resident { limit }, Reset::Tracked { limit }]
+        .into_iter()
+        .filter(|kind| kind.refusal().is_none())
+}
+
+fn name(test: &str) -> String {
+    format!("memory::defect_tests::{test}")
+}
+
+/// Mappings of this process that begin in a range of addresses.
+fn mappings(range: std::ops::Range<usize>) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let start = |line: &str| usize::from_str_radix(line.split('-').next()?, 16).ok();
+    maps.lines().filter_map(start).filter(|start| range.contains(start)).count()
+}
+
+fn mappings_of(memory: &Memory) -> usize {
+    let start = memory.base() as usize;
+    mappings(start..start + memory.accessible())
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn scattered_writes_do_not_split_a_memory_without_bound() {
+    let kind = Reset::Tracked { limit: KEEP_RESIDENT };
+    if kind.refusal().is_some() {
+        return;
+    }
+    let size = 2 * KEEP_RESIDENT;
+    let plan = Plan::new(InitialMemory::zeroed(size), kind).unwrap();
+    let mut memory = Memory::new(Some(&plan), size, size).unwrap();
+    // Every second page, as many as may stay open.
+    for round in 1..4 {
+        for page in (0..size / PAGE).step_by(2).take(KEEP_RESIDENT / PAGE) {
+            memory.bytes_mut()[page * PAGE] = round;
+        }
+        assert!(mappings_of(&memory) <= 600, "{} mappings", mappings_of(&memory));
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut().iter().all(|byte| *byte == 0));
+    }
+    // Pages that are let go one by one, out of the middle of what is open.
+    memory.trim().unwrap();
+    memory.bytes_mut()[..KEEP_RESIDENT / 2].fill(1);
+    for round in 0..40 {
+        for page in (0..KEEP_RESIDENT / PAGE / 2).step_by(2) {
+            memory.bytes_mut()[page * PAGE] = round;
+        }
+        memory.reset().unwrap();
+        assert!(mappings_of(&memory) <= 600, "{} mappings", mappings_of(&memory));
+    }
+    assert!(memory.bytes_mut().iter().all(|byte| *byte == 0));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs processes and signals")]
+fn many_memories_leave_mappings_to_others() {
+    if passes(&name("many_memories_leave_mappings_to_others")) {
+        return;
+    }
+    let allowed = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    let allowed: usize = allowed.trim().parse().unwrap();
+    let (pages, kind) = (200, Reset::Tracked { limit: KEEP_RESIDENT });
+    let memories = allowed * 3 / 4 / (2 * pages);
+    if kind.refusal().is_some() || memories > TRACKED_AT_ONCE {
+        return;
+    }
+    let size = KEEP_RESIDENT;
+    let plan = Plan::new(InitialMemory::zeroed(size), kind).unwrap();
+    let mut memories: Vec<_> =
+        (0..memories).map(|_| Memory::new(Some(&plan), size, size).unwrap()).collect();
+    let before = mappings(0..usize::MAX);
+    let call = |memory: &mut Memory| {
+        for page in 0..pages {
+            memory.bytes_mut()[page * 3 * PAGE] = 1;
+        }
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut().iter().step_by(PAGE).all(|byte| *byte == 0));
+    };
+    for memory in &mut memories {
+        call(memory);
+        let taken = mappings(0..usize::MAX) - before;
+        assert!(taken <= allowed / 2 + 1000, "{taken} of {allowed} mappings");
+    }
+    // Those that are used give back what is above a quarter.
+    for memory in &mut memories {
+        call(memory);
+    }
+    let taken = mappings(0..usize::MAX) - before;
+    assert!(taken <= allowed / 4 + 1000, "{taken} of {allowed} mappings");
+}
+
+/// Bytes of this process that are resident, of shared files included.
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * host_page()
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs processes and signals")]
+fn holes_of_a_sparse_image_take_no_memory() {
+    if passes(&name("holes_of_a_sparse_image_take_no_memory")) {
+        return;
+    }
+    let size = 48 << 20;
+    let segments = [
+        crate::guest::Segment { offset: Some(70_000), bytes: 0..3 },
+        crate::guest::Segment { offset: Some(size as u32 - 9), bytes: 0..3 },
+    ];
+    for kind in kinds().filter(|kind| *kind != Reset::Segments) {
+        let before = resident();
+        let content = InitialMemory::of_segments(size, &segments, &[1, 2, 3]).unwrap();
+        let plan = Plan::new(content, kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), size, size).unwrap();
+        assert!(resident() < before + (8 << 20), "{kind:?}: made");
+        let read = |memory: &mut Memory| {
+            memory.bytes_mut().iter().step_by(PAGE).map(|byte| usize::from(*byte)).sum::<usize>()
+        };
+        assert_eq!(read(&mut memory), 0);
+        memory.reset().unwrap();
+        assert!(resident() < before + (8 << 20), "{kind:?}: read");
+        memory.bytes_mut()[1 << 20..][..PAGE].fill(1);
+        memory.bytes_mut()[size - 9] = 7;
+        memory.reset().unwrap();
+        assert_eq!(read(&mut memory), 0);
+        assert_eq!(memory.bytes_mut()[size - 10..][..5], [0, 1, 2, 3, 0]);
+        assert_eq!(memory.bytes_mut()[69_999..][..5], [0, 1, 2, 3, 0]);
+    }
+}
+
+/// Something happens to a memory so that it cannot be reset, and then is gone.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn a_memory_whose_reset_failed_is_used_no_more() {
+    for kind in [Reset::Drop, Reset::Segments] {
+        let recycler = std::sync::Arc::new(Recycler::new(Some(plan(kind)), 1));
+        let mut lease = Lease::new(&recycler, SIZE, 2 * SIZE, true).unwrap();
+        let last = lease.base().wrapping_add(SIZE - PAGE).cast();
+        // SAFETY: the last page of a memory of this test's own, which nobody refers to;
+        // the second call puts back what the first one took.
+        unsafe {
+            libc::munmap(last, PAGE);
+            assert!(lease.reset().is_err(), "{kind:?}");
+            let (rights, flags) = (
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+            );
+            assert_eq!(libc::mmap(last, PAGE, rights, flags, -1, 0), last);
+        }
+        assert!(lease.reset().is_err(), "{kind:?}: reset once more");
+        lease.release();
+        let mut next = recycler.take(SIZE, 2 * SIZE).unwrap();
+        // A new one: what is shelved has been used and is not accessible at once.
+        next.bytes_mut()[0] = 1;
+        assert!(next.reset().unwrap());
+        assert!(next.bytes_mut() == clean());
+    }
+}
+
+/// Safe code does it: slices of one memory, written by several threads.
+#[test]
+#[cfg_attr(miri, ignore = "needs processes and signals")]
+fn threads_write_one_memory() {
+    if passes(&name("threads_write_one_memory")) {
+        return;
+    }
+    const THREADS: usize = 3;
+    for (limit, rounds) in [(1 << 20, 150), (24 * PAGE, 150)] {
+        let kind = Reset::Tracked { limit };
+        if kind.refusal().is_some() {
+            return;
+        }
+        let clean = clean();
+        for round in 0..rounds {
+            let mut memory = Memory::new(Some(&plan(kind)), SIZE, SIZE).unwrap();
+            let mut parts: [Vec<&mut [u8]>; THREADS] = Default::default();
+            for (index, part) in memory.bytes_mut().chunks_mut(1024).enumerate() {
+                parts[index % THREADS].push(part);
+            }
+            let start = std::sync::Barrier::new(THREADS);
+            std::thread::scope(|scope| {
+                for parts in parts {
+                    let start = &start;
+                    scope.spawn(move || {
+                        start.wait();
+                        for part in parts {
+                            part[round % 1000] = 255;
+                        }
+                    });
+                }
+            });
+            memory.reset().unwrap();
+            assert!(memory.bytes_mut() == clean, "limit {limit}, round {round}");
+        }
+    }
+}
+
+/// The page of zeros that all share lies where the guest wrote zeros over the image:
+/// what the kernel makes of such pages where it merges equal ones (KSM).
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn zeros_that_the_kernel_has_merged_are_restored() {
+    let kind = Reset::Resident { limit: 1 << 20 };
+    if kind.refusal().is_some() {
+        return;
+    }
+    let mut memory = Memory::new(Some(&plan(kind)), SIZE, SIZE).unwrap();
+    let page = 3 * PAGE;
+    // SAFETY: nobody refers to the memory meanwhile.
+    if unsafe { !merge_zeros(memory.base().add(page), PAGE) } {
+        eprintln!("not tested: this process may not use userfaultfd");
+        return;
+    }
+    assert!(memory.bytes_mut()[page..][..PAGE].iter().all(|byte| *byte == 0));
+    memory.reset().unwrap();
+    assert!(memory.bytes_mut() == clean());
+    assert!(memory.bytes_mut()[page] != 0);
+}
+
+/// Maps the shared page of zeros at a place. Whether the kernel did it.
+///
+/// # Safety
+///
+/// The range must be of whole pages and the caller's own.
+unsafe fn merge_zeros(start: *mut u8, length: usize) -> bool {
+    const USER_MODE_ONLY: libc::c_int = 1;
+    const API: libc::c_ulong = 0xc018_aa3f;
+    const REGISTER: libc::c_ulong = 0xc020_aa00;
+    const ZEROPAGE: libc::c_ulong = 0xc020_aa04;
+    let (start, length) = (start as u64, length as u64);
+    // SAFETY: the structures are those of `linux/userfaultfd.h`, and the range is the
+    // caller's. With the descriptor the registration goes.
+    unsafe {
+        libc::madvise(start as *mut _, length as usize, libc::MADV_DONTNEED);
+        let flags = USER_MODE_ONLY | libc::O_CLOEXEC;
+        let file = libc::syscall(libc::SYS_userfaultfd, flags) as libc::c_int;
+        if file < 0 {
+            return false;
+        }
+        let mut api = [0xaa_u64, 0, 0];
+        let mut register = [start, length, 1, 0];
+        let mut zero = [start, length, 0, 0];
+        let done = libc::ioctl(file, API, api.as_mut_ptr()) == 0
+            && libc::ioctl(file, REGISTER, register.as_mut_ptr()) == 0
+            && libc::ioctl(file, ZEROPAGE, zero.as_mut_ptr()) == 0;
+        libc::close(file);
+        done
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn a_memory_that_is_locked_is_reset() {
+    for kind in kinds() {
+        let mut memory = Memory::new(Some(&plan(kind)), SIZE, 2 * SIZE).unwrap();
+        // SAFETY: a memory of this test's own.
+        if unsafe { libc::mlock(memory.base().cast(), SIZE) } != 0 {
+            eprintln!("not tested: this process may not lock memory");
+            return;
+        }
+        // Long enough for all that is done now and then.
+        for call in 0..600 {
+            let at = call * 7919 % (SIZE - 9000);
+            let length = if call % 50 == 0 { SIZE - at } else { 9000 };
+            memory.bytes_mut()[at..][..length].fill(255);
+            if call % 7 == 0 {
+                memory.grow(SIZE + 65_536).unwrap();
+                memory.bytes_mut()[SIZE] = 1;
+            }
+            assert!(memory.reset().unwrap());
+            if call % 10 == 0 {
+                assert!(memory.bytes_mut() == clean(), "{kind:?}, call {call}");
+            }
+        }
+        memory.trim().unwrap();
+        assert!(memory.bytes_mut() == clean(), "{kind:?}");
+    }
+}
+
+/// A child asks about its own pages.
+#[test]
+#[cfg_attr(miri, ignore = "needs processes and signals")]
+fn a_child_of_a_fork_resets_its_own_copy() {
+    if passes(&name("a_child_of_a_fork_resets_its_own_copy")) {
+        return;
+    }
+    let clean = clean();
+    // A tracked memory that lists few pages asks the kernel too.
+    let few = Some(Reset::Tracked { limit: 3 * PAGE }).filter(|kind| kind.refusal().is_none());
+    for kind in kinds().chain(few) {
+        let mut memory = Memory::new(Some(&plan(kind)), SIZE, SIZE).unwrap();
+        // SAFETY: the child runs nothing but the code below, which takes no lock that
+        // another thread may have had, and ends.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                memory.bytes_mut()[SIZE - 70_000..].fill(2);
+                memory.bytes_mut()[PAGE..][..3 * PAGE].fill(2);
+                let is_clean = memory.reset().is_ok() && memory.bytes_mut() == clean;
+                libc::_exit(if is_clean { 0 } else { 1 });
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+            assert_eq!(status, 0, "{kind:?}");
+        }
+        assert!(memory.bytes_mut() == clean);
+    }
+}
+
+/// The kernel writes for a host function, into pages that no guest has written yet.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn the_kernel_may_write_where_it_was_announced() {
+    use std::io::Read;
+    for kind in kinds() {
+        let mut memory = Memory::new(Some(&plan(kind)), SIZE, SIZE).unwrap();
+        for _ in 0..20 {
+            let mut zeros = std::fs::File::open("/dev/zero").unwrap();
+            let place = memory.writable(5000..SIZE - 100);
+            zeros.read_exact(place).unwrap();
+            assert!(memory.bytes_mut()[5000..][..PAGE].iter().all(|byte| *byte == 0));
+            memory.reset().unwrap();
+            assert!(memory.bytes_mut() == clean(), "{kind:?}");
+        }
+    }
+}
+
+/// Handlers of other code.
+mod others {
+    use std::ffi::{c_int, c_void};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    pub(super) type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+    pub(super) static BEFORE: AtomicUsize = AtomicUsize::new(0);
+
+    /// Ends the process with what shows that it was called, and how.
+    pub(super) unsafe extern "C" fn last(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+        // SAFETY: a mask of zeros is valid and is written to; all of these may be called
+        // in a handler.
+        unsafe {
+            let mut mask: libc::sigset_t = std::mem::zeroed();
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut mask);
+            let blocks = |signal| libc::sigismember(&raw const mask, signal) == 1;
+            let expected = blocks(libc::SIGUSR1) && blocks(libc::SIGSEGV) && !blocks(libc::SIGUSR2);
+            libc::_exit(if expected { 7 } else { 8 });
+        }
+    }
+
+    /// Passes every fault on to what it found when it was installed last.
+    pub(super) unsafe extern "C" fn passing(
+        signal: c_int,
+        info: *mut libc::siginfo_t,
+        context: *mut c_void,
+    ) {
+        static CALLS: AtomicUsize = AtomicUsize::new(0);
+        // SAFETY: what was installed before takes these arguments; a process may be ended
+        // in a handler.
+        unsafe {
+            if CALLS.fetch_add(1, Ordering::Relaxed) == 1000 {
+                libc::_exit(9);
+            }
+            let before = BEFORE.load(Ordering::Relaxed);
+            std::mem::transmute::<usize, Handler>(before)(signal, info, context);
+        }
+    }
+
+    pub(super) fn install(handler: Handler, flags: c_int, blocked: &[c_int]) {
+        // SAFETY: a `sigaction` of zeros is valid; the handlers do what one may.
+        unsafe {
+            let mut before: libc::sigaction = std::mem::zeroed();
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | flags;
+            libc::sigemptyset(&raw mut action.sa_mask);
+            for signal in blocked {
+                libc::sigaddset(&raw mut action.sa_mask, *signal);
+            }
+            libc::sigaction(libc::SIGSEGV, &raw const action, &raw mut before);
+            BEFORE.store(before.sa_sigaction, Ordering::Relaxed);
+        }
+    }
+}
+
+fn tracked() -> Memory {
+    Memory::new(Some(&plan(Reset::Tracked { limit: 1 << 20 })), SIZE, 2 * SIZE).unwrap()
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs processes and signals")]
+fn a_handler_that_comes_back_makes_no_circle() {
+    let name = name("a_handler_that_comes_back_makes_no_circle");
+    if let Some((status, said)) = alone(&name) {
+        assert_eq!(status.code(), Some(7), "{status}: {said}");
+        return;
+    }
+    others::install(others::last, 0, &[libc::SIGUSR1]);
+    let mut first = tracked();
+    others::install(others::passing, libc::SA_NODEFER, &[]);
+    let mut second = tracked();
+    // It finds a handler of ours that will pass on to it.
+    others::install(others::passing, libc::SA_NODEFER, &[]);
+    let mut third = tracked();
+    for memory in [&mut first, &mut second, &mut third] {
+        memory.bytes_mut().fill(7);
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut() == clean());
+    }
+    // SAFETY: there is none: the address is in the reservation and closed. The
+    // process is a test's own and meant to end here.
+    unsafe { first.base().add(SIZE).write_volatile(1) };
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs processes and signals")]
+fn the_handler_below_has_the_signals_blocked_that_it_asked_for() {
+    let name = name("the_handler_below_has_the_signals_blocked_that_it_asked_for");
+    if let Some((status, said)) = alone(&name) {
+        assert_eq!(status.code(), Some(7), "{status}: {said}");
+        return;
+    }
+    others::install(others::last, 0, &[libc::SIGUSR1]);
+    let memory = tracked();
+    // SAFETY: as above.
+    unsafe { memory.base().add(SIZE).write_volatile(1) };
+}
+
+/// A page that is open can be read and written, not executed.
+#[test]
+#[cfg_attr(miri, ignore = "needs processes and signals")]
+fn a_jump_into_a_memory_is_no_write() {
+    if let Some((status, said)) = alone(&name("a_jump_into_a_memory_is_no_write")) {
+        assert_eq!(status.signal(), Some(libc::SIGSEGV), "{status}: {said}");
+        return;
+    }
+    let mut memory = tracked();
+    memory.bytes_mut()[0] = 0xc3;
+    // SAFETY: there is none: the process is a test's own and meant to end here.
+    unsafe { std::mem::transmute::<*mut u8, extern "C" fn()>(memory.base())() };
+}
+
+/// A runtime was used for the first time after the last memory was made.
+#[test]
+#[cfg_attr(miri, ignore = "needs processes and signals")]
+fn a_handler_after_the_last_memory_comes_second_again() {
+    let name = name("a_handler_after_the_last_memory_comes_second_again");
+    if passes(&name) {
+        return;
+    }
+    let mut memory = tracked();
+    others::install(others::last, 0, &[libc::SIGUSR1]);
+    stay_first().unwrap();
+    memory.bytes_mut().fill(1);
+    memory.reset().unwrap();
+    assert!(memory.bytes_mut() == clean());
+}

@@ -1,0 +1,98 @@
+//! What is done to the pages of a memory: system calls and comparisons.
+
+use super::compare::Compare;
+use super::{Image, host_page};
+use crate::error::{Error, Result};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MprotectFlags};
+
+/// Calls `each` with start and length of each run of neighbours among pages in
+/// ascending order.
+///
+/// # Safety
+///
+/// The pages must lie in a memory at `base`.
+pub(super) unsafe fn for_runs(
+    base: *mut u8,
+    pages: &[usize],
+    mut each: impl FnMut(*mut u8, usize) -> Result<()>,
+) -> Result<()> {
+    for run in runs(pages) {
+        // SAFETY: the caller's promise.
+        each(unsafe { base.add(run[0] * host_page()) }, run.len() * host_page())?;
+    }
+    Ok(())
+}
+
+/// The runs of neighbours among pages in ascending order.
+pub(super) fn runs(pages: &[usize]) -> impl Iterator<Item = &[usize]> {
+    pages.chunk_by(|one, next| one + 1 == *next)
+}
+
+/// Writes the clean content over a page; whether that changed anything.
+///
+/// # Safety
+///
+/// The page must lie in an accessible memory at `base` that nobody else uses.
+#[inline]
+pub(super) unsafe fn restore(
+    compare: Compare,
+    image: Option<&Image>,
+    base: *mut u8,
+    page: usize,
+) -> bool {
+    // SAFETY: the caller's promise.
+    let used = unsafe { std::slice::from_raw_parts_mut(base.add(page * host_page()), host_page()) };
+    match image.and_then(|image| image.page(page)) {
+        Some(clean) => compare.restore(used, clean),
+        None => compare.clear(used),
+    }
+}
+
+/// Makes pages read-only, so that the next write to them is noticed.
+///
+/// # Safety
+///
+/// The range must be page-aligned and the caller's own.
+pub(super) unsafe fn watch(base: *mut u8, size: usize) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { protect(base, size, MprotectFlags::READ) }
+}
+
+/// Makes pages readable and writable.
+///
+/// # Safety
+///
+/// As for [`watch`].
+pub(super) unsafe fn open(base: *mut u8, size: usize) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { protect(base, size, MprotectFlags::READ | MprotectFlags::WRITE) }
+}
+
+/// # Safety
+///
+/// As for [`watch`].
+unsafe fn protect(base: *mut u8, size: usize, flags: MprotectFlags) -> Result<()> {
+    // SAFETY: the caller owns the range.
+    unsafe { rustix::mm::mprotect(base.cast(), size, flags) }
+        .map_err(Error::system("cannot change the protection of a memory"))
+}
+
+/// Drops the pages of a range; they read as the file under them or as zero. Also those
+/// that the process has locked (`mlockall`), on Linux 5.18 and newer.
+///
+/// # Safety
+///
+/// The range must be page-aligned and the caller's own.
+pub(super) unsafe fn discard(base: *mut u8, size: usize) -> Result<()> {
+    if size == 0 {
+        return Ok(());
+    }
+    // SAFETY: the caller owns the range.
+    let advise = |advice| unsafe { rustix::mm::madvise(base.cast(), size, advice) };
+    match advise(Advice::LinuxDontNeed) {
+        Err(Errno::INVAL) => advise(Advice::LinuxDontneedLocked),
+        done => done,
+    }
+    .map_err(Error::system("cannot drop the pages of a memory"))
+}

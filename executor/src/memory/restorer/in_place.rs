@@ -1,0 +1,288 @@
+//! Bringing back written pages where they are: those that were opened by write faults,
+//! and those that the kernel says were written.
+
+use super::super::ages::Verdict;
+use super::super::pagemap::{self, Region};
+use super::super::{Image, host_page, mappings, pagemap_scan_available, pages};
+use super::{CALM, Restorer};
+use crate::error::{Error, Result};
+
+/// Regions that one scan returns at most; the scan goes on where it stopped.
+const REGIONS: usize = 64;
+/// Resets for which pages that are watched again keep their content, should they
+/// come back.
+const REST: u32 = 256;
+
+/// What a scan found.
+pub(super) struct Scanned {
+    /// Pages that the call had changed.
+    changed: usize,
+    /// Runs of pages that are resident.
+    runs: usize,
+}
+
+impl Restorer {
+    /// Restores the pages that were opened by write faults.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset).
+    #[inline]
+    pub(super) unsafe fn reset_tracked(&mut self, size: usize, limit: usize) -> Result<()> {
+        let Some(tracked) = &self.tracked else {
+            return match pagemap_scan_available() {
+                // SAFETY: the caller's promise.
+                true => unsafe { self.restore_scanned(size, limit) }.map(drop),
+                // SAFETY: the caller's promise.
+                false => unsafe { pages::discard(self.base, size) },
+            };
+        };
+        if tracked.pages.overflowed() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.reset_overflowed(size, limit) };
+        }
+        self.ages.next(size / host_page());
+        let listed = tracked.pages.listed();
+        let mut leaving = std::mem::take(&mut self.leaving);
+        for index in 0..listed {
+            let page = tracked.pages.page(index);
+            // SAFETY: pages in the list lie in the memory, which nobody else uses now,
+            // and are writable.
+            let changed =
+                unsafe { pages::restore(self.compare, self.plan.image(), self.base, page) };
+            if self.ages.seen(page, changed) == Verdict::LetGo {
+                leaving.push(page);
+            }
+        }
+        self.leaving = leaving;
+        if !self.leaving.is_empty() {
+            // SAFETY: the caller's promise.
+            unsafe { self.let_go() }?;
+        }
+        if listed > mappings::FEW_RUNS && mappings::are_many() {
+            // SAFETY: the caller's promise; all that was written is restored.
+            unsafe { self.give_back_mappings() }?;
+        }
+        let rested = self.ages.now().wrapping_sub(self.rest_until) < u32::MAX / 2;
+        if !self.resting.is_empty() && rested {
+            // SAFETY: the caller's promise.
+            return unsafe { self.drop_resting() };
+        }
+        Ok(())
+    }
+
+    /// While the process has too many mappings, keeps only as many as it may.
+    ///
+    /// # Safety
+    ///
+    /// As for [`merge_mappings`](Self::merge_mappings).
+    #[cold]
+    unsafe fn give_back_mappings(&mut self) -> Result<()> {
+        match &self.tracked {
+            Some(tracked) if tracked.pages.runs() > mappings::FEW_RUNS => {
+                // SAFETY: the caller's promise.
+                unsafe { self.merge_mappings() }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// After a call for which the list was too short, until calls are light.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset).
+    #[cold]
+    unsafe fn reset_overflowed(&mut self, size: usize, limit: usize) -> Result<()> {
+        let scans = pagemap_scan_available();
+        if scans {
+            // SAFETY: the caller's promise.
+            let Scanned { changed, runs } = unsafe { self.restore_scanned(size, limit) }?;
+            let is_light = changed * host_page() * 2 <= limit
+                && runs * 2 <= mappings::RUNS
+                && (runs <= mappings::FEW_RUNS || !mappings::are_many());
+            self.calm = if is_light { self.calm + 1 } else { 0 };
+            if self.calm < self.calm_needed {
+                return Ok(());
+            }
+            // Should it be wrong again, it takes longer to come back here.
+            self.calm_needed = (self.calm_needed * 2).min(CALM.1);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.start_over() }
+    }
+
+    /// Restores what the kernel says was written, up to `limit` bytes, and drops
+    /// the rest.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset).
+    pub(super) unsafe fn restore_scanned(&mut self, size: usize, limit: usize) -> Result<Scanned> {
+        self.ages.next(size / host_page());
+        // SAFETY: the caller's promise.
+        unsafe { self.restore_range(0, size, limit) }
+    }
+
+    /// The same for a part of the memory.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset_grown`](Self::reset_grown), with `end` as what is open.
+    pub(super) unsafe fn restore_range(
+        &mut self,
+        first: usize,
+        end: usize,
+        limit: usize,
+    ) -> Result<Scanned> {
+        let page = host_page();
+        self.ages.grow(end / page);
+        let start = self.base as u64;
+        let mut budget = limit / page;
+        let mut scanned = Scanned { changed: 0, runs: 0 };
+        let mut regions = [Region::default(); REGIONS];
+        let mut from = first;
+        let mut leaving = std::mem::take(&mut self.leaving);
+        'memory: while from < end {
+            let at = start + from as u64;
+            let scan = pagemap::scan(at, start + end as u64, &mut regions)
+                .map_err(Error::system("cannot ask which pages were written"))?;
+            for region in &regions[..scan.found] {
+                let written =
+                    (region.start - start) as usize / page..(region.end - start) as usize / page;
+                let mut restore = |page: usize| {
+                    // SAFETY: the kernel reports only pages inside the range that it
+                    // was asked about, which is open and ours to reset.
+                    let changed =
+                        unsafe { pages::restore(self.compare, self.plan.image(), self.base, page) };
+                    scanned.changed += usize::from(changed);
+                    if self.ages.seen(page, changed) == Verdict::LetGo {
+                        leaving.push(page);
+                    }
+                };
+                if region.is_shared_zeros() {
+                    let parts = self.plan.image().into_iter().flat_map(Image::parts);
+                    for part in parts {
+                        let (first, last) = (part.start, part.end);
+                        (written.start.max(first)..written.end.min(last)).for_each(&mut restore);
+                    }
+                    continue;
+                }
+                scanned.runs += 1;
+                let fits = budget.min(written.len());
+                (written.start..written.start + fits).for_each(&mut restore);
+                budget -= fits;
+                if fits < written.len() {
+                    // SAFETY: a part of the memory, which is ours to reset.
+                    unsafe { self.drop_from((written.start + fits) * page, end) }?;
+                    break 'memory;
+                }
+            }
+            let next = scan.next(at).map_err(Error::system("cannot ask about all pages"))?;
+            from = (next - start) as usize;
+        }
+        self.leaving = leaving;
+        if !self.leaving.is_empty() {
+            // SAFETY: the caller's promise.
+            unsafe { self.let_go() }?;
+        }
+        Ok(scanned)
+    }
+
+    /// Drops a part of the memory.
+    ///
+    /// # Safety
+    ///
+    /// As for [`restore_range`](Self::restore_range).
+    unsafe fn drop_from(&mut self, from: usize, end: usize) -> Result<()> {
+        for page in from / host_page()..end / host_page() {
+            self.ages.forget(page);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { pages::discard(self.base.add(from), end - from) }
+    }
+
+    /// Lets go of the pages that are leaving: where writes are tracked they are
+    /// watched again and rest, else they are dropped.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset), and the memory must be clean.
+    #[cold]
+    unsafe fn let_go(&mut self) -> Result<()> {
+        let mut leaving = std::mem::take(&mut self.leaving);
+        leaving.sort_unstable();
+        // SAFETY: the caller's promise.
+        let done = unsafe { self.let_go_of(&leaving) };
+        leaving.clear();
+        self.leaving = leaving;
+        done
+    }
+
+    /// The same for pages in ascending order.
+    ///
+    /// # Safety
+    ///
+    /// As for [`let_go`](Self::let_go).
+    unsafe fn let_go_of(&mut self, leaving: &[usize]) -> Result<()> {
+        let size = self.plan.size();
+        let watching = self.tracked.as_deref().filter(|tracked| !tracked.pages.overflowed());
+        // Behind the plan's size nothing is tracked.
+        let grown = leaving.partition_point(|page| watching.is_some() && page * host_page() < size);
+        let (watched, dropped) = leaving.split_at(grown);
+        let runs = watching.map_or(0, |tracked| tracked.pages.runs_without(pages::runs(watched)));
+        if runs > mappings::RUNS {
+            // Out of the middle of what is open. Should nobody write them as a whole
+            // either, the next resets drop them.
+            // SAFETY: the caller's promise.
+            return unsafe { self.merge_mappings() };
+        }
+        for page in leaving {
+            self.ages.forget(*page);
+        }
+        self.ages.let_go(leaving.len());
+        // SAFETY: pages of the memory, which is ours to reset; they are clean, and
+        // dropped they are the same.
+        let is_watched = unsafe {
+            pages::for_runs(self.base, dropped, |start, length| pages::discard(start, length))?;
+            pages::for_runs(self.base, watched, |start, length| pages::watch(start, length))
+        };
+        if is_watched.is_err() {
+            // The process may have no more mappings, and each run makes two of one.
+            // As a whole the memory takes fewer.
+            // SAFETY: the caller's promise.
+            return unsafe { self.start_over() };
+        }
+        if let Some(tracked) = watching {
+            tracked.pages.retain(|page| watched.binary_search(&page).is_err());
+            tracked.pages.sort();
+            self.resting.extend_from_slice(watched);
+            self.rest_until = self.ages.now().wrapping_add(REST);
+            if self.resting.len() > tracked.pages.keeps() {
+                // SAFETY: the caller's promise.
+                unsafe { self.drop_resting() }?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the pages that rest, but for those that were opened again.
+    ///
+    /// # Safety
+    ///
+    /// As for [`let_go`](Self::let_go).
+    #[cold]
+    unsafe fn drop_resting(&mut self) -> Result<()> {
+        let mut resting = std::mem::take(&mut self.resting);
+        resting.sort_unstable();
+        resting.dedup();
+        if let Some(tracked) = &self.tracked {
+            resting.retain(|page| !tracked.pages.is_open(*page as u32));
+        }
+        // SAFETY: pages of the memory, which is ours to reset, clean since they were
+        // watched again: dropped they are the same.
+        unsafe {
+            pages::for_runs(self.base, &resting, |start, length| pages::discard(start, length))
+        }
+    }
+}

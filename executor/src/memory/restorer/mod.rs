@@ -1,0 +1,350 @@
+//! One memory and how it is made clean after each use.
+
+mod in_place;
+
+use super::ages::Ages;
+use super::compare::Compare;
+use super::tracked::{Fault, Tracked};
+use super::{Plan, Reset, host_page, pages};
+use crate::error::{Error, Result};
+use std::sync::Arc;
+
+/// Light calls after which a memory that was opened as a whole is watched again,
+/// at first and at most.
+const CALM: (u32, u32) = (4, 256);
+
+const BROKEN: Error = Error::Misuse("use of a memory that could not be reset before");
+
+/// Makes a memory clean again that a [`Plan`] was installed to.
+///
+/// After a reset that failed, or did not come to its end because of a panic, nobody knows
+/// what the memory contains: every later one fails too.
+///
+/// At most the limit's bytes of the memory stay resident after a reset, as much
+/// again of what it had grown by or what rests, beside what its image shares with
+/// all others.
+pub struct Restorer {
+    plan: Plan,
+    base: *mut u8,
+    compare: Compare,
+    ages: Ages,
+    /// Pages to be let go, found by the reset that is on its way.
+    leaving: Vec<usize>,
+    /// For [`Reset::Tracked`], unless too many memories are tracked already.
+    tracked: Option<Arc<Tracked>>,
+    /// Pages that are watched again but still resident (and clean), or were opened
+    /// once more since; to be dropped at `rest_until`.
+    resting: Vec<usize>,
+    rest_until: u32,
+    /// Light calls since the whole memory was opened, and how many it takes.
+    calm: u32,
+    calm_needed: u32,
+    /// Pages behind the plan's size that are closed but still resident (and
+    /// zero), up to this offset.
+    hidden: usize,
+    hidden_for: u16,
+    /// Set while a reset is on its way, and after one that failed.
+    broken: bool,
+}
+
+// SAFETY: the memory behind `base` is, by the promise made to `Plan::install`,
+// whoever's this value is; nothing about it belongs to a thread.
+unsafe impl Send for Restorer {}
+// SAFETY: through a shared reference only plain numbers are given out.
+unsafe impl Sync for Restorer {}
+
+impl std::fmt::Debug for Restorer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Restorer")
+            .field("base", &self.base)
+            .field("reset", &self.plan.reset)
+            .field("is_tracked", &self.tracked.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Restorer {
+    /// # Safety
+    ///
+    /// As for [`Plan::install`].
+    pub(super) unsafe fn install(plan: Plan, base: *mut u8) -> Result<Self> {
+        let size = plan.size();
+        match &plan.image {
+            // SAFETY: the caller owns the memory at `base`, of at least the
+            // content's size, which the image does not exceed.
+            Some(image) => unsafe { image.map_over(base) }?,
+            // SAFETY: as above; readable, writable and initialised.
+            None => plan.content.write(unsafe { std::slice::from_raw_parts_mut(base, size) }),
+        }
+        let mut restorer = Self {
+            plan,
+            base,
+            compare: Compare::new(),
+            ages: Ages::new(),
+            leaving: Vec::new(),
+            tracked: None,
+            resting: Vec::new(),
+            rest_until: 0,
+            calm: 0,
+            calm_needed: CALM.0,
+            hidden: 0,
+            hidden_for: 0,
+            broken: false,
+        };
+        if let Reset::Tracked { limit } = restorer.plan.reset
+            && size > 0
+        {
+            // SAFETY: the caller owns the range.
+            restorer.tracked = unsafe { pages::watch(base, size) }
+                .ok()
+                .and_then(|()| Tracked::new(base, size, limit / host_page()));
+            if restorer.tracked.is_none() {
+                // SAFETY: as above. Opened again: it is reset in another way.
+                unsafe { pages::open(base, size) }?;
+            }
+        }
+        Ok(restorer)
+    }
+
+    /// The plan that was installed.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Whether the memory can be used: no reset has failed so far.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        !self.broken
+    }
+
+    /// The memory is not to be used any more: no reset succeeds from now on.
+    pub(super) fn give_up(&mut self) {
+        self.broken = true;
+    }
+
+    /// Makes the first [`Plan::size`] bytes of the memory clean.
+    ///
+    /// # Safety
+    ///
+    /// Nobody may hold a reference into the memory or run on it.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses; the memory must then not be used.
+    #[inline]
+    pub unsafe fn reset(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.broken, true) {
+            return Err(BROKEN);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.restore() }?;
+        self.broken = false;
+        Ok(())
+    }
+
+    /// As [`reset`](Self::reset), for a memory whose first `open` bytes may have
+    /// been written, more than the plan's size: the pages behind that are made
+    /// zero too. The caller closes them.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset), and `open` bytes must be readable, writable
+    /// and the caller's own.
+    ///
+    /// # Errors
+    ///
+    /// As for [`reset`](Self::reset).
+    #[inline]
+    pub unsafe fn reset_grown(&mut self, open: usize) -> Result<()> {
+        let size = self.plan.size();
+        if open <= size && self.hidden <= size {
+            // SAFETY: the caller's promise.
+            return unsafe { self.reset() };
+        }
+        if std::mem::replace(&mut self.broken, true) {
+            return Err(BROKEN);
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.restore()?;
+            self.restore_behind(open)?;
+        }
+        self.broken = false;
+        Ok(())
+    }
+
+    /// Makes the plan's size clean.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset).
+    #[inline]
+    unsafe fn restore(&mut self) -> Result<()> {
+        let size = self.plan.size();
+        match self.plan.reset {
+            Reset::Segments => {
+                // SAFETY: the promise made to `install` covers the range.
+                unsafe { pages::discard(self.base, size) }?;
+                // SAFETY: as above, and nobody else has a reference; dropped
+                // anonymous pages read as zero.
+                let memory = unsafe { std::slice::from_raw_parts_mut(self.base, size) };
+                self.plan.content.write(memory);
+                Ok(())
+            }
+            // SAFETY: as above.
+            Reset::Drop => unsafe { pages::discard(self.base, size) },
+            // SAFETY: the caller's promise.
+            Reset::Resident { limit } => unsafe { self.restore_scanned(size, limit) }.map(drop),
+            // SAFETY: the caller's promise.
+            Reset::Tracked { limit } => unsafe { self.reset_tracked(size, limit) },
+        }
+    }
+
+    /// Makes what lies behind the plan's size zero, up to `open`, or lets go of the zeros
+    /// that lie there closed.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset_grown`](Self::reset_grown).
+    unsafe fn restore_behind(&mut self, open: usize) -> Result<()> {
+        let size = self.plan.size();
+        if open > size {
+            return match self.plan.reset {
+                Reset::Resident { limit } | Reset::Tracked { limit }
+                    if super::pagemap_scan_available() =>
+                {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.restore_range(size, open, limit) }?;
+                    self.hidden = self.hidden.max(open);
+                    self.hidden_for = 0;
+                    Ok(())
+                }
+                // SAFETY: the caller's range.
+                _ => unsafe { pages::discard(self.base.add(size), open - size) },
+            };
+        }
+        self.hidden_for += 1;
+        if self.hidden_for >= self.ages.patience() {
+            // SAFETY: the caller's promise.
+            unsafe { self.drop_hidden() }?;
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset).
+    unsafe fn drop_hidden(&mut self) -> Result<()> {
+        let size = self.plan.size();
+        // SAFETY: closed pages behind the memory, opened by `reset_grown`'s
+        // caller before, in the same mapping.
+        unsafe { pages::discard(self.base.add(size), self.hidden - size) }?;
+        self.hidden = 0;
+        Ok(())
+    }
+
+    /// Writes what was written here since the memory was clean into another one that
+    /// is clean, at the same places, if it was written to at most `most` pages and it is
+    /// known to which. Whether that was done.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset), and `to` must be the start of another memory of
+    /// the same clean content, at least as large and the caller's own.
+    pub(super) unsafe fn copy_written(&self, to: *mut u8, most: usize) -> bool {
+        let Some(tracked) = &self.tracked else { return false };
+        if tracked.pages.overflowed() || tracked.pages.listed() > most {
+            return false;
+        }
+        let size = host_page();
+        for index in 0..tracked.pages.listed() {
+            let at = tracked.pages.page(index) * size;
+            // SAFETY: pages in the list lie in the memory, and so in the other one,
+            // which is larger; nobody else uses either now.
+            let (from, to) = unsafe {
+                (
+                    std::slice::from_raw_parts(self.base.add(at), size),
+                    std::slice::from_raw_parts_mut(to.add(at), size),
+                )
+            };
+            self.compare.restore(to, from);
+        }
+        true
+    }
+
+    /// Lets go of all pages of a clean memory: for one that will be idle. The next
+    /// use is as clean, and pays for the pages it writes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset), after which nothing was written.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses; the memory must then not be used.
+    pub unsafe fn trim(&mut self) -> Result<()> {
+        if !matches!(self.plan.reset, Reset::Resident { .. } | Reset::Tracked { .. }) {
+            return Ok(());
+        }
+        if std::mem::replace(&mut self.broken, true) {
+            return Err(BROKEN);
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.hidden > self.plan.size() {
+                self.drop_hidden()?;
+            }
+            self.start_over()?;
+        }
+        self.broken = false;
+        Ok(())
+    }
+
+    /// Drops all pages of a clean memory and, where writes are tracked, watches them
+    /// all.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset).
+    #[cold]
+    unsafe fn start_over(&mut self) -> Result<()> {
+        let size = self.plan.size();
+        // SAFETY: the caller's promise; the memory is clean when its pages are dropped.
+        unsafe { pages::discard(self.base, size) }?;
+        self.ages.forget_all();
+        self.resting.clear();
+        self.calm = 0;
+        if let Some(tracked) = &self.tracked {
+            // SAFETY: as above.
+            unsafe { pages::watch(self.base, size) }?;
+            tracked.pages.start_over();
+        }
+        Ok(())
+    }
+
+    /// Opens a tracked memory as a whole, so that it takes no more mappings than any
+    /// other; the kernel is asked what was written, until calls are light.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset), and the memory must be clean.
+    #[cold]
+    unsafe fn merge_mappings(&mut self) -> Result<()> {
+        self.calm = 0;
+        match &self.tracked {
+            Some(tracked) if tracked.open_all() == Fault::Opened => Ok(()),
+            // SAFETY: the caller's promise.
+            _ => unsafe { self.start_over() },
+        }
+    }
+
+    /// Pages that the next reset will compare.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        match &self.tracked {
+            Some(tracked) if !tracked.pages.overflowed() => tracked.pages.listed(),
+            _ => self.ages.kept(),
+        }
+    }
+}
