@@ -15,7 +15,8 @@ use crate::padded::Padded;
 use crate::shelf::Shelf;
 use crate::strategy::{InstanceFrom, Strategy};
 use crate::support::Support;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// An engine with Touchstone's pool added to it: it offers `pooling_tracked` and
 /// `pooling_late_tracked` wherever the engine offers `instance_reuse_tracked`.
@@ -170,8 +171,8 @@ impl Pool {
         Self { module: Arc::new(Mutex::new(module)), idle: Arc::new(idle) }
     }
 
-    fn module(&self) -> std::sync::MutexGuard<'_, Box<dyn Module>> {
-        self.module.lock().unwrap_or_else(PoisonError::into_inner)
+    fn module(&self) -> parking_lot::MutexGuard<'_, Box<dyn Module>> {
+        self.module.lock()
     }
 }
 
@@ -215,7 +216,7 @@ impl Taken {
     fn take(&self) -> Result<Box<dyn Instance>> {
         match self.idle.instances.take() {
             Some(instance) => Ok(instance),
-            None => self.module.lock().unwrap_or_else(PoisonError::into_inner).new_instance(),
+            None => self.module.lock().new_instance(),
         }
     }
 }

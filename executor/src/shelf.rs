@@ -2,9 +2,9 @@
 //! nobody needs is asked to shrink.
 
 use crate::padded::Padded;
+use parking_lot::{Mutex, MutexGuard};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Boards: threads that do not get in each other's way.
 const BOARDS: usize = 16;
@@ -64,7 +64,7 @@ impl<T> Shelf<T> {
         let own = own_board();
         self.take_from(&mut self.lock(own)).or_else(|| {
             (1..BOARDS).find_map(|step| {
-                let other = self.boards[(own + step) % BOARDS].try_lock().ok();
+                let other = self.boards[(own + step) % BOARDS].try_lock();
                 self.take_from(&mut *other?)
             })
         })
@@ -122,7 +122,7 @@ impl<T> Shelf<T> {
         // A thread may have ended, or have no work; its things stay where they are.
         if turn != own
             && now.is_multiple_of(LOOK_AROUND)
-            && let Ok(mut other) = self.boards[turn].try_lock()
+            && let Some(mut other) = self.boards[turn].try_lock()
         {
             if other.now == other.looked {
                 for idle in other.idle.iter_mut().filter(|idle| !idle.is_small) {
@@ -135,7 +135,7 @@ impl<T> Shelf<T> {
     }
 
     fn lock(&self, board: usize) -> MutexGuard<'_, Board<T>> {
-        self.boards[board].lock().unwrap_or_else(PoisonError::into_inner)
+        self.boards[board].lock()
     }
 
     /// How many there are.

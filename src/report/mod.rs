@@ -162,8 +162,11 @@ impl Records {
     }
 }
 
+/// Paths and contents.
+type Files = Vec<(PathBuf, Vec<u8>)>;
+
 /// A report before any of it is on disk: the content of its files, and what it is made of.
-fn plan(options: &Options) -> Result<(Vec<(PathBuf, Vec<u8>)>, Written)> {
+fn plan(options: &Options) -> Result<(Files, Written)> {
     let records = Records::read(&options.records)?;
     let matrix = Matrix::of(&records);
     let explanations = gate::Explanations::load(&options.explanations)?;

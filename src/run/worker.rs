@@ -60,7 +60,7 @@ pub fn serve(
             gone = parent.say(&FromWorker::Calls(place)).err();
         });
         if let Some(gone) = gone {
-            return Err(gone.into());
+            return Err(gone);
         }
         parent.say(&FromWorker::Ended(place, Box::new(done)))?;
     }

@@ -3,7 +3,8 @@
 use super::{Memory, Plan, Reset};
 use crate::error::{Error, Result};
 use crate::shelf::Shelf;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// Sizes that memories of one module have grown to and that have a recycler each.
 const SIZES: usize = 8;
@@ -75,7 +76,7 @@ impl Recycler {
         if !matches!(plan.reset, Reset::Tracked { .. }) {
             return None;
         }
-        let mut larger = self.larger.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut larger = self.larger.lock();
         let used = larger.looks;
         if let Some(known) = larger.sizes.iter_mut().find(|known| known.bytes == size) {
             known.used = used;
@@ -94,7 +95,7 @@ impl Recycler {
     /// nothing is given back there that others could be found unused at.
     #[cold]
     fn forget_unused(&self, leases: usize) {
-        let mut larger = self.larger.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut larger = self.larger.lock();
         larger.looks += 1;
         let now = larger.looks;
         let unused: Vec<Size> =
@@ -338,7 +339,7 @@ mod tests {
         let plan = Plan::new(InitialMemory::zeroed(PAGE), reset).unwrap();
         let recycler = Arc::new(Recycler::new(Some(plan), 1));
         let mut lease = Lease::new(&recycler, PAGE, 64 * PAGE, true).unwrap();
-        let sizes = || recycler.larger.lock().unwrap().sizes.len();
+        let sizes = || recycler.larger.lock().sizes.len();
         for pages in 2..20 {
             lease.grow(pages * PAGE).unwrap();
             lease.reset().unwrap();
