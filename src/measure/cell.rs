@@ -4,7 +4,7 @@ use super::lost::Lost;
 use super::once::ONCE;
 use super::{Caller, Crew, Work, probe, steps, warm};
 use crate::lab::Opened;
-use crate::plan::{Budget, Cell};
+use crate::plan::{Budget, Cell, cores};
 use crate::record::estimate::{INTERVAL_SAMPLES, has_enough};
 use crate::record::{Metric, Sample, Samples};
 use anyhow::Result;
@@ -23,7 +23,7 @@ const VERY_LONG: Duration = Duration::from_secs(1);
 /// When a call fails, or the other threads did not keep up.
 pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap<Metric, Samples>> {
     let mut metrics = BTreeMap::new();
-    metrics.insert(Metric::Call, calls(cell.key.threads, opened, budget)?);
+    metrics.insert(Metric::Call, calls(cell, opened, budget)?);
     if cell.key.threads == 1 {
         for (metric, observe) in ONCE {
             if let Some(value) = observe(opened) {
@@ -44,7 +44,12 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap
 }
 
 /// The latency of calls on some threads at once.
-fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
+///
+/// Which physical pages an instance has makes up to a fifth of the time of a call that touches
+/// many. So one thread of a case that also runs on several makes its rounds on as many instances,
+/// in turns: the cells on one thread and on several come from the same instances.
+fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
+    let threads = cell.key.threads;
     let estimate = Duration::from_nanos(opened.estimate_ns);
     if threads == 1 && estimate >= VERY_LONG {
         // The last checked call was timed on a clean instance as well.
@@ -52,16 +57,23 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
         return Ok(Samples(vec![Sample { clean, ..Sample::single(opened.estimate_ns as f64) }]));
     }
     let work = opened.clone();
-    let mut crew = Crew::start(threads, move || {
-        Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>)
-    })?;
-    let mut plan = crew.plan(budget.sample, opened.estimate_ns)?;
+    let make = move || Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>);
+    let most = cell.case.threads.iter().copied().filter(|threads| *threads <= cores()).max();
+    let crews = if threads == 1 { most.unwrap_or(1).min(budget.samples) } else { 1 };
+    let crews = (0..crews).map(|skipped| Crew::start_from(skipped, threads, make.clone()));
+    let mut crews = crews.collect::<Result<Vec<Crew>>>()?;
+    let mut plans = Vec::new();
+    for crew in &mut crews {
+        plans.push(crew.plan(budget.sample, opened.estimate_ns)?);
+    }
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (Lost::new(budget.samples), budget.patience);
     let began = Instant::now();
     while clean.len() + noisy.len() < budget.samples {
         let started = Instant::now();
-        let round = crew.round(plan)?;
+        let turn = (clean.len() + noisy.len()) % crews.len();
+        let (crew, plan) = (&mut crews[turn], &mut plans[turn]);
+        let round = crew.round(*plan)?;
         let is_long = began.elapsed() > budget.cell && clean.len() + noisy.len() > 1;
         if !round.others_kept_up() {
             lost.another()?;
@@ -69,7 +81,7 @@ fn calls(threads: usize, opened: &Opened, budget: &Budget) -> Result<Samples> {
         }
         if round.is_short() {
             // Calls have become much shorter since the plan was made.
-            plan = crew.plan(budget.sample, opened.estimate_ns)?;
+            *plan = crew.plan(budget.sample, opened.estimate_ns)?;
             clean.clear();
             noisy.clear();
             lost.another()?;

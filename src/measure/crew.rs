@@ -55,8 +55,21 @@ impl Crew {
         threads: usize,
         make: impl Fn() -> Result<Box<dyn Work>> + Clone + Send + 'static,
     ) -> Result<Self> {
+        Self::start_from(0, threads, make)
+    }
+
+    /// The same on the processors that follow the first `skipped` ones.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`start`](Self::start).
+    pub fn start_from(
+        skipped: usize,
+        threads: usize,
+        make: impl Fn() -> Result<Box<dyn Work>> + Clone + Send + 'static,
+    ) -> Result<Self> {
         ensure!(threads > 0, "a crew needs a thread");
-        let all = processors(threads)?;
+        let all = processors(skipped + threads)?.split_off(skipped);
         let allowed = if threads == 1 { processors(crate::plan::cores())? } else { all.clone() };
         let (done, ended) = channel();
         let mut crew = Self { members: Vec::new(), ended, period: 1 };
