@@ -128,7 +128,7 @@ impl Crew {
     /// Those of [`round`](Self::round).
     pub fn plan(&mut self, sample: Duration, estimate_ns: u64) -> Result<RoundPlan> {
         let long = self.plan_for(sample, estimate_ns);
-        if Duration::from_nanos(estimate_ns) > sample * 20 {
+        if Duration::from_nanos(estimate_ns) > sample * 3 {
             return Ok(long);
         }
         let one = RoundPlan { calls: 1, batch: 1, time: Duration::ZERO, settles: false };

@@ -62,7 +62,6 @@ fn used(
         let sample = Sample { calls: 1, total: total as f64, slowest: 1, clean };
         return Ok(Samples(vec![sample]));
     }
-    calls(1)?;
     let once = calls(1)?.max(1);
     let least = FEWEST_CALLS_US * 1000 * 5 / 4;
     let each = (time.as_nanos() as u64 / SAMPLES).max(least);
@@ -76,7 +75,7 @@ fn used(
     let sample = |_| {
         let ((made, took), clean) = watch.over(|| {
             // The probe takes from the processor what it has learned of the calls.
-            calls((count / 4).max(1))?;
+            calls(count / 4)?;
             let (mut made, mut took) = (0, 0);
             while took < FEWEST_CALLS_US * 1000 {
                 took += calls(count)?;

@@ -41,7 +41,7 @@ impl Budget {
             extra: 3,
             samples: 6,
             sample: Duration::from_millis(1),
-            cell: Duration::from_millis(120),
+            cell: Duration::from_millis(80),
             patience: Duration::from_millis(100),
             rounds: 8,
             seed,

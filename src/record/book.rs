@@ -69,11 +69,9 @@ impl Book {
                 Line::Swap(swap) => book.swaps.push(*swap),
             }
         }
-        // A cell that failed in one process is not published at all.
+        // A cell that failed or exceeded its budget in one process is not published at all.
         let mut cells = std::mem::take(&mut book.cells);
-        cells.retain(|cell, _| {
-            book.refusal(cell).is_none_or(|refusal| !refusal.status.is_failure())
-        });
+        cells.retain(|cell, _| book.refusal(cell).is_none());
         book.cells = cells;
         book
     }
@@ -113,6 +111,31 @@ impl Book {
         let rate = |ns: f64| cell.threads as f64 * 1e9 / ns;
         let interval = call.interval.map(|(low, high)| (rate(high), rate(low)));
         Some(Estimate { median: rate(call.median), interval, marked: call.marked })
+    }
+
+    /// Throughput of all threads of a cell over that of one thread.
+    ///
+    /// The median is that of the processes' ratios. Which physical pages an instance has differs
+    /// from process to process, and within a process both cells have the same instances.
+    #[must_use]
+    pub fn scaling(&self, cell: &CellKey) -> Option<Estimate> {
+        let alone = CellKey { threads: 1, ..cell.clone() };
+        let of_medians = self.throughput(cell)?.over(self.throughput(&alone)?);
+        let calls = |cell: &CellKey| -> BTreeMap<u32, f64> {
+            let all = self.cells.get(cell).into_iter().flatten();
+            let call = |seen: &Observations| {
+                let call = seen.metrics.get(&Metric::Call).filter(|own| estimate::has_enough(own));
+                Some((seen.process, estimate::of_processes(&[call?])?.median))
+            };
+            all.filter_map(call).collect()
+        };
+        let (alone, several) = (calls(&alone), calls(cell));
+        let ratio = |(process, ns): (&u32, &f64)| {
+            several.get(process).map(|several| cell.threads as f64 * ns / several)
+        };
+        let ratios: Vec<f64> = alone.iter().filter_map(ratio).collect();
+        let median = estimate::of_values(&ratios).map_or(of_medians.median, |own| own.median);
+        Some(Estimate { median, ..of_medians })
     }
 
     /// The reason why a cell has no time; `None` if no refusal is recorded.

@@ -120,8 +120,8 @@ impl<'a> Matrix<'a> {
 
     /// Throughput on several threads over that on one.
     pub(super) fn scaling(&self, of: &Executor, work: &Work, threads: usize) -> Option<Estimate> {
-        let alone = self.throughput(of, work, 1)?;
-        Some(self.throughput(of, work, threads)?.over(alone))
+        let key = of.cell(&work.case, &work.guest, threads);
+        self.calls.get(&key).and_then(|_| self.book.scaling(&key))
     }
 
     /// Operators that the guest executes in one call, the first on a clean instance or a later

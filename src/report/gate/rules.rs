@@ -70,8 +70,7 @@ fn broken(cell: &CellKey, rule: Rule, found: String, limit: String) -> Option<Vi
 }
 
 fn scaling(book: &Book, cell: &CellKey) -> Option<Violation> {
-    let alone = CellKey { threads: 1, ..cell.clone() };
-    let ratio = book.throughput(cell)?.median / book.throughput(&alone)?.median;
+    let ratio = book.scaling(cell)?.median;
     let limit = cell.threads as f64 * SCALING;
     if ratio <= limit {
         return None;

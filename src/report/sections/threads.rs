@@ -13,7 +13,8 @@ pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
     format!(
         "## Thread scaling\n\nCalls a second of all threads together, and their ratio to those of \
          one thread (N × on N threads is perfect). Every thread is pinned to a processor of its \
-         own.\n\n{tables}"
+         own. The ratio is the median of the processes' ratios, because a process has its own \
+         physical pages.\n\n{tables}"
     )
 }
 
