@@ -64,7 +64,10 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let mut crews = crews.collect::<Result<Vec<Crew>>>()?;
     let mut plans = Vec::new();
     for crew in &mut crews {
-        plans.push(crew.plan(budget.sample, opened.estimate_ns)?);
+        let plan = crew.plan(budget.sample, opened.estimate_ns)?;
+        // A new instance has not yet learned which pages its calls write.
+        crew.round(plan)?;
+        plans.push(plan);
     }
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (Lost::new(budget.samples), budget.patience);
