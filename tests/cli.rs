@@ -443,7 +443,7 @@ fn wrong_usage_ends_with_two_and_help_with_zero() {
         assert!(!output.stderr.is_empty(), "{arguments:?}");
     }
     let names = ["bench", "compare", "list", "show", "report", "run", "peers", "cases"];
-    for name in names.into_iter().chain(["repeat", "interference", "costs", "gate"]) {
+    for name in names.into_iter().chain(["repeat", "interference", "swap"]) {
         let out = touchstone(&[name, "--help"]).well();
         assert!(out.contains("Usage: touchstone"), "{out}");
         assert!(touchstone(&["--help"]).well().contains(name));

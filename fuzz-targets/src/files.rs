@@ -57,7 +57,7 @@ fn publish(book: &Book) {
         let _ = (book.throughput(cell), book.refusal(cell), book.name(cell));
     }
     for processes in book.comparisons.values() {
-        let _ = judge(&processes, MARGIN);
+        let _ = judge(processes, MARGIN);
     }
 }
 

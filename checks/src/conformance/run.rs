@@ -116,7 +116,7 @@ pub fn take_steps(engines: &[Arc<dyn Engine>]) -> Result<()> {
         );
         tell(Line::Done(taken));
         if let Some(error) = broken.take() {
-            return Err(error.into());
+            return Err(error);
         }
     }
     Ok(())
