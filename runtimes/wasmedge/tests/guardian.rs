@@ -249,15 +249,14 @@ fn log_once(engine: &dyn Engine, config: &Config) -> touchstone_executor::Result
 }
 
 #[test]
-fn a_panic_in_a_host_function_is_an_error_and_the_next_call_works() {
+fn a_panic_in_a_log_sink_ends_there() {
     for engine in touchstone_wasmedge::engines() {
         let config = Config {
             max_log_level: 5,
             log: Some(std::sync::Arc::new(|_, _, _| panic!("the sink is full"))),
             ..Config::default()
         };
-        let error = log_once(&*engine, &config).unwrap_err().to_string();
-        assert!(error.contains("the sink is full"), "{}: {error}", engine.id());
+        assert_eq!(log_once(&*engine, &config).unwrap(), Outcome::Returned, "{}", engine.id());
         assert_eq!(log_once(&*engine, &Config::default()).unwrap(), Outcome::Returned);
     }
 }
