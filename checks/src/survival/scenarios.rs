@@ -13,6 +13,9 @@ use touchstone::supervise::Death;
 /// Rounds of what is not about a moment.
 const FEW: usize = 10;
 
+/// No complaint of a run is longer, bytes; records of a whole run are.
+const COMPLAINT: u64 = 1024;
+
 /// A crash of the whole machine leaves part of the last line, or zeros in its place.
 pub(super) fn cut(place: &mut Place<'_>) -> Result<Scenario> {
     let mut scenario = Scenario::default();
@@ -42,7 +45,8 @@ pub(super) fn full_disk(place: &mut Place<'_>) -> Result<Scenario> {
     place.run(&whole)?;
     let length = std::fs::metadata(&whole.records).context("cannot look at records")?.len();
     for _ in 0..place.rounds().min(FEW) {
-        let room = place.random(length);
+        // The limit holds for the file of the standard error too: a complaint has to fit.
+        let room = COMPLAINT + place.random(length.saturating_sub(COMPLAINT));
         let job = Job { room: Some(room), ..place.job() };
         let ran = place.run(&job)?;
         scenario.expect(ran.death == Death::Exit(2), || format!("without room it {}", ran.death));
