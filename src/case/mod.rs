@@ -138,6 +138,15 @@ pub fn find<'a>(cases: &'a [Case], name: &str) -> Result<&'a Case> {
     })
 }
 
+/// The cases of the project.
+///
+/// # Errors
+///
+/// Those of [`load_all`].
+pub fn built_in() -> Result<Vec<Case>> {
+    load_all(&default_folder())
+}
+
 /// All cases of a folder, sorted by file name.
 ///
 /// # Errors
