@@ -64,10 +64,7 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let mut crews = crews.collect::<Result<Vec<Crew>>>()?;
     let mut plans = Vec::new();
     for crew in &mut crews {
-        let plan = crew.plan(budget.sample, opened.estimate_ns)?;
-        // A new instance has not yet learned which pages its calls write.
-        crew.round(plan)?;
-        plans.push(plan);
+        plans.push(crew.plan(budget.sample, opened.estimate_ns)?);
     }
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (Lost::new(budget.samples), budget.patience);

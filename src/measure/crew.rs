@@ -120,8 +120,9 @@ impl Crew {
         })
     }
 
-    /// Plans rounds that take about `sample`. This also warms the crew up, unless calls are known
-    /// to be long. An estimate of 0 means unknown.
+    /// Plans rounds that take about `sample`, and makes one untimed, unless calls are known to be
+    /// long: a new instance has not yet learned which pages its calls write. An estimate of 0
+    /// means unknown.
     ///
     /// # Errors
     ///
@@ -138,7 +139,7 @@ impl Crew {
         // confirmed.
         let mut confirmed = 0;
         for _ in 0..12 {
-            let plan = RoundPlan { settles: false, ..self.plan_for(sample, call_ns as u64) };
+            let plan = RoundPlan { settles: false, ..self.plan_for(sample / 4, call_ns as u64) };
             let seen = self.round(plan)?.per_call().max(1.0);
             confirmed += u32::from(seen >= call_ns * 0.8);
             call_ns = call_ns.min(seen);
@@ -146,7 +147,9 @@ impl Crew {
                 break;
             }
         }
-        Ok(self.plan_for(sample, call_ns as u64))
+        let plan = self.plan_for(sample, call_ns as u64);
+        self.round(plan)?;
+        Ok(plan)
     }
 
     fn plan_for(&self, sample: Duration, call_ns: u64) -> RoundPlan {

@@ -14,13 +14,13 @@ pub struct RoundPlan {
     pub batch: u64,
     /// Shortest time for which a thread makes calls.
     pub time: Duration,
-    /// Whether untimed calls come first. Short calls depend on the branch predictor, which the
-    /// probe disturbs.
+    /// Whether untimed calls come first: what the probe and a sleeping processor have made slow
+    /// is not of the calls.
     pub settles: bool,
 }
 
-/// Longer calls need no untimed calls before them.
-const LONG: Duration = Duration::from_millis(1);
+/// Longer calls need no untimed call before them.
+const LONG: Duration = Duration::from_millis(50);
 
 /// Calls below this time, ns, need [`FEWEST_SHORT_CALLS`] in a sample.
 const SHORT_NS: u64 = 40_000;
