@@ -41,7 +41,12 @@ impl RoundPlan {
     pub fn new(sample: Duration, call_ns: u64, threads: usize, period: u64) -> Self {
         let call_ns = call_ns.max(1);
         let sample_ns = (sample.as_nanos() as u64).max(FEWEST_CALLS_US * 1000 * 5 / 4);
-        let few = if call_ns < SHORT_NS { FEWEST_SHORT_CALLS } else { 1 };
+        let few = match call_ns {
+            ..SHORT_NS => FEWEST_SHORT_CALLS,
+            // As many as on several threads.
+            _ if Duration::from_nanos(call_ns) < LONG => 2,
+            _ => 1,
+        };
         let fill = sample_ns.div_ceil(call_ns).max(few);
         let whole = fill.next_multiple_of(period.max(1));
         let calls = if whole * call_ns <= sample_ns * WIDER { whole } else { fill };
@@ -133,7 +138,7 @@ mod tests {
         assert_eq!((calls(2_400, 1), calls(2_400, 500)), (417, 500));
         assert_eq!((calls(16_000, 1), calls(16_000, 500)), (125, 500));
         assert_eq!((calls(60_000, 1), calls(60_000, 500)), (17, 17));
-        assert_eq!((calls(60_000_000, 1), calls(60_000_000, 500)), (1, 1));
+        assert_eq!((calls(20_000_000, 1), calls(60_000_000, 500)), (2, 1));
     }
 
     #[test]

@@ -6,8 +6,6 @@ use crate::record::estimate::PROCESSES;
 use crate::record::{Book, CellKey, Comparison, Match, Metric, Purpose, Sample};
 use crate::report::units::{self, MARK, count, grouped, percent};
 
-/// How far scaling may lie above the number of threads: what noise explains.
-const SCALING: f64 = 1.05;
 /// Factor by which two ways to the same ratio may differ.
 const AGREEMENT: f64 = 1.3;
 /// Calls that have to stand behind a time below [`SHORT_NS`].
@@ -70,11 +68,7 @@ fn broken(cell: &CellKey, rule: Rule, found: String, limit: String) -> Option<Vi
 }
 
 fn scaling(book: &Book, cell: &CellKey) -> Option<Violation> {
-    let ratio = book.scaling(cell)?.median;
-    let limit = cell.threads as f64 * SCALING;
-    if ratio <= limit {
-        return None;
-    }
+    let (ratio, limit) = book.impossible_scaling(cell)?;
     let found = format!("scaling {ratio:.2} on {}", count(cell.threads, "thread"));
     broken(cell, Rule::Scaling, found, format!("limit {limit:.2}"))
 }
