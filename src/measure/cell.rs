@@ -2,6 +2,7 @@
 
 use super::lost::Lost;
 use super::once::ONCE;
+use super::round::are_long;
 use super::{Caller, Crew, Work, probe, steps, warm};
 use crate::lab::Opened;
 use crate::plan::{Budget, Cell, cores};
@@ -49,7 +50,8 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap
 /// many. So one thread of a case that also runs on several makes its rounds on as many instances,
 /// one after the other: the cells on one thread and on several come from the same instances. The
 /// rounds on an instance follow each other, as on several threads: a processor that sleeps between
-/// them is slower.
+/// them is slower. Long calls have too few rounds for that: one instance makes them all, so that
+/// they are as far from its first call as on several threads.
 fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let threads = cell.key.threads;
     let estimate = Duration::from_nanos(opened.estimate_ns);
@@ -61,7 +63,8 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let work = opened.clone();
     let make = move || Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>);
     let most = cell.case.threads.iter().copied().filter(|threads| *threads <= cores()).max();
-    let crews = if threads == 1 { most.unwrap_or(1).min(budget.samples) } else { 1 };
+    let is_shared = threads == 1 && !are_long(budget.sample, opened.estimate_ns);
+    let crews = if is_shared { most.unwrap_or(1).min(budget.samples) } else { 1 };
     let crews = (0..crews).map(|skipped| Crew::start_from(skipped, threads, make.clone()));
     let mut crews = crews.collect::<Result<Vec<Crew>>>()?;
     let mut plans = Vec::new();
@@ -70,13 +73,10 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     }
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (Lost::new(budget.samples), budget.patience);
-    let longest = estimate.max(budget.sample).as_nanos();
-    let planned =
-        (budget.cell.as_nanos() / longest).clamp(2, budget.samples.max(2) as u128) as usize;
     let began = Instant::now();
     while clean.len() + noisy.len() < budget.samples {
         let started = Instant::now();
-        let turn = ((clean.len() + noisy.len()) * crews.len() / planned).min(crews.len() - 1);
+        let turn = (clean.len() + noisy.len()) * crews.len() / budget.samples;
         let (crew, plan) = (&mut crews[turn], &mut plans[turn]);
         let round = crew.round(*plan)?;
         let is_long = began.elapsed() > budget.cell && clean.len() + noisy.len() > 1;

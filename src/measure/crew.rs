@@ -3,6 +3,7 @@
 use super::line::StartingLine;
 use super::pin::{Pinned, processors};
 use super::probe;
+use super::round::are_long;
 use super::{Round, RoundPlan, Work};
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -129,7 +130,7 @@ impl Crew {
     /// Those of [`round`](Self::round).
     pub fn plan(&mut self, sample: Duration, estimate_ns: u64) -> Result<RoundPlan> {
         let long = self.plan_for(sample, estimate_ns);
-        if Duration::from_nanos(estimate_ns) > sample * 3 {
+        if are_long(sample, estimate_ns) {
             return Ok(long);
         }
         let one = RoundPlan { calls: 1, batch: 1, time: Duration::ZERO, settles: false };

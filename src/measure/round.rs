@@ -22,6 +22,11 @@ pub struct RoundPlan {
 /// Longer calls need no untimed call before them.
 const LONG: Duration = Duration::from_millis(50);
 
+/// Whether calls are so long that a round is of two calls or one.
+pub(super) fn are_long(sample: Duration, call_ns: u64) -> bool {
+    Duration::from_nanos(call_ns) > sample * 3
+}
+
 /// Calls below this time, ns, need [`FEWEST_SHORT_CALLS`] in a sample.
 const SHORT_NS: u64 = 40_000;
 /// Fewest calls of a sample of short calls. The smallest publishable number of samples then
