@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use touchstone::case;
+use touchstone::record::{self, Executor, Metric};
 use touchstone::tables::{self, Layout, Row};
+use touchstone_executor::guest::ModuleInfo;
 
 /// A file of tests/published/: rows of fields, the first row being the headings.
 fn copied(name: &str) -> Vec<Vec<String>> {
@@ -196,6 +198,152 @@ fn causes_name_rows_or_columns_of_their_table() {
             let is_for_all =
                 [&cause.slower, &cause.faster, &cause.at].iter().all(|of| of.is_empty());
             assert!(!is_for_all && !cause.text.trim().is_empty(), "{title}: {cause:?}");
+        }
+    }
+}
+
+/// Whether a name fits a pattern, in which `*` stands for any text.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(name) = name.strip_prefix(start) else { return false };
+    name.char_indices().any(|(at, _)| fits(rest, &name[at..])) || fits(rest, "")
+}
+
+/// The texts in code style of a cell.
+fn named(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+fn section() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("METHODOLOGY.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, section) = text.split_once("\n## Beside the published tables\n").unwrap();
+    section.split("\n## ").next().unwrap().to_owned()
+}
+
+/// The names of all rows of the documents' tables, and of the executors' columns.
+fn rows() -> BTreeSet<String> {
+    let first = |file: &str| copied(file).into_iter().skip(1).map(|row| row[0].clone());
+    let join = |file: &str, columns: &[usize]| -> Vec<String> {
+        let name =
+            |row: &Vec<String>| columns.iter().map(|at| &*row[*at]).collect::<Vec<_>>().join("/");
+        copied(file)[1..].iter().map(name).collect()
+    };
+    let headings = |file: &str| copied(file)[0][1..].to_vec();
+    let sizes = ["write", "read"].into_iter().zip(["003_table_5.csv", "003_table_6.csv"]);
+    let sizes =
+        sizes.flat_map(|(verb, file)| first(file).map(move |size| format!("{verb} {size}")));
+    (first("001_executors.csv").chain(headings("001_executors.csv")))
+        .chain(join("000_deserialization.csv", &[0, 1]))
+        .chain(first("002_accounts.csv"))
+        .chain(headings("003_table_4.csv"))
+        .chain(sizes)
+        .chain(join("004_signatures.csv", &[1, 2, 3]))
+        .chain(first("004_swap.csv"))
+        .collect()
+}
+
+#[test]
+fn the_methodology_compares_every_row_with_what_is_here() {
+    let section = section();
+    let lines: Vec<Vec<&str>> = section
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| line.trim_matches('|').split(" | ").collect())
+        .collect();
+    let published: BTreeSet<&str> = lines.iter().flat_map(|cells| named(cells[0])).collect();
+    let names = rows();
+    for name in &names {
+        assert!(published.iter().any(|pattern| fits(pattern, name)), "'{name}' is missing");
+    }
+    for pattern in published {
+        assert!(names.iter().any(|name| fits(pattern, name)), "nobody published '{pattern}'");
+    }
+    let cases = case::load_all(&case::default_folder()).unwrap();
+    let guests = cases.iter().flat_map(|case| &case.guests).map(|guest| guest.replace('-', "_"));
+    let known: BTreeSet<String> =
+        cases.iter().map(|case| case.name.clone()).chain(guests).collect();
+    for cells in &lines {
+        assert!(cells.len() == 4 && cells.iter().all(|cell| !cell.trim().is_empty()), "{cells:?}");
+        for here in named(cells[1]).filter(|here| *here != "touchstone swap") {
+            let is_known = known.iter().any(|name| fits(here, name));
+            assert!(is_known || here.parse::<Executor>().is_ok(), "there is no '{here}'");
+        }
+    }
+}
+
+/// Digits in groups of three.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).unwrap())
+        .collect();
+    groups.join(",")
+}
+
+#[test]
+fn the_sizes_of_the_large_guest_are_those_of_its_module() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-runtime/built/large-runtime.wasm");
+    let bytes = std::fs::read(path).unwrap();
+    let info = ModuleInfo::read(&bytes).unwrap();
+    let section = section();
+    let own = info.functions - info.imports.len();
+    for text in [
+        format!("{} bytes", grouped(bytes.len())),
+        format!("{} functions", grouped(own)),
+        format!("{} bytes in {} segments", grouped(info.data_bytes), info.segments.len()),
+        format!("{} pages of 64 KiB", info.memory.unwrap().minimum),
+        format!("{} entries", grouped(info.tables[0].minimum as usize)),
+    ] {
+        assert!(section.contains(&text), "the methodology lacks '{text}'");
+    }
+}
+
+/// How many times dearer than zero-copy the others are, in the text of the accounts' table.
+#[test]
+fn the_summary_of_the_accounts_is_evaluated_with_the_numbers_that_stand_there() {
+    let table = layouts().into_iter().find(|table| table.title == ACCOUNTS).unwrap();
+    let text = table.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let units: BTreeMap<String, f64> = copied("002_accounts.csv")[1..]
+        .iter()
+        .map(|row| (row[0].clone(), row[1].parse().unwrap()))
+        .collect();
+    let loaded = record::load(&record::default_path(record::COUNTS)).unwrap();
+    let counts = loaded.newest().unwrap().counts;
+    let count = |function: &str| {
+        let case = format!("accounts_{}", function.replace("::", "_"));
+        let count = &counts[&(case, "accounts".to_owned())];
+        count.metrics[&Metric::Operators] as f64
+    };
+    let ours = |function: &str| count(function) - count("fetch");
+    let theirs = |a: &str, b: &str| format!("{:.1}", units[a] / units[b]);
+    let ratio = |a: &str, b: &str| format!("{:.1}", ours(a) / ours(b));
+    let of = |name: &str, what: &str| format!("{name}::{what}");
+    for (what, number) in [
+        (
+            "8.7 (bincode over bytemuck)",
+            theirs("bincode::update_amount", "bytemuck::update_amount"),
+        ),
+        ("27.4 (borsh over transmute)", theirs("borsh::update_amount", "transmute::update_amount")),
+        ("5.3 to", theirs("bincode::read_owner", "bytemuck::read_owner")),
+        ("10.9 for reads", theirs("borsh::read_owner", "transmute::read_owner")),
+    ] {
+        assert!(what.starts_with(&number) && text.contains(what), "{what}: {number}");
+    }
+    for zero_copy in ["transmute", "bytemuck", "zerocopy"] {
+        let ratio = |name, what| ratio(&of(name, what), &of(zero_copy, what));
+        let updates = ["bincode", "borsh", "wincode"].map(|name| ratio(name, "update_amount"));
+        let reads = ["bincode", "borsh"].map(|name| ratio(name, "read_owner"));
+        for number in [
+            format!("{} (bincode)", updates[0]),
+            format!("{} (borsh) for updates", updates[1]),
+            format!("{} times as dear", updates[2]),
+            format!("{} and {} for reads", reads[0], reads[1]),
+        ] {
+            assert!(text.contains(&number), "{zero_copy}: '{number}' is not in: {text}");
         }
     }
 }
