@@ -61,7 +61,7 @@ fn a_reversed_order_has_its_cause_or_is_unexplained() {
     // The second lines agree with ours; on two threads B is far from its published ratio.
     assert_has(
         &page,
-        "Published → here:\n\n* `A` / `B`: 2.00 → 0.500 (empty); `empty, two` / `empty`: 3.00 → 1.50 \
+        "Differences, published → here:\n\n* `A` / `B`: 2.00 → 0.500 (empty); `empty, two` / `empty`: 3.00 → 1.50 \
          (B). **Cause:** unexplained.\n\n",
     );
     let page = place(&format!("{TABLE}{CAUSE}")).page();
@@ -75,7 +75,7 @@ fn a_reversed_order_has_its_cause_or_is_unexplained() {
 #[test]
 fn an_order_that_holds_is_not_mentioned() {
     let page = place(&TABLE.replace("2.0 µs", "400 ns").replace("3 µs", "1.4 µs")).page();
-    assert!(!page.contains("Published →"), "{page}");
+    assert!(!page.contains("published → here"), "{page}");
 }
 
 #[test]
@@ -96,5 +96,5 @@ fn what_is_published_against_a_base_has_to_be_near() {
     assert_has(&page, "| other | *M −58.12%*<br>*P +1%* | **5.00 ×**<br>500.0 ns");
     assert_has(&page, "* `base` / `other`: 2.39 → 0.200 (A). **Cause:** unexplained.\n");
     let page = place(&text.replace("−58.12%", "+300%")).page();
-    assert!(!page.contains("Published →"), "{page}");
+    assert!(!page.contains("published → here"), "{page}");
 }

@@ -64,7 +64,7 @@ pub(super) fn section(matrix: &Matrix<'_>, layout: &Layout) -> String {
         format!("* {pairs}. **Cause:** {}\n", cause.replace('\n', " "))
     };
     let lines: String = found.into_iter().map(line).collect();
-    if lines.is_empty() { lines } else { format!("Published → here:\n\n{lines}\n") }
+    if lines.is_empty() { lines } else { format!("Differences, published → here:\n\n{lines}\n") }
 }
 
 /// The published values that have one of ours. Those aside belong to the operators of a row or,
