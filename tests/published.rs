@@ -147,13 +147,18 @@ const SIGNATURES: &str = "Signatures over secp256k1";
 /// The signatures: a line for each machine and number of codegen units.
 fn signatures(all: &mut BTreeMap<Place, String>) {
     for row in &copied("004_signatures.csv")[1..] {
-        let [_, method, _, runtime, time, ratio] = &row[..] else { panic!("{row:?}") };
+        let [platform, method, units, runtime, time, ratio] = &row[..] else { panic!("{row:?}") };
         let function = match method.as_str() {
             "Schnorr single message" => "Schnorr, single message".to_owned(),
             method => format!("{method}, 1024 messages"),
         };
         let at = place(SIGNATURES, &function, &runtime.to_lowercase());
         let lines = all.entry(at).or_default();
+        let order = match function.contains("1024") {
+            true => ["Windows-WSL 8", "Windows-WSL 1", "Linux 6.2.1 8", "Linux 6.2.1 1"].as_slice(),
+            false => ["Linux 6.2.1 "].as_slice(),
+        };
+        assert_eq!(format!("{platform} {units}"), order[lines.lines().count()], "{row:?}");
         let gap = if lines.is_empty() { "" } else { "\n" };
         *lines += &format!("{gap}{time} ({ratio})");
     }
