@@ -154,15 +154,9 @@ pub fn built_in() -> Result<Vec<Case>> {
 /// When the folder cannot be read or has no case, when two cases share a name,
 /// or when a file is wrong; the message has the line and the column.
 pub fn load_all(folder: &Path) -> Result<Vec<Case>> {
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .with_context(|| format!("cannot read the cases in {}", folder.display()))?
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-        .collect();
-    files.sort();
     let mut cases = Vec::new();
-    for path in &files {
-        cases.extend(load(path)?);
+    for path in files(folder, "the cases")? {
+        cases.extend(load(&path)?);
     }
     if cases.is_empty() {
         bail!("there is no case (*.toml) in {}", folder.display());
@@ -196,6 +190,21 @@ pub fn load(path: &Path) -> Result<Vec<Case>> {
         }
     }
     Ok(cases)
+}
+
+/// The data files of a folder, sorted by name; messages call them `what`.
+///
+/// # Errors
+///
+/// When the folder cannot be read.
+pub fn files(folder: &Path, what: &str) -> Result<Vec<PathBuf>> {
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .with_context(|| format!("cannot read {what} in {}", folder.display()))?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    files.sort();
+    Ok(files)
 }
 
 /// The content of a data file, which messages call `what`.

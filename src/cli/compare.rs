@@ -10,7 +10,7 @@ use touchstone::case::{self, Guests};
 use touchstone::compare::{
     Contest, FromSide, Judged, MARGIN, ToSide, Verdict, contest, of_records, serve_side,
 };
-use touchstone::plan::{self, Budget, near};
+use touchstone::plan::{Budget, near};
 use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
 use touchstone::report::units;
 use touchstone::run::{seed, watch_for_ctrl_c};
@@ -225,7 +225,7 @@ fn is_program(path: &Path) -> bool {
 
 /// An executor of this build by its name.
 fn executor(engines: &[Arc<dyn Engine>], name: &str) -> Result<Executor> {
-    let found = plan::executor(name).ok();
+    let found = name.parse::<Executor>().ok();
     let found = found.filter(|found| engines.iter().any(|engine| engine.id() == found.engine));
     found.with_context(|| {
         let mut names = Vec::new();

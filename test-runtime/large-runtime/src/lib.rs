@@ -1,5 +1,5 @@
-//! A guest the size of a relay chain's runtime: as much code, data and table,
-//! all of it real and within reach of an export.
+//! A large guest that stands where others have a relay chain's runtime: its code,
+//! data and table are real and within reach of an export.
 
 #![no_std]
 
