@@ -23,9 +23,7 @@ fn main() {
             println!("cargo::rerun-if-changed={}", entry.path().display());
         }
     }
-    for folder in ["build.rs", "guests", "library"] {
-        println!("cargo::rerun-if-changed={}", here.join(folder).display());
-    }
+    println!("cargo::rerun-if-changed=build.rs");
     let library = build(&workspace);
     println!("cargo::rustc-env=TOUCHSTONE_NATIVE_LIBRARY={}", library.display());
 }

@@ -12,24 +12,22 @@
 
 extern crate alloc;
 
-mod block;
 #[cfg(target_arch = "wasm32")]
 mod kept;
-#[cfg(target_arch = "wasm32")]
 mod module;
 #[cfg(not(target_arch = "wasm32"))]
-#[path = "native.rs"]
-mod module;
+mod native;
 
-pub use block::Block;
 #[doc(hidden)]
 #[cfg(not(target_arch = "wasm32"))]
 pub use guest_support;
 #[cfg(target_arch = "wasm32")]
 pub use kept::Kept;
+pub use module::Block;
+#[cfg(target_arch = "wasm32")]
 pub use module::input;
 #[cfg(not(target_arch = "wasm32"))]
-pub use module::{Kept, run};
+pub use native::{Kept, input, run};
 
 /// Turns safe functions into exports of the module, and adds the export `alloc`.
 ///

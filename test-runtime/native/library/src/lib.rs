@@ -19,6 +19,11 @@ static GUESTS: &[Guest] = &[
     guest("verify-schnorr", verify_schnorr::EXPORTS),
     guest("verify-ecdsa", verify_ecdsa::EXPORTS),
     guest("kernels", kernels::EXPORTS),
+    // Modules of the same sources in other profiles.
+    guest("verify-schnorr-s", verify_schnorr::EXPORTS),
+    guest("verify-schnorr-s8", verify_schnorr::EXPORTS),
+    guest("verify-ecdsa-s", verify_ecdsa::EXPORTS),
+    guest("verify-ecdsa-s8", verify_ecdsa::EXPORTS),
 ];
 
 const fn guest(name: &'static str, exports: &'static [Export]) -> Guest {
