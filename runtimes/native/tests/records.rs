@@ -1,4 +1,4 @@
-//! The guests `records` and `layouts`, compiled into the host.
+//! The guests `records` and `layouts`, compiled for the host.
 
 use records_payload::{Monster, Stats, decoded, decoded_all, flatbuffers, json, karmem};
 use touchstone_executor::abi::Abi;
