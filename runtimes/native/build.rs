@@ -8,6 +8,17 @@ use std::process::Command;
 /// depends on.
 const NOT_SOURCES: [&str; 5] = ["built", "inputs", "target", "componentize", "wit"];
 
+/// Beginnings of variables that say where cargo keeps its files, how it reaches a registry,
+/// and whose jobs it shares.
+const KEPT: [&str; 6] = [
+    "CARGO_HOME",
+    "CARGO_HTTP_",
+    "CARGO_NET_",
+    "CARGO_REGISTR",
+    "CARGO_SOURCE_",
+    "CARGO_MAKEFLAGS",
+];
+
 fn main() {
     let compiler = variable("RUSTC");
     let version = Command::new(&compiler).arg("--version").output().expect("the compiler runs");
@@ -37,18 +48,11 @@ fn build(workspace: &Path) -> PathBuf {
     let mut cargo = Command::new(variable("CARGO"));
     // What is set for the program's build must not reach this one.
     for (name, _) in std::env::vars_os() {
-        let kept = ["CARGO_HOME", "CARGO_HTTP_", "CARGO_NET_", "CARGO_REGISTR", "CARGO_SOURCE_"];
-        let name_text = name.to_string_lossy();
-        let ours = name_text.starts_with("CARGO_") || name_text.starts_with("RUSTC_");
-        if (ours && !kept.iter().any(|kept| name_text.starts_with(kept)))
-            || name_text == "RUSTFLAGS"
-        {
+        let text = name.to_string_lossy();
+        let is_set = ["CARGO_", "RUSTC_", "RUSTFLAGS"].iter().any(|start| text.starts_with(start));
+        if is_set && !KEPT.iter().any(|start| text.starts_with(start)) {
             cargo.env_remove(&name);
         }
-    }
-    // The jobs are those of the build that waits for this one.
-    if let Some(jobs) = std::env::var_os("CARGO_MAKEFLAGS") {
-        cargo.env("CARGO_MAKEFLAGS", jobs);
     }
     let status = cargo
         .args(["build", "--locked", "--package=touchstone-native-library", "--profile=native"])

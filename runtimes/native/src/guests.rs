@@ -46,9 +46,8 @@ fn load() -> Result<Vec<Guest>, Box<dyn std::error::Error>> {
     // SAFETY: what runs when it is loaded is what every Rust library has.
     let library = Box::leak(Box::new(unsafe { Library::new(path) }?));
     // SAFETY: the library's function of this name has this type.
-    let list = unsafe {
-        library.get::<extern "C" fn(&mut usize) -> *const Raw>(b"touchstone_guests\0")
-    }?;
+    let list =
+        unsafe { library.get::<extern "C" fn(&mut usize) -> *const Raw>(b"touchstone_guests\0") }?;
     let mut count = 0;
     let first = list(&mut count);
     // SAFETY: so many guests are a constant of the library, which stays loaded.
@@ -105,7 +104,8 @@ mod tests {
                 assert_eq!(find(&module).map(|found| found.name), Ok(guest.name));
                 let mut exported: Vec<_> =
                     module.info().exports.iter().map(|export| export.name.as_str()).collect();
-                let mut native: Vec<_> = guest.exports.iter().map(|export| text(export.name)).collect();
+                let mut native: Vec<_> =
+                    guest.exports.iter().map(|export| text(export.name)).collect();
                 exported.sort_unstable();
                 native.sort_unstable();
                 assert_eq!(native, exported, "{}", guest.name);

@@ -10,9 +10,10 @@
 //! so: the guest's constants lie in its library (the memory holds the module's data
 //! segments all the same, so that making it clean costs the same).
 //!
-//! The guests are a library of their own (`test-runtime/native/library`), because cargo gives link-time
-//! optimisation to whole programs only, and a program has one allocator. `build.rs`
-//! builds it in the guests' workspace; this crate contains the file and loads it.
+//! The guests are a library of their own (`test-runtime/native/library`), because
+//! cargo gives link-time optimisation to whole programs only, and a program has one
+//! allocator. `build.rs` builds it in the guests' workspace; this crate contains the
+//! file and loads it.
 //!
 //! No engine to choose: nothing keeps this code inside its memory but that it
 //! was compiled from safe Rust together with the host.

@@ -114,12 +114,9 @@ fn the_memory_is_written_where_the_module_would_write_it() {
 #[test]
 fn what_makes_no_sense_here_is_refused_with_the_reason() {
     everywhere(|module, _| {
-        for export in [
-            "test_count",
-            "test_endless_loop",
-            "test_stack_overflow",
-            "test_divide_by_zero",
-        ] {
+        for export in
+            ["test_count", "test_endless_loop", "test_stack_overflow", "test_divide_by_zero"]
+        {
             let error = module.export(export, Abi::Substrate).unwrap_err();
             assert!(matches!(&error, Error::ExportUnsupported { .. }), "{error}");
             assert!(error.to_string().starts_with(&format!("native does not have '{export}': ")));

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::record::{
-    Comparison, Contender, EngineFacts, Executor, Header, Line, Machine, Match, Means, Metric, Observations,
-    Purpose, SCHEMA, Sample, Samples, Sampling, Tools,
+    Comparison, Contender, EngineFacts, Executor, Header, Line, Machine, Match, Means, Metric,
+    Observations, Purpose, SCHEMA, Sample, Samples, Sampling, Tools,
 };
 use std::collections::BTreeMap;
 use touchstone_executor::Strategy;

@@ -48,7 +48,9 @@ pub unsafe fn free(ptr: *mut u8) {
     crate::native::free(ptr);
     // SAFETY: promised by the caller.
     #[cfg(target_arch = "wasm32")]
-    unsafe { import::ext_allocator_free_version_1(ptr as i32) }
+    unsafe {
+        import::ext_allocator_free_version_1(ptr as i32)
+    }
 }
 
 /// The host's filter: 0 is off, 1 lets errors through, up to 5 for everything.
