@@ -376,9 +376,10 @@ impl Run<'_> {
     }
 }
 
-/// Time limit for opening and measuring a cell, from the time budget of a call.
+/// Time limit for opening and measuring a cell, from the time budget of a call: three times the
+/// budget for the first checked call, once for the second, and a second for the rest.
 fn first_calls(budget: Duration) -> Duration {
-    Duration::from_secs(5) + budget * 4
+    Duration::from_secs(1) + budget * 4
 }
 
 /// Shuffles the modules, and the tasks of each module.
