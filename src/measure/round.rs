@@ -56,15 +56,15 @@ impl RoundPlan {
         let whole = fill.next_multiple_of(period.max(1));
         let calls = if whole * call_ns <= sample_ns * WIDER { whole } else { fill };
         let settles = Duration::from_nanos(call_ns) < LONG;
+        // The same on any number of threads: between batches, the processor catches up with its
+        // stores.
+        let batch = (FEWEST_CALLS_US * 1000 / call_ns).clamp(1, calls.max(2));
         match threads {
-            0 | 1 => Self { calls, batch: calls, time: Duration::ZERO, settles },
-            _ => Self {
-                // A call that was in progress as the round began is no call of the round.
-                calls: 2,
-                batch: (FEWEST_CALLS_US * 1000 / call_ns).clamp(1, calls.max(2)),
-                time: Duration::from_nanos(calls * call_ns),
-                settles,
-            },
+            0 | 1 => {
+                Self { calls: calls.next_multiple_of(batch), batch, time: Duration::ZERO, settles }
+            }
+            // A call that was in progress as the round began is no call of the round.
+            _ => Self { calls: 2, batch, time: Duration::from_nanos(calls * call_ns), settles },
         }
     }
 }
