@@ -278,8 +278,11 @@ fn turn(
     let (mut calls, mut took) = (0, Duration::ZERO);
     let preempted = preemptions();
     while calls < plan.calls || took < plan.time {
-        took += work.time(plan.batch)?;
-        calls += plan.batch;
+        // An exact number of calls may end with a smaller batch.
+        let left = if plan.time.is_zero() { plan.calls - calls } else { plan.batch };
+        let batch = plan.batch.min(left);
+        took += work.time(batch)?;
+        calls += batch;
     }
     // In a long round, the system's own short tasks are part of any machine.
     let taken = (preemptions() - preempted).max(0).unsigned_abs();

@@ -60,9 +60,7 @@ impl RoundPlan {
         // stores.
         let batch = (FEWEST_CALLS_US * 1000 / call_ns).clamp(1, calls.max(2));
         match threads {
-            0 | 1 => {
-                Self { calls: calls.next_multiple_of(batch), batch, time: Duration::ZERO, settles }
-            }
+            0 | 1 => Self { calls, batch, time: Duration::ZERO, settles },
             // A call that was in progress as the round began is no call of the round.
             _ => Self { calls: 2, batch, time: Duration::from_nanos(calls * call_ns), settles },
         }
