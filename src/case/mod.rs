@@ -104,6 +104,13 @@ impl Case {
     }
 }
 
+/// Longest time of the first call of an instance, which may set things up: three times the
+/// budget of a call, or a second longer.
+#[must_use]
+pub fn first_call(budget: Duration) -> Duration {
+    budget + (budget * 2).min(Duration::from_secs(1))
+}
+
 /// A file holds one case or one suite, in a table of that name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

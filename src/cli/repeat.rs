@@ -81,7 +81,7 @@ impl Repeat {
         while calls < wanted && (self.calls.is_some() || started.elapsed() < self.seconds) {
             let left = wanted - calls;
             let (now, batch) = (plan.calls.min(left), plan.batch.min(left));
-            let sample = crew.round(RoundPlan { calls: now, batch, ..plan })?.sample();
+            let sample = crew.round(RoundPlan { calls: now, batch, step: batch, ..plan })?.sample();
             calls += sample.calls / threads as u64;
             ns += sample.total / threads as f64;
         }

@@ -5,7 +5,7 @@ mod instances;
 mod opened;
 
 pub use instances::Instances;
-pub use opened::{Loaded, Opened, Refused, abbreviate, abbreviate_to};
+pub use opened::{Loaded, Opened, Refused, VERY_LONG, abbreviate, abbreviate_to};
 pub(crate) use opened::{checked_call, elapsed};
 
 use crate::case::Guests;

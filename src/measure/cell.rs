@@ -4,16 +4,13 @@ use super::lost::Lost;
 use super::once::ONCE;
 use super::round::are_long;
 use super::{Caller, Crew, Work, probe, steps, warm};
-use crate::lab::Opened;
+use crate::lab::{Opened, VERY_LONG};
 use crate::plan::{Budget, Cell, cores};
 use crate::record::estimate::{INTERVAL_SAMPLES, has_enough};
 use crate::record::{Metric, Sample, Samples};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-
-/// Calls of this length or longer are sampled once in each process.
-const VERY_LONG: Duration = Duration::from_secs(1);
 
 /// Measures an opened cell: calls on all its threads. On one thread also the costs of compiling
 /// and loading, the steps of a call for the cases of the overview, and, if the case asks for it,
@@ -56,7 +53,7 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let threads = cell.key.threads;
     let estimate = Duration::from_nanos(opened.estimate_ns);
     if threads == 1 && estimate >= VERY_LONG {
-        // The last checked call was timed on a clean instance as well.
+        // The checked call was timed on a clean instance as well.
         let clean = probe::is_clean();
         return Ok(Samples(vec![Sample { clean, ..Sample::single(opened.estimate_ns as f64) }]));
     }
@@ -67,10 +64,12 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let crews = if is_shared { most.unwrap_or(1).min(budget.samples) } else { 1 };
     let crews = (0..crews).map(|skipped| Crew::start_from(skipped, threads, make.clone()));
     let mut crews = crews.collect::<Result<Vec<Crew>>>()?;
-    let mut plans = Vec::new();
-    for crew in &mut crews {
-        plans.push(crew.plan(budget.sample, opened.estimate_ns)?);
+    let first = crews.first_mut().context("no crew")?;
+    let plan = first.plan(budget.sample, opened.estimate_ns)?;
+    for crew in crews.iter_mut().skip(1) {
+        crew.round(plan)?;
     }
+    let mut plans = vec![plan; crews.len()];
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (Lost::new(budget.samples), budget.patience);
     let began = Instant::now();

@@ -6,7 +6,6 @@ use super::probe;
 use super::round::are_long;
 use super::{Round, RoundPlan, Work};
 use anyhow::{Context, Result, bail, ensure};
-use nix::sys::resource::{UsageWho, getrusage};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -17,6 +16,9 @@ const STUCK: Duration = Duration::from_secs(300);
 /// Duration of the untimed calls before the timed ones. The branch predictor, which the probe
 /// disturbed, has learned the calls again by then.
 const SETTLED_IN: Duration = Duration::from_micros(150);
+
+/// A round is clean if a thread waited for its processor for at most one part in this many.
+const WAITED: u32 = 100;
 
 /// Threads that make rounds together, each pinned to a processor of its own. They sleep
 /// between rounds. A single thread moves to another processor if its own has interference.
@@ -133,7 +135,7 @@ impl Crew {
         if are_long(sample, estimate_ns) {
             return Ok(long);
         }
-        let one = RoundPlan { calls: 1, batch: 1, time: Duration::ZERO, settles: false };
+        let one = RoundPlan { calls: 1, batch: 1, step: 1, time: Duration::ZERO, settles: false };
         let mut call_ns = self.round(one)?.per_call().max(1.0);
         // The first calls of an instance are slower than those that follow, and so is a
         // round in which the thread lost its processor: the shortest counts, once it is
@@ -276,22 +278,23 @@ fn turn(
     start.wait();
     let before = before?;
     let (mut calls, mut took) = (0, Duration::ZERO);
-    let preempted = preemptions();
-    while calls < plan.calls || took < plan.time {
-        // An exact number of calls may end with a smaller batch.
-        let left = if plan.time.is_zero() { plan.calls - calls } else { plan.batch };
-        let batch = plan.batch.min(left);
+    let waited = waited();
+    while calls < plan.calls || took < plan.time || calls % plan.step != 0 {
+        let left = plan.calls.checked_sub(calls).filter(|left| *left > 0);
+        let batch = plan.batch.min(left.unwrap_or(plan.step - calls % plan.step));
         took += work.time(batch)?;
         calls += batch;
     }
-    // In a long round, the system's own short tasks are part of any machine.
-    let taken = (preemptions() - preempted).max(0).unsigned_abs();
-    let kept = Duration::from_millis(10 * taken) <= took;
+    let kept = self::waited().saturating_sub(waited) * WAITED <= took;
     let clean = kept && probe::is_clean() && before;
     Ok(Turn { calls, ns: took.as_nanos() as u64, clean })
 }
 
-/// How often the system has taken the processor from this thread.
-fn preemptions() -> i64 {
-    getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.involuntary_context_switches())
+/// How long this thread has waited for a processor, ready to run. 0 if the kernel was built
+/// without this count.
+fn waited() -> Duration {
+    let file = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    // Time on a processor, time spent waiting for one (both ns), and time slices.
+    let waited = file.split_whitespace().nth(1).and_then(|ns| ns.parse().ok());
+    Duration::from_nanos(waited.unwrap_or(0))
 }

@@ -12,6 +12,8 @@ pub struct RoundPlan {
     pub calls: u64,
     /// Calls between two readings of the clock.
     pub batch: u64,
+    /// A thread ends after a multiple of this number of calls.
+    pub step: u64,
     /// Shortest time for which a thread makes calls.
     pub time: Duration,
     /// Whether untimed calls come first: what the probe and a sleeping processor have made slow
@@ -59,11 +61,13 @@ impl RoundPlan {
         // The same on any number of threads: between batches, the processor catches up with its
         // stores.
         let batch = (FEWEST_CALLS_US * 1000 / call_ns).clamp(1, calls.max(2));
-        match threads {
-            0 | 1 => Self { calls, batch, time: Duration::ZERO, settles },
-            // A call that was in progress as the round began is no call of the round.
-            _ => Self { calls: 2, batch, time: Duration::from_nanos(calls * call_ns), settles },
+        if threads < 2 {
+            return Self { calls, batch, step: 1, time: Duration::ZERO, settles };
         }
+        let step = if calls == whole { batch.next_multiple_of(period.max(1)) } else { batch };
+        // A call that was in progress as the round began is no call of the round.
+        let time = Duration::from_nanos(calls * call_ns);
+        Self { calls: step.max(2), batch, step, time, settles }
     }
 }
 
@@ -142,6 +146,8 @@ mod tests {
         assert_eq!((calls(16_000, 1), calls(16_000, 500)), (125, 500));
         assert_eq!((calls(60_000, 1), calls(60_000, 500)), (17, 17));
         assert_eq!((calls(20_000_000, 1), calls(60_000_000, 500)), (2, 1));
+        let step = |call_ns, period| RoundPlan::new(SAMPLE, call_ns, 2, period).step;
+        assert_eq!((step(12_000, 500), step(12_000, 1), step(60_000, 500)), (500, 1, 1));
     }
 
     #[test]

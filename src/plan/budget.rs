@@ -43,7 +43,7 @@ impl Budget {
             samples: 6,
             sample: Duration::from_millis(1),
             cell: Duration::from_millis(80),
-            patience: Duration::from_millis(100),
+            patience: Duration::from_millis(30),
             rounds: 8,
             seed,
         }
@@ -58,7 +58,6 @@ impl Budget {
             samples: 5,
             sample: Duration::from_micros(500),
             cell: Duration::from_millis(60),
-            patience: Duration::from_millis(50),
             rounds: 6,
             ..Self::full(seed)
         }

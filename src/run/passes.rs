@@ -3,7 +3,8 @@
 
 use super::resume::Done as Finished;
 use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker};
-use crate::case::{Case, Guests};
+use crate::case::{Case, Guests, first_call};
+use crate::lab::VERY_LONG;
 use crate::measure::probe;
 use crate::plan::{Random, shuffled};
 use crate::record::{Comparison, Line, Observations, Refusal, Setup, Sink, Status};
@@ -376,10 +377,10 @@ impl Run<'_> {
     }
 }
 
-/// Time limit for opening and measuring a cell, from the time budget of a call: three times the
-/// budget for the first checked call, once for the second, and a second for the rest.
+/// Time limit for opening and measuring a cell, from the time budget of a call: the checked calls,
+/// and a second for the rest.
 fn first_calls(budget: Duration) -> Duration {
-    Duration::from_secs(1) + budget * 4
+    first_call(budget) + budget.min(VERY_LONG) + Duration::from_secs(1)
 }
 
 /// Shuffles the modules, and the tasks of each module.
