@@ -63,8 +63,23 @@ pub struct Case {
     pub take: Option<Take>,
     /// The expected output, compared before anything is timed.
     pub expect: Expect,
+    /// Further calls whose outputs are compared before anything is timed.
+    #[serde(default)]
+    pub also: Vec<Also>,
     /// Why the case exists and how to read it.
     pub analysis: String,
+}
+
+/// A call that is compared and never timed, with the convention of its case.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Also {
+    /// The exported function; by default that of the case.
+    pub export: Option<String>,
+    /// The input.
+    pub input: Input,
+    /// The expected output.
+    pub output: Input,
 }
 
 /// An export that takes the input and ignores it.
@@ -180,8 +195,11 @@ pub fn load(path: &Path) -> Result<Vec<Case>> {
     };
     let folder = path.parent().unwrap_or(Path::new("."));
     for case in &mut cases {
-        case.input.resolve(folder);
-        case.expect.output.resolve(folder);
+        let also = case.also.iter_mut().flat_map(|also| [&mut also.input, &mut also.output]);
+        [&mut case.input, &mut case.expect.output]
+            .into_iter()
+            .chain(also)
+            .for_each(|input| input.resolve(folder));
         if let Some(problem) = problem(case) {
             bail!("the case '{}' in {} {problem}", case.name, path.display());
         }

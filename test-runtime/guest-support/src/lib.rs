@@ -28,7 +28,7 @@ pub mod native;
 #[cfg(target_arch = "wasm32")]
 pub use call::{Output, block, input};
 pub use call::{pack, u32_at, unpack};
-pub use dirty::{HOST_PAGE, WASM_PAGE, dirty_pages, round_up_to_page};
+pub use dirty::{HOST_PAGE, WASM_PAGE, dirty, round_up_to_page};
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::Output;
 
