@@ -4,7 +4,6 @@ mod guests;
 mod input;
 mod json;
 mod random;
-mod records;
 mod suite;
 
 use anyhow::{Context, Result, bail};
@@ -18,7 +17,7 @@ use touchstone_executor::guest::{HeapPages, similar};
 use crate::record::{Role, Sweep};
 
 pub use guests::{GuestFile, Guests, digest, hex};
-pub use input::{Codec, Field, Input, Number, parse_hex};
+pub use input::{Field, Input, Number, parse_hex};
 pub use random::{Random, shuffled};
 
 /// A benchmark case: export, input, guests and expected output.

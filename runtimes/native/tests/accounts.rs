@@ -3,7 +3,7 @@
 use accounts::account::{Account, FROZEN, INITIALIZED, OWNER};
 use accounts::fixed_codecs::{Bincode, Borsh, Wincode};
 use accounts::varying::Codec as _;
-use accounts::varying_codecs::{FlatBuffers, Json, Postcard};
+use accounts::varying_codecs::{FlatBuffers, Json, MessagePack, Postcard, Protobuf};
 use accounts::{decoded, varying};
 use std::path::PathBuf;
 use touchstone_executor::abi::Abi;
@@ -33,11 +33,13 @@ const FOREIGN: Account = Account { owner: *b"owner: who may freeze an accounT", 
 const FILES: [(&str, &Account); 3] = [("", &ACCOUNT), ("edited.", &EDITED), ("foreign.", &FOREIGN)];
 
 /// An account's bytes in each encoding that has bytes of its own.
-fn encodings(account: &Account) -> [(&'static str, Vec<u8>); 4] {
+fn encodings(account: &Account) -> [(&'static str, Vec<u8>); 6] {
     [
         ("account.bin", bytemuck::bytes_of(account).to_vec()),
         ("postcard.bin", Postcard::encode(account)),
         ("flatbuffers.bin", FlatBuffers::encode(account)),
+        ("messagepack.bin", MessagePack::encode(account)),
+        ("protobuf.bin", Protobuf::encode(account)),
         ("account.json", Json::encode(account)),
     ]
 }
@@ -104,6 +106,8 @@ fn every_decoder_finds_the_account() {
     assert_eq!(&archive[..], file("account.bin"));
     varying::<Postcard>("postcard.bin");
     varying::<FlatBuffers>("flatbuffers.bin");
+    varying::<MessagePack>("messagepack.bin");
+    varying::<Protobuf>("protobuf.bin");
     varying::<Json>("account.json");
 }
 
