@@ -3,44 +3,49 @@
 //! They put some executors beside each other, in the shape of a table that was
 //! published elsewhere where there is one, with its numbers beside ours.
 
+use crate::case;
 use crate::record::Executor;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::path::{Path, PathBuf};
 
-/// One table. Either executors stand across and benchmark functions down
-/// (`columns` and `rows`), or functions across and every executor down, with a
-/// last column for the ratio of the last function to the first (`functions`).
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// One table: executors across, benchmark functions down.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Layout {
     /// Its heading.
     pub title: String,
     /// What it shows and how to read it, Markdown.
     pub text: String,
     /// Executors across.
-    #[serde(default)]
     pub columns: Vec<Column>,
     /// Functions down.
-    #[serde(default)]
     pub rows: Vec<Row>,
-    /// Functions across, two or more; then there are neither columns nor rows.
-    #[serde(default)]
-    pub functions: Vec<Row>,
     /// Whether the operators that each function executes stand beside the times.
-    #[serde(default)]
     pub operators: bool,
-    /// With functions across: whether the others are given as differences from the
-    /// first, in per cent, instead of the last column.
-    #[serde(default)]
+    /// Whether how many times the first row's time the others take stands beside their times.
     pub relative: bool,
-    /// With executors across: whether how many times the first one's time the others take
-    /// stands beside their times.
-    #[serde(default)]
+    /// The same for the first column.
     pub multiples: bool,
-    /// What the values are that others published beside a function, and that belong to
-    /// none of the executors.
+    /// What the values are that others published beside a function, of none of the executors.
     pub aside: Option<String>,
+    /// Why ratios differ from published ones.
+    pub causes: Vec<Cause>,
+}
+
+/// Why ratios of published values differ from ours.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cause {
+    /// Headings of the rows or columns that are slower where they were published; any when
+    /// left out, here and below.
+    pub slower: Vec<String>,
+    /// Headings of those that they are held against.
+    pub faster: Vec<String>,
+    /// Headings of the columns or rows, or names of the engines, with which that is so.
+    pub at: Vec<String>,
+    /// The cause as it was measured, or why there is none; Markdown of one paragraph.
+    pub text: String,
 }
 
 /// What calls are made of, as tables.
@@ -73,15 +78,6 @@ pub struct Panel {
     pub noop: String,
 }
 
-/// All that is laid out by hand.
-#[derive(Debug, Clone, Default)]
-pub struct Layouts {
-    /// Tables.
-    pub tables: Vec<Layout>,
-    /// What calls are made of.
-    pub shares: Vec<Shares>,
-}
-
 /// A column of executors.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -106,13 +102,13 @@ pub struct Row {
     /// Whether the call is the one on an instance that was used before.
     #[serde(default)]
     pub warm: bool,
-    /// What the row or column is called; the function's name when left out.
+    /// What the row is called; the function's name when left out.
     pub heading: Option<String>,
     /// What was published elsewhere, column by column; `""` where there was
-    /// nothing.
+    /// nothing. Each line of a text is a value.
     #[serde(default)]
     pub published: Vec<String>,
-    /// What others published, where the table has a heading for that.
+    /// What others published, where the table has a heading for that, a value a line.
     pub aside: Option<String>,
 }
 
@@ -123,30 +119,13 @@ struct File {
     shares: Option<Shares>,
 }
 
-/// An engine and a strategy with `_` between. The name of an engine may have `_` itself:
-/// the longest end that names a strategy is the strategy.
-///
-/// # Errors
-///
-/// When no end of the name is a strategy, or nothing is left for the engine.
-fn parse(name: &str) -> Result<Executor, String> {
-    let executor = |(at, _): (usize, &str)| {
-        let engine = name[..at].to_owned();
-        let strategy = name[at + 1..].parse().ok()?;
-        (!engine.is_empty()).then_some(Executor { engine, strategy })
-    };
-    name.match_indices('_')
-        .find_map(executor)
-        .ok_or_else(|| format!("'{name}' is no executor: an engine, '_' and a strategy are wanted"))
-}
-
 fn executor<'de, D: Deserializer<'de>>(from: D) -> Result<Executor, D::Error> {
-    parse(&String::deserialize(from)?).map_err(D::Error::custom)
+    String::deserialize(from)?.parse().map_err(D::Error::custom)
 }
 
 fn executors<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Executor>, D::Error> {
     let names = Vec::<String>::deserialize(from)?;
-    names.iter().map(|name| parse(name).map_err(D::Error::custom)).collect()
+    names.iter().map(|name| name.parse().map_err(D::Error::custom)).collect()
 }
 
 /// The folder of the tables: `benches/tables` in the project.
@@ -161,48 +140,32 @@ pub fn default_folder() -> PathBuf {
 ///
 /// When a file cannot be read or is wrong; the message has the line and the
 /// column.
-pub fn load_all(folder: &Path) -> Result<Layouts> {
-    let mut layouts = Layouts::default();
+pub fn load_all(folder: &Path) -> Result<(Vec<Layout>, Vec<Shares>)> {
+    let (mut tables, mut all) = (Vec::new(), Vec::new());
     if !folder.exists() {
-        return Ok(layouts);
+        return Ok((tables, all));
     }
-    let entries = std::fs::read_dir(folder)
-        .with_context(|| format!("cannot read the tables in {}", folder.display()))?;
-    let mut files: Vec<_> = entries
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-        .collect();
-    files.sort();
-    for path in &files {
-        let name = path.display();
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the table {name}"))?;
-        match toml::from_str(&text).with_context(|| format!("the table {name} is wrong"))? {
+    for path in case::files(folder, "the tables")? {
+        match case::data(&path, "the table")? {
             File { table: Some(table), shares: None } => {
-                check(&table, path)?;
-                layouts.tables.push(table);
+                check(&table).with_context(|| format!("the table {}", path.display()))?;
+                tables.push(table);
             }
-            File { table: None, shares: Some(shares) } => layouts.shares.push(shares),
-            _ => bail!("{name} has to hold either a [table] or [shares]"),
+            File { table: None, shares: Some(shares) } => all.push(shares),
+            _ => bail!("{} has to hold either a [table] or [shares]", path.display()),
         }
     }
-    Ok(layouts)
+    Ok((tables, all))
 }
 
-fn check(table: &Layout, path: &Path) -> Result<()> {
-    let Layout { columns, rows, functions, .. } = table;
-    let path = path.display();
-    if functions.is_empty() == (columns.is_empty() || rows.is_empty()) || functions.len() == 1 {
-        bail!("the table {path} needs either columns and rows, or two functions or more");
-    }
-    let misfit = |row: &&Row| !row.published.is_empty() && row.published.len() != columns.len();
-    if let Some(row) = rows.iter().chain(functions).find(misfit) {
-        bail!(
-            "the table {path} has {} columns, but {} published values for {} on {} threads",
-            columns.len(),
-            row.published.len(),
-            row.case,
-            row.threads
+fn check(Layout { title, columns, rows, .. }: &Layout) -> Result<()> {
+    let is_whole = !title.is_empty() && !columns.is_empty() && !rows.is_empty();
+    ensure!(is_whole, "needs a title, columns and rows");
+    for Row { case, threads, published, .. } in rows {
+        let (columns, values) = (columns.len(), published.len());
+        ensure!(
+            values == 0 || values == columns,
+            "has {columns} columns, but {values} published values for {case} on {threads} threads"
         );
     }
     Ok(())
@@ -213,19 +176,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn executors_are_parsed_when_a_file_is_loaded() {
+    fn the_longest_end_of_a_name_that_is_a_strategy_is_the_strategy() {
         let [lazy, pool] = ["wasmi_lazy_interpreted", "wasmtime_pooling_late_tracked"]
-            .map(|name| parse(name).unwrap());
-        assert_eq!(
-            (lazy.engine.as_str(), lazy.strategy.to_string()),
-            ("wasmi_lazy", "interpreted".to_owned())
-        );
-        assert_eq!(
-            (pool.engine.as_str(), pool.strategy.to_string()),
-            ("wasmtime", "pooling_late_tracked".to_owned())
-        );
+            .map(|name| name.parse::<Executor>().unwrap());
+        assert_eq!((&*lazy.engine, &*lazy.strategy.to_string()), ("wasmi_lazy", "interpreted"));
+        let found = (&*pool.engine, &*pool.strategy.to_string());
+        assert_eq!(found, ("wasmtime", "pooling_late_tracked"));
         for wrong in ["", "wasmtime", "interpreted", "_interpreted", "wasmtime_pooling_warm"] {
-            assert!(parse(wrong).is_err(), "{wrong}");
+            assert!(wrong.parse::<Executor>().is_err(), "{wrong}");
         }
     }
 

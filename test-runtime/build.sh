@@ -9,17 +9,21 @@ set -euo pipefail
 hosted=(test-runtime large-runtime core-runtime)
 # Of the first kind too, but each built by itself, so that none changes another's features.
 payloads=(accounts verify-schnorr verify-ecdsa kernels)
+# Two of them again, built for size, and for size with 8 codegen units: -s and -s8 behind
+# the package's name.
+sized=(verify-schnorr-s verify-ecdsa-s)
+parted=(verify-schnorr-s8 verify-ecdsa-s8)
 contracts=(json-module records layouts)
 # The guest batch once for each format that it can have, and once without.
 formats=(none karmem columnar flatbuffers json messagepack protobuf)
-# Of these, guests that are there a second time, with room between their functions.
+# Contracts that are there a second time, with room between their functions.
 padded=(layouts)
 # The same as the contracts with vector instructions.
 vectors=(layouts-simd)
 # Guests of the second kind, of whose modules components are made.
 components=(json-component json-codec json-composed)
-guests=("${hosted[@]}" "${payloads[@]}" "${contracts[@]}" "${formats[@]/#/batch-}"
-    "${padded[@]/%/-padded}" "${vectors[@]}" "${components[@]}")
+guests=("${hosted[@]}" "${payloads[@]}" "${sized[@]}" "${parted[@]}" "${contracts[@]}"
+    "${formats[@]/#/batch-}" "${padded[@]/%/-padded}" "${vectors[@]}" "${components[@]}")
 target=wasm32v1-none
 
 fail() {
@@ -129,6 +133,13 @@ build hosted "${hosting[@]}" -- "${hosted[@]}"
 for guest in "${payloads[@]}"; do
     build hosted "${hosting[@]}" -- "$guest"
 done
+for guest in "${sized[@]}"; do
+    CARGO_PROFILE_RELEASE_OPT_LEVEL=s build sized "${hosting[@]}" -- "${guest%-s}"
+done
+for guest in "${parted[@]}"; do
+    CARGO_PROFILE_RELEASE_OPT_LEVEL=s CARGO_PROFILE_RELEASE_CODEGEN_UNITS=8 \
+        build parted "${hosting[@]}" -- "${guest%-s8}"
+done
 for guest in "${contracts[@]}" "${components[@]}"; do
     build contracts --export=__heap_base -zstack-size=1048576 -- "$guest"
 done
@@ -147,6 +158,12 @@ fresh=$CARGO_TARGET_DIR/built
 mkdir -p -- "$fresh"
 for guest in "${hosted[@]}" "${payloads[@]}"; do
     cp -- "$(module hosted "$guest")" "$fresh/$guest.wasm"
+done
+for guest in "${sized[@]}"; do
+    cp -- "$(module sized "${guest%-s}")" "$fresh/$guest.wasm"
+done
+for guest in "${parted[@]}"; do
+    cp -- "$(module parted "${guest%-s8}")" "$fresh/$guest.wasm"
 done
 for guest in "${contracts[@]}"; do
     cp -- "$(module contracts "$guest")" "$fresh/$guest.wasm"

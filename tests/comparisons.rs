@@ -85,7 +85,7 @@ fn rows(text: &str, cases: &[Case]) -> anyhow::Result<Rows> {
 }
 
 fn checked_in_cases() -> Vec<Case> {
-    case::load_all(&case::default_folder()).unwrap()
+    case::built_in().unwrap()
 }
 
 /// What rows of a text mean on some engines.

@@ -10,6 +10,8 @@ mod counts;
 mod fixtures;
 #[path = "report/gate.rs"]
 mod gate;
+#[path = "report/order.rs"]
+mod order;
 #[path = "report/shares.rs"]
 mod shares;
 #[path = "report/smaller.rs"]
@@ -186,25 +188,14 @@ fn columns_are_given_as_multiples_of_the_first() {
 }
 
 #[test]
-fn functions_stand_side_by_side_with_their_ratio() {
-    let text = r#"
-        table.title = "Sizes"
-        table.text = ""
-        [[table.functions]]
-        heading = "small"
-        case = "call_empty_function"
-        guest = "test_runtime"
-        threads = 1
-        [[table.functions]]
-        heading = "large"
-        case = "dirty_1mb_of_memory"
-        guest = "test_runtime"
-        threads = 1
-    "#;
-    let page = with_table(text).page();
-    assert_has(&page, "| Executor | small | large | last / first |");
-    // 130 ns and 10,800 ns.
-    assert_has(&page, "| 83.1 × |");
+fn rows_are_given_as_multiples_of_the_first() {
+    let text = BESIDE
+        .replace("title =", "relative = true\ntitle =")
+        .replace("gamma_pooling", "alpha_instance_reuse");
+    let page = with_table(&text).page();
+    // 130 ns and 10,800 ns; the other column has no second time.
+    assert_has(&page, "<br>*41.5 µs* | 130.0 ns");
+    assert_has(&page, "| wrong<sup>1</sup> | **83.1 ×**<br>10.80 µs");
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn the_file_is_read_and_what_is_wrong_in_it_is_said_with_what_to_do() {
 
 #[test]
 fn the_file_of_the_project_names_cases_that_are_there() {
-    let cases = case::load_all(&case::default_folder()).unwrap();
+    let cases = case::built_in().unwrap();
     let plan = swap::load(&swap::default_file(), &cases).unwrap();
     assert_eq!(plan.load.replacements, 1000);
     let kinds = swap::kinds(plan.kinds.each_ref(), &mut Guests::built()).unwrap();
@@ -417,7 +417,7 @@ fn the_command_records_one_run_and_says_what_it_cannot_use() {
         touchstone(&[&places, arguments].concat())
     };
     run(&["nowhere"]).refused(&["no method matches 'nowhere'"]);
-    let cases = case::load_all(&case::default_folder()).unwrap();
+    let cases = case::built_in().unwrap();
     let plan = swap::load(Path::new(&file), &cases).unwrap();
     let kinds = swap::kinds(plan.kinds.each_ref(), &mut Guests::built()).unwrap();
     let (engines, _) = plan.engines(&touchstone_runtimes::engines());

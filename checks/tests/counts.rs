@@ -127,14 +127,7 @@ fn a_component_and_a_guest_that_counts_already_are_refused() {
 
 /// Counts as they might be stored.
 fn counts() -> Book {
-    let sampling = Sampling {
-        name: "counts".to_owned(),
-        seed: 0,
-        processes: 1,
-        samples: 1,
-        sample_us: 0,
-        in_process: false,
-    };
+    let sampling = Sampling::untimed("counts", 0);
     let count = Count {
         case: "case".to_owned(),
         guest: "guest".to_owned(),

@@ -59,14 +59,7 @@ fn findings_are_stored_and_a_filter_stores_nothing() {
     assert!(names().iter().any(|known| known == name));
 
     // An old finding of the same check is replaced.
-    let sampling = Sampling {
-        name: "checks".to_owned(),
-        seed: 0,
-        processes: 1,
-        samples: 0,
-        sample_us: 0,
-        in_process: false,
-    };
+    let sampling = Sampling::untimed("checks", 0);
     let nothing = touchstone::plan::Plan { cells: vec![], refusals: vec![], works: vec![] };
     let old = Finding {
         check: Check::Survival,

@@ -152,6 +152,15 @@ pub fn find<'a>(cases: &'a [Case], name: &str) -> Result<&'a Case> {
     })
 }
 
+/// The cases of the project.
+///
+/// # Errors
+///
+/// Those of [`load_all`].
+pub fn built_in() -> Result<Vec<Case>> {
+    load_all(&default_folder())
+}
+
 /// All cases of a folder, sorted by file name.
 ///
 /// # Errors
@@ -159,15 +168,9 @@ pub fn find<'a>(cases: &'a [Case], name: &str) -> Result<&'a Case> {
 /// When the folder cannot be read or has no case, when two cases share a name,
 /// or when a file is wrong; the message has the line and the column.
 pub fn load_all(folder: &Path) -> Result<Vec<Case>> {
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .with_context(|| format!("cannot read the cases in {}", folder.display()))?
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-        .collect();
-    files.sort();
     let mut cases = Vec::new();
-    for path in &files {
-        cases.extend(load(path)?);
+    for path in files(folder, "the cases")? {
+        cases.extend(load(&path)?);
     }
     if cases.is_empty() {
         bail!("there is no case (*.toml) in {}", folder.display());
@@ -195,15 +198,28 @@ pub fn load(path: &Path) -> Result<Vec<Case>> {
     let folder = path.parent().unwrap_or(Path::new("."));
     for case in &mut cases {
         let also = case.also.iter_mut().flat_map(|also| [&mut also.input, &mut also.output]);
-        [&mut case.input, &mut case.expect.output]
-            .into_iter()
-            .chain(also)
-            .for_each(|input| input.resolve(folder));
+        let all = also.chain([&mut case.input, &mut case.expect.output]);
+        all.for_each(|input| input.resolve(folder));
         if let Some(problem) = problem(case) {
             bail!("the case '{}' in {} {problem}", case.name, path.display());
         }
     }
     Ok(cases)
+}
+
+/// The data files of a folder, sorted by name; messages call them `what`.
+///
+/// # Errors
+///
+/// When the folder cannot be read.
+pub fn files(folder: &Path, what: &str) -> Result<Vec<PathBuf>> {
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .with_context(|| format!("cannot read {what} in {}", folder.display()))?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    files.sort();
+    Ok(files)
 }
 
 /// The content of a data file, which messages call `what`.

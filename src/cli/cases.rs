@@ -1,7 +1,8 @@
 //! `touchstone cases`.
 
-use super::{Ended, common};
+use super::Ended;
 use anyhow::Result;
+use touchstone::case;
 use touchstone::terminal::{Style, print};
 
 /// Prints the benchmark cases: export, guests, threads, and how to read the results.
@@ -12,7 +13,7 @@ impl Cases {
     pub(super) fn execute(self) -> Result<Ended> {
         let style = Style::of_stdout();
         let (mut text, mut analysis) = (String::new(), String::new());
-        for case in common::cases()? {
+        for case in case::built_in()? {
             let threads: Vec<String> = case.threads.iter().map(ToString::to_string).collect();
             // Cases of one suite share it.
             let same = std::mem::replace(&mut analysis, case.analysis.clone()) == case.analysis;

@@ -18,11 +18,6 @@ use touchstone::supervise::Stop;
 use touchstone::terminal::{print, warn_of_skipped};
 use touchstone_executor::Engine;
 
-/// The cases of the project.
-pub(super) fn cases() -> Result<Vec<Case>> {
-    case::load_all(&case::default_folder())
-}
-
 /// Longest time of a comparison in a process.
 const LIMIT: Duration = Duration::from_secs(1800);
 
@@ -36,7 +31,7 @@ pub(super) struct Known {
 
 impl Known {
     pub(super) fn load() -> Result<Self> {
-        let (cases, engines) = (cases()?, touchstone_runtimes::engines());
+        let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
         let mut guests = Guests::built();
         let plan = Plan::new(&cases, &engines, &mut guests)?;
         Ok(Self { cases, engines, plan, guests })

@@ -1,7 +1,7 @@
 //! `touchstone compare`.
 
 use super::Ended;
-use super::common::{cases, newest, print_lines, this_program};
+use super::common::{newest, print_lines, this_program};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use touchstone::case::{self, Guests};
 use touchstone::compare::{
     Contest, FromSide, Judged, MARGIN, ToSide, Verdict, contest, of_records, serve_side,
 };
-use touchstone::plan::{self, Budget, near};
+use touchstone::plan::{Budget, near};
 use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
 use touchstone::report::units;
 use touchstone::run::{seed, watch_for_ctrl_c};
@@ -73,7 +73,7 @@ impl Compare {
     pub(super) fn execute(self) -> Result<Ended> {
         let engines = touchstone_runtimes::engines();
         if self.side {
-            let cases = cases()?;
+            let cases = case::built_in()?;
             let parent = Parent::<ToSide, FromSide>::join()?;
             let parent = parent.context("--side is for this program's own use")?;
             serve_side(parent, &cases, &engines, Guests::built())?;
@@ -103,7 +103,7 @@ impl Compare {
 
     /// The comparison of two names.
     fn of(&self, engines: &[Arc<dyn Engine>], a: (&str, Means), b: (&str, Means)) -> Result<Match> {
-        let cases = cases()?;
+        let cases = case::built_in()?;
         let case = match &self.case {
             Some(name) => case::find(&cases, name)?,
             None => {
@@ -225,7 +225,7 @@ fn is_program(path: &Path) -> bool {
 
 /// An executor of this build by its name.
 fn executor(engines: &[Arc<dyn Engine>], name: &str) -> Result<Executor> {
-    let found = plan::executor(name).ok();
+    let found = name.parse::<Executor>().ok();
     let found = found.filter(|found| engines.iter().any(|engine| engine.id() == found.engine));
     found.with_context(|| {
         let mut names = Vec::new();

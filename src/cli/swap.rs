@@ -1,11 +1,11 @@
 //! `touchstone swap`.
 
-use super::common::{Known, cases, newest};
+use super::common::{Known, newest};
 use super::{Ended, show};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::sync::Arc;
-use touchstone::case::{Case, Guests};
+use touchstone::case::{self, Case, Guests};
 use touchstone::lab::{Lab, Refused, config_for};
 use touchstone::plan::{Budget, Filter, Plan, cores};
 use touchstone::record::{self, Line, RecordFile, Refusal, SWAPS, Sink, SoakPoint};
@@ -62,7 +62,7 @@ fn name((engine, way): &Way<'_>) -> String {
 
 impl Swap {
     pub(super) fn execute(self) -> Result<Ended> {
-        let (cases, engines) = (cases()?, touchstone_runtimes::engines());
+        let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
         let plan = swap::load(&self.plan.clone().unwrap_or_else(swap::default_file), &cases)?;
         let mut lab = Lab::new(Guests::built(), config_for(cores()));
         let kinds = swap::kinds(plan.kinds.each_ref(), lab.guests())?;

@@ -1,7 +1,7 @@
 //! A loaded module, a cell that gave the right output, or the reason why it did not.
 
 use super::Instances;
-use crate::case::{Also, Case, hex};
+use crate::case::{Also, Case, Input, hex};
 use crate::record::Status;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -58,15 +58,12 @@ impl Loaded {
     /// [`Refused`], when the input cannot be made, and as [`open_call`](Self::open_call).
     pub fn open(self, case: &Case) -> Result<Opened, Refused> {
         let heap_base = self.guest.info().heap_base;
-        let input = case.input.bytes(heap_base).map_err(failed)?;
-        let expected = case.expect.output.bytes(heap_base).map_err(failed)?;
-        let (input, expected) = (input.into(), expected.into());
+        let bytes = |input: &Input| input.bytes(heap_base).map_err(failed);
+        let (input, expected) = (bytes(&case.input)?.into(), bytes(&case.expect.output)?.into());
         let opened = self.open_call(&case.export, case.abi, input, expected, case.budget())?;
         for Also { export, input, output } in &case.also {
             let export = export.as_deref().unwrap_or(&case.export);
-            let input = input.bytes(heap_base).map_err(failed)?;
-            let output = output.bytes(heap_base).map_err(failed)?;
-            opened.loaded.check(export, case.abi, &input, &output)?;
+            opened.loaded.check(export, case.abi, &bytes(input)?, &bytes(output)?)?;
         }
         let Some(take) = &case.take else { return Ok(opened) };
         let take = opened.loaded.check(&take.export, take.abi, &opened.input, &[])?;

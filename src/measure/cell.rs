@@ -2,6 +2,7 @@
 
 use super::lost::Lost;
 use super::once::ONCE;
+use super::round::are_long;
 use super::{Caller, Crew, Work, probe, steps, warm};
 use crate::lab::Opened;
 use crate::plan::{Budget, Cell, cores};
@@ -47,7 +48,10 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap
 ///
 /// Which physical pages an instance has makes up to a fifth of the time of a call that touches
 /// many. So one thread of a case that also runs on several makes its rounds on as many instances,
-/// in turns: the cells on one thread and on several come from the same instances.
+/// one after the other: the cells on one thread and on several come from the same instances. The
+/// rounds on an instance follow each other, as on several threads: a processor that sleeps between
+/// them is slower. Long calls have too few rounds for that: one instance makes them all, so that
+/// they are as far from its first call as on several threads.
 fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let threads = cell.key.threads;
     let estimate = Duration::from_nanos(opened.estimate_ns);
@@ -59,22 +63,20 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let work = opened.clone();
     let make = move || Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>);
     let most = cell.case.threads.iter().copied().filter(|threads| *threads <= cores()).max();
-    let crews = if threads == 1 { most.unwrap_or(1).min(budget.samples) } else { 1 };
+    let is_shared = threads == 1 && !are_long(budget.sample, opened.estimate_ns);
+    let crews = if is_shared { most.unwrap_or(1).min(budget.samples) } else { 1 };
     let crews = (0..crews).map(|skipped| Crew::start_from(skipped, threads, make.clone()));
     let mut crews = crews.collect::<Result<Vec<Crew>>>()?;
     let mut plans = Vec::new();
     for crew in &mut crews {
-        let plan = crew.plan(budget.sample, opened.estimate_ns)?;
-        // A new instance has not yet learned which pages its calls write.
-        crew.round(plan)?;
-        plans.push(plan);
+        plans.push(crew.plan(budget.sample, opened.estimate_ns)?);
     }
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (Lost::new(budget.samples), budget.patience);
     let began = Instant::now();
     while clean.len() + noisy.len() < budget.samples {
         let started = Instant::now();
-        let turn = (clean.len() + noisy.len()) % crews.len();
+        let turn = (clean.len() + noisy.len()) * crews.len() / budget.samples;
         let (crew, plan) = (&mut crews[turn], &mut plans[turn]);
         let round = crew.round(*plan)?;
         let is_long = began.elapsed() > budget.cell && clean.len() + noisy.len() > 1;

@@ -3,6 +3,7 @@
 use super::line::StartingLine;
 use super::pin::{Pinned, processors};
 use super::probe;
+use super::round::are_long;
 use super::{Round, RoundPlan, Work};
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -120,15 +121,16 @@ impl Crew {
         })
     }
 
-    /// Plans rounds that take about `sample`. This also warms the crew up, unless calls are known
-    /// to be long. An estimate of 0 means unknown.
+    /// Plans rounds that take about `sample`, and makes one untimed, unless calls are known to be
+    /// long: a new instance has not yet learned which pages its calls write. An estimate of 0
+    /// means unknown.
     ///
     /// # Errors
     ///
     /// Those of [`round`](Self::round).
     pub fn plan(&mut self, sample: Duration, estimate_ns: u64) -> Result<RoundPlan> {
         let long = self.plan_for(sample, estimate_ns);
-        if Duration::from_nanos(estimate_ns) > sample * 3 {
+        if are_long(sample, estimate_ns) {
             return Ok(long);
         }
         let one = RoundPlan { calls: 1, batch: 1, time: Duration::ZERO, settles: false };
@@ -138,7 +140,7 @@ impl Crew {
         // confirmed.
         let mut confirmed = 0;
         for _ in 0..12 {
-            let plan = RoundPlan { settles: false, ..self.plan_for(sample, call_ns as u64) };
+            let plan = RoundPlan { settles: false, ..self.plan_for(sample / 4, call_ns as u64) };
             let seen = self.round(plan)?.per_call().max(1.0);
             confirmed += u32::from(seen >= call_ns * 0.8);
             call_ns = call_ns.min(seen);
@@ -146,7 +148,9 @@ impl Crew {
                 break;
             }
         }
-        Ok(self.plan_for(sample, call_ns as u64))
+        let plan = self.plan_for(sample, call_ns as u64);
+        self.round(plan)?;
+        Ok(plan)
     }
 
     fn plan_for(&self, sample: Duration, call_ns: u64) -> RoundPlan {
@@ -274,8 +278,11 @@ fn turn(
     let (mut calls, mut took) = (0, Duration::ZERO);
     let preempted = preemptions();
     while calls < plan.calls || took < plan.time {
-        took += work.time(plan.batch)?;
-        calls += plan.batch;
+        // An exact number of calls may end with a smaller batch.
+        let left = if plan.time.is_zero() { plan.calls - calls } else { plan.batch };
+        let batch = plan.batch.min(left);
+        took += work.time(batch)?;
+        calls += batch;
     }
     // In a long round, the system's own short tasks are part of any machine.
     let taken = (preemptions() - preempted).max(0).unsigned_abs();

@@ -14,13 +14,18 @@ pub struct RoundPlan {
     pub batch: u64,
     /// Shortest time for which a thread makes calls.
     pub time: Duration,
-    /// Whether untimed calls come first. Short calls depend on the branch predictor, which the
-    /// probe disturbs.
+    /// Whether untimed calls come first: what the probe and a sleeping processor have made slow
+    /// is not of the calls.
     pub settles: bool,
 }
 
-/// Longer calls need no untimed calls before them.
-const LONG: Duration = Duration::from_millis(1);
+/// Longer calls need no untimed call before them.
+const LONG: Duration = Duration::from_millis(50);
+
+/// Whether calls are so long that a round is of two calls or one.
+pub(super) fn are_long(sample: Duration, call_ns: u64) -> bool {
+    Duration::from_nanos(call_ns) > sample * 3
+}
 
 /// Calls below this time, ns, need [`FEWEST_SHORT_CALLS`] in a sample.
 const SHORT_NS: u64 = 40_000;
@@ -41,20 +46,23 @@ impl RoundPlan {
     pub fn new(sample: Duration, call_ns: u64, threads: usize, period: u64) -> Self {
         let call_ns = call_ns.max(1);
         let sample_ns = (sample.as_nanos() as u64).max(FEWEST_CALLS_US * 1000 * 5 / 4);
-        let few = if call_ns < SHORT_NS { FEWEST_SHORT_CALLS } else { 1 };
+        let few = match call_ns {
+            ..SHORT_NS => FEWEST_SHORT_CALLS,
+            // As many as on several threads.
+            _ if Duration::from_nanos(call_ns) < LONG => 2,
+            _ => 1,
+        };
         let fill = sample_ns.div_ceil(call_ns).max(few);
         let whole = fill.next_multiple_of(period.max(1));
         let calls = if whole * call_ns <= sample_ns * WIDER { whole } else { fill };
         let settles = Duration::from_nanos(call_ns) < LONG;
+        // The same on any number of threads: between batches, the processor catches up with its
+        // stores.
+        let batch = (FEWEST_CALLS_US * 1000 / call_ns).clamp(1, calls.max(2));
         match threads {
-            0 | 1 => Self { calls, batch: calls, time: Duration::ZERO, settles },
-            _ => Self {
-                // A call that was in progress as the round began is no call of the round.
-                calls: 2,
-                batch: (FEWEST_CALLS_US * 1000 / call_ns).clamp(1, calls.max(2)),
-                time: Duration::from_nanos(calls * call_ns),
-                settles,
-            },
+            0 | 1 => Self { calls, batch, time: Duration::ZERO, settles },
+            // A call that was in progress as the round began is no call of the round.
+            _ => Self { calls: 2, batch, time: Duration::from_nanos(calls * call_ns), settles },
         }
     }
 }
@@ -133,7 +141,7 @@ mod tests {
         assert_eq!((calls(2_400, 1), calls(2_400, 500)), (417, 500));
         assert_eq!((calls(16_000, 1), calls(16_000, 500)), (125, 500));
         assert_eq!((calls(60_000, 1), calls(60_000, 500)), (17, 17));
-        assert_eq!((calls(60_000_000, 1), calls(60_000_000, 500)), (1, 1));
+        assert_eq!((calls(20_000_000, 1), calls(60_000_000, 500)), (2, 1));
     }
 
     #[test]

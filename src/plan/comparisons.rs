@@ -4,7 +4,7 @@ use super::cells::crowded;
 use super::{Cell, Filter, Plan, cores, near};
 use crate::case::{self, Case};
 use crate::record::{Contender, Executor, Match, Means, Purpose};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, bail, ensure};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -166,6 +166,11 @@ impl Rows {
 }
 
 impl Entry {
+    /// The executors that the row names.
+    fn named(&self) -> Result<Vec<Executor>> {
+        self.executors.iter().map(|name| name.parse().map_err(Error::msg)).collect()
+    }
+
     fn baseline(&self) -> Result<Baseline> {
         Ok(match (self.baseline.as_deref(), &self.after) {
             (Some(_), Some(_)) | (None, None) => {
@@ -175,7 +180,7 @@ impl Entry {
             (Some("raw"), None) => Baseline::Raw,
             (Some("itself"), None) => Baseline::Itself,
             (Some("itself_on_1_thread"), None) => Baseline::OneThread,
-            (Some(name), None) => Baseline::Executor(executor(name)?),
+            (Some(name), None) => Baseline::Executor(name.parse().map_err(Error::msg)?),
         })
     }
 
@@ -188,7 +193,7 @@ impl Entry {
             ensure!(!none, "'{what}' needs one or more, and numbers from 1 upwards");
         }
         ensure!(self.burst > 0, "'burst' is 1 or more");
-        self.executors.iter().try_for_each(|name| executor(name).map(drop))?;
+        self.named()?;
         let alone = self.threads == [1];
         match self.baseline()? {
             Baseline::OneThread => {
@@ -254,7 +259,7 @@ impl Entry {
         threads: usize,
     ) -> Result<Vec<Executor>> {
         if !self.executors.is_empty() {
-            return self.executors.iter().map(|name| executor(name)).collect();
+            return self.named();
         }
         let cells = known.plan.cells.iter().filter(|cell| {
             cell.key.case == case.name
@@ -328,19 +333,4 @@ impl Known<'_> {
             _ => Ok(Cell::new(case, guest, engine, executor.strategy, *threads)),
         }
     }
-}
-
-/// An executor by its name, `<engine>_<strategy>`. The name of an engine may have `_` itself:
-/// the longest end that names a strategy is the strategy.
-///
-/// # Errors
-///
-/// When no end of the name is a strategy, or nothing is left for the engine.
-pub fn executor(name: &str) -> Result<Executor> {
-    let split = |(at, _): (usize, &str)| {
-        let (engine, strategy) = (name[..at].to_owned(), name[at + 1..].parse().ok()?);
-        (!engine.is_empty()).then_some(Executor { engine, strategy })
-    };
-    let found = name.match_indices('_').find_map(split);
-    found.with_context(|| format!("'{name}' is no executor, which is '<engine>_<strategy>'"))
 }

@@ -10,7 +10,7 @@ pub use crate::case::{Random, shuffled};
 pub use budget::{Budget, FEWEST_CALLS_US};
 pub(crate) use cells::refusal;
 pub use cells::{Cell, Plan};
-pub use comparisons::{Compare, Rows, Wanted, default_rows, executor};
+pub use comparisons::{Compare, Rows, Wanted, default_rows};
 pub use filter::{Filter, near};
 
 /// Processors that this process may use.

@@ -6,6 +6,9 @@ use super::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How far scaling may lie above the number of threads: what noise explains.
+const SCALING: f64 = 1.05;
+
 /// The records of one run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Book {
@@ -136,6 +139,15 @@ impl Book {
         let ratios: Vec<f64> = alone.iter().filter_map(ratio).collect();
         let median = estimate::of_values(&ratios).map_or(of_medians.median, |own| own.median);
         Some(Estimate { median, ..of_medians })
+    }
+
+    /// The scaling of a cell and its limit, where it lies above: as if each thread did more work
+    /// beside others than alone.
+    #[must_use]
+    pub fn impossible_scaling(&self, cell: &CellKey) -> Option<(f64, f64)> {
+        let ratio = self.scaling(cell)?.median;
+        let limit = cell.threads as f64 * SCALING;
+        (ratio > limit).then_some((ratio, limit))
     }
 
     /// The reason why a cell has no time; `None` if no refusal is recorded.

@@ -84,6 +84,14 @@ pub struct Sampling {
     pub in_process: bool,
 }
 
+impl Sampling {
+    /// For a run in one process that times nothing.
+    #[must_use]
+    pub fn untimed(name: &str, seed: u64) -> Self {
+        Self { name: name.to_owned(), seed, processes: 1, ..Self::default() }
+    }
+}
+
 /// An engine of the build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineFacts {

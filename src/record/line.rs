@@ -4,6 +4,7 @@ use super::{Header, Metric, Samples};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 use touchstone_executor::Strategy;
 
 /// One line of a record file.
@@ -55,6 +56,21 @@ pub struct Executor {
 impl fmt::Display for Executor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{}_{}", self.engine, self.strategy))
+    }
+}
+
+impl FromStr for Executor {
+    type Err = String;
+
+    /// Parses `<engine>_<strategy>`. The name of an engine may have `_` itself: the longest end
+    /// that names a strategy is the strategy.
+    fn from_str(name: &str) -> Result<Self, String> {
+        let split = |(at, _): (usize, &str)| {
+            let (engine, strategy) = (name[..at].to_owned(), name[at + 1..].parse().ok()?);
+            (!engine.is_empty()).then_some(Self { engine, strategy })
+        };
+        let found = name.match_indices('_').find_map(split);
+        found.ok_or_else(|| format!("'{name}' is no executor, which is '<engine>_<strategy>'"))
     }
 }
 

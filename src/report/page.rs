@@ -10,7 +10,7 @@ use super::sections::{
 };
 use super::units::{MARK, count, percent};
 use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
-use crate::tables::Layouts;
+use crate::tables::{Layout, Shares};
 use anyhow::{Result, bail};
 
 /// The generated part begins with this line.
@@ -28,7 +28,7 @@ const MAKING: &str = "## How this page was made\n\n`make bench` measures; `make 
 pub(super) fn generated(
     matrix: &Matrix<'_>,
     gate: &Gate,
-    layouts: &Layouts,
+    (layouts, calls): &(Vec<Layout>, Vec<Shares>),
     figures: &str,
 ) -> String {
     let parts = [
@@ -37,8 +37,8 @@ pub(super) fn generated(
         choose::section(matrix),
         figures.to_owned(),
         environment::section(matrix),
-        tables::section(matrix, &layouts.tables),
-        shares::section(matrix, &layouts.shares),
+        tables::section(matrix, layouts),
+        shares::section(matrix, calls),
         rows::section(matrix),
         metrics::phases(matrix),
         metrics::kernel(matrix),

@@ -109,7 +109,7 @@ pub struct Asked<'a> {
 /// When the cases cannot be read or the parent is gone.
 pub fn serve_if_worker(engines: &[Arc<dyn Engine>]) -> Result<bool> {
     let Some(parent) = Parent::<ToWorker, FromWorker>::join()? else { return Ok(false) };
-    serve(parent, &case::load_all(&case::default_folder())?, engines, Guests::built())?;
+    serve(parent, &case::built_in()?, engines, Guests::built())?;
     Ok(true)
 }
 
@@ -121,7 +121,7 @@ impl Asked<'_> {
     /// When a name is unknown, a data file is wrong, or nothing is selected.
     pub fn job(&self) -> Result<(Vec<Case>, Job)> {
         let arguments = self.arguments;
-        let cases = case::load_all(&case::default_folder())?;
+        let cases = case::built_in()?;
         let filter = match (&arguments.filter, self.exact) {
             (Some(text), true) => Filter::Exact(text.clone()),
             (text, _) => Filter::new(text.as_deref())?,

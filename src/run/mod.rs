@@ -2,9 +2,9 @@
 //! recorded before the next.
 //!
 //! Every cell is measured in several passes. In each pass every engine has a process of its
-//! own, which opens its cells in a random order. Cells with too few clean samples are measured
-//! again in further passes. The parent holds the record file. A worker that dies or hangs
-//! fails the cell that it was measuring, and the run goes on.
+//! own, which opens its cells in a random order. Cells with too few clean samples or an
+//! impossible scaling are measured again in further passes. The parent holds the record file. A
+//! worker that dies or hangs fails the cell that it was measuring, and the run goes on.
 
 mod arguments;
 mod job;

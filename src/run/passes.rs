@@ -1,5 +1,5 @@
 //! The passes of a run: every cell in several fresh processes, and in further ones where it
-//! has too few clean samples.
+//! has too few clean samples or an impossible scaling.
 
 use super::resume::Done as Finished;
 use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker};
@@ -77,13 +77,15 @@ pub fn run(
         run.pass(process, job.tasks())?;
     }
     for extra in 0..job.budget.extra {
-        let again: Vec<Task> =
-            job.tasks().into_iter().filter(|task| !run.has_enough(task)).collect();
+        let doubtful = run.done.doubtful();
+        let is_asked = |task: &Task| !run.has_enough(task) || doubtful.contains(task);
+        let again: Vec<Task> = job.tasks().into_iter().filter(is_asked).collect();
         if again.is_empty() || host.stop.asked() {
             break;
         }
         run.observer.says(&format!(
-            "{} of {} have too few clean samples: again, in further processes",
+            "{} of {} have too few clean samples or an impossible scaling: again, in further \
+             processes",
             again.len(),
             job.cells.len() + job.compares.len()
         ));
@@ -374,9 +376,10 @@ impl Run<'_> {
     }
 }
 
-/// Time limit for opening and measuring a cell, from the time budget of a call.
+/// Time limit for opening and measuring a cell, from the time budget of a call: three times the
+/// budget for the first checked call, once for the second, and a second for the rest.
 fn first_calls(budget: Duration) -> Duration {
-    Duration::from_secs(5) + budget * 4
+    Duration::from_secs(1) + budget * 4
 }
 
 /// Shuffles the modules, and the tasks of each module.

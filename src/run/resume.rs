@@ -2,7 +2,7 @@
 
 use super::{Job, Task};
 use crate::record::estimate::{CLEAN_SAMPLES, has_enough};
-use crate::record::{CellKey, Executor, Header, Line, Metric, Refusal, Setup};
+use crate::record::{Book, CellKey, Executor, Header, Line, Metric, Refusal, Setup};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a run has done so far.
@@ -12,6 +12,8 @@ pub struct Done {
     pub begun: bool,
     /// By task: the processes in which it was done, and whether each of them was clean.
     pub tasks: BTreeMap<Task, BTreeMap<u32, bool>>,
+    /// The observations.
+    pub seen: Vec<Line>,
     /// The refusals.
     pub refusals: BTreeSet<Refusal>,
     /// What is in force on each executor's first guest of the run.
@@ -30,6 +32,7 @@ impl Done {
                 let clean = [Metric::Call, Metric::WarmCall, Metric::WarmTake].iter().all(counts);
                 let task = Task::Cell(seen.cell.clone());
                 self.tasks.entry(task).or_default().insert(seen.process, clean);
+                self.seen.push(line.clone());
             }
             Line::Comparison(comparison) => {
                 let (all, noisy) = (comparison.rounds.len(), comparison.noisy.len());
@@ -50,6 +53,18 @@ impl Done {
     #[must_use]
     pub fn is_refused(&self, cell: &CellKey) -> bool {
         self.refusals.iter().any(|refusal| refusal.is_of(cell))
+    }
+
+    /// Cells with an impossible scaling, and those on one thread that they are compared with.
+    /// More processes show whether it was chance.
+    #[must_use]
+    pub fn doubtful(&self) -> BTreeSet<Task> {
+        let book = Book::of(Header::default(), self.seen.clone());
+        let cells = book.cells.keys().filter(|cell| book.impossible_scaling(cell).is_some());
+        cells
+            .flat_map(|cell| [cell.clone(), CellKey { threads: 1, ..cell.clone() }])
+            .map(Task::Cell)
+            .collect()
     }
 
     /// Number of processes in which a task has enough clean samples.
@@ -87,4 +102,39 @@ pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
         job.done.take(line);
     }
     Some(job.done.tasks.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Observations, Sample, Samples};
+    use touchstone_executor::Strategy;
+
+    #[test]
+    fn only_an_impossible_scaling_is_doubtful() {
+        let mut done = Done::default();
+        let mut saw = |case: &str, threads, ns: f64| {
+            let cell = CellKey {
+                case: case.to_owned(),
+                guest: "guest".to_owned(),
+                engine: "engine".to_owned(),
+                strategy: Strategy::INTERPRETED,
+                threads,
+            };
+            for process in 0..3 {
+                let samples = Samples(vec![Sample::single(ns); 8]);
+                let metrics = BTreeMap::from([(Metric::Call, samples)]);
+                done.take(&Line::Observations(Observations {
+                    cell: cell.clone(),
+                    process,
+                    metrics,
+                }));
+            }
+            Task::Cell(cell)
+        };
+        let (alone, beside) = (saw("fast", 1, 100.0), saw("fast", 2, 90.0));
+        saw("slow", 1, 100.0);
+        saw("slow", 2, 97.0);
+        assert_eq!(done.doubtful(), BTreeSet::from([alone, beside]));
+    }
 }

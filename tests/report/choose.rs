@@ -157,7 +157,7 @@ fn the_advice_is_short() {
     assert!(advice.len() < 7000, "{} bytes:\n{advice}", advice.len());
 }
 
-/// A cell of code that was compiled into the host.
+/// A cell of code that was compiled for the host.
 fn baseline(strategy: &str, case: &str, ns: f64) -> Cell {
     let mut cell = cell("native", strategy, case, 1, ns);
     cell.emulated = Some("on a memory of ours".to_owned());

@@ -3,7 +3,7 @@
 use super::{Ended, child};
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
-use touchstone::case::{Case, default_folder, load_all};
+use touchstone::case;
 use touchstone::plan::Filter;
 use touchstone::record::{Book, COUNTS, Count, Metric, default_path, newest};
 use touchstone::run::shown;
@@ -50,7 +50,7 @@ pub(super) struct Gate {
 impl Costs {
     pub(super) fn execute(self) -> Result<Ended> {
         if self.worker {
-            count::serve(&cases()?, &touchstone_runtimes::engines())?;
+            count::serve(&case::built_in()?, &touchstone_runtimes::engines())?;
             return Ok(Ended::Well);
         }
         let counted = count(&Filter::new(self.filter.as_deref())?)?;
@@ -90,13 +90,9 @@ impl Gate {
 }
 
 fn count(filter: &Filter) -> Result<Counted> {
-    let (cases, engines) = (cases()?, touchstone_runtimes::engines());
+    let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
     let caller = || child(&["costs", "--worker"]);
     count::count(&cases, &engines, filter, caller)
-}
-
-fn cases() -> Result<Vec<Case>> {
-    load_all(&default_folder())
 }
 
 /// The counts of cases, and those of cells.

@@ -36,14 +36,7 @@ impl Keep {
                 lines.extend(others);
             }
         }
-        let sampling = Sampling {
-            name: "checks".to_owned(),
-            seed,
-            processes: 1,
-            samples: 0,
-            sample_us: 0,
-            in_process: false,
-        };
+        let sampling = Sampling::untimed("checks", seed);
         let none = Plan { cells: Vec::new(), refusals: Vec::new(), works: Vec::new() };
         lines.push(Line::Run(Box::new(header(sampling, &engines(), &none))));
         lines.extend(findings.into_iter().map(|finding| Line::Finding(Box::new(finding))));

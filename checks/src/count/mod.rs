@@ -100,14 +100,7 @@ pub fn count(
         })?;
         lines.extend(seen.into_iter().map(Line::Observations));
     }
-    let sampling = Sampling {
-        name: "counts".to_owned(),
-        seed: 0,
-        processes: 1,
-        samples: 1,
-        sample_us: 0,
-        in_process: false,
-    };
+    let sampling = Sampling::untimed("counts", 0);
     Ok(Counted { header: run::header(sampling, engines, &plan), lines, problems, untraced })
 }
 

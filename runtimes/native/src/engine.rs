@@ -11,7 +11,7 @@ use touchstone_executor::{
 /// Name of the engine.
 pub(crate) const ID: &str = "native";
 
-/// The compiler of the host, and with it of the guests.
+/// The compiler of the host, and with it of the guests' library.
 pub(crate) const COMPILER: &str = env!("TOUCHSTONE_NATIVE_RUSTC");
 
 /// The one engine.
@@ -24,8 +24,8 @@ impl Native {
             (Support::Unsupported { reason }, _) => {
                 Err(Error::Unsupported { engine: ID, strategy, reason })
             }
-            (_, Some(known)) => Ok(known),
-            (_, None) => Err(Error::Misuse("a guest that is not compiled into the host")),
+            (_, Ok(known)) => Ok(known),
+            (_, Err(reason)) => Err(Error::Misuse(reason)),
         }
     }
 }
@@ -46,7 +46,7 @@ impl Engine for Native {
     fn support(&self, strategy: Strategy) -> Support {
         if strategy.code == CodeFrom::Precompiled {
             return Support::unsupported(
-                "the code is always compiled ahead of time, into the host; the strategy without \
+                "the code is always compiled ahead of time, for the host; the strategy without \
                  `_precompiled` is the same",
             );
         }
@@ -72,16 +72,16 @@ impl Engine for Native {
     }
 
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
-        match (self.support(strategy), guest.info().refusal(strategy)) {
-            (refused @ Support::Unsupported { .. }, _) => refused,
-            (_, Some(reason)) => Support::unsupported(reason),
-            (support, None) if guests::find(guest).is_some() => support,
-            _ => Support::unsupported("only the guests of test-runtime are compiled into the host"),
+        match (self.support(strategy), guest.info().refusal(strategy), guests::find(guest)) {
+            (refused @ Support::Unsupported { .. }, _, _) => refused,
+            (_, Some(reason), _) => Support::unsupported(reason),
+            (support, None, Ok(_)) => support,
+            (_, None, Err(reason)) => Support::unsupported(reason),
         }
     }
 
     fn compile(&self, guest: &GuestModule, strategy: Strategy, _: &Config) -> Result<Artifact> {
-        // rustc did it, when the host was built.
+        // rustc did it, when the library was built.
         Ok(Artifact::new(ID, 0, self.find(guest, strategy)?))
     }
 

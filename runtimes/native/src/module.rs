@@ -3,7 +3,7 @@
 use crate::engine::{COMPILER, ID};
 use crate::guests::Guest;
 use crate::running::Running;
-use guest_support::native::Body;
+use guest_support::native::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
@@ -17,11 +17,14 @@ use touchstone_executor::{
     Result, Strategy,
 };
 
+/// The profile `native` of the guests' workspace.
+const PROFILE: &str = "opt-level 3, fat LTO, one codegen unit";
+
 /// What all instances of a module share.
 pub(crate) struct Shared {
     pub(crate) exports: Exports,
     /// The functions, in the order of `exports`, or why there is none.
-    pub(crate) bodies: Vec<Result<Body, &'static str>>,
+    pub(crate) entries: Vec<Result<Entry, &'static str>>,
     pub(crate) limits: MemoryLimits,
     pub(crate) heap_base: u32,
     /// How memories come about and are reset.
@@ -57,12 +60,8 @@ impl Linked {
         let info = guest.info();
         let lacking = |what: &str| Error::Unhostable { reason: format!("it has no {what}") };
         let exports = Exports::of(guest);
-        let body = |name: &str| {
-            let found = known.exports.iter().find(|export| export.name == name);
-            found.map_or(Err("its native code does not export it"), |export| export.body)
-        };
         let shared = Shared {
-            bodies: exports.iter().map(|export| body(&export.name)).collect(),
+            entries: exports.iter().map(|export| known.entry(&export.name)).collect(),
             exports,
             limits: info.memory.ok_or_else(|| lacking("memory"))?,
             heap_base: info.heap_base.ok_or_else(|| lacking("__heap_base"))?,
@@ -78,7 +77,7 @@ impl Linked {
 impl Module for Linked {
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
         let export = self.shared.exports.find(name, abi)?;
-        match self.shared.bodies[export.index as usize] {
+        match self.shared.entries[export.index as usize] {
             Ok(_) => Ok(export),
             Err(reason) => Err(Error::ExportUnsupported {
                 engine: ID,
@@ -128,16 +127,14 @@ impl Module for Linked {
             }
             _ => ("a new memory each call", "the memory is unmapped".to_owned()),
         };
-        let level = env!("TOUCHSTONE_NATIVE_OPT_LEVEL");
         let memory = self.memory.as_deref().unwrap_or("not probed");
         let effective = EffectiveConfig::new()
-            .with("execution", format!("native: compiled into the host by {COMPILER}, -O{level}"))
+            .with("execution", format!("native: compiled by {COMPILER}, {PROFILE}"))
             .with("instance", instance)
             .with("memory", memory)
             .with("reset", reset)
             .with("restored", "the memory with the module's data segments, the host's allocator")
-            .with("guest allocations", "the process's allocator; only input and output are placed")
-            .with("guest constants", "in the host's binary");
+            .with("guest constants", "outside of the memory, in the guests' library");
         match self.shared.deadline {
             Some(_) => effective.with("deadline", "looked at after the call"),
             None => effective,

@@ -1,10 +1,9 @@
 //! A live memory with the host's side, and calls on it: all unsafe code of this
 //! crate.
 
-use crate::engine::ID;
 use crate::module::Shared;
-use guest_support::native::{self, Body, Call, Host, Output};
-use std::cell::RefCell;
+use guest_support::native::{Call, Host, Stop, Text};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 use touchstone_executor::abi::Live;
@@ -58,11 +57,7 @@ impl Resident for Running {
         self.memory.restorer()
     }
 
-    /// A memory that has grown is replaced, as everywhere.
     fn reset(&mut self) -> Result<bool> {
-        if self.memory.accessible() != self.shared.plan.size() {
-            return Ok(false);
-        }
         self.memory.reset()?;
         self.host.reset();
         Ok(true)
@@ -70,114 +65,113 @@ impl Resident for Running {
 }
 
 impl Running {
-    fn body(&self, index: u32) -> Result<Body> {
-        match self.shared.bodies.get(index as usize) {
-            Some(Ok(body)) => Ok(*body),
-            _ => Err(FOREIGN),
-        }
-    }
-
-    /// Calls a function with the input at a place in memory.
-    fn call<T>(
-        &mut self,
-        body: impl FnOnce(&[u8]) -> T,
-        pointer: u32,
-        length: u32,
-    ) -> Result<Result<T, Trap>> {
-        self.enter(|call| call.run(body, pointer, length))
-    }
-
-    /// Makes a call on the memory, within the deadline.
-    fn enter<T>(
-        &mut self,
-        run: impl FnOnce(Call<'_>) -> Result<T, native::Trap>,
-    ) -> Result<Result<T, Trap>> {
-        let started = self.shared.deadline.map(|deadline| (Instant::now(), deadline));
-        let (base, size) = (self.memory.base(), self.memory.accessible());
-        let hosting = Hosting {
-            memory: RefCell::new(&mut self.memory),
-            host: &self.host,
-            limits: self.shared.limits,
+    /// Calls a function with two numbers, within the deadline.
+    fn call(&mut self, index: u32, first: u32, second: u32) -> Result<Result<u64, Trap>> {
+        let Some(Ok(entry)) = self.shared.entries.get(index as usize).copied() else {
+            return Err(FOREIGN);
         };
-        // SAFETY: the first `size` bytes at `base` are readable, writable and
-        // initialised; the mapping is borrowed by `hosting` until the call is
-        // over, so that nobody else accesses them; it never moves, and
-        // `Hosting::grow` only ever makes more of it accessible.
-        let call = unsafe { Call::new(base, size, self.shared.heap_base, &hosting) };
-        let ended = run(call);
+        let started = self.shared.deadline.map(|deadline| (Instant::now(), deadline));
+        let (base, size) = (self.memory.base(), Cell::new(self.memory.accessible()));
+        let limits = self.shared.limits;
+        let mut hosting =
+            Hosting { memory: &mut self.memory, host: &mut self.host, limits, refused: None };
+        let call = Call {
+            base,
+            size,
+            heap_base: self.shared.heap_base,
+            stopped: Cell::new(false),
+            stop: Cell::new(Stop::Unreachable),
+            detail: Cell::new(Text::EMPTY),
+            host: &HOST,
+            context: (&raw mut hosting).cast(),
+        };
+        // SAFETY: the first `size` bytes at `base` are readable, writable and initialised.
+        // The mapping is borrowed by `hosting` until the call is over, and never moves.
+        // Meanwhile the functions of `HOST` write to nothing in it but the allocator's
+        // headers, which no object of the guest contains.
+        let value = unsafe { entry(&call, first, second) };
+        let (stopped, stop, detail) = (call.stopped.get(), call.stop.get(), call.detail.get());
+        if let Some(trap) = hosting.refused {
+            return Ok(Err(trap));
+        }
         if let Some((started, deadline)) = started
             && started.elapsed() >= deadline
         {
             return Ok(Err(TrapKind::DeadlineExceeded.into()));
         }
-        match ended {
-            Ok(value) => Ok(Ok(value)),
-            Err(stopped) => translate(stopped).map(Err),
+        if !stopped {
+            return Ok(Ok(value));
         }
+        // SAFETY: a constant of the library, or bytes of the memory, which nobody wrote since.
+        let detail = String::from_utf8_lossy(unsafe { detail.bytes() });
+        Ok(Err(translate(stop, &detail)))
+    }
+}
+
+/// What the host answers with while the guest's code runs.
+struct Hosting<'a> {
+    memory: &'a mut Memory,
+    host: &'a mut HostState,
+    limits: MemoryLimits,
+    /// What an allocation or its end was refused for.
+    refused: Option<Trap>,
+}
+
+impl Hosting<'_> {
+    /// What belongs to a call.
+    #[expect(clippy::mut_from_ref, reason = "it is the call's own, reached by its pointer")]
+    fn of(call: &Call) -> &mut Self {
+        // SAFETY: `Running::call` put it there and touches it only after the call. A call
+        // has one thread, and the functions below do not call each other.
+        unsafe { &mut *call.context.cast() }
     }
 
-    /// Where an output is, after it was put where the module's own code would have
-    /// put it: into a block of the host's allocator.
-    fn place(&mut self, output: Output) -> Result<u64, Trap> {
-        let bytes = match output {
-            Output::Place { pointer, length } => return Ok(pack(pointer, length)),
-            Output::Bytes(bytes) if bytes.is_empty() => return Ok(0),
-            Output::Bytes(bytes) => bytes,
-        };
-        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let pointer = self.allocate(length)?;
-        self.memory.bytes_mut()[pointer as usize..][..bytes.len()].copy_from_slice(&bytes);
-        Ok(pack(pointer, length))
+    fn grow(&mut self, call: &Call, pages: u32) -> bool {
+        let grown = grow(self.memory, self.limits, pages);
+        grown.inspect(|size| call.size.set(*size)).is_some()
     }
+}
 
-    /// A block of the host's allocator, all of which lies in memory.
-    fn allocate(&mut self, length: u32) -> Result<u32, Trap> {
-        loop {
-            match self.host.malloc(self.memory.bytes_mut(), length) {
-                Err(HeapError::NeedsMemory { pages }) if self.grow_memory(pages) => {}
-                ended => return ended.map_err(|error| HostFunction::Malloc.refuse(error)),
+/// What a guest's code can ask for.
+static HOST: Host = Host { grow: on_grow, allocate, free, max_level, log, input };
+
+extern "C" fn on_grow(call: &Call, pages: u32) -> bool {
+    Hosting::of(call).grow(call, pages)
+}
+
+extern "C" fn allocate(call: &Call, length: u32) -> u32 {
+    let hosting = Hosting::of(call);
+    loop {
+        match hosting.host.malloc(hosting.memory.bytes_mut(), length) {
+            Ok(pointer) => return pointer,
+            Err(HeapError::NeedsMemory { pages }) if hosting.grow(call, pages) => {}
+            Err(error) => {
+                hosting.refused.get_or_insert(HostFunction::Malloc.refuse(error));
+                return 0;
             }
         }
     }
+}
 
-    /// Calls a function that takes over a block of [`Self::allocate`].
-    fn give<T>(
-        &mut self,
-        body: fn(&[u8]) -> T,
-        pointer: u32,
-        length: u32,
-    ) -> Result<Result<T, Trap>> {
-        let ended = self.call(body, pointer, length)?;
-        Ok(ended.and_then(|answer| {
-            self.host.free(self.memory.bytes_mut(), pointer)?;
-            Ok(answer)
-        }))
+extern "C" fn free(call: &Call, pointer: u32) {
+    let hosting = Hosting::of(call);
+    if let Err(trap) = hosting.host.free(hosting.memory.bytes_mut(), pointer) {
+        hosting.refused.get_or_insert(trap);
     }
 }
 
-/// What the guest's code can ask for while it runs.
-struct Hosting<'a> {
-    memory: RefCell<&'a mut Memory>,
-    host: &'a HostState,
-    limits: MemoryLimits,
+extern "C" fn max_level(call: &Call) -> u32 {
+    Hosting::of(call).host.max_log_level()
 }
 
-impl Host for Hosting<'_> {
-    fn grow(&self, pages: u32) -> Option<usize> {
-        grow(&mut self.memory.borrow_mut(), self.limits, pages)
-    }
+extern "C" fn log(call: &Call, level: u32, target: Text, message: Text) {
+    // SAFETY: the guest holds both until this returns.
+    let (target, message) = unsafe { (target.bytes(), message.bytes()) };
+    Hosting::of(call).host.log_texts(level, target, message);
+}
 
-    fn max_level(&self) -> u32 {
-        self.host.max_log_level()
-    }
-
-    fn log(&self, level: u32, target: &[u8], message: &[u8]) {
-        self.host.log_texts(level, target, message);
-    }
-
-    fn input(&self) -> &[u8] {
-        self.host.input_bytes()
-    }
+extern "C" fn input(call: &Call) -> Text {
+    Text::new(Hosting::of(call).host.input_bytes())
 }
 
 /// Grows a memory within its limits and gives its new size in bytes.
@@ -186,31 +180,20 @@ fn grow(memory: &mut Memory, limits: MemoryLimits, pages: u32) -> Option<usize> 
     (size <= limits.largest() as usize * WASM_PAGE && memory.grow(size).is_ok()).then_some(size)
 }
 
-const fn pack(pointer: u32, length: u32) -> u64 {
-    (length as u64) << 32 | pointer as u64
-}
-
 /// How native code stopped, in the words of all backends.
-fn translate(stopped: native::Trap) -> Result<Trap> {
-    Ok(match stopped {
-        native::Trap::Unreachable => TrapKind::Unreachable.into(),
-        native::Trap::Panic(message) => Trap::with_detail(TrapKind::Unreachable, message),
-        native::Trap::MemoryOutOfBounds => TrapKind::MemoryOutOfBounds.into(),
-        native::Trap::MissingImport { module, name } => {
-            TrapKind::MissingImport { module: module.to_owned(), name: name.to_owned() }.into()
+fn translate(stop: Stop, detail: &str) -> Trap {
+    match stop {
+        Stop::Unreachable if detail.is_empty() => TrapKind::Unreachable.into(),
+        Stop::Unreachable => Trap::with_detail(TrapKind::Unreachable, detail),
+        Stop::MemoryOutOfBounds => TrapKind::MemoryOutOfBounds.into(),
+        Stop::MissingImport => {
+            TrapKind::MissingImport { module: "env".to_owned(), name: detail.to_owned() }.into()
         }
-        native::Trap::TouchesInput => Trap::with_detail(
+        Stop::TouchesInput => Trap::with_detail(
             TrapKind::Other,
             "the guest used the address of its own input, which native code borrows during a call",
         ),
-        native::Trap::Absent { name, reason } => {
-            return Err(Error::ExportUnsupported {
-                engine: ID,
-                name: name.to_owned(),
-                reason: reason.to_owned(),
-            });
-        }
-    })
+    }
 }
 
 impl Live for Running {
@@ -236,12 +219,7 @@ impl Live for Running {
         pointer: u32,
         length: u32,
     ) -> Result<Result<u64, Trap>> {
-        let ended = match self.body(index)? {
-            Body::Packed(body) => self.call(body, pointer, length)?,
-            Body::InPlace(body) => self.enter(|call| call.run_in_place(body, pointer, length))?,
-            _ => return Err(FOREIGN),
-        };
-        Ok(ended.and_then(|output| self.place(output)))
+        self.call(index, pointer, length)
     }
 
     fn call_plain(
@@ -251,29 +229,18 @@ impl Live for Running {
         results: &mut [Value],
     ) -> Result<Result<(), Trap>> {
         // The convention has checked the numbers against the export's signature.
-        Ok(match (self.body(index)?, params, results) {
-            (Body::Unit(body), [], []) => self.call(|_| body(), 0, 0)?,
-            (Body::Number(body), [], [result]) => {
-                self.call(|_| body(), 0, 0)?.map(|number| *result = Value::I64(number as i64))
-            }
-            (Body::Block(body), [Value::I32(pointer), Value::I32(length)], []) => {
-                self.give(body, *pointer as u32, *length as u32)?
-            }
-            (Body::Answer(body), [Value::I32(pointer), Value::I32(length)], [result]) => self
-                .give(body, *pointer as u32, *length as u32)?
-                .map(|number| *result = Value::I64(number as i64)),
-            (Body::Alloc, [Value::I32(length)], [result]) => {
-                self.allocate(*length as u32).map(|pointer| *result = Value::I32(pointer as i32))
-            }
-            (
-                Body::Packed(_) | Body::InPlace(_),
-                [Value::I32(pointer), Value::I32(length)],
-                [result],
-            ) => self
-                .call_substrate(index, *pointer as u32, *length as u32)?
-                .map(|packed| *result = Value::I64(packed as i64)),
+        let (first, second) = match params {
+            [] => (0, 0),
+            [Value::I32(first)] => (*first as u32, 0),
+            [Value::I32(first), Value::I32(second)] => (*first as u32, *second as u32),
             _ => return Err(FOREIGN),
-        })
+        };
+        let ended = self.call(index, first, second)?;
+        Ok(ended.map(|value| match results {
+            [Value::I32(result)] => *result = value as i32,
+            [Value::I64(result)] => *result = value as i64,
+            _ => {}
+        }))
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {

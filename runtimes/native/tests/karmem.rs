@@ -1,5 +1,5 @@
-//! Karmem v1's wire format and the columnar encoding: messages that were written down by hand, sizes, and readers
-//! that take any bytes.
+//! Karmem v1's wire format and the columnar encoding: messages that were written down by hand,
+//! sizes, and readers that take any bytes.
 
 use karmem::{Message, game, temperature};
 use proptest::prelude::*;
@@ -201,7 +201,7 @@ fn messages_of_the_cases_have_these_sizes() {
         let monsters = records_payload::monsters(count, 100, 1);
         Codec::ALL.map(|codec| codec.monsters(&monsters).len())
     };
-    assert_eq!(sizes(1000)[..3], [1_553_012, 1497792, 1_580_123]);
+    assert_eq!(sizes(1000)[..3], [1_553_012, 1_497_792, 1_580_123]);
     assert_eq!(sizes(100)[3..], [465_161, 272_937, 197_833]);
 }
 

@@ -114,13 +114,9 @@ fn the_memory_is_written_where_the_module_would_write_it() {
 #[test]
 fn what_makes_no_sense_here_is_refused_with_the_reason() {
     everywhere(|module, _| {
-        for export in [
-            "test_count",
-            "test_allocate",
-            "test_endless_loop",
-            "test_stack_overflow",
-            "test_divide_by_zero",
-        ] {
+        for export in
+            ["test_count", "test_endless_loop", "test_stack_overflow", "test_divide_by_zero"]
+        {
             let error = module.export(export, Abi::Substrate).unwrap_err();
             assert!(matches!(&error, Error::ExportUnsupported { .. }), "{error}");
             assert!(error.to_string().starts_with(&format!("native does not have '{export}': ")));
@@ -185,6 +181,43 @@ fn calls_on_four_threads_do_not_mix() {
                     assert_eq!(output, input);
                 }
             });
+        }
+    });
+}
+
+/// Two buffers of a size, filled, checked and freed.
+fn allocate(module: &dyn Module, instance: &mut dyn Instance, size: u32) -> Outcome {
+    let input = [2_u32.to_le_bytes(), size.to_le_bytes()].concat();
+    call(module, instance, "test_allocate", &input)
+}
+
+#[test]
+fn what_a_guest_allocates_lies_in_its_memory() {
+    everywhere(|module, instance| {
+        let export = module.export("test_allocate", Abi::Substrate).unwrap();
+        let input = [1_u32.to_le_bytes(), 70_000_u32.to_le_bytes()].concat();
+        instance.prepare().unwrap();
+        let clean = instance.memory().unwrap().to_vec();
+        assert_eq!(instance.invoke(export, &input, &mut Vec::new()).unwrap(), Outcome::Returned);
+        let memory = instance.memory().unwrap();
+        let written = memory.iter().zip(&clean).filter(|(now, before)| now != before).count();
+        // A byte of 256 is written as zero.
+        assert!(written > 69_000, "{written}");
+        instance.finish().unwrap();
+        instance.prepare().unwrap();
+        assert!(instance.memory().unwrap() == clean);
+        instance.finish().unwrap();
+    });
+}
+
+#[test]
+fn a_full_memory_traps_and_the_next_call_is_clean() {
+    everywhere(|module, instance| {
+        for _ in 0..3 {
+            // The memory has 32 pages for both.
+            let trap = kind(allocate(module, instance, 33 << 16));
+            assert!(matches!(trap, TrapKind::HostFunction { .. }), "{trap:?}");
+            assert_eq!(allocate(module, instance, 1 << 16), Outcome::Returned);
         }
     });
 }

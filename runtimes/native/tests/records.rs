@@ -1,4 +1,4 @@
-//! The guests `records` and `layouts`, compiled into the host.
+//! The guests `records` and `layouts`, compiled for the host.
 
 use records_payload::{Codec, Stats, decoded, decoded_all};
 use touchstone_executor::abi::Abi;

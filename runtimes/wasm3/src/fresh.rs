@@ -43,10 +43,7 @@ impl Module for FreshModule {
     fn probe(&mut self) -> Result<()> {
         let Some(recipe) = &self.recipe else { return Ok(()) };
         let mut machine = self.instance().build()?;
-        match &recipe.plan {
-            Some(plan) => recipe.check(&self.shared, plan, machine.bytes()),
-            None => Ok(()),
-        }
+        recipe.probe(&self.shared, machine.bytes())
     }
 
     fn effective(&self) -> EffectiveConfig {

@@ -32,6 +32,11 @@ impl Recipe {
         Plan::new(InitialMemory::capture(memory), self.reset)
     }
 
+    /// Checks the memory of an instance where all instances share a plan.
+    pub(crate) fn probe(&self, shared: &Shared, memory: &[u8]) -> Result<()> {
+        self.plan.as_ref().map_or(Ok(()), |plan| self.check(shared, plan, memory))
+    }
+
     /// Whether a memory is what the strategy's name says.
     pub(crate) fn check(&self, shared: &Shared, plan: &Plan, memory: &[u8]) -> Result<()> {
         let offset = plan.image().map_or(0, Image::start);

@@ -87,10 +87,7 @@ impl Module for ReuseModule {
     /// Looks at what lies under the memory of an instance.
     fn probe(&mut self) -> Result<()> {
         let Saved(mut machine) = Saved::new(&self.0)?;
-        match &self.0.recipe.plan {
-            Some(plan) => self.0.recipe.check(&self.0.shared, plan, machine.bytes()),
-            None => Ok(()),
-        }
+        self.0.recipe.probe(&self.0.shared, machine.bytes())
     }
 
     fn effective(&self) -> EffectiveConfig {

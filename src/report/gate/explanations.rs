@@ -1,7 +1,8 @@
 //! `benches/explanations.toml`: what is known of numbers that break a rule.
 
 use super::{Rule, Violation};
-use anyhow::{Context, Result};
+use crate::case;
+use anyhow::Result;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -56,11 +57,7 @@ impl Explanations {
     ///
     /// When the file cannot be read or is wrong; the message has the line.
     pub fn load(path: &Path) -> Result<Self> {
-        match crate::files::read(path)? {
-            Some(text) => toml::from_slice(&text)
-                .with_context(|| format!("the explanations {} are wrong", path.display())),
-            None => Ok(Self::default()),
-        }
+        if path.exists() { case::data(path, "the file") } else { Ok(Self::default()) }
     }
 }
 

@@ -35,6 +35,8 @@ pub enum Rule {
     ShortSample,
     /// Every cell is measured in at least three processes.
     Processes,
+    /// No engine makes a warm call faster than native code.
+    Baseline,
 }
 
 /// A broken rule of publication.

@@ -5,9 +5,8 @@ use crate::compare;
 use crate::record::estimate::PROCESSES;
 use crate::record::{Book, CellKey, Comparison, Match, Metric, Purpose, Sample};
 use crate::report::units::{self, MARK, count, grouped, percent};
+use touchstone_executor::Execution;
 
-/// How far scaling may lie above the number of threads: what noise explains.
-const SCALING: f64 = 1.05;
 /// Factor by which two ways to the same ratio may differ.
 const AGREEMENT: f64 = 1.3;
 /// Calls that have to stand behind a time below [`SHORT_NS`].
@@ -16,6 +15,8 @@ const LEAST_CALLS: u64 = 1000;
 const SHORT_NS: f64 = 20_000.0;
 /// Least share of the calls of a sample that a thread has to make; 1 is its fair share.
 const LEAST_SHARE: f64 = 0.5;
+/// How many times the fastest engine's time a warm call of the baseline may take.
+const BASELINE: f64 = 1.05;
 /// Share of marked cells from which on a run is not published.
 const MOST_MARKED: f64 = 0.05;
 /// End of the name of a commit whose tree had changes.
@@ -61,6 +62,7 @@ fn of_cell(book: &Book, cell: &CellKey) -> impl Iterator<Item = Violation> {
         slow_thread(cell, &calls),
         few_calls(book, cell, &calls),
         few_processes(book, cell),
+        baseline(book, cell),
     ];
     short.into_iter().chain(others).flatten()
 }
@@ -70,11 +72,7 @@ fn broken(cell: &CellKey, rule: Rule, found: String, limit: String) -> Option<Vi
 }
 
 fn scaling(book: &Book, cell: &CellKey) -> Option<Violation> {
-    let ratio = book.scaling(cell)?.median;
-    let limit = cell.threads as f64 * SCALING;
-    if ratio <= limit {
-        return None;
-    }
+    let (ratio, limit) = book.impossible_scaling(cell)?;
     let found = format!("scaling {ratio:.2} on {}", count(cell.threads, "thread"));
     broken(cell, Rule::Scaling, found, format!("limit {limit:.2}"))
 }
@@ -122,6 +120,25 @@ fn few_processes(book: &Book, cell: &CellKey) -> Option<Violation> {
         }
         _ => None,
     }
+}
+
+/// Without a runtime nothing has to be slower than with one.
+fn baseline(book: &Book, cell: &CellKey) -> Option<Violation> {
+    let facts = book.header.engines.get(&cell.engine);
+    facts.filter(|facts| facts.execution == Execution::Native)?;
+    let own = book.estimate(cell, Metric::WarmCall)?;
+    let others = book.cells.keys().filter(|of| {
+        of.engine != cell.engine && of.work() == cell.work() && of.threads == cell.threads
+    });
+    let times = others.filter_map(|of| Some((book.estimate(of, Metric::WarmCall)?, of)));
+    let (best, of) = times.min_by(|(a, _), (b, _)| a.median.total_cmp(&b.median))?;
+    let ratio = own.over(best);
+    if ratio.marked || ratio.ends().0 <= BASELINE {
+        return None;
+    }
+    let (own, best) = (units::time(own.median), units::time(best.median));
+    let found = format!("a warm call takes {own}, with {} {best}", of.executor());
+    broken(cell, Rule::Baseline, found, format!("limit {BASELINE} times"))
 }
 
 /// Only comparisons that do what cells do, on as many threads, and only where interference

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::record::{
-    Comparison, Contender, Executor, Header, Line, Machine, Match, Means, Metric, Observations,
-    Purpose, SCHEMA, Sample, Samples, Sampling, Tools,
+    Comparison, Contender, EngineFacts, Executor, Header, Line, Machine, Match, Means, Metric,
+    Observations, Purpose, SCHEMA, Sample, Samples, Sampling, Tools,
 };
 use std::collections::BTreeMap;
 use touchstone_executor::Strategy;
@@ -183,6 +183,34 @@ fn fewer_processes_than_three() {
     assert_eq!(
         said([some, two]),
         ["measured in 2 processes: a_interpreted, case_from_guest (limit 3)"]
+    );
+}
+
+#[test]
+fn a_baseline_that_is_slower() {
+    let warm = |engine: &str, ns| {
+        let mut lines = observed(&cell(engine, 1), 3, sample(1, 1000, ns));
+        for line in &mut lines {
+            if let Line::Observations(of) = line {
+                of.metrics.insert(Metric::WarmCall, of.metrics[&Metric::Call].clone());
+            }
+        }
+        lines
+    };
+    let said = |native, other| {
+        let mut header = header("abc");
+        let execution = touchstone_executor::Execution::Native;
+        let facts = EngineFacts { version: String::new(), execution, executes_like: None };
+        header.engines.insert("native".to_owned(), facts);
+        let lines = [warm("native", native), warm("b", other)].into_iter().flatten().collect();
+        check(&Book::of(header, lines), None, &Explanations::default()).reasons()
+    };
+    assert_eq!(said(104.0, 100.0), [""; 0]);
+    assert_eq!(said(100.0, 300.0), [""; 0]);
+    assert_eq!(
+        said(300.0, 100.0),
+        ["a warm call takes 300.0 ns, with b_interpreted 100.0 ns: native_interpreted, \
+          case_from_guest (limit 1.05 times)"]
     );
 }
 

@@ -6,6 +6,7 @@ pub(super) mod comparisons;
 pub(super) mod environment;
 pub(super) mod failed;
 pub(super) mod metrics;
+mod order;
 pub(super) mod rows;
 pub(super) mod settings;
 pub(super) mod shares;

@@ -41,7 +41,7 @@ pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
     text.push_str("\n\n");
     for engine in matrix.engines() {
         let note = if matrix.is_baseline(engine) {
-            "The baseline: the guests' own code, compiled into the host.\n\n"
+            "The baseline: the guests' own code, compiled for the host.\n\n"
         } else {
             ""
         };

@@ -6,11 +6,6 @@ use crate::report::markdown::{Table, code};
 use crate::report::units::{grouped, marked, ratio_with_interval, time};
 use std::fmt::Write;
 
-/// What was published for recompiling at each change.
-const PUBLISHED: &str = "Published for 1024 messages of these two kinds in random order, \
-     recompiling at each change: 31.2 s, which is 30 ms a message (Wasmtime of 2023 on an \
-     i7-4770K).";
-
 pub(in crate::report) fn section(book: Option<&Book>) -> String {
     let Some(book) = book else {
         return "## Hot swap\n\nThere are no records of swaps; `make swap` makes them.\n\n"
@@ -18,7 +13,7 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
     };
     format!(
         "## Hot swap\n\nMessages of two kinds in random order (`make swap`, commit {}), each kind \
-         answered by a module of its own. {PUBLISHED}\n\n{}{}{}",
+         answered by a module of its own.\n\n{}{}{}",
         code(&book.header.tools.commit),
         methods(book),
         soaks(book),

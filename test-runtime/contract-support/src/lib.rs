@@ -6,7 +6,7 @@
 //!   hands the block over with the call.
 //!
 //! A guest lists safe functions in [`export!`]. Compiled for the host, they become
-//! functions that [`guest_support::native`] calls.
+//! functions of the same arguments and results, called with the memory that they work on.
 
 #![no_std]
 
@@ -14,19 +14,20 @@ extern crate alloc;
 
 #[cfg(target_arch = "wasm32")]
 mod kept;
-#[cfg(target_arch = "wasm32")]
 mod module;
-
 #[cfg(not(target_arch = "wasm32"))]
-pub use guest_support::native;
+mod native;
+
+#[doc(hidden)]
+#[cfg(not(target_arch = "wasm32"))]
+pub use guest_support;
 #[cfg(target_arch = "wasm32")]
 pub use kept::Kept;
+pub use module::Block;
 #[cfg(target_arch = "wasm32")]
-pub use module::{Block, input};
+pub use module::input;
 #[cfg(not(target_arch = "wasm32"))]
-pub use native::Kept;
-#[cfg(not(target_arch = "wasm32"))]
-pub use native::input;
+pub use native::{Kept, input, run};
 
 /// Turns safe functions into exports of the module, and adds the export `alloc`.
 ///
@@ -53,32 +54,20 @@ macro_rules! export {
 
         /// What the guest exports, where it is compiled for the host.
         #[cfg(not(target_arch = "wasm32"))]
-        pub static EXPORTS: &[$crate::native::Export] = &[
-            $crate::native::Export { name: "alloc", body: Ok($crate::native::Body::Alloc) },
-            $($crate::native::Export {
-                name: stringify!($name),
-                body: Ok($crate::native_body! { ($($input)?) ($($output)?) $body }),
-            },)+
+        pub static EXPORTS: &[$crate::guest_support::native::Export] = &[
+            $crate::native_export! { alloc, length, _unused, $crate::Block::allocate(length) },
+            $($crate::native_export! { $name ($($input)?) ($($output)?) $body },)+
         ];
     };
 }
 
 /// Declares a value that outlives a call: `kept! { NAME: Type }` is made by the type's
-/// default when `NAME.with(|value| …)` first asks for it. In a module it is the instance's,
-/// and what makes an instance clean makes it new. Compiled for the host, it is the
-/// thread's, and stays.
+/// default when `NAME.with(|value| …)` first asks for it. It is the instance's, and what
+/// makes an instance clean makes it new.
 #[macro_export]
 macro_rules! kept {
     ($name:ident: $type:ty) => {
-        #[cfg(target_arch = "wasm32")]
         static $name: $crate::Kept<$type> = $crate::Kept::new();
-        #[cfg(not(target_arch = "wasm32"))]
-        static $name: $crate::native::Kept<$type> = {
-            $crate::native::thread_local! {
-                static VALUE: core::cell::RefCell<$type> = core::cell::RefCell::default();
-            }
-            $crate::native::Kept::new(&VALUE)
-        };
     };
 }
 
@@ -123,17 +112,48 @@ macro_rules! module_export {
 /// The same export, compiled for the host.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! native_body {
-    (() () $body:expr) => {
-        $crate::native::Body::Unit($body)
+macro_rules! native_export {
+    ($name:ident () () $body:expr) => {
+        $crate::native_export! { $name, _unused, _unused_too, { ($body)(); 0_u64 } }
     };
-    (() ($output:ty) $body:expr) => {
-        $crate::native::Body::Number($body)
+    ($name:ident () ($output:ty) $body:expr) => {
+        $crate::native_export! { $name, _unused, _unused_too, ($body)() }
     };
-    (($input:ty) () $body:expr) => {
-        $crate::native::Body::Block($body)
+    ($name:ident ($input:ty) ($($output:ty)?) $body:expr) => {
+        $crate::native_export! { $name, address, length, {
+            const BODY: fn($input) $(-> $output)? = $body;
+            // SAFETY: the calling convention has the host pass a block that `alloc` gave
+            // for this length, filled, and forget it.
+            let block = unsafe { $crate::Block::from_address(address, length) };
+            let result = BODY(&block);
+            $crate::native_result!(result $(, $output)?)
+        } }
     };
-    (($input:ty) ($output:ty) $body:expr) => {
-        $crate::native::Body::Answer($body)
+    ($name:ident, $first:ident, $second:ident, $body:expr) => {{
+        unsafe extern "C" fn entry(
+            call: &$crate::guest_support::native::Call,
+            $first: u32,
+            $second: u32,
+        ) -> u64 {
+            $crate::run(call, || u64::from($body))
+        }
+        $crate::guest_support::native::Export {
+            name: $crate::guest_support::native::Text::new(stringify!($name).as_bytes()),
+            entry: Some(entry),
+            reason: $crate::guest_support::native::Text::EMPTY,
+        }
+    }};
+}
+
+/// The number that an export returns.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! native_result {
+    ($result:ident) => {{
+        let () = $result;
+        0_u64
+    }};
+    ($result:ident, $output:ty) => {
+        $result
     };
 }

@@ -1,18 +1,25 @@
-//! A module's side: its heap, its traps, and input from the host.
+//! A module's heap, traps and input, and the block that crosses the boundary on the host as well.
 
-use alloc::{alloc as heap, vec::Vec};
-use core::{alloc::Layout, ops::Deref, ptr, slice};
+use alloc::alloc as heap;
+#[cfg(target_arch = "wasm32")]
+use alloc::vec::Vec;
+#[cfg(target_arch = "wasm32")]
+use core::ptr;
+use core::{alloc::Layout, ops::Deref, slice};
 
 /// The guest's own heap, made larger with `memory.grow`.
+#[cfg(target_arch = "wasm32")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 /// A panic is a trap: the host sees `unreachable` and nothing else.
+#[cfg(target_arch = "wasm32")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     core::arch::wasm32::unreachable()
 }
 
+#[cfg(target_arch = "wasm32")]
 mod import {
     #[link(wasm_import_module = "env")]
     unsafe extern "C" {
@@ -22,6 +29,7 @@ mod import {
 }
 
 /// A copy of the input that the host keeps; panics where there is no room for it.
+#[cfg(target_arch = "wasm32")]
 pub fn input() -> Vec<u8> {
     let Ok(length) = usize::try_from(import::input_len()) else {
         panic!("the input is larger than any memory");
@@ -51,7 +59,10 @@ impl Block {
         if start.is_null() {
             heap::handle_alloc_error(layout);
         }
-        start.expose_provenance() as u32
+        #[cfg(target_arch = "wasm32")]
+        return start.expose_provenance() as u32;
+        #[cfg(not(target_arch = "wasm32"))]
+        guest_support::address(start)
     }
 
     /// Takes a block back.
@@ -61,7 +72,11 @@ impl Block {
     /// `address` must come from [`Self::allocate`] with this length, all of the block
     /// must have been filled since, and nobody may use it afterwards.
     pub unsafe fn from_address(address: u32, length: u32) -> Self {
-        Self { start: ptr::with_exposed_provenance_mut(address as usize), length: length as usize }
+        let length = length as usize;
+        #[cfg(target_arch = "wasm32")]
+        return Self { start: ptr::with_exposed_provenance_mut(address as usize), length };
+        #[cfg(not(target_arch = "wasm32"))]
+        Self { start: guest_support::native::at(address, length), length }
     }
 
     /// Never empty, because the allocator has no empty blocks.

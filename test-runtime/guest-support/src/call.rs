@@ -1,10 +1,9 @@
 //! The calling convention: where input comes from and how output is returned.
 
-#[cfg(target_arch = "wasm32")]
 use alloc::{boxed::Box, vec::Vec};
 
 #[cfg(not(target_arch = "wasm32"))]
-use crate::native::Output;
+use crate::native::address;
 
 /// Packs a place in memory into the form that crosses the boundary.
 pub const fn pack(ptr: u32, len: u32) -> u64 {
@@ -55,12 +54,24 @@ pub fn u32_at(input: &[u8], offset: usize) -> u32 {
     }
 }
 
-/// What an export returns.
+/// The address of a place in memory.
 #[cfg(target_arch = "wasm32")]
+#[inline(always)]
+pub fn address(place: *const u8) -> u32 {
+    place as u32
+}
+
+/// Packs the place of an output.
+#[cfg(target_arch = "wasm32")]
+#[inline(always)]
+pub fn place(output: &[u8]) -> u64 {
+    pack(address(output.as_ptr()), output.len() as u32)
+}
+
+/// What an export returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output(u64);
 
-#[cfg(target_arch = "wasm32")]
 impl Output {
     /// No output at all.
     pub const EMPTY: Self = Self(0);
@@ -76,7 +87,6 @@ impl Output {
     }
 }
 
-#[cfg(target_arch = "wasm32")]
 impl From<Vec<u8>> for Output {
     /// Hands the buffer over to the host, which reads it after the call.
     fn from(bytes: Vec<u8>) -> Self {
@@ -84,7 +94,7 @@ impl From<Vec<u8>> for Output {
             return Self::EMPTY;
         }
         let bytes = Box::leak(bytes.into_boxed_slice());
-        Self(pack(bytes.as_ptr() as u32, bytes.len() as u32))
+        Self(pack(address(bytes.as_ptr()), bytes.len() as u32))
     }
 }
 

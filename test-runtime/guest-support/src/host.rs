@@ -31,9 +31,11 @@ pub enum LogLevel {
 }
 
 /// A new block of `size` bytes, aligned to 8.
-#[cfg(target_arch = "wasm32")]
 pub fn malloc(size: usize) -> *mut u8 {
-    import::ext_allocator_malloc_version_1(size as i32) as u32 as *mut u8
+    #[cfg(target_arch = "wasm32")]
+    return import::ext_allocator_malloc_version_1(size as i32) as u32 as *mut u8;
+    #[cfg(not(target_arch = "wasm32"))]
+    crate::native::malloc(size)
 }
 
 /// Gives a block back.
@@ -41,10 +43,14 @@ pub fn malloc(size: usize) -> *mut u8 {
 /// # Safety
 ///
 /// `ptr` must come from [`malloc`] and must not be used afterwards.
-#[cfg(target_arch = "wasm32")]
 pub unsafe fn free(ptr: *mut u8) {
+    #[cfg(not(target_arch = "wasm32"))]
+    crate::native::free(ptr);
     // SAFETY: promised by the caller.
-    unsafe { import::ext_allocator_free_version_1(ptr as i32) }
+    #[cfg(target_arch = "wasm32")]
+    unsafe {
+        import::ext_allocator_free_version_1(ptr as i32)
+    }
 }
 
 /// The host's filter: 0 is off, 1 lets errors through, up to 5 for everything.

@@ -16,7 +16,6 @@ extern crate alloc;
 #[cfg(not(target_arch = "wasm32"))]
 extern crate std;
 
-#[cfg(target_arch = "wasm32")]
 mod allocator;
 mod call;
 mod dirty;
@@ -25,12 +24,12 @@ pub mod memory;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod native;
 
+pub use call::{Output, pack, u32_at, unpack};
 #[cfg(target_arch = "wasm32")]
-pub use call::{Output, block, input};
-pub use call::{pack, u32_at, unpack};
+pub use call::{address, block, input, place};
 pub use dirty::{HOST_PAGE, WASM_PAGE, dirty, round_up_to_page};
 #[cfg(not(target_arch = "wasm32"))]
-pub use native::Output;
+pub use native::{address, block, input, place};
 
 /// Every allocation goes to the host.
 #[cfg(target_arch = "wasm32")]
@@ -50,7 +49,7 @@ pub fn unreachable() -> ! {
     #[cfg(target_arch = "wasm32")]
     core::arch::wasm32::unreachable();
     #[cfg(not(target_arch = "wasm32"))]
-    native::stop(native::Trap::Unreachable)
+    native::unreachable()
 }
 
 /// Turns safe functions `fn(&[u8]) -> Output` into exports of the module.
@@ -80,10 +79,7 @@ macro_rules! export {
         /// What the guest exports, where it is compiled for the host.
         #[cfg(not(target_arch = "wasm32"))]
         pub static EXPORTS: &[$crate::native::Export] = &[$(
-            $crate::native::Export {
-                name: stringify!($name),
-                body: $crate::native_body!($body $(, in $place)? $(, $why)?),
-            },
+            $crate::native_export!($name, $body $(, in $place)? $(, $why)?),
         )+];
     };
 }
@@ -105,24 +101,32 @@ macro_rules! module_body {
         // and leave them alone until the call returns.
         let block = unsafe { $crate::block($ptr, $len) };
         let output: &[u8] = $body(block);
-        $crate::pack(output.as_ptr() as u32, output.len() as u32)
+        $crate::place(output)
     }};
 }
 
-/// The function of an export, or why the host cannot have it.
+/// An export compiled for the host: its raw entry point, or why the host cannot have it.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! native_body {
-    ($body:path) => {
-        Ok($crate::native::Body::Packed($body))
-    };
-    ($body:path, in place) => {
-        Ok($crate::native::Body::InPlace($body))
-    };
-    ($body:path, $why:literal) => {{
+macro_rules! native_export {
+    ($name:ident, $body:path, $why:literal) => {{
         // Named, so that it is compiled and not said to be unused.
-        const _: $crate::native::Body = $crate::native::Body::Packed($body);
-        Err($why)
+        const _: fn(&[u8]) -> $crate::Output = $body;
+        $crate::native::Export {
+            name: $crate::native::Text::new(stringify!($name).as_bytes()),
+            entry: None,
+            reason: $crate::native::Text::new($why.as_bytes()),
+        }
+    }};
+    ($name:ident, $body:path $(, in $place:ident)?) => {{
+        unsafe extern "C" fn entry(call: &$crate::native::Call, ptr: u32, len: u32) -> u64 {
+            $crate::native::run(call, || $crate::module_body!(ptr, len, $body $(, in $place)?))
+        }
+        $crate::native::Export {
+            name: $crate::native::Text::new(stringify!($name).as_bytes()),
+            entry: Some(entry),
+            reason: $crate::native::Text::EMPTY,
+        }
     }};
 }
 
