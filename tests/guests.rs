@@ -208,7 +208,7 @@ fn documented_sizes_are_those_of_the_files() {
         let Some(name) = name.filter(|name| cells.len() > 3 && !name.is_empty()) else { continue };
         let Ok(file) = std::fs::metadata(format!("{folder}/built/{name}.wasm")) else { continue };
         // The size is the first cell that is a number.
-        let number = |cell: &&str| cell.replace(',', "").parse().ok();
+        let number = |cell: &&str| cell.replace(',', "").parse::<u64>().ok();
         let Some(size) = cells.iter().find_map(number) else { continue };
         assert_eq!(file.len(), size, "{name}");
         compared.insert(name);

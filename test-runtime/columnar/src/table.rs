@@ -25,8 +25,9 @@ impl<'a> Table<'a> {
         let root = message.first_chunk::<ROOT>().ok_or(Outside)?.as_chunks().0;
         let [size, offset, rows, columns] = *root else { return Err(Outside) };
         let size = u32::from_le_bytes(size);
+        let used = ((size >> 3) * 8).checked_sub(size & 7).ok_or(Outside)? as usize;
         // Fields may have been added at the end.
-        if ((size >> 3) * 8).checked_sub(size & 7).is_none_or(|size| (size as usize) < ROOT) {
+        if !(ROOT..=message.len()).contains(&used) {
             return Err(Outside);
         }
         let columns = u32::from_le_bytes(columns) as usize;
