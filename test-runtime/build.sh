@@ -14,11 +14,16 @@ payloads=(accounts verify-schnorr verify-ecdsa kernels)
 sized=(verify-schnorr-s verify-ecdsa-s)
 parted=(verify-schnorr-s8 verify-ecdsa-s8)
 contracts=(json-module records layouts)
-# The same with vector instructions.
+# The guest batch once for each format that it can have, and once without.
+formats=(none karmem columnar flatbuffers json messagepack protobuf)
+# Contracts that are there a second time, with room between their functions.
+padded=(layouts)
+# The same as the contracts with vector instructions.
 vectors=(layouts-simd)
 # Guests of the second kind, of whose modules components are made.
 components=(json-component json-codec json-composed)
-guests=("${hosted[@]}" "${payloads[@]}" "${sized[@]}" "${parted[@]}" "${contracts[@]}" "${vectors[@]}" "${components[@]}")
+guests=("${hosted[@]}" "${payloads[@]}" "${sized[@]}" "${parted[@]}" "${contracts[@]}"
+    "${formats[@]/#/batch-}" "${padded[@]/%/-padded}" "${vectors[@]}" "${components[@]}")
 target=wasm32v1-none
 
 fail() {
@@ -94,7 +99,7 @@ for registry in "$CARGO_HOME"/registry/src/*/; do
 done
 
 # Builds packages with flags of their own, the linker's or, from -C on, the compiler's:
-# build NAME FLAG... -- PACKAGE...
+# build NAME FLAG... -- PACKAGE... [--features FEATURE]
 # Packages of one call share the features of what they depend on, and a folder in
 # target/: cargo would build everything again each time the flags change there.
 build() {
@@ -108,12 +113,18 @@ build() {
         shift
     done
     shift
-    for package in "$@"; do
-        packages+=(--package "$package")
+    while (($#)) && [[ $1 != --features ]]; do
+        packages+=(--package "$1")
+        shift
     done
     flags+=("${remap[@]}")
     CARGO_TARGET_DIR=$folder CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf '%s' "${flags[*]}") \
-        "$cargo" build --locked --release --target "$target" "${packages[@]}"
+        "$cargo" build --locked --release --target "$target" "${packages[@]}" "$@"
+}
+
+# A module as cargo left it: module FOLDER PACKAGE.
+module() {
+    printf '%s/%s/%s/release/%s.wasm' "$CARGO_TARGET_DIR" "$1" "$target" "${2//-/_}"
 }
 
 hosting=(--import-memory --export-table --export=__heap_base -zstack-size=1048576)
@@ -132,14 +143,15 @@ done
 for guest in "${contracts[@]}" "${components[@]}"; do
     build contracts --export=__heap_base -zstack-size=1048576 -- "$guest"
 done
+for format in "${formats[@]}"; do
+    features=()
+    [[ $format == none ]] || features=(--features "$format")
+    build contracts --export=__heap_base -zstack-size=1048576 -- batch "${features[@]}"
+    cp -- "$(module contracts batch)" "$CARGO_TARGET_DIR/batch-$format.wasm"
+done
 for guest in "${vectors[@]}"; do
     build vectors --export=__heap_base -zstack-size=1048576 -Ctarget-feature=+simd128 -- "$guest"
 done
-
-# A module as cargo left it: module FOLDER PACKAGE.
-module() {
-    printf '%s/%s/%s/release/%s.wasm' "$CARGO_TARGET_DIR" "$1" "$target" "${2//-/_}"
-}
 
 # The guests as they are to be, all in one folder.
 fresh=$CARGO_TARGET_DIR/built
@@ -156,12 +168,18 @@ done
 for guest in "${contracts[@]}"; do
     cp -- "$(module contracts "$guest")" "$fresh/$guest.wasm"
 done
+for format in "${formats[@]}"; do
+    cp -- "$CARGO_TARGET_DIR/batch-$format.wasm" "$fresh/"
+done
 for guest in "${vectors[@]}"; do
     cp -- "$(module vectors "$guest")" "$fresh/$guest.wasm"
 done
 host=$("$rustc" -vV | sed -n 's/^host: //p')
 "$cargo" build --locked --manifest-path componentize/Cargo.toml --target "$host" \
     --target-dir "$CARGO_TARGET_DIR/tools"
+for guest in "${padded[@]}"; do
+    "$CARGO_TARGET_DIR/tools/$host/debug/pad" "$fresh/$guest-padded.wasm" "$fresh/$guest.wasm"
+done
 for guest in "${components[@]}"; do
     plug=()
     # This one imports a codec, and becomes one component with it.

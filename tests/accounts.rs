@@ -47,6 +47,16 @@ fn encodings() -> Vec<Encoding> {
     // fields, which may be larger than they have to be.
     let idle = &[0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37];
     all.push(Encoding { codec: "flatbuffers", input, edited, state: 0x30, idle });
+    let (input, edited) = files!("messagepack.bin");
+    let state = input.windows(5).position(|text| text == b"state").unwrap() + 5;
+    // Lengths of the keys: this decoder takes an array that is longer than what it is
+    // decoded into.
+    let idle = &[7, 8, 48, 49, 108, 109, 223, 224];
+    all.push(Encoding { codec: "messagepack", input, edited, state, idle });
+    let (input, edited) = files!("protobuf.bin");
+    // Behind three keys with tag and length, and an amount of nine bytes with its tag.
+    let state = 3 * 34 + 10 + 1;
+    all.push(Encoding { codec: "protobuf", input, edited, state, idle: &[] });
     let (input, edited) = files!("account.json");
     let state = input.windows(9).position(|text| text == b"\"state\":1").unwrap() + 8;
     all.push(Encoding { codec: "json", input, edited, state, idle: &[] });
@@ -198,8 +208,12 @@ fn other_lengths_are_refused(run: &mut Run<'_>, encodings: &[Encoding]) {
                 run.is_refused(codec, short);
             }
         }
-        for more in [&[0][..], &[0x7d; 8], input, &[0; 1 << 16]] {
+        for more in [&[0][..], &[0x7d; 8], &[0; 1 << 16]] {
             run.is_refused(codec, &[input, more].concat());
+        }
+        // In Protobuf, one message after another is one message.
+        if codec != "protobuf" {
+            run.is_refused(codec, &[input, input].concat());
         }
         run.is_right(encoding);
     }
@@ -207,9 +221,14 @@ fn other_lengths_are_refused(run: &mut Run<'_>, encodings: &[Encoding]) {
 
 fn only_an_account_in_use_can_be_frozen(run: &mut Run<'_>, encodings: &[Encoding]) {
     for Encoding { codec, input, edited, state, .. } in encodings {
-        let states = if *codec == "json" { b"0239" } else { &[0, 2, 3, 0xff] };
+        let states: &[u8] = match *codec {
+            "json" => b"0239",
+            // Larger bytes are another type, or go on in the next byte.
+            "messagepack" | "protobuf" => &[0, 2, 3, 0x7f],
+            _ => &[0, 2, 3, 0xff],
+        };
         for other in states {
-            let changed = with(input, *state, &[*other]);
+            let changed = with(input, *state, std::slice::from_ref(other));
             assert_eq!(run.call(codec, "full", &changed), None, "{} {codec}", run.name);
             // This does not ask.
             let found = run.call(codec, "update_amount", &changed);
@@ -247,6 +266,26 @@ fn hostile(Encoding { codec, input, .. }: &Encoding) -> Vec<Vec<u8>> {
             }
             all
         }
+        "messagepack" => {
+            let amount = input.windows(6).position(|text| text == b"amount").unwrap() + 6;
+            vec![
+                // The largest amount; a map and a text of 2^32 - 1 elements.
+                with(input, amount, &[&[0xcf][..], &[0xff; 8]].concat()),
+                [&[0xdf][..], &[0xff; 4], &input[1..]].concat(),
+                [&input[..1], &[0xdb][..], &[0xff; 4], &input[2..]].concat(),
+                vec![0x91; 2_000],
+                vec![0xff; input.len()],
+            ]
+        }
+        "protobuf" => vec![
+            // The largest amount, a number that does not end, lengths, and groups in groups.
+            [&input[..69], &[0xff; 9], &[0x01], &input[78..]].concat(),
+            with(input, 69, &[0xff; 11]),
+            with(input, 1, &[0x7f]),
+            with(input, 1, &[0xff, 0xff, 0xff, 0xff, 0x0f]),
+            vec![0x0b; 2_000],
+            vec![0xff; input.len()],
+        ],
         "json" => vec![
             replaced("1234567890123456789", "18446744073709551615"),
             replaced("1234567890123456789", "18446744073709551616"),

@@ -195,3 +195,23 @@ fn large_runtime_really_computes() {
         }
     }
 }
+
+/// The sizes that the guests' documentation has are those of the files.
+#[test]
+fn documented_sizes_are_those_of_the_files() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/test-runtime");
+    let text = std::fs::read_to_string(format!("{folder}/README.md")).unwrap();
+    let mut compared = BTreeSet::new();
+    for line in text.lines() {
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        let name = cells.get(1).map(|cell| cell.trim_matches('`').trim_end_matches(".wasm"));
+        let Some(name) = name.filter(|name| cells.len() > 3 && !name.is_empty()) else { continue };
+        let Ok(file) = std::fs::metadata(format!("{folder}/built/{name}.wasm")) else { continue };
+        // The size is the first cell that is a number.
+        let number = |cell: &&str| cell.replace(',', "").parse::<u64>().ok();
+        let Some(size) = cells.iter().find_map(number) else { continue };
+        assert_eq!(file.len(), size, "{name}");
+        compared.insert(name);
+    }
+    assert!(compared.len() > 20, "{compared:?}");
+}

@@ -76,6 +76,21 @@ fn a_wrong_output_is_recorded_and_never_timed() {
     assert!(ran.told.said[0].contains("wrong: expected 0x2a000000"), "{:?}", ran.told.said);
 }
 
+/// Further calls of a case are made before anything is timed, with the export that they name
+/// or with that of the case.
+#[test]
+fn a_cell_that_is_wrong_only_for_another_input_is_never_timed() {
+    let also = |export, output: &str| {
+        format!("{}\n[[case.also]]\n{export}input = \"0x07\"\noutput = \"{output}\"", mocked::CASE)
+    };
+    let right = Place::of(&also("", "0x07")).run_all(&one_strategy("right"));
+    assert_eq!((right.came.cells.measured, right.refusals().len()), (1, 0));
+    let wrong = Place::of(&also("export = \"take\"\n", "0x00")).run_all(&one_strategy("wrong"));
+    assert_refused(&wrong, Status::Wrong, "expected 0x00, got 0x07");
+    let absent = Place::of(&also("export = \"nowhere\"\n", "0x07"));
+    assert_refused(&absent.run_all(&one_strategy("absent")), Status::Failed, "nowhere");
+}
+
 /// What the compute kernel of the probe gives.
 const KERNEL: i64 = -2561946500405097881;
 

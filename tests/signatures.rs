@@ -9,7 +9,9 @@ mod everywhere;
 mod run;
 
 use run::{Run, each};
+use sha2::{Digest, Sha256};
 use signatures::{Answer, Entry, LONGEST_MESSAGE, append_field};
+use std::collections::BTreeSet;
 use touchstone_executor::abi::Abi;
 
 /// A guest and what is kept beside it.
@@ -44,9 +46,6 @@ macro_rules! input {
 }
 
 const SCHEMES: [Scheme; 2] = [scheme!("schnorr"), scheme!("ecdsa")];
-/// The first entry of a large input whose message is not the one that was signed.
-const FORGED: usize = 63;
-
 impl Scheme {
     fn each(&self, test: impl Fn(&mut Run<'_>)) {
         each(self.guest, test);
@@ -58,6 +57,15 @@ impl Scheme {
         let entries = entries.collect();
         assert!(rest.is_empty());
         entries
+    }
+
+    /// Where the messages are not those that were signed.
+    fn forged(&self) -> Vec<usize> {
+        let name = self.guest.trim_start_matches("verify-");
+        let message = |number: &usize| Sha256::digest(format!("touchstone {name} message {number}"));
+        let entries = self.entries().into_iter().enumerate();
+        let forged = entries.filter(|(number, entry)| entry.message != &message(number)[..]);
+        forged.map(|(number, _)| number).collect()
     }
 }
 
@@ -85,7 +93,10 @@ fn good_entries_are_valid_and_signing_gives_what_is_kept() {
     for scheme in &SCHEMES {
         let entries = scheme.entries();
         assert_eq!(bytes(entries[0]), scheme.single);
-        let some = many(&entries[FORGED - 1..FORGED + 2]);
+        let (name, forged) = (scheme.guest.trim_start_matches("verify-"), scheme.forged());
+        let apart: BTreeSet<_> = forged.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(forged.len() == 16 && apart.len() > 8, "{name}: {forged:?}");
+        let some = many(&entries[forged[0] - 1..forged[0] + 2]);
         scheme.each(|run| {
             for _ in 0..2 {
                 run.returns("verify", Abi::Substrate, scheme.single, &[1]);

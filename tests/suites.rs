@@ -47,6 +47,11 @@ take   = { export = "take", abi = "input" }
 sweep  = "distinct"
 budget_s = 0.5
 role   = "payload"
+
+[[suite.scenarios.also]]
+export = "other"
+input  = { file = "inputs/small.json" }
+output = "0x00"
 "#;
 
 /// Loads a file's text, from a folder with the input that suites name.
@@ -59,7 +64,9 @@ fn load(text: &str) -> Result<Vec<Case>, String> {
     let cases = case::load(&path).map_err(|error| format!("{error:#}"))?;
     // While the folder is there.
     for case in &cases {
-        case.input.bytes(None).map_err(|error| format!("{error:#}"))?;
+        for input in case.also.iter().map(|also| &also.input).chain([&case.input]) {
+            input.bytes(None).map_err(|error| format!("{error:#}"))?;
+        }
     }
     Ok(cases)
 }
@@ -88,6 +95,9 @@ fn a_suite_is_a_case_for_each_scenario() {
     assert_eq!((decode.sweep, decode.role), (Sweep::Distinct, Some(Role::Payload)));
     assert_eq!(decode.budget(), Some(Duration::from_millis(500)));
     assert_eq!((nothing.sweep, nothing.role, nothing.budget()), (Sweep::All, None, None));
+    let [also] = &decode.also[..] else { panic!("{:?}", decode.also) };
+    assert_eq!((also.export.as_deref(), nothing.also.len()), (Some("other"), 0));
+    assert_eq!(also.output.bytes(None).unwrap(), [0]);
     assert_eq!((decode.warm, decode.take.unwrap().export), (true, "take".to_owned()));
 }
 

@@ -1,11 +1,10 @@
 //! Inputs and outputs as case files write them.
 
-use super::{json, records};
+use super::json;
 use anyhow::{Context, Result, bail};
+use records_payload::Codec;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-
-pub use super::records::Codec;
 
 /// The input of an export.
 #[derive(Debug, Clone, Deserialize)]
@@ -61,6 +60,9 @@ pub enum Input {
         seed: u64,
         /// How they are encoded.
         codec: Codec,
+        /// Whether they have one more field, as a later version of the schema says.
+        #[serde(default)]
+        grown: bool,
     },
     /// Numbers, little-endian, one after the other.
     Fields(Vec<Field>),
@@ -114,10 +116,12 @@ impl Input {
                 .map(|text| json_payload::decode_any(text.as_bytes()).to_le_bytes().to_vec())
                 .with_context(too_small),
             Self::Monsters { monsters, points, seed, codec } => {
-                Ok(records::monsters(*codec, *monsters, *points, *seed))
+                Ok(codec.monsters(&records_payload::monsters(*monsters, *points, *seed)))
             }
-            Self::Readings { readings, seed, codec } => {
-                Ok(records::readings(*codec, *readings, *seed))
+            Self::Readings { readings, seed, codec, grown } => {
+                let batch = records_payload::batch(*readings, *seed);
+                let grown = grown.then(|| codec.grown_readings(&batch));
+                grown.unwrap_or_else(|| Some(codec.readings(&batch))).context("no such writer")
             }
             Self::Fields(fields) => {
                 let mut bytes = Vec::new();

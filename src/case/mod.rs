@@ -4,7 +4,6 @@ mod guests;
 mod input;
 mod json;
 mod random;
-mod records;
 mod suite;
 
 use anyhow::{Context, Result, bail};
@@ -18,7 +17,7 @@ use touchstone_executor::guest::{HeapPages, similar};
 use crate::record::{Role, Sweep};
 
 pub use guests::{GuestFile, Guests, digest, hex};
-pub use input::{Codec, Field, Input, Number, parse_hex};
+pub use input::{Field, Input, Number, parse_hex};
 pub use random::{Random, shuffled};
 
 /// A benchmark case: export, input, guests and expected output.
@@ -63,8 +62,23 @@ pub struct Case {
     pub take: Option<Take>,
     /// The expected output, compared before anything is timed.
     pub expect: Expect,
+    /// Further calls whose outputs are compared before anything is timed.
+    #[serde(default)]
+    pub also: Vec<Also>,
     /// Why the case exists and how to read it.
     pub analysis: String,
+}
+
+/// A call that is compared and never timed, with the convention of its case.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Also {
+    /// The exported function; by default that of the case.
+    pub export: Option<String>,
+    /// The input.
+    pub input: Input,
+    /// The expected output.
+    pub output: Input,
 }
 
 /// An export that takes the input and ignores it.
@@ -190,8 +204,9 @@ pub fn load(path: &Path) -> Result<Vec<Case>> {
     };
     let folder = path.parent().unwrap_or(Path::new("."));
     for case in &mut cases {
-        case.input.resolve(folder);
-        case.expect.output.resolve(folder);
+        let also = case.also.iter_mut().flat_map(|also| [&mut also.input, &mut also.output]);
+        let all = also.chain([&mut case.input, &mut case.expect.output]);
+        all.for_each(|input| input.resolve(folder));
         if let Some(problem) = problem(case) {
             bail!("the case '{}' in {} {problem}", case.name, path.display());
         }

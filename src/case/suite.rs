@@ -1,6 +1,6 @@
 //! A suite: scenarios on the same guests, in one file.
 
-use super::{Case, Expect, Input, Take};
+use super::{Also, Case, Expect, Input, Take};
 use crate::record::{Role, Sweep};
 use serde::Deserialize;
 use touchstone_executor::abi::Abi;
@@ -48,6 +48,8 @@ struct Scenario {
     #[serde(default)]
     warm: bool,
     take: Option<Take>,
+    #[serde(default)]
+    also: Vec<Also>,
 }
 
 impl Suite {
@@ -74,6 +76,7 @@ impl Suite {
                 warm: scenario.warm,
                 take: scenario.take,
                 expect: Expect { output: scenario.output },
+                also: scenario.also,
                 analysis: analysis.clone(),
             })
             .collect()

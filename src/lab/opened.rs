@@ -1,7 +1,7 @@
 //! A loaded module, a cell that gave the right output, or the reason why it did not.
 
 use super::Instances;
-use crate::case::{Case, first_call, hex};
+use crate::case::{Also, Case, Input, first_call, hex};
 use crate::record::Status;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,25 +50,39 @@ pub struct Opened {
 }
 
 impl Loaded {
-    /// Makes the call of a case, and if the case names one, that of the export that only takes
-    /// the input.
+    /// Makes the call of a case, then the calls that it compares as well, and if the case names
+    /// one, that of the export that only takes the input.
     ///
     /// # Errors
     ///
     /// [`Refused`], when the input cannot be made, and as [`open_call`](Self::open_call).
     pub fn open(self, case: &Case) -> Result<Opened, Refused> {
         let heap_base = self.guest.info().heap_base;
-        let input = case.input.bytes(heap_base).map_err(failed)?;
-        let expected = case.expect.output.bytes(heap_base).map_err(failed)?;
-        let (input, expected) = (input.into(), expected.into());
+        let bytes = |input: &Input| input.bytes(heap_base).map_err(failed);
+        let (input, expected) = (bytes(&case.input)?.into(), bytes(&case.expect.output)?.into());
         let opened = self.open_call(&case.export, case.abi, input, expected, case.budget())?;
+        for Also { export, input, output } in &case.also {
+            let export = export.as_deref().unwrap_or(&case.export);
+            opened.loaded.check(export, case.abi, &bytes(input)?, &bytes(output)?)?;
+        }
         let Some(take) = &case.take else { return Ok(opened) };
-        let instances = &opened.loaded.instances;
-        let take = instances.export(&take.export, take.abi)?;
-        let mut instance = instances.take()?;
-        checked_call(&mut *instance, take, &opened.input, &[])?;
-        instances.give_back(instance);
+        let take = opened.loaded.check(&take.export, take.abi, &opened.input, &[])?;
         Ok(Opened { take: Some(take), ..opened })
+    }
+
+    /// Calls an export once and compares its output.
+    fn check(
+        &self,
+        name: &str,
+        abi: Abi,
+        input: &[u8],
+        output: &[u8],
+    ) -> Result<ExportId, Refused> {
+        let export = self.instances.export(name, abi)?;
+        let mut instance = self.instances.take()?;
+        checked_call(&mut *instance, export, input, output)?;
+        self.instances.give_back(instance);
+        Ok(export)
     }
 
     /// Calls an export twice on one instance and compares both outputs. The second call is the

@@ -3,7 +3,7 @@
 use accounts::account::{Account, FROZEN, INITIALIZED, OWNER};
 use accounts::fixed_codecs::{Bincode, Borsh, Wincode};
 use accounts::varying::Codec as _;
-use accounts::varying_codecs::{FlatBuffers, Json, Postcard};
+use accounts::varying_codecs::{FlatBuffers, Json, MessagePack, Postcard, Protobuf};
 use accounts::{decoded, varying};
 use std::path::PathBuf;
 use touchstone_executor::abi::Abi;
@@ -26,17 +26,26 @@ const ACCOUNT: Account = Account {
 /// What `full` and `update_amount` make of it.
 const EDITED: Account = Account { state: FROZEN, amount: ACCOUNT.amount + 1, ..ACCOUNT };
 
+/// An account of somebody else: the owner differs in its last letter.
+const FOREIGN: Account = Account { owner: *b"owner: who may freeze an accounT", ..ACCOUNT };
+
+/// The accounts that files have, and what stands before the names of these.
+const FILES: [(&str, &Account); 3] = [("", &ACCOUNT), ("edited.", &EDITED), ("foreign.", &FOREIGN)];
+
 /// An account's bytes in each encoding that has bytes of its own.
-fn encodings(account: &Account) -> [(&'static str, Vec<u8>); 4] {
+fn encodings(account: &Account) -> [(&'static str, Vec<u8>); 6] {
     [
         ("account.bin", bytemuck::bytes_of(account).to_vec()),
         ("postcard.bin", Postcard::encode(account)),
         ("flatbuffers.bin", FlatBuffers::encode(account)),
+        ("messagepack.bin", MessagePack::encode(account)),
+        ("protobuf.bin", Protobuf::encode(account)),
         ("account.json", Json::encode(account)),
     ]
 }
 
-/// A file beside the guests: the input, or with `edited.` before its name the output.
+/// A file beside the guests: the input, with `edited.` before its name the output, and with
+/// `foreign.` the input of somebody else.
 fn path(prefix: &str, name: &str) -> PathBuf {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../test-runtime/inputs/accounts");
     PathBuf::from(format!("{folder}/{prefix}{name}"))
@@ -49,7 +58,7 @@ fn file(name: &str) -> Vec<u8> {
 #[test]
 #[ignore = "writes the files that the next test compares"]
 fn write_the_files() {
-    for (prefix, account) in [("", &ACCOUNT), ("edited.", &EDITED)] {
+    for (prefix, account) in FILES {
         for (name, bytes) in encodings(account) {
             std::fs::write(path(prefix, name), bytes).unwrap();
         }
@@ -58,7 +67,7 @@ fn write_the_files() {
 
 #[test]
 fn the_files_are_what_the_encoders_make() {
-    for (prefix, account) in [("", &ACCOUNT), ("edited.", &EDITED)] {
+    for (prefix, account) in FILES {
         for (name, bytes) in encodings(account) {
             assert!(std::fs::read(path(prefix, name)).unwrap() == bytes, "{prefix}{name}");
         }
@@ -97,6 +106,8 @@ fn every_decoder_finds_the_account() {
     assert_eq!(&archive[..], file("account.bin"));
     varying::<Postcard>("postcard.bin");
     varying::<FlatBuffers>("flatbuffers.bin");
+    varying::<MessagePack>("messagepack.bin");
+    varying::<Protobuf>("protobuf.bin");
     varying::<Json>("account.json");
 }
 

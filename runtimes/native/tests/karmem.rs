@@ -1,9 +1,9 @@
-//! Karmem v1's wire format: messages that were written down by hand, sizes, and readers
-//! that take any bytes.
+//! Karmem v1's wire format and the columnar encoding: messages that were written down by hand,
+//! sizes, and readers that take any bytes.
 
 use karmem::{Message, game, temperature};
 use proptest::prelude::*;
-use records_payload::{Color, Malformed, Monster, Reading, Team, Vec3, Weapon};
+use records_payload::{Codec, Color, Malformed, Monster, Reading, Team, Vec3, Weapon};
 
 /// The bytes of a hexadecimal text with spaces.
 fn bytes(text: &str) -> Vec<u8> {
@@ -55,6 +55,77 @@ fn a_batch_is_what_the_format_says() {
         .map(|reading| (reading.timestamp(), reading.value()))
         .collect();
     assert_eq!(found, [(1, 1.5), (-2, -0.5)]);
+}
+
+#[test]
+fn a_columnar_batch_is_what_the_format_says() {
+    let message = records_payload::columnar::write(
+        &[Reading { timestamp: 1, value: 1.5 }, Reading { timestamp: -2, value: -0.5 }],
+        <[u8]>::to_vec,
+    );
+    let line = |text: &str| [bytes(text), vec![0; 64 - bytes(text).len()]].concat();
+    let expected = [
+        // 0: the root: two units of 8 bytes, all used; the lookup at 64 * 1; 2 rows, 2 columns.
+        line("10000000 01000000 02000000 02000000"),
+        // 64: the hashes, FNV-1a of the bytes 0 and 1; 128: the offsets, 64 * 3 and 64 * 4.
+        line("1f5d0c05 8c5b0c04"),
+        line("03000000 04000000"),
+        // 192 and 256: the columns.
+        line("0100000000000000 feffffffffffffff"),
+        line("0000c03f 000000bf"),
+    ];
+    assert_eq!(message, expected.concat());
+    // A later version has a third column.
+    let grown = records_payload::columnar::write_grown(
+        &[Reading { timestamp: 1, value: 1.5 }, Reading { timestamp: -2, value: -0.5 }],
+        <[u8]>::to_vec,
+    );
+    assert_eq!(grown.len(), message.len() + 64);
+    assert_eq!(grown[320..], line("00000000 01000000"));
+    let read = records_payload::columnar::read;
+    assert_eq!(read(&grown), read(&message));
+}
+
+/// Each column has a hash of its own, and 0 is none of them.
+#[test]
+fn columns_are_told_apart() {
+    let fields = (0..=11).map(|field| vec![field]);
+    let parts = (0..=11).flat_map(|field| (0..=4).map(move |part| vec![field, part]));
+    let mut hashes: Vec<_> = fields.chain(parts).map(|path| columnar::hash(&path)).collect();
+    let count = hashes.len();
+    hashes.sort_unstable();
+    hashes.dedup();
+    assert_eq!(hashes.len(), count);
+    assert!(!hashes.contains(&0));
+}
+
+/// A monster goes through every format, and columns that are the same bytes are refused.
+#[test]
+fn a_monster_comes_back_from_every_format() {
+    use records_payload::{columnar, flatbuffers, json, karmem, messagepack, protobuf};
+    type Decode = fn(&[u8]) -> Result<Vec<Monster>, Malformed>;
+    let decoders: [Decode; 6] = [
+        karmem::decode,
+        columnar::decode,
+        flatbuffers::decode,
+        json::decode,
+        messagepack::decode,
+        protobuf::decode,
+    ];
+    for (codec, decode) in Codec::ALL.into_iter().zip(decoders) {
+        for monsters in [vec![], vec![small()], vec![small(); 3]] {
+            assert_eq!(decode(&codec.monsters(&monsters)).as_ref(), Ok(&monsters), "{codec:?}");
+        }
+    }
+    let mut bomb = Codec::Columnar.monsters(&records_payload::monsters(10, 100, 1));
+    // All three coordinates of all points are one column.
+    let offset: [u8; 4] = bomb[192 + 20 * 4..][..4].try_into().unwrap();
+    for column in [21, 22] {
+        bomb[192 + column * 4..][..4].copy_from_slice(&offset);
+    }
+    let length = bomb.len() - 64 * u32::from_le_bytes(offset) as usize;
+    bomb.drain(64 * u32::from_le_bytes(offset) as usize + length / 3..);
+    assert_eq!(columnar::sum_vec3(&bomb), Err(Malformed::Overlapping));
 }
 
 #[test]
@@ -121,6 +192,17 @@ fn messages_have_the_sizes_of_karmems_benchmark() {
         records_payload::karmem::write(&readings, |message| message.len())
     };
     assert_eq!([batch(0), batch(10), batch(10_000)], [12, 212, 200_012]);
+}
+
+/// The sizes that the analysis of the cases has.
+#[test]
+fn messages_of_the_cases_have_these_sizes() {
+    let sizes = |count| {
+        let monsters = records_payload::monsters(count, 100, 1);
+        Codec::ALL.map(|codec| codec.monsters(&monsters).len())
+    };
+    assert_eq!(sizes(1000)[..3], [1_553_012, 1_497_792, 1_580_123]);
+    assert_eq!(sizes(100)[3..], [465_161, 272_937, 197_833]);
 }
 
 #[test]
@@ -204,9 +286,13 @@ fn read(message: &[u8]) -> usize {
     seen + temperature::readings(Message::new(message)).count()
 }
 
-/// What all three formats make of a message; they are not to panic.
+/// What all formats make of a message; they are not to panic.
 fn decode(message: &[u8]) {
-    use records_payload::{flatbuffers, json, karmem};
+    use records_payload::{columnar, flatbuffers, json, karmem, messagepack, protobuf};
+    let _ = (columnar::decode(message), columnar::sum_vec3(message), columnar::read(message));
+    let _ = (columnar::sum_uint8(message), columnar::sum_stats(message));
+    let _ = (messagepack::decode(message), messagepack::read(message));
+    let _ = (protobuf::decode(message), protobuf::read(message));
     let _ = (karmem::decode(message), karmem::sum_vec3(message), karmem::sum_uint8(message));
     let _ = (karmem::sum_stats(message), karmem::read(message));
     let _ = (flatbuffers::decode(message), flatbuffers::sum_vec3(message));
@@ -231,15 +317,9 @@ proptest! {
     ) {
         let monsters = records_payload::monsters(monsters, 3, 1);
         let batch = records_payload::batch(5, 1);
-        use records_payload::{flatbuffers, json, karmem};
-        for mut message in [
-            karmem::encode(&monsters, <[u8]>::to_vec),
-            flatbuffers::encode(&monsters, <[u8]>::to_vec),
-            json::encode(&monsters, <[u8]>::to_vec),
-            karmem::write(&batch, <[u8]>::to_vec),
-            flatbuffers::write(&batch, <[u8]>::to_vec),
-            json::write(&batch, <[u8]>::to_vec),
-        ] {
+        let messages = Codec::ALL.map(|codec| [codec.monsters(&monsters), codec.readings(&batch)]);
+        // No monsters are no bytes in Protobuf.
+        for mut message in messages.into_iter().flatten().filter(|one| !one.is_empty()) {
             for (place, value) in &changes {
                 let place = place.index(message.len());
                 message[place] = *value;

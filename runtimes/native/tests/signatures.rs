@@ -13,10 +13,11 @@ use touchstone_executor::abi::Abi;
 
 /// The schemes; a guest is called `verify-` and this.
 const SCHEMES: [&str; 2] = ["schnorr", "ecdsa"];
-/// Entries in the large input of each.
-const ENTRIES: usize = 1024;
-/// One entry in so many has a message that was not signed: the last.
-const FORGED: usize = 64;
+/// Entries in the large input of each, and in how many of them one has a message that was
+/// not signed.
+const LARGE: (usize, usize) = (1024, 64);
+/// The same of the input that is compared and not timed; its entries follow those above.
+const SMALL: (usize, usize) = (64, 8);
 
 /// The public key of a secret one, as the scheme writes it.
 fn public(scheme: &str, secret: &[u8]) -> Vec<u8> {
@@ -48,25 +49,27 @@ fn entry(key: &[u8], signature: &[u8], message: &[u8]) -> Vec<u8> {
 
 /// The files of a scheme by their names, as the guest makes the signatures.
 fn files(scheme: &str, sign: impl Fn(&[u8], &[u8]) -> Vec<u8>) -> Vec<(String, Vec<u8>)> {
-    let mut all = u32::try_from(ENTRIES).unwrap().to_le_bytes().to_vec();
-    let mut single = Vec::new();
-    for number in 0..ENTRIES {
+    let made = |number: usize, forged: bool| {
         let secret = seeded(scheme, "secret", number);
         let mut message = seeded(scheme, "message", number);
         let signature = sign(&secret, &message);
-        if number % FORGED == FORGED - 1 {
-            message[0] ^= 1;
+        message[0] ^= u8::from(forged);
+        entry(&public(scheme, &secret), &signature, &message)
+    };
+    let many = |first: usize, (count, group): (usize, usize)| {
+        let mut bytes = u32::try_from(count).unwrap().to_le_bytes().to_vec();
+        for number in first..first + count {
+            let forged = usize::from(seeded(scheme, "forged", number / group)[0]) % group;
+            bytes.extend(made(number, number % group == forged));
         }
-        let bytes = entry(&public(scheme, &secret), &signature, &message);
-        all.extend(&bytes);
-        if number == 0 {
-            single = bytes;
-        }
-    }
+        bytes
+    };
     let [secret, message] = ["secret", "message"].map(|purpose| seeded(scheme, purpose, 0));
     [
-        ("1024", all),
-        ("single", single),
+        ("1024", many(0, LARGE)),
+        ("64", many(LARGE.0, SMALL)),
+        ("single", made(0, false)),
+        ("forged", made(0, true)),
         ("secret", fields(&[&secret, &message])),
         ("signature", sign(&secret, &message)),
     ]

@@ -1,4 +1,4 @@
-//! A guest that reads and edits a token account, in ten encodings: a field of it, two of
+//! A guest that reads and edits a token account, in twelve encodings: a field of it, two of
 //! them, or all.
 //!
 //! What an encoding yields goes through `black_box`, so that no compiler can leave out the
@@ -32,7 +32,7 @@ pub mod varying_codecs;
 mod views;
 
 use fixed_codecs::{Bincode, Borsh, Wincode};
-use varying_codecs::{FlatBuffers, Json, Postcard};
+use varying_codecs::{FlatBuffers, Json, MessagePack, Postcard, Protobuf};
 use views::{Bytemuck, Transmute, Zerocopy};
 
 /// Takes the input and does nothing with it.
@@ -70,6 +70,12 @@ guest_support::export! {
     flatbuffers_full = varying::full::<FlatBuffers>,
     flatbuffers_read_owner = varying::read_owner::<FlatBuffers> [in place],
     flatbuffers_update_amount = varying::update_amount::<FlatBuffers>,
+    messagepack_full = varying::full::<MessagePack>,
+    messagepack_read_owner = varying::read_owner::<MessagePack> [in place],
+    messagepack_update_amount = varying::update_amount::<MessagePack>,
+    protobuf_full = varying::full::<Protobuf>,
+    protobuf_read_owner = varying::read_owner::<Protobuf> [in place],
+    protobuf_update_amount = varying::update_amount::<Protobuf>,
     json_full = varying::full::<Json>,
     json_read_owner = varying::read_owner::<Json> [in place],
     json_update_amount = varying::update_amount::<Json>,

@@ -2,7 +2,9 @@
 
 use alloc::vec::Vec;
 
+use messagepack_serde::messagepack_core::io::{IoRead, RError, Reference, SliceReader};
 use planus::{Builder, ReadAsRoot};
+use prost::Message;
 
 use crate::account::{Account, Key};
 use crate::account_generated as generated;
@@ -47,6 +49,121 @@ impl Codec for Json {
             Ok(bytes) => bytes,
             Err(_) => panic!("the account cannot be encoded"),
         }
+    }
+}
+
+/// MessagePack, by `messagepack-serde`: a map with the fields' names.
+pub struct MessagePack;
+
+/// A reader that leaves what it did not read, so that bytes after the end are found.
+struct Reader<'a, 'de>(&'a mut SliceReader<'de>);
+
+impl<'de> IoRead<'de> for Reader<'_, 'de> {
+    type Error = RError;
+
+    #[inline(always)]
+    fn read_slice<'a>(&'a mut self, length: usize) -> Result<Reference<'de, 'a>, RError> {
+        self.0.read_slice(length)
+    }
+}
+
+impl Codec for MessagePack {
+    #[inline(always)]
+    fn decode(input: &[u8]) -> Account {
+        let mut reader = SliceReader::new(input);
+        match messagepack_serde::de::from_core_reader(Reader(&mut reader)) {
+            Ok(account) if reader.rest().is_empty() => account,
+            _ => panic!("this is no account in MessagePack"),
+        }
+    }
+
+    #[inline(always)]
+    fn encode(account: &Account) -> Vec<u8> {
+        match messagepack_serde::to_vec(account) {
+            Ok(bytes) => bytes,
+            Err(_) => panic!("the account cannot be encoded"),
+        }
+    }
+}
+
+/// Protobuf, by `prost`. A reader skips fields that it does not know.
+pub struct Protobuf;
+
+/// The account as prost-build would make it of a schema of version 3.
+#[derive(Clone, PartialEq, Message)]
+struct ProtoAccount {
+    #[prost(bytes = "vec", tag = "1")]
+    mint: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    owner: Vec<u8>,
+    #[prost(uint64, tag = "3")]
+    amount: u64,
+    #[prost(bytes = "vec", tag = "4")]
+    delegate: Vec<u8>,
+    #[prost(uint32, tag = "5")]
+    state: u32,
+    #[prost(uint64, tag = "6")]
+    native_amount: u64,
+    #[prost(uint64, tag = "7")]
+    delegated_amount: u64,
+    #[prost(bytes = "vec", tag = "8")]
+    close_authority: Vec<u8>,
+}
+
+/// The part of it that says whose it is.
+#[derive(Clone, PartialEq, Message)]
+struct ProtoOwner {
+    #[prost(bytes = "vec", tag = "2")]
+    owner: Vec<u8>,
+}
+
+/// A message; panics where the bytes are none.
+#[inline(always)]
+fn message<M: Message + Default>(input: &[u8]) -> M {
+    match M::decode(input) {
+        Ok(message) => message,
+        Err(_) => panic!("this is no account in Protobuf"),
+    }
+}
+
+impl Codec for Protobuf {
+    #[inline(always)]
+    fn decode(input: &[u8]) -> Account {
+        let account: ProtoAccount = message(input);
+        Account {
+            mint: key(&account.mint),
+            owner: key(&account.owner),
+            amount: account.amount,
+            delegate: key(&account.delegate),
+            state: match account.state.try_into() {
+                Ok(state) => state,
+                Err(_) => panic!("a state has one byte"),
+            },
+            padding: [0; 7],
+            native_amount: account.native_amount,
+            delegated_amount: account.delegated_amount,
+            close_authority: key(&account.close_authority),
+        }
+    }
+
+    #[inline(always)]
+    fn encode(account: &Account) -> Vec<u8> {
+        ProtoAccount {
+            mint: account.mint.to_vec(),
+            owner: account.owner.to_vec(),
+            amount: account.amount,
+            delegate: account.delegate.to_vec(),
+            state: account.state.into(),
+            native_amount: account.native_amount,
+            delegated_amount: account.delegated_amount,
+            close_authority: account.close_authority.to_vec(),
+        }
+        .encode_to_vec()
+    }
+
+    #[inline(always)]
+    fn owner(input: &[u8]) -> Key {
+        key(&message::<ProtoOwner>(input).owner)
     }
 }
 

@@ -27,7 +27,7 @@ pub mod native;
 pub use call::{Output, pack, u32_at, unpack};
 #[cfg(target_arch = "wasm32")]
 pub use call::{address, block, input, place};
-pub use dirty::{HOST_PAGE, WASM_PAGE, dirty_pages, round_up_to_page};
+pub use dirty::{HOST_PAGE, WASM_PAGE, dirty, round_up_to_page};
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{address, block, input, place};
 

@@ -1,7 +1,7 @@
 //! The exports, and the choice of what to exercise.
 
 use guest_support::{
-    Output, dirty_pages,
+    Output, dirty,
     host::{self, LogLevel},
     u32_at,
 };
@@ -32,10 +32,14 @@ pub fn empty_return(_: &[u8]) -> Output {
     Output::EMPTY
 }
 
-/// Takes `(heap_base: u32, pages: u32)` and writes to that many pages.
+/// Writes zeros, what the pages hold on a clean instance. See [`dirty`].
 pub fn dirty_plenty_memory(input: &[u8]) -> Output {
-    dirty_pages(u32_at(input, 0), u32_at(input, 4));
-    Output::EMPTY
+    dirty(input, 0)
+}
+
+/// Writes ones. See [`dirty`].
+pub fn dirty_with_ones(input: &[u8]) -> Output {
+    dirty(input, 1)
 }
 
 /// Takes `selector: u32` and any bytes; returns the SHA-256 digest of what the

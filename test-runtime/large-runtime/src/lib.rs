@@ -15,5 +15,6 @@ mod text;
 guest_support::export! {
     test_empty_return = exercise::empty_return,
     test_dirty_plenty_memory = exercise::dirty_plenty_memory,
+    test_dirty_with_ones = exercise::dirty_with_ones,
     large_exercise = exercise::exercise,
 }

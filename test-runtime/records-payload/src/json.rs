@@ -9,8 +9,8 @@ use crate::{Malformed, Monster, Reading, Stats, Summary, Vec3, Weapon};
 
 /// A document of monsters, or of a part of them: unknown fields are passed over.
 #[derive(Serialize, Deserialize)]
-struct Monsters<T> {
-    monsters: Vec<T>,
+pub(crate) struct Monsters<T> {
+    pub(crate) monsters: T,
 }
 
 #[derive(Deserialize)]
@@ -29,8 +29,8 @@ struct Weapons {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Batch<T> {
-    readings: T,
+pub(crate) struct Batch<T> {
+    pub(crate) readings: T,
 }
 
 fn text(value: &impl Serialize) -> Vec<u8> {
@@ -46,11 +46,7 @@ fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Malformed> {
 
 /// Monsters as a text, which `done` is given.
 pub fn encode<T>(monsters: &[Monster], done: impl FnOnce(&[u8]) -> T) -> T {
-    #[derive(Serialize)]
-    struct Borrowed<'a> {
-        monsters: &'a [Monster],
-    }
-    done(&text(&Borrowed { monsters }))
+    done(&text(&Monsters { monsters }))
 }
 
 /// The monsters of a text.
@@ -59,7 +55,7 @@ pub fn encode<T>(monsters: &[Monster], done: impl FnOnce(&[u8]) -> T) -> T {
 ///
 /// When it is none.
 pub fn decode(message: &[u8]) -> Result<Vec<Monster>, Malformed> {
-    parse::<Monsters<Monster>>(message).map(|all| all.monsters)
+    parse::<Monsters<Vec<Monster>>>(message).map(|all| all.monsters)
 }
 
 /// The sum over all points of all paths, in the order of the text.
@@ -68,7 +64,7 @@ pub fn decode(message: &[u8]) -> Result<Vec<Monster>, Malformed> {
 ///
 /// When the text is none, or has no paths.
 pub fn sum_vec3(message: &[u8]) -> Result<f32, Malformed> {
-    let all: Monsters<Path> = parse(message)?;
+    let all: Monsters<Vec<Path>> = parse(message)?;
     let points = all.monsters.iter().flat_map(|monster| &monster.path);
     Ok(points.fold(0.0, |sum, point| sum + (point.x + point.y + point.z)))
 }
@@ -79,7 +75,7 @@ pub fn sum_vec3(message: &[u8]) -> Result<f32, Malformed> {
 ///
 /// When the text is none, or has no inventories.
 pub fn sum_uint8(message: &[u8]) -> Result<u32, Malformed> {
-    let all: Monsters<Inventory> = parse(message)?;
+    let all: Monsters<Vec<Inventory>> = parse(message)?;
     let bytes = all.monsters.iter().flat_map(|monster| &monster.inventory);
     Ok(bytes.fold(0, |sum, byte| sum.wrapping_add(u32::from(*byte))))
 }
@@ -90,7 +86,7 @@ pub fn sum_uint8(message: &[u8]) -> Result<u32, Malformed> {
 ///
 /// When the text is none, or has no weapons.
 pub fn sum_stats(message: &[u8]) -> Result<Stats, Malformed> {
-    let all: Monsters<Weapons> = parse(message)?;
+    let all: Monsters<Vec<Weapons>> = parse(message)?;
     let mut stats = Stats::default();
     all.monsters
         .into_iter()

@@ -158,18 +158,34 @@ pub fn sum_stats(message: &[u8]) -> Result<Stats, Malformed> {
 
 /// A batch as a message, which `done` is given.
 pub fn write<T>(readings: &[Reading], done: impl FnOnce(&[u8]) -> T) -> T {
+    write_tables::<{ temperature::READING }, T>(readings, done)
+}
+
+/// A batch as a later version of the schema has it: each reading with its quality, a `u32`,
+/// here the reading's number.
+pub fn write_grown<T>(readings: &[Reading], done: impl FnOnce(&[u8]) -> T) -> T {
+    write_tables::<{ temperature::READING + 4 }, T>(readings, done)
+}
+
+/// A batch of readings with so many bytes each.
+fn write_tables<const SIZE: usize, T>(readings: &[Reading], done: impl FnOnce(&[u8]) -> T) -> T {
     let mut writer = Writer::new();
     writer.reserve(temperature::BATCH);
     let length = temperature::READING_ITEM * readings.len();
     let start = writer.reserve(length);
     writer.put(0, &(temperature::BATCH as u32).to_le_bytes());
     writer.put(4, &(u64::from(start) | (length as u64) << 32).to_le_bytes());
-    for (place, reading) in (start..).step_by(temperature::READING_ITEM).zip(readings) {
-        let offset = writer.reserve(temperature::READING);
-        let mut table = [0; temperature::READING];
-        table[..4].copy_from_slice(&(temperature::READING as u32).to_le_bytes());
+    let places = (start..).step_by(temperature::READING_ITEM);
+    for ((number, reading), place) in (0_u32..).zip(readings).zip(places) {
+        let offset = writer.reserve(SIZE);
+        let mut table = [0; SIZE];
+        table[..4].copy_from_slice(&(SIZE as u32).to_le_bytes());
         table[4..12].copy_from_slice(&reading.timestamp.to_le_bytes());
-        table[12..].copy_from_slice(&reading.value.to_le_bytes());
+        table[12..temperature::READING].copy_from_slice(&reading.value.to_le_bytes());
+        if let Some(quality) = table.get_mut(temperature::READING..).filter(|rest| !rest.is_empty())
+        {
+            quality.copy_from_slice(&number.to_le_bytes());
+        }
         writer.put(offset, &table);
         writer.put(place, &offset.to_le_bytes());
     }

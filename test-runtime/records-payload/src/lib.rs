@@ -1,4 +1,4 @@
-//! The same records in three formats: made from a seed, encoded, decoded into owned
+//! The same records in six formats: made from a seed, encoded, decoded into owned
 //! values, and summed without that where the format allows it.
 //!
 //! Whatever a message says, no more is read, allocated or done than its length allows:
@@ -11,6 +11,8 @@ extern crate alloc;
 
 mod budget;
 mod checksum;
+mod codec;
+pub mod columnar;
 pub mod flatbuffers;
 #[allow(
     dead_code,
@@ -24,11 +26,14 @@ mod generated;
 pub mod json;
 pub mod karmem;
 mod make;
+pub mod messagepack;
 mod model;
+pub mod protobuf;
 
 use core::fmt;
 
 pub use checksum::{encoded, encoded_all};
+pub use codec::Codec;
 pub use generated::records::{Color, Reading, Team, Vec3, Weapon};
 pub use make::{batch, monsters};
 pub use model::{Monster, Stats, Summary, decoded, decoded_all};

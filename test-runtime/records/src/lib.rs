@@ -1,4 +1,4 @@
-//! A guest that encodes and decodes the same records in Karmem, FlatBuffers and JSON.
+//! A guest that encodes and decodes the same records in six formats.
 //!
 //! What encodes takes numbers and makes the records first; what only makes them is an
 //! export of its own, so that one can be told from the other.
@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 use core::hint::black_box;
 
 use records_payload::{
-    Malformed, Monster, Reading, decoded, decoded_all, encoded, encoded_all, flatbuffers, json,
-    karmem,
+    Malformed, Monster, Reading, columnar, decoded, decoded_all, encoded, encoded_all, flatbuffers,
+    json, karmem, messagepack, protobuf,
 };
 
 contract_support::export! {
@@ -30,6 +30,17 @@ contract_support::export! {
     karmem_write: fn(&[u8]) -> u64 = |input| karmem::write(&batch(input), sampled),
     karmem_write_all: fn(&[u8]) -> u64 = |input| karmem::write(&batch(input), encoded_all),
     karmem_read: fn(&[u8]) -> u64 = |input| accept(karmem::read(input)).checksum(),
+
+    columnar_encode: fn(&[u8]) -> u64 = |input| columnar::encode(&monsters(input), sampled),
+    columnar_encode_all: fn(&[u8]) -> u64 = |input| columnar::encode(&monsters(input), encoded_all),
+    columnar_decode: fn(&[u8]) -> u64 = |input| decoded(black_box(&accept(columnar::decode(input)))),
+    columnar_decode_all: fn(&[u8]) -> u64 = |input| decoded_all(&accept(columnar::decode(input))),
+    columnar_sum_vec3: fn(&[u8]) -> u64 = |input| bits(accept(columnar::sum_vec3(input))),
+    columnar_sum_uint8: fn(&[u8]) -> u64 = |input| accept(columnar::sum_uint8(input)).into(),
+    columnar_sum_stats: fn(&[u8]) -> u64 = |input| accept(columnar::sum_stats(input)).checksum(),
+    columnar_write: fn(&[u8]) -> u64 = |input| columnar::write(&batch(input), sampled),
+    columnar_write_all: fn(&[u8]) -> u64 = |input| columnar::write(&batch(input), encoded_all),
+    columnar_read: fn(&[u8]) -> u64 = |input| accept(columnar::read(input)).checksum(),
 
     flatbuffers_encode: fn(&[u8]) -> u64 = |input| flatbuffers::encode(&monsters(input), sampled),
     flatbuffers_encode_all: fn(&[u8]) -> u64 =
@@ -57,6 +68,22 @@ contract_support::export! {
     json_write: fn(&[u8]) -> u64 = |input| json::write(&batch(input), sampled),
     json_write_all: fn(&[u8]) -> u64 = |input| json::write(&batch(input), encoded_all),
     json_read: fn(&[u8]) -> u64 = |input| accept(json::read(input)).checksum(),
+
+    messagepack_encode: fn(&[u8]) -> u64 = |input| messagepack::encode(&monsters(input), sampled),
+    messagepack_encode_all: fn(&[u8]) -> u64 = |input| messagepack::encode(&monsters(input), encoded_all),
+    messagepack_decode: fn(&[u8]) -> u64 = |input| decoded(black_box(&accept(messagepack::decode(input)))),
+    messagepack_decode_all: fn(&[u8]) -> u64 = |input| decoded_all(&accept(messagepack::decode(input))),
+    messagepack_write: fn(&[u8]) -> u64 = |input| messagepack::write(&batch(input), sampled),
+    messagepack_write_all: fn(&[u8]) -> u64 = |input| messagepack::write(&batch(input), encoded_all),
+    messagepack_read: fn(&[u8]) -> u64 = |input| accept(messagepack::read(input)).checksum(),
+
+    protobuf_encode: fn(&[u8]) -> u64 = |input| protobuf::encode(&monsters(input), sampled),
+    protobuf_encode_all: fn(&[u8]) -> u64 = |input| protobuf::encode(&monsters(input), encoded_all),
+    protobuf_decode: fn(&[u8]) -> u64 = |input| decoded(black_box(&accept(protobuf::decode(input)))),
+    protobuf_decode_all: fn(&[u8]) -> u64 = |input| decoded_all(&accept(protobuf::decode(input))),
+    protobuf_write: fn(&[u8]) -> u64 = |input| protobuf::write(&batch(input), sampled),
+    protobuf_write_all: fn(&[u8]) -> u64 = |input| protobuf::write(&batch(input), encoded_all),
+    protobuf_read: fn(&[u8]) -> u64 = |input| accept(protobuf::read(input)).checksum(),
 }
 
 /// Takes an input and does nothing with it: what crossing the boundary costs.

@@ -81,24 +81,53 @@ fn check(count: usize) {
     assert!(count <= MOST, "the input asks for too many scooters");
 }
 
-/// Runs a walk over an array of `count` scooters and says what it changed: in the high half
-/// the sum of how much further the sampled ones went, modulo 2^32, in the low half that of
-/// their numbers.
+/// What the host asks for.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    /// How many scooters.
+    pub(crate) count: usize,
+    /// How far each goes.
+    pub(crate) more: u32,
+    /// Whether all of them are looked at.
+    pub(crate) all: bool,
+}
+
+/// Runs a walk over an array of scooters and says what it changed: in the high half the sum
+/// of how much further the sampled ones went, modulo 2^32, in the low half that of their
+/// numbers. `place` gives the number of a scooter and the place of its distance.
+///
+/// Where all are to be looked at, each begins at a distance of its own, and the answer is a
+/// checksum over the number and the distance of every scooter in the end.
 pub(crate) fn observed<A: ?Sized>(
     array: &mut A,
-    count: usize,
-    look: impl Fn(&A, usize) -> Scooter,
+    Asked { count, all, .. }: Asked,
+    place: impl for<'a> Fn(&'a mut A, usize) -> (u32, &'a mut u32),
     walk: impl FnOnce(&mut A),
 ) -> u64 {
     let places = (0..SAMPLES).map(|sample| (sample + 1) * count / SAMPLES).filter(|end| *end > 0);
-    let sum = |array: &A| {
+    let sum = |array: &mut A| {
         places.clone().fold((0_u32, 0_u32), |(distances, ids), end| {
-            let Scooter { id, distance } = look(array, end - 1);
-            (distances.wrapping_add(distance), ids.wrapping_add(id))
+            let (id, distance) = place(array, end - 1);
+            (distances.wrapping_add(*distance), ids.wrapping_add(id))
         })
     };
+    if all {
+        (0..count).for_each(|index| *place(array, index).1 = spread(index as u32));
+    }
     let (before, _) = sum(array);
     walk(array);
+    if all {
+        return (0..count).fold(count as u64, |checksum, index| {
+            let (id, distance) = place(array, index);
+            let word = u64::from(id) << 32 | u64::from(*distance);
+            (checksum.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
+        });
+    }
     let (after, ids) = sum(array);
     u64::from(after.wrapping_sub(before)) << 32 | u64::from(ids)
+}
+
+/// A distance to begin with, another one for each scooter.
+fn spread(index: u32) -> u32 {
+    index.wrapping_mul(0x9e37_79b9)
 }

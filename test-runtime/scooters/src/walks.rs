@@ -2,46 +2,53 @@
 
 use core::hint::black_box;
 
-use crate::arrays::{Scooter, observed, with};
+use crate::arrays::{Asked, Scooter, observed, with};
 use crate::vector;
 
 /// Words of a scooter, and where its distance is among them.
 const STRIDE: usize = 2;
 const OFFSET: usize = 1;
 
-/// Two `u32` that the host keeps as the input: how many scooters, how far they go. Traps
-/// where the input is something else.
-fn numbers() -> (usize, u32) {
+/// The `u32` that the host keeps as the input: how many scooters, how far they go, and if
+/// there is a third one, whether all are looked at. Traps where the input is something else.
+fn asked() -> Asked {
     let input = contract_support::input();
-    let Some((numbers, [])) = input.split_first_chunk::<8>() else {
-        panic!("the input is two numbers, 8 bytes");
+    let (count, more, all) = match input.as_chunks() {
+        ([count, more], []) => (count, more, &[0; 4]),
+        ([count, more, all], []) => (count, more, all),
+        _ => panic!("the input is two numbers or three, of 4 bytes each"),
     };
-    let [a, b, c, d, e, f, g, h] = *numbers;
-    (u32::from_le_bytes([a, b, c, d]) as usize, u32::from_le_bytes([e, f, g, h]))
+    let [count, more, all] = [count, more, all].map(|bytes| u32::from_le_bytes(*bytes));
+    Asked { count: count as usize, more, all: all != 0 }
 }
 
 /// A walk over the words of an array of structures.
 fn words(walk: impl FnOnce(&mut [u32], u32)) -> u64 {
-    let (count, more) = numbers();
+    let asked = asked();
     with(|arrays| {
-        let look = |words: &[u32], index: usize| Scooter {
-            id: words[STRIDE * index],
-            distance: words[STRIDE * index + OFFSET],
-        };
-        observed(arrays.aos(count), count, look, |words| walk(black_box(words), more))
+        observed(
+            arrays.aos(asked.count),
+            asked,
+            |words, index| {
+                let [id, distance] = &mut words.as_chunks_mut().0[index];
+                (*id, distance)
+            },
+            |words| walk(black_box(words), asked.more),
+        )
     })
 }
 
 /// A walk over the distances of a structure of arrays.
 fn distances(walk: impl FnOnce(&mut [u32], u32)) -> u64 {
-    let (count, more) = numbers();
+    let asked = asked();
     with(|arrays| {
-        let (ids, distances) = arrays.soa(count);
-        let look = |distances: &[u32], index: usize| Scooter {
-            id: ids[index],
-            distance: distances[index],
-        };
-        observed(distances, count, look, |distances| walk(black_box(distances), more))
+        let (ids, distances) = arrays.soa(asked.count);
+        observed(
+            distances,
+            asked,
+            |distances, index| (ids[index], &mut distances[index]),
+            |distances| walk(black_box(distances), asked.more),
+        )
     })
 }
 
@@ -131,13 +138,17 @@ pub fn soa_simd() -> u64 {
 /// An array of pointers.
 #[must_use]
 pub fn aop() -> u64 {
-    let (count, more) = numbers();
+    let asked = asked();
     with(|arrays| {
-        let look = |scooters: &[&mut Scooter], index: usize| *scooters[index];
-        observed(arrays.aop(count), count, look, |scooters| {
-            for scooter in black_box(scooters) {
-                scooter.distance = scooter.distance.wrapping_add(more);
-            }
-        })
+        observed(
+            arrays.aop(asked.count),
+            asked,
+            |scooters, index| (scooters[index].id, &mut scooters[index].distance),
+            |scooters| {
+                for scooter in black_box(scooters) {
+                    scooter.distance = scooter.distance.wrapping_add(asked.more);
+                }
+            },
+        )
     })
 }

@@ -14,6 +14,7 @@ mod text;
 guest_support::export! {
     test_empty_return = plain::empty_return,
     test_dirty_plenty_memory = plain::dirty_plenty_memory,
+    test_dirty_with_ones = plain::dirty_with_ones,
     test_echo = plain::echo,
     test_count = plain::count
         [module only: "its counters are statics, which the host has once and not once for each instance"],

@@ -4,9 +4,8 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use guest_support::{
-    Output, dirty_pages,
+    Output, dirty,
     host::{self, LogLevel},
-    u32_at,
 };
 
 /// A counter whose initial value comes from a data segment.
@@ -20,10 +19,14 @@ pub fn empty_return(_: &[u8]) -> Output {
     Output::EMPTY
 }
 
-/// Takes `(heap_base: u32, pages: u32)` and writes to that many pages.
+/// Writes zeros, what the pages hold on a clean instance. See [`dirty`].
 pub fn dirty_plenty_memory(input: &[u8]) -> Output {
-    dirty_pages(u32_at(input, 0), u32_at(input, 4));
-    Output::EMPTY
+    dirty(input, 0)
+}
+
+/// Writes ones. See [`dirty`].
+pub fn dirty_with_ones(input: &[u8]) -> Output {
+    dirty(input, 1)
 }
 
 /// Returns a copy of the input.
