@@ -62,7 +62,8 @@ impl Scheme {
     /// Where the messages are not those that were signed.
     fn forged(&self) -> Vec<usize> {
         let name = self.guest.trim_start_matches("verify-");
-        let message = |number: &usize| Sha256::digest(format!("touchstone {name} message {number}"));
+        let message =
+            |number: &usize| Sha256::digest(format!("touchstone {name} message {number}"));
         let entries = self.entries().into_iter().enumerate();
         let forged = entries.filter(|(number, entry)| entry.message != &message(number)[..]);
         forged.map(|(number, _)| number).collect()
