@@ -8,7 +8,7 @@ use crate::lab::{Opened, VERY_LONG};
 use crate::plan::{Budget, Cell, cores};
 use crate::record::estimate::{INTERVAL_SAMPLES, has_enough};
 use crate::record::{Metric, Sample, Samples};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -64,12 +64,10 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let crews = if is_shared { most.unwrap_or(1).min(budget.samples) } else { 1 };
     let crews = (0..crews).map(|skipped| Crew::start_from(skipped, threads, make.clone()));
     let mut crews = crews.collect::<Result<Vec<Crew>>>()?;
-    let first = crews.first_mut().context("no crew")?;
-    let plan = first.plan(budget.sample, opened.estimate_ns)?;
-    for crew in crews.iter_mut().skip(1) {
-        crew.round(plan)?;
+    let mut plans = Vec::new();
+    for crew in &mut crews {
+        plans.push(crew.plan(budget.sample, opened.estimate_ns)?);
     }
-    let mut plans = vec![plan; crews.len()];
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (Lost::new(budget.samples), budget.patience);
     let began = Instant::now();

@@ -67,7 +67,7 @@ impl RoundPlan {
         let step = if calls == whole { batch.next_multiple_of(period.max(1)) } else { batch };
         // A call that was in progress as the round began is no call of the round.
         let time = Duration::from_nanos(calls * call_ns);
-        Self { calls: step.max(2), batch, step, time, settles }
+        Self { calls: few.max(2).next_multiple_of(step), batch, step, time, settles }
     }
 }
 

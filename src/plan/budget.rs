@@ -39,7 +39,7 @@ impl Budget {
         Self {
             name: "full".to_owned(),
             processes: estimate::PROCESSES as u32,
-            extra: 3,
+            extra: 5,
             samples: 6,
             sample: Duration::from_millis(1),
             cell: Duration::from_millis(80),
