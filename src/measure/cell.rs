@@ -64,18 +64,25 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let crews = if is_shared { most.unwrap_or(1).min(budget.samples) } else { 1 };
     let crews = (0..crews).map(|skipped| Crew::start_from(skipped, threads, make.clone()));
     let mut crews = crews.collect::<Result<Vec<Crew>>>()?;
-    let mut plans = Vec::new();
-    for crew in &mut crews {
-        plans.push(crew.plan(budget.sample, opened.estimate_ns)?);
-    }
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (Lost::new(budget.samples), budget.patience);
-    let began = Instant::now();
+    let (mut planned, mut began) = (None, Instant::now());
     while clean.len() + noisy.len() < budget.samples {
-        let started = Instant::now();
         let turn = (clean.len() + noisy.len()) * crews.len() / budget.samples;
-        let (crew, plan) = (&mut crews[turn], &mut plans[turn]);
-        let round = crew.round(*plan)?;
+        let crew = &mut crews[turn];
+        // Planned just before its first round: meanwhile its processor would sleep.
+        let plan = match planned {
+            Some((of, plan)) if of == turn => plan,
+            _ => {
+                let planning = Instant::now();
+                let plan = crew.plan(budget.sample, opened.estimate_ns)?;
+                began += planning.elapsed();
+                plan
+            }
+        };
+        planned = Some((turn, plan));
+        let started = Instant::now();
+        let round = crew.round(plan)?;
         let is_long = began.elapsed() > budget.cell && clean.len() + noisy.len() > 1;
         if !round.others_kept_up() {
             lost.another()?;
@@ -83,7 +90,7 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
         }
         if round.is_short() {
             // Calls have become much shorter since the plan was made.
-            *plan = crew.plan(budget.sample, opened.estimate_ns)?;
+            planned = None;
             clean.clear();
             noisy.clear();
             lost.another()?;
