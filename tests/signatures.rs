@@ -59,9 +59,13 @@ impl Scheme {
         entries
     }
 
+    fn name(&self) -> &str {
+        self.guest.trim_start_matches("verify-")
+    }
+
     /// Where the messages are not those that were signed.
     fn forged(&self) -> Vec<usize> {
-        let name = self.guest.trim_start_matches("verify-");
+        let name = self.name();
         let message =
             |number: &usize| Sha256::digest(format!("touchstone {name} message {number}"));
         let entries = self.entries().into_iter().enumerate();
@@ -94,7 +98,7 @@ fn good_entries_are_valid_and_signing_gives_what_is_kept() {
     for scheme in &SCHEMES {
         let entries = scheme.entries();
         assert_eq!(bytes(entries[0]), scheme.single);
-        let (name, forged) = (scheme.guest.trim_start_matches("verify-"), scheme.forged());
+        let (name, forged) = (scheme.name(), scheme.forged());
         let apart: BTreeSet<_> = forged.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(forged.len() == 16 && apart.len() > 8, "{name}: {forged:?}");
         let some = many(&entries[forged[0] - 1..forged[0] + 2]);

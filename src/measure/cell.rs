@@ -66,24 +66,20 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let mut crews = crews.collect::<Result<Vec<Crew>>>()?;
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (Lost::new(budget.samples), budget.patience);
-    let (mut planned, mut began) = (None, Instant::now());
+    let (mut planned, mut spent) = (None, Duration::ZERO);
     while clean.len() + noisy.len() < budget.samples {
         let turn = (clean.len() + noisy.len()) * crews.len() / budget.samples;
         let crew = &mut crews[turn];
         // Planned just before its first round: meanwhile its processor would sleep.
         let plan = match planned {
             Some((of, plan)) if of == turn => plan,
-            _ => {
-                let planning = Instant::now();
-                let plan = crew.plan(budget.sample, opened.estimate_ns)?;
-                began += planning.elapsed();
-                plan
-            }
+            _ => crew.plan(budget.sample, opened.estimate_ns)?,
         };
         planned = Some((turn, plan));
         let started = Instant::now();
         let round = crew.round(plan)?;
-        let is_long = began.elapsed() > budget.cell && clean.len() + noisy.len() > 1;
+        spent += started.elapsed();
+        let is_long = spent > budget.cell && clean.len() + noisy.len() > 1;
         if !round.others_kept_up() {
             lost.another()?;
             continue;
