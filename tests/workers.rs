@@ -170,8 +170,9 @@ fn a_call_over_the_budget_is_refused_or_broken_off_as_that() {
     assert_eq!((ran.came.failed(), ran.came.deaths), (0, 0));
     let reason = |engine: &str| {
         let refusal = ran.refusals().into_iter().find(|refusal| refusal.engine == engine).unwrap();
-        // The reason is the call's, on however many threads.
+        // The reason is the call's, on however many threads; if it was broken off, on any guest.
         assert_eq!((refusal.status, refusal.threads), (Status::OverBudget, None));
+        assert_eq!(refusal.guest.is_none(), engine == "hanging");
         refusal.reason.clone()
     };
     assert!(reason("slow").contains("a call takes about"), "{}", reason("slow"));

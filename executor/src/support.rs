@@ -41,7 +41,7 @@ impl Support {
         !matches!(self, Self::Unsupported { .. })
     }
 
-    /// One instance on a memory of ours, reset in place: how most backends come to
+    /// One instance on Touchstone's memory, reset in place: how most backends come to
     /// the `instance_reuse…` strategies.
     #[must_use]
     pub fn reset_in_place(memory: MemoryFrom) -> Self {
@@ -49,26 +49,26 @@ impl Support {
             memory,
             match memory {
                 MemoryFrom::Segments => {
-                    "one instance on a memory of ours; all pages dropped, then data segments, \
+                    "one instance on Touchstone's memory; all pages dropped, then data segments, \
                      mutable globals and tables written back"
                 }
                 MemoryFrom::CopyOnWrite => {
-                    "one instance on a memory of ours mapped copy-on-write; all pages dropped, \
+                    "one instance on Touchstone's memory, mapped copy-on-write; all pages dropped, \
                      then mutable globals and tables written back"
                 }
                 MemoryFrom::Resident => {
-                    "one instance on a memory of ours mapped copy-on-write; written pages found \
+                    "one instance on Touchstone's memory, mapped copy-on-write; written pages found \
                      with PAGEMAP_SCAN and restored in place, then mutable globals and tables"
                 }
                 MemoryFrom::Tracked => {
-                    "one instance on a memory of ours mapped copy-on-write; written pages known \
+                    "one instance on Touchstone's memory, mapped copy-on-write; written pages known \
                      from write faults and restored in place, then mutable globals and tables"
                 }
             },
         )
     }
 
-    /// A new instance each call on a memory of ours that the ones before have used:
+    /// A new instance each call on a memory of Touchstone's that the ones before have used:
     /// how most backends come to `recreate_instance_cow` and its like. There is no
     /// such thing with data segments.
     #[must_use]
@@ -80,15 +80,15 @@ impl Support {
                     return Self::unsupported("a memory that is recycled comes from an image");
                 }
                 MemoryFrom::CopyOnWrite => {
-                    "a new instance each call on a recycled memory of ours mapped copy-on-write; \
+                    "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
                      all pages dropped"
                 }
                 MemoryFrom::Resident => {
-                    "a new instance each call on a recycled memory of ours mapped copy-on-write; \
+                    "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
                      written pages found with PAGEMAP_SCAN and restored in place"
                 }
                 MemoryFrom::Tracked => {
-                    "a new instance each call on a recycled memory of ours mapped copy-on-write; \
+                    "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
                      written pages known from write faults and restored in place"
                 }
             },

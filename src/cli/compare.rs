@@ -26,7 +26,8 @@ use touchstone_executor::{Engine, Strategy};
 /// of A over the time of B: times slower than the baseline B. Executors and builds run in pairs
 /// of fresh processes that make rounds in turns, in random order. The verdict compares the 95 %
 /// interval of the ratio with the threshold: *equivalent* if it lies within, *slower* or
-/// *faster* if it lies beyond, otherwise *not enough data*.
+/// *faster* if it lies beyond, otherwise *not enough data*. It ends with a verdict after 12 pairs
+/// or more.
 ///
 /// Exits with 1 when A is slower than B.
 #[derive(Debug, clap::Args)]
@@ -52,8 +53,8 @@ pub(super) struct Compare {
     /// Run this executor in both builds
     #[arg(long, value_name = "EXECUTOR")]
     executor: Option<String>,
-    /// Start N pairs of fresh processes
-    #[arg(long, value_name = "N", default_value_t = 12)]
+    /// Start at most N pairs of fresh processes
+    #[arg(long, value_name = "N", default_value_t = 60)]
     processes: u32,
     /// Make N rounds in each pair of processes
     #[arg(long, value_name = "N", default_value_t = 9)]
@@ -142,15 +143,14 @@ impl Compare {
         let made = Contest { of, subject, baseline, processes, budget, margin, stop };
         let progress = Progress::new(processes as usize, true);
         let came = contest(&made, |process| {
-            progress.next(format!("pair of processes {} of {processes}", process + 1));
+            progress.next(format!("pair of processes {} of at most {processes}", process + 1));
         });
         drop(progress);
         if made.stop.asked() {
             return Ok(Ended::Stopped);
         }
-        let (_, judged) = came?;
         let name = format!("{}_from_{}", made.of.case, made.of.guest);
-        self.print(&[(name, judged)])
+        self.print(&[(name, came?)])
     }
 
     fn records(&self, a: &Path, b: &Path, margin: f64) -> Result<Ended> {

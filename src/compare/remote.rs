@@ -2,7 +2,7 @@
 //! live at the same time, make rounds in turns, and are then replaced by a fresh pair, because
 //! each process has one address layout.
 
-use super::{Judged, judge};
+use super::{Judged, Verdict, judge};
 use crate::case::{Case, Guests};
 use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
@@ -142,7 +142,7 @@ pub struct Contest<'a> {
     pub subject: &'a dyn Fn() -> Result<Command>,
     /// Starts the process of the baseline.
     pub baseline: &'a dyn Fn() -> Result<Command>,
-    /// Pairs of processes.
+    /// Largest number of pairs of processes.
     pub processes: u32,
     /// The sampling budget of each pair.
     pub budget: Budget,
@@ -152,21 +152,25 @@ pub struct Contest<'a> {
     pub stop: Stop,
 }
 
-/// Times subject and baseline in turns, in several pairs of fresh processes. The order of
-/// starting is random for each pair, and the order of the sides for each round. `progress` is
-/// called when a pair begins.
+/// Pairs of processes before the first verdict.
+const FEWEST_PAIRS: usize = 12;
+
+/// Times subject and baseline in turns, in pairs of fresh processes, until the interval of the
+/// ratio decides. The order of starting is random for each pair, and the order of the sides for
+/// each round. `progress` is called when a pair begins.
+///
+/// To look at the interval after each pair makes a verdict more likely whose true ratio lies at an
+/// end of the margin, where both verdicts are as good. Equal sides lie in its middle.
 ///
 /// # Errors
 ///
 /// When a side is refused or fails, or its process dies.
-pub fn contest(
-    contest: &Contest<'_>,
-    mut progress: impl FnMut(u32),
-) -> Result<(Vec<Comparison>, Judged)> {
+pub fn contest(contest: &Contest<'_>, mut progress: impl FnMut(u32)) -> Result<Judged> {
     let Contest { of, budget, stop, .. } = contest;
     let probe_ns = probe::calibrate();
     let mut random = Random::new(budget.seed);
-    let mut all = Vec::new();
+    let mut all: Vec<Comparison> = Vec::new();
+    let mut judged = None;
     for process in 0..contest.processes {
         progress(process);
         let start = |is_subject: bool| {
@@ -178,8 +182,11 @@ pub fn contest(
         let (mut subject, mut baseline) = if first { (one, other) } else { (other, one) };
         let (rounds, noisy) = turns(&mut subject, &mut baseline, budget, &mut random)?;
         all.push(Comparison { of: of.clone(), process, rounds, noisy });
+        judged = judge(&all, contest.margin);
+        let is_decided = judged.is_some_and(|judged| judged.verdict != Verdict::NotEnoughData);
+        if is_decided && all.len() >= FEWEST_PAIRS {
+            break;
+        }
     }
-    let judged = judge(&all, contest.margin);
-    let judged = judged.context("no round was made")?;
-    Ok((all, judged))
+    judged.context("no round was made")
 }

@@ -29,12 +29,11 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap
             }
         }
         if Duration::from_nanos(opened.estimate_ns) < VERY_LONG {
-            let time = budget.cell / 8;
             if cell.case.role.is_some() {
-                metrics.extend(again(budget.patience, || steps(opened, time))?);
+                metrics.extend(again(budget.patience, || steps(opened, budget.sample))?);
             }
             if cell.case.warm {
-                metrics.extend(again(budget.patience, || warm(opened, time))?);
+                metrics.extend(again(budget.patience, || warm(opened, budget.sample))?);
             }
         }
     }
@@ -79,7 +78,6 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
         let started = Instant::now();
         let round = crew.round(plan)?;
         spent += started.elapsed();
-        let is_long = spent > budget.cell && clean.len() + noisy.len() > 1;
         if !round.others_kept_up() {
             lost.another()?;
             continue;
@@ -103,7 +101,8 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
                 noisy.push(round.sample());
             }
         }
-        if is_long {
+        // Two, so that three processes have enough for an interval.
+        if spent > budget.cell && clean.len() + noisy.len() > 1 {
             break;
         }
     }

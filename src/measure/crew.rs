@@ -83,7 +83,7 @@ impl Crew {
             let handle = std::thread::Builder::new()
                 .name(format!("crew-{index}"))
                 .spawn(move || {
-                    let place = Place { processor, spare, pinned: None };
+                    let place = Place { processor, spare, pinned: None, probed: None };
                     serve(index, place, &make, &inbox, &done);
                 })
                 .context("cannot start a thread")?;
@@ -135,14 +135,15 @@ impl Crew {
         if are_long(sample, estimate_ns) {
             return Ok(long);
         }
-        let one = RoundPlan { calls: 1, batch: 1, step: 1, time: Duration::ZERO, settles: false };
-        let mut call_ns = self.round(one)?.per_call().max(1.0);
+        let trial = |plan| RoundPlan { settles: false, probes: false, ..plan };
+        let one = RoundPlan { calls: 1, batch: 1, step: 1, time: Duration::ZERO, ..long };
+        let mut call_ns = self.round(trial(one))?.per_call().max(1.0);
         // The first calls of an instance are slower than those that follow, and so is a
         // round in which the thread lost its processor: the shortest counts, once it is
         // confirmed.
         let mut confirmed = 0;
         for _ in 0..12 {
-            let plan = RoundPlan { settles: false, ..self.plan_for(sample / 4, call_ns as u64) };
+            let plan = trial(self.plan_for(sample / 4, call_ns as u64));
             let seen = self.round(plan)?.per_call().max(1.0);
             confirmed += u32::from(seen >= call_ns * 0.8);
             call_ns = call_ns.min(seen);
@@ -201,16 +202,33 @@ struct Place {
     /// Processors to which it may move.
     spare: Vec<usize>,
     pinned: Option<Pinned>,
+    /// When the probe last ended and was clean.
+    probed: Option<Instant>,
 }
 
+/// A probe this long ago holds for the next round, too.
+const RECENT: Duration = Duration::from_millis(1);
+
 impl Place {
-    /// Pins the thread, if possible to a processor without interference. Gives whether the
-    /// processor is clean.
-    fn settle(&mut self) -> Result<bool> {
+    /// Pins the thread.
+    fn pin(&mut self) -> Result<()> {
         if self.pinned.is_none() {
             self.pinned = Some(Pinned::to(self.processor)?);
         }
-        if probe::is_clean() {
+        Ok(())
+    }
+
+    /// Whether the processor is clean now.
+    fn is_clean(&mut self) -> bool {
+        self.probed = probe::is_clean().then(Instant::now);
+        self.probed.is_some()
+    }
+
+    /// Pins the thread, if possible to a processor without interference. Gives whether the
+    /// processor is clean.
+    fn settle(&mut self) -> Result<bool> {
+        self.pin()?;
+        if self.probed.is_some_and(|at| at.elapsed() < RECENT) || self.is_clean() {
             return Ok(true);
         }
         for processor in self.spare.clone() {
@@ -221,7 +239,7 @@ impl Place {
             self.pinned = None;
             self.pinned = Some(Pinned::to(processor)?);
             self.processor = processor;
-            if probe::is_clean() {
+            if self.is_clean() {
                 return Ok(true);
             }
         }
@@ -268,7 +286,8 @@ fn turn(
     start: &StartingLine,
 ) -> Result<Turn> {
     // A thread that fails must not leave the others waiting at the starting line.
-    let before = place.settle().and_then(|clean| {
+    let ready = if plan.probes { place.settle() } else { place.pin().map(|()| true) };
+    let before = ready.and_then(|clean| {
         let began = Instant::now();
         while plan.settles && began.elapsed() < SETTLED_IN {
             work.time(1)?;
@@ -286,7 +305,7 @@ fn turn(
         calls += batch;
     }
     let kept = self::waited().saturating_sub(waited) * WAITED <= took;
-    let clean = kept && probe::is_clean() && before;
+    let clean = !plan.probes || (kept && place.is_clean() && before);
     Ok(Turn { calls, ns: took.as_nanos() as u64, clean })
 }
 

@@ -19,10 +19,12 @@ pub struct RoundPlan {
     /// Whether untimed calls come first: what the probe and a sleeping processor have made slow
     /// is not of the calls.
     pub settles: bool,
+    /// Whether the interference probe runs before and after. Without it, the round is clean.
+    pub probes: bool,
 }
 
 /// Longer calls need no untimed call before them.
-const LONG: Duration = Duration::from_millis(50);
+const LONG: Duration = Duration::from_millis(10);
 
 /// Whether calls are so long that a round is of two calls or one.
 pub(super) fn are_long(sample: Duration, call_ns: u64) -> bool {
@@ -57,17 +59,17 @@ impl RoundPlan {
         let fill = sample_ns.div_ceil(call_ns).max(few);
         let whole = fill.next_multiple_of(period.max(1));
         let calls = if whole * call_ns <= sample_ns * WIDER { whole } else { fill };
-        let settles = Duration::from_nanos(call_ns) < LONG;
+        let (settles, probes) = (Duration::from_nanos(call_ns) < LONG, true);
         // The same on any number of threads: between batches, the processor catches up with its
         // stores.
         let batch = (FEWEST_CALLS_US * 1000 / call_ns).clamp(1, calls.max(2));
         if threads < 2 {
-            return Self { calls, batch, step: 1, time: Duration::ZERO, settles };
+            return Self { calls, batch, step: 1, time: Duration::ZERO, settles, probes };
         }
         let step = if calls == whole { batch.next_multiple_of(period.max(1)) } else { batch };
         // A call that was in progress as the round began is no call of the round.
         let time = Duration::from_nanos(calls * call_ns);
-        Self { calls: few.max(2).next_multiple_of(step), batch, step, time, settles }
+        Self { calls: few.max(2).next_multiple_of(step), batch, step, time, settles, probes }
     }
 }
 
@@ -145,7 +147,7 @@ mod tests {
         assert_eq!((calls(2_400, 1), calls(2_400, 500)), (417, 500));
         assert_eq!((calls(16_000, 1), calls(16_000, 500)), (125, 500));
         assert_eq!((calls(60_000, 1), calls(60_000, 500)), (17, 17));
-        assert_eq!((calls(20_000_000, 1), calls(60_000_000, 500)), (2, 1));
+        assert_eq!((calls(8_000_000, 1), calls(20_000_000, 500)), (2, 1));
         let step = |call_ns, period| RoundPlan::new(SAMPLE, call_ns, 2, period).step;
         assert_eq!((step(12_000, 500), step(12_000, 1), step(60_000, 500)), (500, 1, 1));
     }

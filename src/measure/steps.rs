@@ -10,20 +10,20 @@ use std::time::Instant;
 use super::probe::Watch;
 
 /// Samples per process: one more than an estimate needs. Long calls have fewer.
-const SAMPLES: u64 = estimate::CLEAN_SAMPLES as u64 + 1;
+const SAMPLES: u32 = estimate::CLEAN_SAMPLES as u32 + 1;
 /// Largest number of calls of a sample.
 const CALLS: u64 = 40;
 
-/// Times `prepare`, `invoke` and `finish` of calls, for about `time`. A sample is the median
-/// over its calls. The time includes reading the clock between the steps.
+/// Times `prepare`, `invoke` and `finish` of calls. A sample takes about `sample` and is the
+/// median over its calls. The time includes reading the clock between the steps.
 ///
 /// # Errors
 ///
 /// When a call fails.
-pub fn steps(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples>> {
-    let fit = time.as_nanos() as u64 / opened.estimate_ns.max(1);
-    let calls = (fit / SAMPLES).clamp(1, CALLS);
-    let samples = fit.clamp(1, SAMPLES);
+pub fn steps(opened: &Opened, sample: Duration) -> Result<BTreeMap<Metric, Samples>> {
+    let fit = (sample * SAMPLES).as_nanos() as u64 / opened.estimate_ns.max(1);
+    let calls = (fit / u64::from(SAMPLES)).clamp(1, CALLS);
+    let samples = fit.clamp(1, u64::from(SAMPLES));
     let mut instance = opened.loaded.instances.take()?;
     let mut output = Vec::new();
     let mut call = |steps: Option<&mut [Vec<f64>; 3]>| -> Result<()> {

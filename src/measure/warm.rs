@@ -12,24 +12,24 @@ use std::time::{Duration, Instant};
 use touchstone_executor::{ExportId, Instance, Outcome};
 
 /// Samples per process: one more than an estimate needs.
-const SAMPLES: u64 = estimate::CLEAN_SAMPLES as u64 + 1;
+const SAMPLES: u32 = estimate::CLEAN_SAMPLES as u32 + 1;
 
-/// Times consecutive calls on one instance, for about `time` per export: the export of the
-/// case, and the one that only takes the input, if the case names one.
+/// Times consecutive calls on one instance, in samples of about `sample`: of the export of the
+/// case, and of the one that only takes the input, if the case names one.
 ///
 /// # Errors
 ///
 /// When a call fails, traps, or gives another output than expected.
-pub fn warm(opened: &Opened, time: Duration) -> Result<BTreeMap<Metric, Samples>> {
+pub fn warm(opened: &Opened, sample: Duration) -> Result<BTreeMap<Metric, Samples>> {
     let mut instance = opened.loaded.instances.take()?;
     instance.prepare()?;
     let mut output = Vec::new();
     let mut metrics = BTreeMap::new();
-    let call = used(&mut *instance, opened.export, opened, &mut output, time)?;
+    let call = used(&mut *instance, opened.export, opened, &mut output, sample)?;
     compare(opened, &output)?;
     metrics.insert(Metric::WarmCall, call);
     if let Some(export) = opened.take {
-        let take = used(&mut *instance, export, opened, &mut output, time)?;
+        let take = used(&mut *instance, export, opened, &mut output, sample)?;
         metrics.insert(Metric::WarmTake, take);
     }
     instance.finish()?;
@@ -42,7 +42,7 @@ fn used(
     export: ExportId,
     opened: &Opened,
     output: &mut Vec<u8>,
-    time: Duration,
+    sample: Duration,
 ) -> Result<Samples> {
     let mut calls = |count: u64| -> Result<u64> {
         let started = Instant::now();
@@ -57,6 +57,7 @@ fn used(
     // The first calls bring memory in and let the guest's allocator grow.
     let first = calls(1)?;
     let mut watch = Watch::start();
+    let time = sample * SAMPLES;
     if u128::from(first) > time.as_nanos() {
         let (total, clean) = watch.over(|| calls(1))?;
         let sample = Sample { calls: 1, total: total as f64, slowest: 1, clean };
@@ -64,14 +65,14 @@ fn used(
     }
     let once = calls(1)?.max(1);
     let least = FEWEST_CALLS_US * 1000 * 5 / 4;
-    let each = (time.as_nanos() as u64 / SAMPLES).max(least);
+    let each = (sample.as_nanos() as u64).max(least);
     // Consecutive calls are faster than the single call that was just timed.
     let mut count = (each / once).max(1);
     let took = calls(count)?;
     if took < least {
         count = count * (least / took.max(1) + 1) * 2;
     }
-    let samples = (time.as_nanos() as u64 / once.max(1)).clamp(2, SAMPLES);
+    let samples = (time.as_nanos() as u64 / once).clamp(2, u64::from(SAMPLES));
     let sample = |_| {
         let ((made, took), clean) = watch.over(|| {
             // The probe takes from the processor what it has learned of the calls.

@@ -42,7 +42,7 @@ impl Budget {
             extra: 5,
             samples: 6,
             sample: Duration::from_millis(1),
-            cell: Duration::from_millis(80),
+            cell: Duration::from_millis(60),
             patience: Duration::from_millis(30),
             rounds: 8,
             seed,
@@ -57,7 +57,7 @@ impl Budget {
             extra: 1,
             samples: 5,
             sample: Duration::from_micros(500),
-            cell: Duration::from_millis(60),
+            cell: Duration::from_millis(40),
             rounds: 6,
             ..Self::full(seed)
         }

@@ -248,16 +248,21 @@ impl Run<'_> {
         let name = self.job.name(task);
         if let (Death::Time(took), Some(budget)) = (death, budget) {
             let reason = format!(
-                "the first call took longer than {:.1} s, and the case's budget for a call is \
-                 {:.3} s",
+                "the first call on {} took longer than {:.1} s, and the case's budget for a call \
+                 is {:.3} s",
+                task.module().2,
                 took.as_secs_f64(),
                 budget.as_secs_f64()
             );
-            // It holds for any number of threads.
-            return match task.refusal(Status::OverBudget, reason) {
-                Some(refusal) => self.refuse(Refusal { threads: None, ..refusal }),
-                None => Ok(()),
+            let Some(refusal) = task.refusal(Status::OverBudget, reason) else { return Ok(()) };
+            // It holds for any number of threads. The case's guests do the same work: one so far
+            // over the budget stands for all, unless another was within it.
+            let is_sibling = |other: &Task| {
+                let ((engine, strategy, _), case) = (other.module(), other.case());
+                (engine, strategy, case) == (task.module().0, task.module().1, task.case())
             };
+            let guest = refusal.guest.filter(|_| self.done.tasks.keys().any(is_sibling));
+            return self.refuse(Refusal { threads: None, guest, ..refusal });
         }
         self.deaths += 1;
         self.observer.says(&format!("{name}: the process that ran it {death}"));

@@ -14,8 +14,14 @@ use std::time::{Duration, Instant};
 use touchstone_executor::{Engine, Instance};
 
 /// A round of calls. The callers pause between rounds, for about 0.2 ms.
-const ROUND: RoundPlan =
-    RoundPlan { calls: 1, batch: 1, step: 1, time: Duration::from_millis(50), settles: false };
+const ROUND: RoundPlan = RoundPlan {
+    calls: 1,
+    batch: 1,
+    step: 1,
+    time: Duration::from_millis(50),
+    settles: false,
+    probes: false,
+};
 /// A round of one call of each caller.
 const ONE_CALL: RoundPlan = RoundPlan { time: Duration::ZERO, ..ROUND };
 /// Longest recorded time, ns (one minute); longer ones are recorded as this.

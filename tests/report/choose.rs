@@ -160,7 +160,7 @@ fn the_advice_is_short() {
 /// A cell of code that was compiled for the host.
 fn baseline(strategy: &str, case: &str, ns: f64) -> Cell {
     let mut cell = cell("native", strategy, case, 1, ns);
-    cell.emulated = Some("on a memory of ours".to_owned());
+    cell.emulated = Some("on Touchstone's memory".to_owned());
     cell.with(Metric::Prepare, 1.0).with(Metric::Invoke, 99.0).with(Metric::Finish, 0.0)
 }
 

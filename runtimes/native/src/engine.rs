@@ -62,10 +62,10 @@ impl Engine for Native {
                 )
             }
             (InstanceFrom::Recreate, MemoryFrom::Segments) => Support::Emulated {
-                how: "a new memory of ours each call; the data segments are copied in",
+                how: "Touchstone's memory, made for each call; the data segments are copied in",
             },
             (InstanceFrom::Recreate, MemoryFrom::CopyOnWrite) => Support::Emulated {
-                how: "a new memory of ours each call, mapped copy-on-write from an image",
+                how: "Touchstone's memory, made for each call, mapped copy-on-write from an image",
             },
             (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
         }

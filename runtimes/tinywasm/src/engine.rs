@@ -78,7 +78,7 @@ impl Engine for TinyWasm {
         }
         match (strategy.instance, strategy.memory) {
             (InstanceFrom::Interpreted, _) => Support::Emulated {
-                how: "a new instance each call on a recycled memory of ours; written pages are \
+                how: "a new instance each call on Touchstone's recycled memory; written pages are \
                       zeroed (found with PAGEMAP_SCAN where the kernel answers it, else all \
                       dropped), then data segments copied in",
             },
