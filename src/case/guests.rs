@@ -17,7 +17,7 @@ pub struct GuestFile {
 }
 
 /// Reads guests on demand, each once.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Guests {
     folder: PathBuf,
     files: HashMap<String, GuestFile>,

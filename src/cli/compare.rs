@@ -54,7 +54,7 @@ pub(super) struct Compare {
     #[arg(long, value_name = "EXECUTOR")]
     executor: Option<String>,
     /// Start at most N pairs of fresh processes
-    #[arg(long, value_name = "N", default_value_t = 60)]
+    #[arg(long, value_name = "N", default_value_t = 200)]
     processes: u32,
     /// Make N rounds in each pair of processes
     #[arg(long, value_name = "N", default_value_t = 9)]

@@ -7,10 +7,11 @@ use crate::case::{Case, Guests};
 use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
 use crate::record::{Comparison, Match, Status};
-use crate::run::{Performer, Task, perform_side};
+use crate::run::{Performer, Task, artifacts, perform_side, shared_in};
 use crate::supervise::{Child, Heard, Parent, Stop};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,6 +28,8 @@ pub enum ToSide {
         is_subject: bool,
         /// Time of the interference probe on a clean core, ns.
         probe_ns: u64,
+        /// The private folder in which processes share artifacts.
+        artifacts: PathBuf,
     },
     /// Plan rounds that take about this long, µs.
     Plan(u64),
@@ -58,16 +61,19 @@ pub fn serve_side(
     engines: &[Arc<dyn Engine>],
     guests: Guests,
 ) -> Result<()> {
-    let mut performer = Performer::new(cases, engines, guests, Budget::full(1), 0, None)?;
     let mut crew = None;
     while let Some(told) = parent.hear()? {
         let answer = match (told, &mut crew) {
-            (ToSide::Open { of, is_subject, probe_ns }, crew) => {
+            (ToSide::Open { of, is_subject, probe_ns, artifacts }, crew) => {
                 probe::calibrated(probe_ns);
-                perform_side(&mut performer, &Task::Compare(*of), is_subject).map(|made| {
-                    *crew = Some(made);
-                    Answer::default()
-                })
+                let folder = Some(artifacts.as_path());
+                let (guests, budget) = (guests.clone(), Budget::full(1));
+                Performer::new(cases, engines, guests, budget, 0, folder)
+                    .and_then(|mut all| perform_side(&mut all, &Task::Compare(*of), is_subject))
+                    .map(|made| {
+                        *crew = Some(made);
+                        Answer::default()
+                    })
             }
             (_, None) => Err(anyhow::anyhow!("nothing was opened")),
             (ToSide::Plan(sample_us), Some(crew)) => crew
@@ -97,24 +103,34 @@ struct Remote {
 const PATIENCE: Duration = Duration::from_secs(600);
 
 impl Remote {
+    /// Starts a process that opens a side; [`answer`](Self::answer) waits for that.
     fn start(
-        stop: &Stop,
-        command: Command,
-        of: &Match,
+        contest: &Contest<'_>,
         is_subject: bool,
         probe_ns: u64,
+        artifacts: &Path,
     ) -> Result<Self> {
-        let side = if is_subject { &of.subject } else { &of.baseline };
-        let child = stop.spawn(command)?.context("stopped")?;
+        let Contest { of, subject, baseline, .. } = contest;
+        let (side, command) =
+            if is_subject { (&of.subject, subject) } else { (&of.baseline, baseline) };
+        let child = contest.stop.spawn(command()?)?.context("stopped")?;
         let mut remote = Self { child, name: side.to_string() };
-        let open = ToSide::Open { of: Box::new(of.clone()), is_subject, probe_ns };
-        remote.ask(&open)?;
+        let (of, artifacts) = (Box::new(of.clone()), artifacts.to_owned());
+        remote.tell(&ToSide::Open { of, is_subject, probe_ns, artifacts });
         Ok(remote)
     }
 
     fn ask(&mut self, order: &ToSide) -> Result<Answer> {
-        // One that has died is found out below.
+        self.tell(order);
+        self.answer()
+    }
+
+    fn tell(&mut self, order: &ToSide) {
+        // One that has died is found out by its answer.
         let _ = self.child.send(order);
+    }
+
+    fn answer(&mut self) -> Result<Answer> {
         match self.child.receive(Instant::now() + PATIENCE)? {
             Heard::Message(Ok(answer)) => Ok(answer),
             Heard::Message(Err((status, reason))) => bail!("{} {status}: {reason}", self.name),
@@ -166,19 +182,21 @@ const FEWEST_PAIRS: usize = 12;
 ///
 /// When a side is refused or fails, or its process dies.
 pub fn contest(contest: &Contest<'_>, mut progress: impl FnMut(u32)) -> Result<Judged> {
-    let Contest { of, budget, stop, .. } = contest;
+    let Contest { of, budget, .. } = contest;
     let probe_ns = probe::calibrate();
+    // Removed when the contest is over.
+    let folder = artifacts()?;
+    let artifacts = shared_in(&folder);
     let mut random = Random::new(budget.seed);
     let mut all: Vec<Comparison> = Vec::new();
     let mut judged = None;
     for process in 0..contest.processes {
         progress(process);
-        let start = |is_subject: bool| {
-            let command = if is_subject { contest.subject } else { contest.baseline };
-            Remote::start(stop, command()?, of, is_subject, probe_ns)
-        };
+        let start = |is_subject: bool| Remote::start(contest, is_subject, probe_ns, &artifacts);
         let first = random.coin();
-        let (one, other) = (start(first)?, start(!first)?);
+        let (mut one, mut other) = (start(first)?, start(!first)?);
+        one.answer()?;
+        other.answer()?;
         let (mut subject, mut baseline) = if first { (one, other) } else { (other, one) };
         let (rounds, noisy) = turns(&mut subject, &mut baseline, budget, &mut random)?;
         all.push(Comparison { of: of.clone(), process, rounds, noisy });

@@ -86,8 +86,8 @@ impl Loaded {
     }
 
     /// Calls an export twice on one instance and compares both outputs. The second call is the
-    /// first that could see what an earlier one left. [`LONG`] calls within the time budget are
-    /// made once: what they set up is nothing beside them, and the timed calls follow.
+    /// first that could see what an earlier one left. [`VERY_LONG`] calls are made once: what
+    /// they set up is nothing beside them.
     ///
     /// # Errors
     ///
@@ -118,9 +118,7 @@ impl Loaded {
         let made_ns = elapsed(started);
         let first_ns = checked_call(&mut *instance, export, &input, &expected)?;
         within(first_ns, first_call)?;
-        let first = Duration::from_nanos(first_ns);
-        let is_within = budget.is_none_or(|budget| first <= budget);
-        let estimate_ns = match first >= VERY_LONG || (first >= LONG && is_within) {
+        let estimate_ns = match Duration::from_nanos(first_ns) >= VERY_LONG {
             true => first_ns,
             false => checked_call(&mut *instance, export, &input, &expected)?,
         };
@@ -131,8 +129,6 @@ impl Loaded {
     }
 }
 
-/// Calls of this length or longer are checked once before they are timed.
-const LONG: Duration = Duration::from_millis(50);
 /// Calls of this length or longer are made once in each process.
 pub const VERY_LONG: Duration = Duration::from_secs(1);
 
