@@ -7,6 +7,7 @@ use crate::case;
 use crate::record::Executor;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Deserializer, de::Error};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// One table: executors across, benchmark functions down.
@@ -168,7 +169,20 @@ fn check(Layout { title, columns, rows, .. }: &Layout) -> Result<()> {
             "has {columns} columns, but {values} published values for {case} on {threads} threads"
         );
     }
+    if let Some(executor) = repeated(columns.iter().map(|column| &column.executor)) {
+        bail!("has {executor} in two columns");
+    }
+    let works = rows.iter().map(|row| (&row.case, &row.guest, row.threads, row.warm));
+    if let Some((case, guest, threads, _)) = repeated(works) {
+        bail!("has {case} from {guest} on {threads} threads in two rows");
+    }
     Ok(())
+}
+
+/// The first value that there was before.
+fn repeated<T: Ord + Copy>(mut values: impl Iterator<Item = T>) -> Option<T> {
+    let mut seen = BTreeSet::new();
+    values.find(|value| !seen.insert(*value))
 }
 
 #[cfg(test)]
@@ -185,6 +199,35 @@ mod tests {
         for wrong in ["", "wasmtime", "interpreted", "_interpreted", "wasmtime_pooling_warm"] {
             assert!(wrong.parse::<Executor>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_repeated_column_or_row_is_an_error() {
+        let column = |name: &str| Column {
+            heading: "an executor".to_owned(),
+            executor: name.parse().unwrap(),
+        };
+        let row = |case: &str| Row {
+            case: case.to_owned(),
+            guest: "a_guest".to_owned(),
+            threads: 1,
+            warm: false,
+            heading: None,
+            published: Vec::new(),
+            aside: None,
+        };
+        let table = |columns: [&str; 2], rows: [&str; 2]| Layout {
+            title: "a table".to_owned(),
+            columns: columns.map(column).into(),
+            rows: rows.map(row).into(),
+            ..Layout::default()
+        };
+        let (two, twice) = (["wasmi_interpreted", "wasm3_interpreted"], ["wasmi_interpreted"; 2]);
+        check(&table(two, ["a", "b"])).unwrap();
+        let columns = check(&table(twice, ["a", "b"])).unwrap_err().to_string();
+        assert_eq!(columns, "has wasmi_interpreted in two columns");
+        let rows = check(&table(two, ["a", "a"])).unwrap_err().to_string();
+        assert_eq!(rows, "has a from a_guest on 1 threads in two rows");
     }
 
     #[test]

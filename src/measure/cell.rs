@@ -12,6 +12,9 @@ use anyhow::Result;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+/// The checked call is a sample where calls take this long or longer.
+const LONG: Duration = Duration::from_millis(50);
+
 /// Measures an opened cell: calls on all its threads. On one thread also the costs of compiling
 /// and loading, the steps of a call for the cases of the overview, and, if the case asks for it,
 /// calls on a used instance.
@@ -51,10 +54,18 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap
 fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let threads = cell.key.threads;
     let estimate = Duration::from_nanos(opened.estimate_ns);
-    if threads == 1 && estimate >= VERY_LONG {
+    let (mut clean, mut noisy) = (Vec::new(), Vec::new());
+    if threads == 1 && estimate >= LONG {
         // The checked call was timed on a clean instance as well.
-        let clean = probe::is_clean();
-        return Ok(Samples(vec![Sample { clean, ..Sample::single(opened.estimate_ns as f64) }]));
+        let sample = Sample::single(opened.estimate_ns as f64);
+        match probe::is_clean() {
+            true => clean.push(sample),
+            false => noisy.push(Sample { clean: false, ..sample }),
+        }
+        if estimate >= VERY_LONG {
+            clean.extend(noisy);
+            return Ok(Samples(clean));
+        }
     }
     let work = opened.clone();
     let make = move || Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>);
@@ -63,7 +74,6 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let crews = if is_shared { most.unwrap_or(1).min(budget.samples) } else { 1 };
     let crews = (0..crews).map(|skipped| Crew::start_from(skipped, threads, make.clone()));
     let mut crews = crews.collect::<Result<Vec<Crew>>>()?;
-    let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     let (mut lost, mut patience) = (Lost::new(budget.samples), budget.patience);
     let (mut planned, mut spent) = (None, Duration::ZERO);
     while clean.len() + noisy.len() < budget.samples {

@@ -23,10 +23,8 @@ pub struct RoundPlan {
     pub probes: bool,
 }
 
-/// Longer calls need no untimed call before them.
-const LONG: Duration = Duration::from_millis(10);
-
-/// Whether calls are so long that a round is of two calls or one.
+/// Whether calls are so long that a round is of two calls or one, without untimed ones before
+/// them.
 pub(super) fn are_long(sample: Duration, call_ns: u64) -> bool {
     Duration::from_nanos(call_ns) > sample * 3
 }
@@ -52,14 +50,14 @@ impl RoundPlan {
         let sample_ns = (sample.as_nanos() as u64).max(FEWEST_CALLS_US * 1000 * 5 / 4);
         let few = match call_ns {
             ..SHORT_NS => FEWEST_SHORT_CALLS,
+            _ if are_long(sample, call_ns) => 1,
             // As many as on several threads.
-            _ if Duration::from_nanos(call_ns) < LONG => 2,
-            _ => 1,
+            _ => 2,
         };
         let fill = sample_ns.div_ceil(call_ns).max(few);
         let whole = fill.next_multiple_of(period.max(1));
         let calls = if whole * call_ns <= sample_ns * WIDER { whole } else { fill };
-        let (settles, probes) = (Duration::from_nanos(call_ns) < LONG, true);
+        let (settles, probes) = (!are_long(sample, call_ns), true);
         // The same on any number of threads: between batches, the processor catches up with its
         // stores.
         let batch = (FEWEST_CALLS_US * 1000 / call_ns).clamp(1, calls.max(2));
@@ -147,7 +145,7 @@ mod tests {
         assert_eq!((calls(2_400, 1), calls(2_400, 500)), (417, 500));
         assert_eq!((calls(16_000, 1), calls(16_000, 500)), (125, 500));
         assert_eq!((calls(60_000, 1), calls(60_000, 500)), (17, 17));
-        assert_eq!((calls(8_000_000, 1), calls(20_000_000, 500)), (2, 1));
+        assert_eq!((calls(2_000_000, 1), calls(4_000_000, 500)), (2, 1));
         let step = |call_ns, period| RoundPlan::new(SAMPLE, call_ns, 2, period).step;
         assert_eq!((step(12_000, 500), step(12_000, 1), step(60_000, 500)), (500, 1, 1));
     }
