@@ -2,7 +2,7 @@
 
 use super::lost::Lost;
 use super::once::ONCE;
-use super::round::are_long;
+use super::round::{LONG, are_long};
 use super::{Caller, Crew, Work, probe, steps, warm};
 use crate::lab::{Opened, VERY_LONG};
 use crate::plan::{Budget, Cell, cores};
@@ -11,9 +11,6 @@ use crate::record::{Metric, Sample, Samples};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-
-/// The checked call is a sample where calls take this long or longer.
-const LONG: Duration = Duration::from_millis(50);
 
 /// Measures an opened cell: calls on all its threads. On one thread also the costs of compiling
 /// and loading, the steps of a call for the cases of the overview, and, if the case asks for it,
@@ -36,7 +33,7 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap
                 metrics.extend(again(budget.patience, || steps(opened, budget.sample))?);
             }
             if cell.case.warm {
-                metrics.extend(again(budget.patience, || warm(opened, budget.sample))?);
+                metrics.extend(again(budget.patience, || warm(opened, budget.sample * 2))?);
             }
         }
     }
@@ -57,15 +54,12 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let (mut clean, mut noisy) = (Vec::new(), Vec::new());
     if threads == 1 && estimate >= LONG {
         // The checked call was timed on a clean instance as well.
-        let sample = Sample::single(opened.estimate_ns as f64);
-        match probe::is_clean() {
-            true => clean.push(sample),
-            false => noisy.push(Sample { clean: false, ..sample }),
-        }
+        let is_clean = probe::is_clean();
+        let sample = Sample { clean: is_clean, ..Sample::single(opened.estimate_ns as f64) };
         if estimate >= VERY_LONG {
-            clean.extend(noisy);
-            return Ok(Samples(clean));
+            return Ok(Samples(vec![sample]));
         }
+        clean.extend(Some(sample).filter(|sample| sample.clean));
     }
     let work = opened.clone();
     let make = move || Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>);
@@ -105,11 +99,8 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
         } else if patience.is_zero() {
             noisy.push(round.sample());
         } else {
-            // Take it again, within the retry budget.
+            // Take it again, within the retry budget, but at least once.
             patience = patience.saturating_sub(started.elapsed());
-            if patience.is_zero() {
-                noisy.push(round.sample());
-            }
         }
         // Two, so that three processes have enough for an interval.
         if spent > budget.cell && clean.len() + noisy.len() > 1 {

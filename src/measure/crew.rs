@@ -3,7 +3,7 @@
 use super::line::StartingLine;
 use super::pin::{Pinned, processors};
 use super::probe;
-use super::round::are_long;
+use super::round::{LONG, are_long};
 use super::{Round, RoundPlan, Work};
 use anyhow::{Context, Result, bail, ensure};
 use std::sync::Arc;
@@ -129,51 +129,59 @@ impl Crew {
     }
 
     /// Plans rounds that take about `sample`, and makes untimed ones until they no longer become
-    /// faster, unless calls are long: a new instance has not yet learned which pages its calls
-    /// write, and calls that write 1 MiB become faster by 6 % within ten rounds. An estimate of 0
-    /// means unknown.
+    /// faster: a new instance has not yet learned which pages its calls write, and calls that
+    /// write 1 MiB become faster by 6 % within ten rounds. Calls of [`LONG`] or more are only
+    /// planned. An estimate of 0 means unknown.
     ///
     /// # Errors
     ///
     /// Those of [`round`](Self::round).
     pub fn plan(&mut self, sample: Duration, estimate_ns: u64) -> Result<RoundPlan> {
-        let long = self.plan_for(sample, estimate_ns);
-        if are_long(sample, estimate_ns) {
-            return Ok(long);
-        }
-        let trial = |plan| RoundPlan { settles: false, probes: false, ..plan };
-        let one = RoundPlan { calls: 1, batch: 1, step: 1, time: Duration::ZERO, ..long };
-        let mut call_ns = self.round(trial(one))?.per_call().max(1.0);
-        if are_long(sample, call_ns as u64) {
-            // Or only the first one is.
-            call_ns = call_ns.min(self.round(trial(one))?.per_call().max(1.0));
-            if are_long(sample, call_ns as u64) {
-                return Ok(self.plan_for(sample, call_ns as u64));
-            }
-        }
-        // The first calls of an instance are slower than those that follow, and so is a
-        // round in which the thread lost its processor: the shortest counts, once it is
-        // confirmed.
-        let mut confirmed = 0;
-        for _ in 0..12 {
-            let plan = trial(self.plan_for(sample / 4, call_ns as u64));
-            let seen = self.round(plan)?.per_call().max(1.0);
-            confirmed += u32::from(seen >= call_ns * 0.8);
-            call_ns = call_ns.min(seen);
-            if confirmed > 1 || plan.calls == 1 {
-                break;
-            }
-        }
-        let plan = self.plan_for(sample, call_ns as u64);
+        let call_ns = match are_long(sample, estimate_ns) {
+            true => estimate_ns,
+            false => self.trials(sample)?,
+        };
+        let mut plan = self.plan_for(sample, call_ns);
         let mut before = f64::INFINITY;
         for _ in 0..MOST_UNTIMED {
-            let now = self.round(RoundPlan { probes: false, ..plan })?.per_call();
+            if Duration::from_nanos(call_ns) >= LONG {
+                break;
+            }
+            let now = self.round(RoundPlan { probes: false, ..plan })?.per_call().max(1.0);
+            plan = self.plan_for(sample, now.min(before) as u64);
             if now > before * STEADY {
                 break;
             }
             before = now;
         }
         Ok(plan)
+    }
+
+    /// How long a call takes about, ns, from short rounds.
+    fn trials(&mut self, sample: Duration) -> Result<u64> {
+        let trial = |plan| RoundPlan { settles: false, probes: false, ..plan };
+        let one = RoundPlan {
+            calls: 1,
+            batch: 1,
+            step: 1,
+            time: Duration::ZERO,
+            ..self.plan_for(sample, 0)
+        };
+        let mut call_ns = f64::INFINITY;
+        // The first calls of an instance are slower than those that follow, and so is a
+        // round in which the thread lost its processor: the shortest counts, once it is
+        // confirmed.
+        let mut confirmed = 0;
+        for round in 0..12 {
+            let plan = if round < 2 { one } else { self.plan_for(sample / 4, call_ns as u64) };
+            let seen = self.round(trial(plan))?.per_call().max(1.0);
+            confirmed += u32::from(seen >= call_ns * 0.8);
+            call_ns = call_ns.min(seen);
+            if confirmed > 1 || (round > 0 && are_long(sample, call_ns as u64)) {
+                break;
+            }
+        }
+        Ok(call_ns as u64)
     }
 
     fn plan_for(&self, sample: Duration, call_ns: u64) -> RoundPlan {

@@ -23,6 +23,9 @@ pub struct RoundPlan {
     pub probes: bool,
 }
 
+/// Calls of this length or longer have no untimed rounds, and the checked call is a sample.
+pub(super) const LONG: Duration = Duration::from_millis(50);
+
 /// Whether calls are so long that a round is of two calls or one, without untimed ones before
 /// them.
 pub(super) fn are_long(sample: Duration, call_ns: u64) -> bool {

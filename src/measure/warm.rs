@@ -55,15 +55,15 @@ fn used(
         Ok(elapsed(started))
     };
     // The first calls bring memory in and let the guest's allocator grow.
-    let first = calls(1)?;
+    calls(1)?;
     let mut watch = Watch::start();
     let time = sample * SAMPLES;
-    if u128::from(first) > time.as_nanos() {
-        let (total, clean) = watch.over(|| calls(1))?;
-        let sample = Sample { calls: 1, total: total as f64, slowest: 1, clean };
+    let (once, clean) = watch.over(|| calls(1))?;
+    if u128::from(once) > time.as_nanos() {
+        let sample = Sample { calls: 1, total: once as f64, slowest: 1, clean };
         return Ok(Samples(vec![sample]));
     }
-    let once = calls(1)?.max(1);
+    let once = once.max(1);
     let least = FEWEST_CALLS_US * 1000 * 5 / 4;
     let each = (sample.as_nanos() as u64).max(least);
     // Consecutive calls are faster than the single call that was just timed.

@@ -41,7 +41,7 @@ impl Budget {
             processes: estimate::PROCESSES as u32,
             extra: 5,
             samples: 6,
-            sample: Duration::from_millis(1),
+            sample: Duration::from_micros(600),
             cell: Duration::from_millis(60),
             patience: Duration::from_millis(30),
             rounds: 8,
@@ -56,7 +56,7 @@ impl Budget {
             name: "quick".to_owned(),
             extra: 1,
             samples: 5,
-            sample: Duration::from_micros(500),
+            sample: Duration::from_micros(400),
             cell: Duration::from_millis(40),
             rounds: 6,
             ..Self::full(seed)
@@ -101,8 +101,8 @@ mod tests {
         assert_eq!(budget(1).cell, Duration::from_secs(2));
         assert_eq!(budget(1).samples, 50);
         assert_eq!(budget(1000).cell, Duration::from_millis(40));
-        assert_eq!(budget(1000).samples, 40);
+        assert_eq!(budget(1000).samples, 50);
         assert_eq!(budget(1_000_000).cell, Duration::from_millis(4));
-        assert_eq!(budget(1_000_000).samples, 5);
+        assert_eq!(budget(1_000_000).samples, 6);
     }
 }
