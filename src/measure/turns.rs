@@ -41,6 +41,21 @@ type Turns = (Vec<(f64, f64)>, Vec<usize>);
 /// Rounds that are made however long they take.
 const FEWEST: usize = 3;
 
+/// Plans the rounds of both sides, in a random order: the side that is planned first may stay
+/// slower.
+fn plan(
+    subject: &mut dyn Side,
+    baseline: &mut dyn Side,
+    sample: Duration,
+    random: &mut Random,
+) -> Result<(RoundPlan, RoundPlan)> {
+    if random.coin() {
+        return Ok((subject.plan(sample)?, baseline.plan(sample)?));
+    }
+    let second = baseline.plan(sample)?;
+    Ok((subject.plan(sample)?, second))
+}
+
 /// Times both sides in turns, in a random order within each round, until there are as many
 /// clean rounds as the budget says. Rounds with interference are repeated within the retry
 /// budget. Where calls are long, there are fewer rounds.
@@ -54,7 +69,7 @@ pub fn turns(
     budget: &Budget,
     random: &mut Random,
 ) -> Result<Turns> {
-    let mut plans = (subject.plan(budget.sample)?, baseline.plan(budget.sample)?);
+    let mut plans = plan(subject, baseline, budget.sample, random)?;
     let (rounds, mut patience) = (budget.rounds, budget.patience);
     let began = Instant::now();
     let (mut all, mut noisy) = (Vec::with_capacity(rounds), Vec::new());
@@ -78,7 +93,7 @@ pub fn turns(
         }
         if first.is_short() || second.is_short() {
             // Calls have become much shorter since the plan was made.
-            plans = (subject.plan(budget.sample)?, baseline.plan(budget.sample)?);
+            plans = plan(subject, baseline, budget.sample, random)?;
             all.clear();
             noisy.clear();
             lost.another()?;

@@ -72,7 +72,7 @@ fn used(
     if took < least {
         count = count * (least / took.max(1) + 1) * 2;
     }
-    let samples = (time.as_nanos() as u64 / once).clamp(2, u64::from(SAMPLES));
+    let samples = (time.as_nanos() as u64 / once).clamp(3, u64::from(SAMPLES));
     let sample = |_| {
         let ((made, took), clean) = watch.over(|| {
             // The probe takes from the processor what it has learned of the calls.
