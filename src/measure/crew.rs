@@ -130,7 +130,7 @@ impl Crew {
 
     /// Plans rounds that take about `sample`, and makes untimed ones until they no longer become
     /// faster: a new instance has not yet learned which pages its calls write, and calls that
-    /// write 1 MiB become faster by 6 % within ten rounds. Calls of [`LONG`] or more are only
+    /// write 1 MiB become faster by 6 % within ten rounds. Calls of 50 ms or more are only
     /// planned. An estimate of 0 means unknown.
     ///
     /// # Errors
