@@ -175,8 +175,8 @@ const FEWEST_PAIRS: usize = 12;
 /// ratio decides. The order of starting is random for each pair, and the order of the sides for
 /// each round. `progress` is called when a pair begins.
 ///
-/// To look at the interval after each pair makes a verdict more likely whose true ratio lies at an
-/// end of the margin, where both verdicts are as good. Equal sides lie in its middle.
+/// The interval is looked at after each pair, so a verdict is wrong more often than one interval
+/// would be. That matters only where the true ratio is near an end of the margin.
 ///
 /// # Errors
 ///

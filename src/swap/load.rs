@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use touchstone_executor::{Engine, Instance};
 
-/// A round of calls. The callers pause between rounds, for about 0.2 ms.
+/// A round of calls. The callers pause between rounds.
 const ROUND: RoundPlan = RoundPlan {
     calls: 1,
     batch: 1,
