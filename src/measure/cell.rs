@@ -59,7 +59,9 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
         if estimate >= VERY_LONG {
             return Ok(Samples(vec![sample]));
         }
-        clean.extend(Some(sample).filter(|sample| sample.clean));
+        if is_clean {
+            clean.push(sample);
+        }
     }
     let work = opened.clone();
     let make = move || Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>);

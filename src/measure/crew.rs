@@ -142,11 +142,11 @@ impl Crew {
             false => self.trials(sample)?,
         };
         let mut plan = self.plan_for(sample, call_ns);
+        if Duration::from_nanos(call_ns) >= LONG {
+            return Ok(plan);
+        }
         let mut before = f64::INFINITY;
         for _ in 0..MOST_UNTIMED {
-            if Duration::from_nanos(call_ns) >= LONG {
-                break;
-            }
             let now = self.round(RoundPlan { probes: false, ..plan })?.per_call().max(1.0);
             plan = self.plan_for(sample, now.min(before) as u64);
             if now > before * STEADY {
@@ -159,7 +159,6 @@ impl Crew {
 
     /// How long a call takes about, ns, from short rounds.
     fn trials(&mut self, sample: Duration) -> Result<u64> {
-        let trial = |plan| RoundPlan { settles: false, probes: false, ..plan };
         let one = RoundPlan {
             calls: 1,
             batch: 1,
@@ -174,7 +173,8 @@ impl Crew {
         let mut confirmed = 0;
         for round in 0..12 {
             let plan = if round < 2 { one } else { self.plan_for(sample / 4, call_ns as u64) };
-            let seen = self.round(trial(plan))?.per_call().max(1.0);
+            let trial = RoundPlan { settles: false, probes: false, ..plan };
+            let seen = self.round(trial)?.per_call().max(1.0);
             confirmed += u32::from(seen >= call_ns * 0.8);
             call_ns = call_ns.min(seen);
             if confirmed > 1 || (round > 0 && are_long(sample, call_ns as u64)) {
