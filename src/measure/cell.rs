@@ -33,7 +33,7 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap
                 metrics.extend(again(budget.patience, || steps(opened, budget.sample))?);
             }
             if cell.case.warm {
-                metrics.extend(again(budget.patience, || warm(opened, budget.sample * 2))?);
+                metrics.extend(again(budget.patience, || warm(opened, budget.sample))?);
             }
         }
     }

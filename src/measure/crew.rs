@@ -325,15 +325,15 @@ fn turn(
     start.wait();
     let before = before?;
     let (mut calls, mut took) = (0, Duration::ZERO);
-    let waited = waited();
+    let waited_before = if plan.probes { waited() } else { Duration::ZERO };
     while calls < plan.calls || took < plan.time || calls % plan.step != 0 {
         let left = plan.calls.checked_sub(calls).filter(|left| *left > 0);
         let batch = plan.batch.min(left.unwrap_or(plan.step - calls % plan.step));
         took += work.time(batch)?;
         calls += batch;
     }
-    let kept = self::waited().saturating_sub(waited) * WAITED <= took;
-    let clean = !plan.probes || (kept && place.is_clean() && before);
+    let kept = || waited().saturating_sub(waited_before) * WAITED <= took;
+    let clean = !plan.probes || (kept() && place.is_clean() && before);
     Ok(Turn { calls, ns: took.as_nanos() as u64, clean })
 }
 
