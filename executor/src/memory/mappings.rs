@@ -2,7 +2,8 @@
 //!
 //! Linux allows a process so many mappings (`vm.max_map_count`); beyond that nobody's
 //! `mmap` succeeds, an allocator's neither. Each run of open pages in a memory takes
-//! two. Above a quarter of what is allowed, memories give theirs back when they are
+//! two, until the kernel merges them again ([`make_joinable`](super::pages::make_joinable)).
+//! Above a quarter of what is allowed, memories give theirs back when they are
 //! reset; above a half, none gets more of them.
 
 use std::sync::LazyLock;
