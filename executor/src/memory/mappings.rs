@@ -39,6 +39,33 @@ pub(super) fn are_too_many() -> bool {
     TAKEN.load(Ordering::Relaxed) > *ALLOWED / 2
 }
 
+/// Runs that others take, for tests.
+#[cfg(test)]
+#[derive(Debug)]
+pub(super) struct Others(isize);
+
+#[cfg(test)]
+impl Others {
+    /// As many that so many quarters of what is allowed are taken.
+    pub(super) fn new(quarters: isize) -> Self {
+        let runs = *ALLOWED * quarters / 4 / EACH + quarters.signum();
+        add(runs);
+        Self(runs)
+    }
+
+    /// Mappings that all memories take.
+    pub(super) fn taken() -> isize {
+        TAKEN.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+impl Drop for Others {
+    fn drop(&mut self) {
+        add(-self.0);
+    }
+}
+
 /// Reads what the system allows, so that a handler finds it read.
 pub(super) fn prepare() {
     LazyLock::force(&ALLOWED);

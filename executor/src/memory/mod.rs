@@ -36,6 +36,8 @@ mod mapping_tests;
 mod mappings;
 #[expect(clippy::module_inception, reason = "the type of this name is what it is about")]
 mod memory;
+#[cfg(test)]
+mod model;
 mod open_pages;
 mod pagemap;
 mod pages;
