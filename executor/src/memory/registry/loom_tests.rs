@@ -1,0 +1,97 @@
+//! Threads that come, go and look up, in all orders. Run by the package `touchstone-loom`.
+
+use super::*;
+use loom::sync::Arc;
+use loom::thread;
+
+impl<T, const N: usize> Registry<T, N> {
+    fn new() -> Self {
+        let slots = std::array::from_fn(|_| Slot {
+            version: AtomicU32::new(0),
+            start: AtomicUsize::new(0),
+            end: AtomicUsize::new(0),
+            owner: AtomicPtr::new(std::ptr::null_mut()),
+        });
+        Self { slots, used: AtomicUsize::new(0), free: Mutex::new(Vec::new()) }
+    }
+}
+
+/// What stands for a memory: its address is that of its owner, and never accessed.
+fn owner(address: usize) -> *const u8 {
+    std::ptr::without_provenance(address)
+}
+
+/// Enters a range, finds it by both ends, and takes it out.
+fn come_and_go<const N: usize>(registry: &Registry<u8, N>, start: usize, length: usize) {
+    let slot = registry.take().unwrap();
+    registry.publish(slot, start, length, owner(start));
+    assert_eq!(registry.find(start), Some(owner(start)));
+    assert_eq!(registry.find(start + length - 1), Some(owner(start)));
+    registry.give_back(slot);
+    assert_eq!(registry.find(start), None);
+}
+
+#[test]
+fn each_finds_its_own_while_another_comes_and_goes() {
+    loom::model(|| {
+        let registry = Arc::new(Registry::<u8, 2>::new());
+        let other = {
+            let registry = Arc::clone(&registry);
+            thread::spawn(move || come_and_go(&registry, 100, 10))
+        };
+        come_and_go(&registry, 110, 10);
+        other.join().unwrap();
+    });
+}
+
+/// The place of one is that of the other before: what a look-up sees half-changed belongs
+/// to neither.
+#[test]
+fn a_place_that_changes_hands_is_nobodys_meanwhile() {
+    loom::model(|| {
+        let registry = Arc::new(Registry::<u8, 1>::new());
+        let slot = registry.take().unwrap();
+        registry.publish(slot, 100, 10, owner(100));
+        let other = {
+            let registry = Arc::clone(&registry);
+            thread::spawn(move || {
+                registry.give_back(slot);
+                let slot = registry.take().unwrap();
+                registry.publish(slot, 105, 20, owner(105));
+            })
+        };
+        // Whatever is found has the address looked for.
+        let found = registry.find(107);
+        assert!([None, Some(owner(100)), Some(owner(105))].contains(&found));
+        let found = registry.find(103);
+        assert!([None, Some(owner(100))].contains(&found));
+        let found = registry.find(120);
+        assert!([None, Some(owner(105))].contains(&found));
+        other.join().unwrap();
+        assert_eq!(registry.find(107), Some(owner(105)));
+    });
+}
+
+/// A memory is made on one thread and written on another, while a third one is made.
+#[test]
+fn what_was_entered_before_a_hand_over_is_found_after_it() {
+    loom::model(|| {
+        let registry = Arc::new(Registry::<u8, 2>::new());
+        let handed_over = Arc::new(AtomicUsize::new(0));
+        let maker = {
+            let (registry, handed_over) = (Arc::clone(&registry), Arc::clone(&handed_over));
+            thread::spawn(move || {
+                let slot = registry.take().unwrap();
+                registry.publish(slot, 100, 10, owner(100));
+                handed_over.store(1, Ordering::Release);
+            })
+        };
+        let slot = registry.take().unwrap();
+        registry.publish(slot, 200, 10, owner(200));
+        if handed_over.load(Ordering::Acquire) == 1 {
+            assert_eq!(registry.find(105), Some(owner(100)));
+        }
+        assert_eq!(registry.find(205), Some(owner(200)));
+        maker.join().unwrap();
+    });
+}
