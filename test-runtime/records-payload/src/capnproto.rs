@@ -145,8 +145,8 @@ fn monsters<'a>(
 ///
 /// # Errors
 ///
-/// When it is none, its parts are larger together than all of it, a name is no UTF-8, a team or colour is none, or
-/// a monster has not five sides and four weapons.
+/// When it is none, its parts are larger together than all of it, a name is no UTF-8, a team or
+/// colour is none, or a monster has not five sides and four weapons.
 pub fn decode(message: &[u8]) -> Result<Vec<Monster>, Malformed> {
     let mut budget = Budget::of(message);
     monsters(&open(message)?)?.iter().map(|monster| decode_monster(monster, &mut budget)).collect()
