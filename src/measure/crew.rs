@@ -325,15 +325,17 @@ fn turn(
     start.wait();
     let before = before?;
     let (mut calls, mut took) = (0, Duration::ZERO);
-    let waited_before = if plan.probes { waited() } else { Duration::ZERO };
+    let waited_before = plan.probes.then(waited);
     while calls < plan.calls || took < plan.time || calls % plan.step != 0 {
         let left = plan.calls.checked_sub(calls).filter(|left| *left > 0);
         let batch = plan.batch.min(left.unwrap_or(plan.step - calls % plan.step));
         took += work.time(batch)?;
         calls += batch;
     }
-    let kept = || waited().saturating_sub(waited_before) * WAITED <= took;
-    let clean = !plan.probes || (kept() && place.is_clean() && before);
+    // Without probes, every round is clean.
+    let clean = waited_before.is_none_or(|earlier| {
+        waited().saturating_sub(earlier) * WAITED <= took && place.is_clean() && before
+    });
     Ok(Turn { calls, ns: took.as_nanos() as u64, clean })
 }
 
