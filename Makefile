@@ -5,8 +5,8 @@ CARGO     ?= cargo
 comma     := ,
 space     := $(subst ,, )
 FEATURES  ?= all$(if $(filter peers,$(MAKECMDGOALS)),$(comma)substrate)
-# Seconds that the differential tests go on for (the parsers half as long), and where
-# their numbers start.
+# Seconds that the differential tests go on for (the parsers half as long, the memories a
+# quarter), and where their numbers start.
 FUZZ_SECONDS ?= 600
 FUZZ_SEED    ?= 1
 # Swaps after which memory must not have grown, and the rungs that make them.
@@ -50,9 +50,11 @@ test: setup $(TOOLS) ## all tests, over every backend of FEATURES
 	$(CARGO) test --locked -p touchstone-executor
 	$(CARGO) test --release $(CRATES) --locked --features=$(FEATURES)
 
-fuzz: setup $(NEEDED) ## random files and modules for FUZZ_SECONDS from FUZZ_SEED on, or the one module FUZZ_INDEX
+fuzz: setup $(NEEDED) ## random files, memories and modules for FUZZ_SECONDS from FUZZ_SEED on, or the one module FUZZ_INDEX
 	$(if $(FUZZ_INDEX),,FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) $(CARGO) test --release --locked -p touchstone-fuzz-targets \
 	  fuzz -- --ignored --nocapture)
+	$(if $(FUZZ_INDEX),,FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) $(CARGO) test --release --locked -p touchstone-executor \
+	  --lib memory::model::fuzz -- --ignored --nocapture)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) FUZZ_INDEX=$(FUZZ_INDEX) $(CARGO) test --release --locked \
 	  --features=$(FEATURES) --test differential fuzz -- --ignored --nocapture
 

@@ -97,7 +97,26 @@ impl Mapping {
             }
         }
         self.accessible = accessible;
+        if self.apart > 0 && accessible > self.apart {
+            // Before it is written: two ranges that were each written alone stay two,
+            // and a memory that grows further each time would take ever more.
+            self.set_apart(self.apart);
+        }
         Ok(())
+    }
+
+    /// Gives what is open from an offset on a flag, by which it stays a range of its own
+    /// to the kernel. Otherwise it merges it with its neighbours and splits it off again
+    /// each time, which takes longer than all the rest. Only that is meant, so nothing is
+    /// lost where it is refused.
+    fn set_apart(&mut self, from: usize) {
+        // SAFETY: the range lies in the mapping that this value owns; its content and
+        // protection stay the same.
+        let _ = unsafe {
+            let start = self.base.add(from).cast();
+            rustix::mm::madvise(start, self.accessible - from, Advice::LinuxDontDump)
+        };
+        self.apart = self.accessible;
     }
 
     /// Closes what lies beyond `accessible` bytes without dropping its pages. What
@@ -109,20 +128,14 @@ impl Mapping {
     pub(super) fn hide(&mut self, accessible: usize) -> Result<()> {
         let accessible = accessible.next_multiple_of(host_page());
         if accessible < self.accessible {
-            let length = self.accessible - accessible;
+            if self.accessible > self.apart {
+                self.set_apart(accessible);
+            }
             // SAFETY: the range lies in the mapping that this value owns, and
             // `&mut self` says that nobody reads or writes it meanwhile.
             unsafe {
                 let start = self.base.add(accessible).cast();
-                if self.accessible > self.apart {
-                    // What differs in a flag stays a range of its own to the kernel.
-                    // Otherwise it merges it with its neighbours and splits it off
-                    // again each time, which takes longer than all the rest. Only
-                    // that is meant, so nothing is lost where it is refused.
-                    let _ = rustix::mm::madvise(start, length, Advice::LinuxDontDump);
-                    self.apart = self.accessible;
-                }
-                rustix::mm::mprotect(start, length, MprotectFlags::empty())
+                rustix::mm::mprotect(start, self.accessible - accessible, MprotectFlags::empty())
             }
             .map_err(Error::system("cannot change the size of a memory"))?;
             self.accessible = accessible;

@@ -2,7 +2,8 @@
 //!
 //! Linux allows a process so many mappings (`vm.max_map_count`); beyond that nobody's
 //! `mmap` succeeds, an allocator's neither. Each run of open pages in a memory takes
-//! two. Above a quarter of what is allowed, memories give theirs back when they are
+//! two, until the kernel merges them again ([`make_joinable`](super::pages::make_joinable)).
+//! Above a quarter of what is allowed, memories give theirs back when they are
 //! reset; above a half, none gets more of them.
 
 use std::sync::LazyLock;
@@ -36,6 +37,33 @@ pub(super) fn are_many() -> bool {
 /// May be called by a handler, after [`prepare`].
 pub(super) fn are_too_many() -> bool {
     TAKEN.load(Ordering::Relaxed) > *ALLOWED / 2
+}
+
+/// Runs that others take, for tests.
+#[cfg(test)]
+#[derive(Debug)]
+pub(super) struct Others(isize);
+
+#[cfg(test)]
+impl Others {
+    /// As many that so many quarters of what is allowed are taken.
+    pub(super) fn new(quarters: isize) -> Self {
+        let runs = *ALLOWED * quarters / 4 / EACH + quarters.signum();
+        add(runs);
+        Self(runs)
+    }
+
+    /// Mappings that all memories take.
+    pub(super) fn taken() -> isize {
+        TAKEN.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+impl Drop for Others {
+    fn drop(&mut self) {
+        add(-self.0);
+    }
 }
 
 /// Reads what the system allows, so that a handler finds it read.

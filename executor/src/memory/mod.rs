@@ -31,9 +31,13 @@ mod defect_tests;
 mod fault_tests;
 mod image;
 mod mapping;
+#[cfg(test)]
+mod mapping_tests;
 mod mappings;
 #[expect(clippy::module_inception, reason = "the type of this name is what it is about")]
 mod memory;
+#[cfg(test)]
+mod model;
 mod open_pages;
 mod pagemap;
 mod pages;

@@ -49,6 +49,24 @@ pub(super) unsafe fn restore(
     }
 }
 
+/// Writes to a page of each mapping what is there, so that the kernel can join the parts
+/// that the mapping is split into later. It joins only parts that share what it keeps
+/// about written pages (`anon_vma`), and parts inherit that from a mapping which has it.
+/// Otherwise each part that is written gets one of its own and stays apart for ever.
+///
+/// # Safety
+///
+/// The pages must lie in a readable and writable memory at `base` that nobody else uses.
+pub(super) unsafe fn make_joinable(base: *mut u8, pages: impl Iterator<Item = usize>) {
+    for page in pages {
+        // SAFETY: the caller's promise. Volatile, because to the compiler this is nothing.
+        unsafe {
+            let byte = base.add(page * host_page());
+            byte.write_volatile(byte.read_volatile());
+        }
+    }
+}
+
 /// Makes pages read-only, so that the next write to them is noticed.
 ///
 /// # Safety

@@ -1,5 +1,8 @@
-//! Tests that are a process of their own, because they end it or spend what it has.
+//! What several tests need: processes of their own, because they end one or spend what it
+//! has, and what the kernel says about a memory.
 
+use super::pagemap;
+use std::ops::Range;
 use std::process::{Command, ExitStatus, Stdio};
 
 /// Runs the test of this name once more, as the only one of a process: `None`
@@ -27,4 +30,47 @@ pub(super) fn passes(name: &str) -> bool {
         }
         None => false,
     }
+}
+
+/// Bytes of a memory that are resident and its own (not the image's, nor the zeros that
+/// all share).
+pub(super) fn own_bytes(base: usize, size: usize) -> usize {
+    let mut regions = [pagemap::Region::default(); 64];
+    let (mut from, mut bytes) = (base as u64, 0);
+    let end = from + size as u64;
+    while from < end {
+        let scan = pagemap::scan(from, end, &mut regions).unwrap();
+        let own = regions[..scan.found].iter().filter(|region| !region.is_shared_zeros());
+        bytes += own.map(|region| (region.end - region.start) as usize).sum::<usize>();
+        from = scan.next(from).unwrap();
+    }
+    bytes
+}
+
+/// The mappings in a range of addresses.
+#[derive(Debug, Default)]
+pub(super) struct Mappings {
+    pub(super) count: usize,
+    /// Bytes from the start of the range that can be read.
+    pub(super) readable: usize,
+}
+
+/// The mappings of this process that have addresses in a range.
+pub(super) fn mappings(range: Range<usize>) -> Mappings {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let mut found = Mappings::default();
+    for line in maps.lines() {
+        let (start, rest) = line.split_once('-').unwrap();
+        let (end, rights) = rest.split_once(' ').unwrap();
+        let address = |text| usize::from_str_radix(text, 16).unwrap();
+        let (start, end) = (address(start), address(end));
+        if end <= range.start || start >= range.end {
+            continue;
+        }
+        found.count += 1;
+        if rights.starts_with('r') && start <= range.start + found.readable {
+            found.readable = end.min(range.end) - range.start;
+        }
+    }
+    found
 }

@@ -150,19 +150,8 @@ fn a_memory_without_content_needs_no_image() {
     assert!(plan.image().is_none());
 }
 
-/// Bytes of a memory that are resident and its own (not the image's, nor the zeros that
-/// all share).
 fn resident(memory: &Memory) -> usize {
-    let mut regions = [pagemap::Region::default(); 64];
-    let (mut from, mut bytes) = (memory.base() as u64, 0);
-    let end = from + memory.accessible() as u64;
-    while from < end {
-        let scan = pagemap::scan(from, end, &mut regions).unwrap();
-        let own = regions[..scan.found].iter().filter(|region| !region.is_shared_zeros());
-        bytes += own.map(|region| (region.end - region.start) as usize).sum::<usize>();
-        from = scan.next(from).unwrap();
-    }
-    bytes
+    test_support::own_bytes(memory.base() as usize, memory.accessible())
 }
 
 /// Kinds that keep pages, where the kernel can be asked what they keep.

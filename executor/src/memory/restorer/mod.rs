@@ -94,10 +94,16 @@ impl Restorer {
         if let Reset::Tracked { limit } = restorer.plan.reset
             && size > 0
         {
-            // SAFETY: the caller owns the range.
-            restorer.tracked = unsafe { pages::watch(base, size) }
-                .ok()
-                .and_then(|()| Tracked::new(base, size, limit / host_page()));
+            let parts = restorer.plan.image.iter().flat_map(|image| image.parts());
+            let mappings = std::iter::once(0).chain(parts.flat_map(|part| [part.start, part.end]));
+            // SAFETY: the caller owns the range, which is readable and writable; the pages
+            // are those of it at which mappings begin. Dropped they are as they were.
+            let watched = unsafe {
+                pages::make_joinable(base, mappings.filter(|page| page * host_page() < size));
+                pages::discard(base, size).and_then(|()| pages::watch(base, size))
+            };
+            restorer.tracked =
+                watched.ok().and_then(|()| Tracked::new(base, size, limit / host_page()));
             if restorer.tracked.is_none() {
                 // SAFETY: as above. Opened again: it is reset in another way.
                 unsafe { pages::open(base, size) }?;

@@ -1,0 +1,139 @@
+//! How many mappings memories take. A process may have so many; what takes ever more of
+//! them ends with everybody's `mmap`.
+
+use super::*;
+use test_support::{mappings, passes};
+
+const PAGE: usize = 4096;
+const SIZE: usize = 65_536 * 4;
+
+fn plan(reset: Reset) -> Plan {
+    let mut clean = vec![0; SIZE];
+    clean[5000..9000].fill(3);
+    Plan::new(InitialMemory::capture(&clean), reset).unwrap()
+}
+
+/// Mappings of what is open of a memory.
+fn mappings_of(memory: &Memory) -> usize {
+    let start = memory.base() as usize;
+    mappings(start..start + memory.accessible()).count
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn scattered_writes_do_not_split_a_memory_without_bound() {
+    let kind = Reset::Tracked { limit: KEEP_RESIDENT };
+    if kind.refusal().is_some() {
+        return;
+    }
+    let size = 2 * KEEP_RESIDENT;
+    let plan = Plan::new(InitialMemory::zeroed(size), kind).unwrap();
+    let mut memory = Memory::new(Some(&plan), size, 2 * size).unwrap();
+    // Every second page, as many as may stay open.
+    for round in 1..4 {
+        for page in (0..size / PAGE).step_by(2).take(KEEP_RESIDENT / PAGE) {
+            memory.bytes_mut()[page * PAGE] = round;
+        }
+        assert!(mappings_of(&memory) <= 600, "{} mappings", mappings_of(&memory));
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut().iter().all(|byte| *byte == 0));
+    }
+    // Pages that are let go one by one, out of the middle of what is open.
+    memory.trim().unwrap();
+    memory.bytes_mut()[..KEEP_RESIDENT / 2].fill(1);
+    for round in 0..40 {
+        for page in (0..KEEP_RESIDENT / PAGE / 2).step_by(2) {
+            memory.bytes_mut()[page * PAGE] = round;
+        }
+        memory.reset().unwrap();
+        assert!(mappings_of(&memory) <= 600, "{} mappings", mappings_of(&memory));
+    }
+    assert!(memory.bytes_mut().iter().all(|byte| *byte == 0));
+}
+
+/// The memory lies alone: the kernel joins it with no neighbour that was written before.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn pages_that_are_let_go_give_their_mappings_back() {
+    let kind = Reset::Tracked { limit: KEEP_RESIDENT };
+    if kind.refusal().is_some() {
+        return;
+    }
+    let (size, written) = (8 * KEEP_RESIDENT, 100);
+    let mut sparse = vec![0; size];
+    for page in [50, 1000, 8191] {
+        sparse[page * PAGE] = 1;
+    }
+    for (clean, most) in [(vec![0; size], 1), (sparse, 6)] {
+        let plan = Plan::new(InitialMemory::capture(&clean), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), size, 2 * size).unwrap();
+        assert_eq!(mappings_of(&memory), most);
+        for call in 0..40 {
+            for page in 0..written {
+                memory.bytes_mut()[(call * written + page) * 2 * PAGE] = 1;
+            }
+            memory.reset().unwrap();
+            memory.trim().unwrap();
+        }
+        assert_eq!(mappings_of(&memory), most);
+        assert!(memory.bytes_mut() == clean);
+    }
+}
+
+/// Each call grows its memory further than the last one.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn growing_further_each_time_takes_no_more_mappings() {
+    let limit = KEEP_RESIDENT;
+    let kinds = [Reset::Segments, Reset::Drop, Reset::Resident { limit }, Reset::Tracked { limit }];
+    for kind in kinds.into_iter().filter(|kind| kind.refusal().is_none()) {
+        let mut memory = Memory::new(Some(&plan(kind)), SIZE, 3 * SIZE).unwrap();
+        let all = memory.base() as usize..memory.base() as usize + 3 * SIZE;
+        for pages in 1..60 {
+            memory.grow(SIZE + pages * PAGE).unwrap();
+            memory.bytes_mut()[SIZE..].fill(1);
+            memory.reset().unwrap();
+            // The image and what is around it, what had grown, and the rest.
+            let taken = mappings(all.clone()).count;
+            assert!(taken <= 5, "{kind:?}: {taken} mappings, grown by {pages} pages");
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs processes and signals")]
+fn many_memories_leave_mappings_to_others() {
+    if passes("memory::mapping_tests::many_memories_leave_mappings_to_others") {
+        return;
+    }
+    let allowed = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    let allowed: usize = allowed.trim().parse().unwrap();
+    let (pages, kind) = (200, Reset::Tracked { limit: KEEP_RESIDENT });
+    let memories = allowed * 3 / 4 / (2 * pages);
+    if kind.refusal().is_some() || memories > TRACKED_AT_ONCE {
+        return;
+    }
+    let size = KEEP_RESIDENT;
+    let plan = Plan::new(InitialMemory::zeroed(size), kind).unwrap();
+    let mut memories: Vec<_> =
+        (0..memories).map(|_| Memory::new(Some(&plan), size, 2 * size).unwrap()).collect();
+    let before = mappings(0..usize::MAX).count;
+    let call = |memory: &mut Memory| {
+        for page in 0..pages {
+            memory.bytes_mut()[page * 3 * PAGE] = 1;
+        }
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut().iter().step_by(PAGE).all(|byte| *byte == 0));
+    };
+    for memory in &mut memories {
+        call(memory);
+        let taken = mappings(0..usize::MAX).count - before;
+        assert!(taken <= allowed / 2 + 1000, "{taken} of {allowed} mappings");
+    }
+    // Those that are used give back what is above a quarter.
+    for memory in &mut memories {
+        call(memory);
+    }
+    let taken = mappings(0..usize::MAX).count - before;
+    assert!(taken <= allowed / 4 + 1000, "{taken} of {allowed} mappings");
+}

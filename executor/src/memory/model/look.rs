@@ -1,0 +1,37 @@
+//! What the kernel says about a memory, without touching it.
+
+use super::super::mappings::{FEW_RUNS, RUNS};
+use super::super::test_support::own_bytes;
+use super::super::{Reset, pagemap_scan_available};
+use super::world::World;
+
+/// Mappings that a clean memory takes at most: the parts of its image and the gaps between
+/// them, what is closed, and two for each run of open pages.
+pub(super) fn most_mappings(world: &World, parts: usize) -> usize {
+    let runs = match world.reset {
+        Reset::Tracked { .. } if world.crowd > 0 => FEW_RUNS,
+        Reset::Tracked { .. } => RUNS,
+        _ => 0,
+    };
+    2 * parts + 4 + 2 * runs
+}
+
+/// Bytes of its own that stay resident of a clean memory at most.
+pub(super) fn most_resident(reset: Reset, size: usize) -> usize {
+    match reset {
+        // It writes its content.
+        Reset::Segments => size,
+        Reset::Drop => 0,
+        Reset::Resident { limit } => limit,
+        // Pages that are open, and pages that rest.
+        Reset::Tracked { limit } => 2 * limit,
+    }
+}
+
+/// Checks what stays resident of a memory of so many open bytes.
+pub(super) fn check_resident(base: usize, size: usize, most: usize) {
+    if pagemap_scan_available() {
+        let own = own_bytes(base, size);
+        assert!(own <= most, "{own} bytes are resident, at most {most} may be");
+    }
+}

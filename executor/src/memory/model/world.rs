@@ -1,0 +1,96 @@
+//! What all memories of a row have in common.
+
+use super::super::{InitialMemory, KEEP_RESIDENT, Plan, Reset, host_page};
+use proptest::prelude::*;
+
+/// Host pages that a memory may grow by.
+pub(super) const GROWTH: usize = 40;
+
+/// The kind of a row's memories.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct World {
+    pub(super) reset: Reset,
+    content: Content,
+    /// Host pages of a clean memory.
+    pages: usize,
+    /// Idle memories that are kept beside one for each thread.
+    pub(super) keep: usize,
+    /// Quarters of the mappings of a process that other memories take.
+    pub(super) crowd: isize,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Content {
+    /// All zero: no image.
+    Empty,
+    /// Data in every page.
+    Dense,
+    /// A little data in places far apart, each a mapping of its own.
+    Sparse,
+}
+
+impl World {
+    pub(super) fn any() -> impl Strategy<Value = Self> {
+        let limit = prop_oneof![
+            Just(KEEP_RESIDENT),
+            Just(24 * host_page()),
+            Just(3 * host_page()),
+            Just(0),
+        ];
+        let reset = prop_oneof![
+            2 => Just(Reset::Segments),
+            2 => Just(Reset::Drop),
+            4 => limit.clone().prop_map(|limit| Reset::Resident { limit }),
+            8 => limit.prop_map(|limit| Reset::Tracked { limit }),
+        ]
+        .prop_filter("this machine can do it", |reset| reset.refusal().is_none());
+        let content =
+            prop_oneof![Just(Content::Empty), Just(Content::Dense), Just(Content::Sparse)];
+        // Those of one word of bits, of a few, and of more runs than a memory may have.
+        let pages = prop_oneof![
+            2 => 1_usize..20,
+            8 => 60_usize..140,
+            1 => Just(700),
+        ];
+        let crowd = prop_oneof![8 => Just(0), 1 => 1_isize..4];
+        (reset, content, pages, 0_usize..3, crowd).prop_map(
+            |(reset, content, pages, keep, crowd)| Self { reset, content, pages, keep, crowd },
+        )
+    }
+
+    /// Bytes of a clean memory.
+    pub(super) fn size(&self) -> usize {
+        self.pages * host_page()
+    }
+
+    /// Bytes of addresses: more than a memory grows to, so that some are always closed.
+    pub(super) fn reserved(&self) -> usize {
+        self.size() + (GROWTH + 1) * host_page()
+    }
+
+    /// The bytes of a clean memory.
+    pub(super) fn clean(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.size()];
+        match self.content {
+            Content::Empty => {}
+            Content::Dense => {
+                for (index, byte) in bytes.iter_mut().enumerate() {
+                    *byte = (index % 251) as u8;
+                }
+            }
+            // More than 64 KiB apart.
+            Content::Sparse => {
+                for part in bytes.chunks_mut(20 * host_page()) {
+                    let at = part.len() / 2;
+                    part[at] = 5;
+                }
+                bytes[self.size() - 1] = 7;
+            }
+        }
+        bytes
+    }
+
+    pub(super) fn plan(&self) -> Plan {
+        Plan::new(InitialMemory::capture(&self.clean()), self.reset).unwrap()
+    }
+}
