@@ -39,7 +39,7 @@ impl Budget {
         Self {
             name: "full".to_owned(),
             processes: estimate::PROCESSES as u32,
-            extra: 10,
+            extra: 5,
             samples: 6,
             sample: Duration::from_micros(600),
             cell: Duration::from_millis(50),
