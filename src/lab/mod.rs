@@ -192,8 +192,7 @@ impl Lab {
         let made = wanted.into_iter().par_bridge().filter_map(|(of, (engine, strategy, guest))| {
             Some((of, self.compile(&**engine, strategy, &guest).ok()?))
         });
-        let made: Vec<(ArtifactKey, Compiled)> = made.collect();
-        self.artifacts.extend(made);
+        self.artifacts.extend(made.collect::<Vec<(ArtifactKey, Compiled)>>());
     }
 
     /// The staged artifact of a guest for a strategy: from this process, from an earlier one

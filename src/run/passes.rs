@@ -1,9 +1,8 @@
 //! The passes of a run: every cell in several fresh processes, and in further ones where it
 //! has too few clean samples or an impossible scaling.
 
-use super::arguments::artifacts;
 use super::resume::Done as Finished;
-use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker};
+use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker, artifacts};
 use crate::case::{Case, Guests, first_call};
 use crate::lab::VERY_LONG;
 use crate::measure::probe;
@@ -16,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 use touchstone_executor::Engine;
 
 /// The environment of a run.
@@ -122,7 +120,7 @@ struct Run<'a> {
     deaths: usize,
     probe_ns: u64,
     /// The private folder in which processes share artifacts.
-    artifacts: TempDir,
+    artifacts: tempfile::TempDir,
 }
 
 impl Run<'_> {

@@ -11,7 +11,6 @@ const EVERY: Duration = Duration::from_secs(20);
 /// A bar on a terminal, and a line every 20 s elsewhere. The bar leaves nothing behind.
 pub struct Progress {
     bar: ProgressBar,
-    /// When the last line was due; `None` if there are none.
     last_line: Mutex<Option<Instant>>,
 }
 
