@@ -14,8 +14,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use touchstone::record::{self, Book, CellKey, Metric, Purpose, Sample};
-use touchstone::run::{Arguments, Asked, Job, Progress, serve_if_worker, shown, watch_for_ctrl_c};
+use touchstone::run::{Arguments, Asked, Job, serve_if_worker, shown, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
+use touchstone::terminal::progress::Progress;
 
 /// Set for the process that only replays finished samples, to the record file.
 const REPLAY: &str = "TOUCHSTONE_REPLAY";
@@ -101,7 +102,7 @@ fn run() -> Result<ExitCode> {
     if matches.get_one::<String>("load-baseline").is_none() {
         let stop = Stop::default();
         watch_for_ctrl_c(&stop, arguments.in_process)?;
-        let mut progress = Progress::new(job.tasks().len() * job.budget.processes as usize);
+        let mut progress = Progress::new(job.tasks().len() * job.budget.processes as usize, true);
         let came = asked.run(&cases, job, &stop, &mut progress)?;
         drop(progress);
         if came.stopped {

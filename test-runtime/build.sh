@@ -15,7 +15,7 @@ sized=(verify-schnorr-s verify-ecdsa-s)
 parted=(verify-schnorr-s8 verify-ecdsa-s8)
 contracts=(json-module records layouts)
 # The guest batch once for each format that it can have, and once without.
-formats=(none karmem columnar flatbuffers json messagepack protobuf)
+formats=(none karmem columnar capnproto flatbuffers json messagepack protobuf)
 # Contracts that are there a second time, with room between their functions.
 padded=(layouts)
 # The same as the contracts with vector instructions.

@@ -42,6 +42,11 @@ fn encodings() -> Vec<Encoding> {
         FIXED.map(|codec| Encoding { codec, input, edited, state: 104, idle: &[] }).into();
     let (input, edited) = files!("postcard.bin");
     all.push(Encoding { codec: "postcard", input, edited, state: 105, idle: &[] });
+    let (input, edited) = files!("capnproto.bin");
+    // The number of pointers, which may be larger than it has to be, and what the state is
+    // padded with.
+    let idle = &[0x0e, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f];
+    all.push(Encoding { codec: "capnproto", input, edited, state: 0x18, idle });
     let (input, edited) = files!("flatbuffers.bin");
     // What the state is padded with, and the sizes of the table and of the list of its
     // fields, which may be larger than they have to be.
@@ -252,6 +257,24 @@ fn hostile(Encoding { codec, input, .. }: &Encoding) -> Vec<Vec<u8>> {
             [&input[..64], &[0xff; 9], &[0x01], &input[73..]].concat(),
             vec![0xff; input.len()],
         ],
+        "capnproto" => {
+            let mut all = vec![with(input, 0x10, &[0xff; 8]), vec![0xff; input.len()]];
+            // How many segments there are, how long the only one is, and the pointers to the
+            // account and to keys: too long, outside, to other segments, capabilities.
+            for offset in [0, 4, 8, 12, 0x30, 0x34, 0x38, 0x3c, 0x48, 0x4c] {
+                for value in [u32::MAX, i32::MAX as u32, 1 << 31, 0x0102_0304, 0xffff_fffe] {
+                    all.push(with(input, offset, &value.to_le_bytes()));
+                }
+            }
+            // All keys are one list of 2^29 - 1 elements without a size.
+            let mut same = input.to_vec();
+            for (key, at) in (0_u8..).zip([0x30, 0x38, 0x40, 0x48]) {
+                same[at] = 0x0d - 4 * key;
+                same = with(&same, at + 4, &[0xf8, 0xff, 0xff, 0xff]);
+            }
+            all.push(same);
+            all
+        }
         "flatbuffers" => {
             let mut all = vec![with(input, 8, &[0xff; 8]), vec![0xff; input.len()]];
             // Where the table is, where its fields are listed, and the lengths of keys.

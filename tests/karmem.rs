@@ -1,4 +1,4 @@
-//! The guest that encodes and decodes the same records in six formats, on every engine:
+//! The guest that encodes and decodes the same records in seven formats, on every engine:
 //! all bytes and all values, what changes with one byte, and messages that are wrong.
 
 #[path = "fixtures/everywhere.rs"]
@@ -13,7 +13,8 @@ use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{ExportId, Instance, Module, Outcome, TrapKind};
 
 /// Formats in which a part of a message can be summed up without decoding all of it, and JSON.
-const SUMMED: [Codec; 4] = [Codec::Karmem, Codec::Columnar, Codec::FlatBuffers, Codec::Json];
+const SUMMED: [Codec; 5] =
+    [Codec::Karmem, Codec::Columnar, Codec::CapnProto, Codec::FlatBuffers, Codec::Json];
 
 /// Readings as a message.
 fn readings(codec: Codec, count: usize) -> Vec<u8> {
@@ -141,9 +142,9 @@ fn another_value_is_another_answer(run: &mut Run<'_>) {
 
 /// Offsets and lengths that lie outside, counts of what is not there, and texts that end.
 fn wrong_messages_are_errors_of_the_guest_and_take_no_memory(run: &mut Run<'_>) {
-    let [km, co, fb, js, mp, pb] = Codec::ALL;
+    let [km, co, cp, fb, js, mp, pb] = Codec::ALL;
     let monsters = records_payload::monsters(2, 3, 3);
-    let whole = Codec::ALL.map(|codec| codec.monsters(&monsters));
+    let whole = |codec: Codec| codec.monsters(&monsters);
     // serde reserves up to 1 MiB for an array that says that it is long.
     let largest = (guest().info().memory.unwrap().minimum as usize + 16 + 4) * 65_536;
     let mut refuses = |codec: Codec, export: &str, message: &[u8]| {
@@ -159,7 +160,7 @@ fn wrong_messages_are_errors_of_the_guest_and_take_no_memory(run: &mut Run<'_>) 
     };
     // A name that is no text, a team that is none.
     for (place, value) in [(12 + 8 + 111, 0xff), (12 + 8 + 28, 5)] {
-        let mut message = whole[0].clone();
+        let mut message = whole(km);
         message[place] = value;
         refuses(km, "decode", &message);
     }
@@ -168,28 +169,38 @@ fn wrong_messages_are_errors_of_the_guest_and_take_no_memory(run: &mut Run<'_>) 
     }
     for export in ["decode", "sum_vec3", "sum_uint8", "sum_stats", "read"] {
         refuses(fb, export, b"");
-        refuses(fb, export, &whole[2][..whole[2].len() / 2]);
+        refuses(fb, export, &whole(fb)[..whole(fb).len() / 2]);
         // The root's offset: behind the end, and behind 4 GiB.
-        for root in [whole[2].len() as u32, u32::MAX] {
-            let mut message = whole[2].clone();
+        for root in [whole(fb).len() as u32, u32::MAX] {
+            let mut message = whole(fb);
             message[..4].copy_from_slice(&root.to_le_bytes());
             refuses(fb, export, &message);
         }
         // The length of the root's vector.
-        let mut message = whole[2].clone();
+        let mut message = whole(fb);
         let length = vector_of_root(&message);
         message[length..length + 4].copy_from_slice(&u32::MAX.to_le_bytes());
         refuses(fb, export, &message);
         refuses(js, export, b"");
-        refuses(js, export, &whole[3][..whole[3].len() - 1]);
+        refuses(js, export, &whole(js)[..whole(js).len() - 1]);
         refuses(js, export, b"{\"monsters\":[{\"path\":[1");
     }
     for export in ["decode", "sum_vec3", "sum_uint8", "sum_stats"] {
-        for message in wrong_columns(&whole[1], export != "sum_stats") {
+        for message in wrong_columns(&whole(co), export != "sum_stats") {
             refuses(co, export, &message);
         }
     }
-    for (codec, message) in [(mp, &whole[4]), (pb, &whole[5])] {
+    for export in ["decode", "sum_vec3", "sum_uint8", "sum_stats", "read"] {
+        for message in wrong_pointers(&whole(cp)) {
+            refuses(cp, export, &message);
+        }
+    }
+    // Paths and inventories that are one and the same.
+    refuses(cp, "decode", &shared(|monster| monster.path = vec![monster.pos; 2000], 6));
+    refuses(cp, "sum_vec3", &shared(|monster| monster.path = vec![monster.pos; 2000], 6));
+    refuses(cp, "sum_uint8", &shared(|monster| monster.inventory = vec![1; 20_000], 2));
+    for codec in [mp, pb] {
+        let message = whole(codec);
         refuses(codec, "decode", &message[..message.len() - 1]);
         refuses(codec, "decode", &[0xff; 40]);
         refuses(codec, "read", &[0xff; 40]);
@@ -200,8 +211,8 @@ fn wrong_messages_are_errors_of_the_guest_and_take_no_memory(run: &mut Run<'_>) 
     refuses(pb, "decode", b"\x0a\xff\xff\xff\xff\x0f\x0a");
     refuses(pb, "read", b"\x0a\xff\xff\xff\xff\x0f\x0a");
     // And the next call is clean.
-    for (codec, message) in Codec::ALL.into_iter().zip(&whole) {
-        run.answers(codec, "decode_all", message, decoded_all(&monsters));
+    for codec in Codec::ALL {
+        run.answers(codec, "decode_all", &whole(codec), decoded_all(&monsters));
     }
 }
 
@@ -261,6 +272,46 @@ fn wrong_columns(message: &[u8], arrays: bool) -> Vec<Vec<u8>> {
         }
     }
     all
+}
+
+/// Messages of Cap'n Proto that end early or go on, that have other segments than they say, or
+/// whose pointers to the root and to its list lead outside, elsewhere or to too much.
+fn wrong_pointers(message: &[u8]) -> Vec<Vec<u8>> {
+    let with = |place: usize, word: u32| {
+        let mut message = message.to_vec();
+        message[place..place + 4].copy_from_slice(&word.to_le_bytes());
+        message
+    };
+    let mut all: Vec<_> =
+        [0, 7, 8, 16, message.len() / 2, message.len() - 1].map(|end| message[..end].into()).into();
+    all.push([message, &[0; 8]].concat());
+    all.extend([1, 511, 512, u32::MAX].map(|segments| with(0, segments)));
+    all.extend([0, message.len() as u32 / 8, u32::MAX].map(|words| with(4, words)));
+    for place in [8, 16] {
+        // Offsets, a pointer to a list or a structure, to another segment, a capability.
+        all.extend([u32::MAX, 0x7fff_fffc, 0x7fff_fffd, 2, 3].map(|word| with(place, word)));
+    }
+    // The list's words, and how many elements its tag says.
+    all.extend([20, 24].map(|place| with(place, u32::MAX)));
+    all
+}
+
+/// 100 monsters in Cap'n Proto, of which all have what the first one's pointer of that number
+/// leads to.
+fn shared(long: fn(&mut Monster), pointer: usize) -> Vec<u8> {
+    let mut monsters = records_payload::monsters(100, 0, 3);
+    monsters.iter_mut().for_each(|monster| monster.inventory.clear());
+    long(&mut monsters[0]);
+    let mut message = Codec::CapnProto.monsters(&monsters);
+    // Behind the segment table, the pointers of the root and the tag; two words of numbers.
+    let place = |index: usize| 32 + 8 * (9 * index + 2 + pointer);
+    let first: [u8; 8] = message[place(0)..][..8].try_into().unwrap();
+    for index in 1..100 {
+        // Offsets are words from the pointer on, above two bits of another meaning.
+        let nearer = u64::from_le_bytes(first) - 4 * 9 * index as u64;
+        message[place(index)..][..8].copy_from_slice(&nearer.to_le_bytes());
+    }
+    message
 }
 
 /// Where the length of the vector is that is the only field of a buffer's root.

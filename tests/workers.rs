@@ -19,8 +19,9 @@ use touchstone::plan::Budget;
 use touchstone::record::{Metric, Status};
 use touchstone::run::{Came, FromWorker, Host, Job, Observer, ToWorker, run, serve};
 use touchstone::supervise::{Parent, Stop};
+use touchstone_executor::guest::GuestModule;
 use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Engine, Support};
+use touchstone_executor::{Artifact, Config, Engine, Execution, Module, Strategy, Support};
 
 /// The folder of the case, for workers.
 const FOLDER: &str = "TOUCHSTONE_TEST_FOLDER";
@@ -50,11 +51,59 @@ fn behaving(id: &'static str, folder: &Path, what: fn()) -> Arc<dyn Engine> {
     Arc::new(engine)
 }
 
+/// An engine that crashes while it compiles for the first of its two strategies.
+struct CrashingCompiler(Arc<dyn Engine>);
+
+impl Engine for CrashingCompiler {
+    fn id(&self) -> &'static str {
+        self.0.id()
+    }
+
+    fn version(&self) -> &str {
+        self.0.version()
+    }
+
+    fn execution(&self) -> Execution {
+        self.0.execution()
+    }
+
+    fn support(&self, strategy: Strategy) -> Support {
+        self.0.support(strategy)
+    }
+
+    fn artifact_class(&self, strategy: Strategy) -> &'static str {
+        if strategy == REUSE { "crashes" } else { "compiles" }
+    }
+
+    fn compile(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> touchstone_executor::Result<Artifact> {
+        if strategy == REUSE {
+            std::process::abort();
+        }
+        self.0.compile(guest, strategy, config)
+    }
+
+    fn load(
+        &self,
+        guest: &GuestModule,
+        artifact: &Artifact,
+        strategy: Strategy,
+        config: &Config,
+    ) -> touchstone_executor::Result<Box<dyn Module>> {
+        self.0.load(guest, artifact, strategy, config)
+    }
+}
+
 fn all_engines(folder: &Path) -> Vec<Arc<dyn Engine>> {
     vec![
         behaving("fine", folder, || {}),
         behaving("other", folder, || {}),
         behaving("crashing", folder, || std::process::abort()),
+        Arc::new(CrashingCompiler(behaving("compiling", folder, || {}))),
         behaving("exiting", folder, || std::process::exit(7)),
         behaving("hanging", folder, || std::thread::sleep(LONG)),
         Arc::new(one_strategy("slow").with_latency(Duration::from_millis(300))),
@@ -95,7 +144,7 @@ fn host<'a>(
     limit: Duration,
 ) -> Host<'a> {
     let (cases, stop) = (place.cases(), Stop::default());
-    Host { cases, engines, guests, worker, limit, artifacts: None, stop }
+    Host { cases, engines, guests, worker, limit, stop }
 }
 
 fn run_in_workers(place: &Place, names: &[&str], limit: Duration) -> Ran {
@@ -129,10 +178,11 @@ fn each_engine_has_a_fresh_process_in_each_pass() {
 }
 
 /// The two cells of an engine and those of a good one: what became of the bad cell, in words.
-fn one_bad_cell(name: &str, limit: Duration) -> (Ran, String) {
+fn one_bad_cell(name: &str, limit: Duration, deaths: usize) -> (Ran, String) {
     let place = Place::new("[1]");
     let ran = run_in_workers(&place, &["fine", name], limit);
-    assert_eq!((ran.came.cells.measured, ran.came.cells.failed, ran.came.deaths), (3, 1, 1));
+    assert_eq!((ran.came.cells.measured, ran.came.cells.failed), (3, 1));
+    assert_eq!(ran.came.deaths, deaths);
     let [refusal] = ran.refusals()[..] else { panic!("{:?}", ran.refusals()) };
     assert_eq!((refusal.engine.as_str(), refusal.strategy), (name, Some(REUSE)));
     assert_eq!((refusal.status, refusal.threads), (Status::Failed, Some(1)));
@@ -144,21 +194,29 @@ fn one_bad_cell(name: &str, limit: Duration) -> (Ran, String) {
 
 #[test]
 fn a_worker_that_crashes_fails_its_cell_and_the_run_goes_on() {
-    let (ran, reason) = one_bad_cell("crashing", LONG);
+    let (ran, reason) = one_bad_cell("crashing", LONG, 1);
     assert_eq!(reason, "the process that ran it was killed by SIGABRT");
     let name = "echo_from_guest/crashing_instance_reuse/1_threads";
     assert_eq!(ran.told.said, [format!("{name}: {reason}")]);
 }
 
 #[test]
+fn a_worker_that_crashes_while_it_compiles_fails_the_cells_of_that_module_alone() {
+    // Once ahead, which names no cell, and once for the cell.
+    let (ran, reason) = one_bad_cell("compiling", LONG, 2);
+    assert_eq!(reason, "the process that ran it was killed by SIGABRT");
+    assert_eq!(ran.told.said[0], "a worker was killed by SIGABRT while it compiled ahead");
+}
+
+#[test]
 fn a_worker_that_exits_fails_its_cell_and_the_run_goes_on() {
-    let (_, reason) = one_bad_cell("exiting", LONG);
+    let (_, reason) = one_bad_cell("exiting", LONG, 1);
     assert!(reason.contains("exit") && reason.contains('7'), "{reason}");
 }
 
 #[test]
 fn a_worker_that_hangs_is_killed_at_the_limit() {
-    let (_, reason) = one_bad_cell("hanging", Duration::from_secs(8));
+    let (_, reason) = one_bad_cell("hanging", Duration::from_secs(8), 1);
     assert!(reason.contains("8"), "{reason}");
 }
 

@@ -1,6 +1,6 @@
 //! Messages of the codecs that guests and their native twins use.
 
-use records_payload::{flatbuffers, json, karmem};
+use records_payload::{capnproto, flatbuffers, json, karmem};
 use signatures::Entry;
 use std::fmt::Debug;
 
@@ -11,10 +11,13 @@ use std::fmt::Debug;
 /// When a message that was decoded is another one after it was encoded again.
 pub fn codecs(bytes: &[u8]) {
     again(bytes, karmem::decode, |monsters| karmem::encode(monsters, <[u8]>::to_vec));
+    again(bytes, capnproto::decode, |monsters| capnproto::encode(monsters, <[u8]>::to_vec));
     again(bytes, flatbuffers::decode, |monsters| flatbuffers::encode(monsters, <[u8]>::to_vec));
     again(bytes, json::decode, |monsters| json::encode(monsters, <[u8]>::to_vec));
     // Sums are refused or numbers: both are answers.
     let _ = (karmem::sum_vec3(bytes), karmem::sum_uint8(bytes), karmem::sum_stats(bytes));
+    let _ = (capnproto::sum_vec3(bytes), capnproto::sum_uint8(bytes));
+    let _ = (capnproto::sum_stats(bytes), capnproto::read(bytes));
     let _ = (flatbuffers::sum_vec3(bytes), flatbuffers::sum_uint8(bytes));
     let _ = (flatbuffers::sum_stats(bytes), json::sum_vec3(bytes), json::sum_uint8(bytes));
     let _ = (json::sum_stats(bytes), karmem::read(bytes), flatbuffers::read(bytes));

@@ -139,6 +139,8 @@ fn messages() -> impl Iterator<Item = Vec<u8>> {
     [
         records_payload::karmem::encode(&monsters, <[u8]>::to_vec),
         records_payload::karmem::write(&readings, <[u8]>::to_vec),
+        records_payload::capnproto::encode(&monsters, <[u8]>::to_vec),
+        records_payload::capnproto::write(&readings, <[u8]>::to_vec),
         records_payload::flatbuffers::encode(&monsters, <[u8]>::to_vec),
         records_payload::flatbuffers::write(&readings, <[u8]>::to_vec),
         records_payload::json::encode(&monsters, <[u8]>::to_vec),

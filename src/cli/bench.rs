@@ -4,9 +4,10 @@ use super::{Ended, common};
 use anyhow::Result;
 use std::process::Command;
 use touchstone::record::Purpose;
-use touchstone::run::{Arguments, Asked, Progress, serve_if_worker, shown, watch_for_ctrl_c};
+use touchstone::run::{Arguments, Asked, serve_if_worker, shown, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
 use touchstone::terminal::complain;
+use touchstone::terminal::progress::Progress;
 
 /// Measures cells and comparisons, and appends the records.
 ///
@@ -33,7 +34,7 @@ impl Bench {
             anyhow::ensure!(serve_if_worker(&engines)?, "--worker is for this program's own use");
             return Ok(Ended::Well);
         }
-        let purposes = match self.arguments.overview {
+        let purposes = match self.arguments.selection.overview {
             true => vec![Purpose::Null],
             false => vec![Purpose::Null, Purpose::Overhead, Purpose::Against],
         };
@@ -47,7 +48,7 @@ impl Bench {
         let (cases, job) = asked.job()?;
         let stop = Stop::default();
         watch_for_ctrl_c(&stop, self.arguments.in_process)?;
-        let mut progress = Progress::new(job.tasks().len() * job.budget.processes as usize);
+        let mut progress = Progress::new(job.tasks().len() * job.budget.processes as usize, true);
         let came = asked.run(&cases, job, &stop, &mut progress)?;
         drop(progress);
         complain(&format!(

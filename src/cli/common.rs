@@ -11,10 +11,9 @@ use touchstone::case::{self, Case, Guests};
 use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::plan::{Budget, Compare, Plan};
 use touchstone::record::{self, Book, Comparison, Header, Refusal, Sink};
-use touchstone::run::{
-    Came, Finished, Host, Job, Progress, artifacts, header, run, shared_in, watch_for_ctrl_c,
-};
+use touchstone::run::{Came, Finished, Host, Job, header, run, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
+use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{print, warn_of_skipped};
 use touchstone_executor::Engine;
 
@@ -47,7 +46,7 @@ impl Known {
     ) -> Result<(Came, Header)> {
         let Self { cases, engines, plan, .. } = self;
         let header = header(budget.sampling(false), engines, plan);
-        let mut progress = Progress::new(compares.len() * budget.processes as usize);
+        let mut progress = Progress::new(compares.len() * budget.processes as usize, true);
         let job = Job {
             header: header.clone(),
             cells: Vec::new(),
@@ -59,14 +58,12 @@ impl Known {
         };
         let stop = Stop::default();
         watch_for_ctrl_c(&stop, false)?;
-        let artifacts = artifacts()?;
         let host = Host {
             cases,
             engines,
             guests: &Guests::built,
             worker: &super::bench::worker,
             limit: LIMIT,
-            artifacts: Some(shared_in(&artifacts)),
             stop,
         };
         Ok((run(job, &host, sink, &mut progress)?, header))

@@ -110,6 +110,7 @@ impl Entry<'_> {
                     let key = serde_json::to_value(metric)?;
                     line[key.as_str().unwrap_or_default()] = estimate(book.estimate(cell, metric));
                 }
+                line["threads"] = cell.threads.into();
                 line["throughput_per_s"] = estimate(book.throughput(cell));
                 if raw {
                     line["processes"] = serde_json::to_value(book.cells.get(*cell))?;

@@ -7,7 +7,7 @@ use crate::case::{Case, Guests};
 use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
 use crate::record::{Comparison, Match, Status};
-use crate::run::{Performer, Task, artifacts, perform_side, shared_in};
+use crate::run::{Performer, Task, artifacts, perform_side};
 use crate::supervise::{Child, Heard, Parent, Stop};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -66,9 +66,8 @@ pub fn serve_side(
         let answer = match (told, &mut crew) {
             (ToSide::Open { of, is_subject, probe_ns, artifacts }, crew) => {
                 probe::calibrated(probe_ns);
-                let folder = Some(artifacts.as_path());
                 let (guests, budget) = (guests.clone(), Budget::full(1));
-                Performer::new(cases, engines, guests, budget, 0, folder)
+                Performer::new(cases, engines, guests, budget, 0, &artifacts)
                     .and_then(|mut all| perform_side(&mut all, &Task::Compare(*of), is_subject))
                     .map(|made| {
                         *crew = Some(made);
@@ -185,14 +184,14 @@ pub fn contest(contest: &Contest<'_>, mut progress: impl FnMut(u32)) -> Result<J
     let Contest { of, budget, .. } = contest;
     let probe_ns = probe::calibrate();
     // Removed when the contest is over.
-    let folder = artifacts()?;
-    let artifacts = shared_in(&folder);
+    let artifacts = artifacts()?;
     let mut random = Random::new(budget.seed);
     let mut all: Vec<Comparison> = Vec::new();
     let mut judged = None;
     for process in 0..contest.processes {
         progress(process);
-        let start = |is_subject: bool| Remote::start(contest, is_subject, probe_ns, &artifacts);
+        let start =
+            |is_subject: bool| Remote::start(contest, is_subject, probe_ns, artifacts.path());
         let first = random.coin();
         let (mut one, mut other) = (start(first)?, start(!first)?);
         one.answer()?;

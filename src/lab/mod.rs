@@ -12,6 +12,7 @@ use crate::case::Guests;
 use crate::plan::Cell;
 use crate::record::Status;
 use opened::failed;
+use rayon::iter::{ParallelBridge, ParallelIterator};
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
@@ -173,6 +174,25 @@ impl Lab {
             artifact_bytes: artifact.size() as u64,
             period: engine.period(strategy),
         })
+    }
+
+    /// Compiles what some cells need, on all processors, the largest guests first. What cannot be
+    /// compiled is left to [`open`](Self::open).
+    pub fn compile_ahead(&mut self, cells: &[Cell]) {
+        let mut wanted = HashMap::new();
+        for Cell { key, case, guest, engine } in cells {
+            if let Ok(module) = self.guests.module(guest, case.heap) {
+                let class = engine.artifact_class(key.strategy);
+                let of = (engine.id(), class, module.name().to_owned(), case.heap);
+                wanted.entry(of).or_insert((engine, key.strategy, module));
+            }
+        }
+        let mut wanted: Vec<_> = wanted.into_iter().collect();
+        wanted.sort_by_key(|(_, (.., guest))| std::cmp::Reverse(guest.wasm().len()));
+        let made = wanted.into_iter().par_bridge().filter_map(|(of, (engine, strategy, guest))| {
+            Some((of, self.compile(&**engine, strategy, &guest).ok()?))
+        });
+        self.artifacts.extend(made.collect::<Vec<(ArtifactKey, Compiled)>>());
     }
 
     /// The staged artifact of a guest for a strategy: from this process, from an earlier one

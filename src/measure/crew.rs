@@ -17,8 +17,9 @@ const STUCK: Duration = Duration::from_secs(300);
 /// disturbed, has learned the calls again by then.
 const SETTLED_IN: Duration = Duration::from_micros(150);
 
-/// Most untimed rounds before the first sample.
+/// Most untimed rounds before the first sample, and their longest time in samples.
 const MOST_UNTIMED: usize = 8;
+const LONGEST_UNTIMED: u32 = 16;
 /// Rounds are steady once the next takes more than this share of the last.
 const STEADY: f64 = 0.99;
 
@@ -145,11 +146,11 @@ impl Crew {
         if Duration::from_nanos(call_ns) >= LONG {
             return Ok(plan);
         }
-        let mut before = f64::INFINITY;
+        let (mut before, began) = (f64::INFINITY, Instant::now());
         for _ in 0..MOST_UNTIMED {
             let now = self.round(RoundPlan { probes: false, ..plan })?.per_call().max(1.0);
             plan = self.plan_for(sample, now.min(before) as u64);
-            if now > before * STEADY {
+            if now > before * STEADY || began.elapsed() > sample * LONGEST_UNTIMED {
                 break;
             }
             before = now;
@@ -325,15 +326,17 @@ fn turn(
     start.wait();
     let before = before?;
     let (mut calls, mut took) = (0, Duration::ZERO);
-    let waited_before = if plan.probes { waited() } else { Duration::ZERO };
+    let waited_before = plan.probes.then(waited);
     while calls < plan.calls || took < plan.time || calls % plan.step != 0 {
         let left = plan.calls.checked_sub(calls).filter(|left| *left > 0);
         let batch = plan.batch.min(left.unwrap_or(plan.step - calls % plan.step));
         took += work.time(batch)?;
         calls += batch;
     }
-    let kept = || waited().saturating_sub(waited_before) * WAITED <= took;
-    let clean = !plan.probes || (kept() && place.is_clean() && before);
+    // Without probes, every round is clean.
+    let clean = waited_before.is_none_or(|earlier| {
+        waited().saturating_sub(earlier) * WAITED <= took && place.is_clean() && before
+    });
     Ok(Turn { calls, ns: took.as_nanos() as u64, clean })
 }
 

@@ -1,13 +1,11 @@
 //! The steps of a call, timed one by one.
 
+use super::probe::Watch;
 use crate::lab::{Opened, elapsed};
 use crate::record::{Metric, Sample, Samples, estimate};
 use anyhow::Result;
 use std::collections::BTreeMap;
-use std::time::Duration;
-use std::time::Instant;
-
-use super::probe::Watch;
+use std::time::{Duration, Instant};
 
 /// Samples per process: one more than an estimate needs. Long calls have fewer.
 const SAMPLES: u32 = estimate::CLEAN_SAMPLES as u32 + 1;

@@ -41,19 +41,18 @@ type Turns = (Vec<(f64, f64)>, Vec<usize>);
 /// Rounds that are made however long they take.
 const FEWEST: usize = 3;
 
-/// Plans the rounds of both sides, in a random order: the side that is planned first may stay
-/// slower.
-fn plan(
-    subject: &mut dyn Side,
-    baseline: &mut dyn Side,
-    sample: Duration,
+/// Does both in a random order: the side that comes first may be slower, and the one that is
+/// planned first stay so.
+fn in_random_order<T>(
     random: &mut Random,
-) -> Result<(RoundPlan, RoundPlan)> {
+    subject: impl FnOnce() -> Result<T>,
+    baseline: impl FnOnce() -> Result<T>,
+) -> Result<(T, T)> {
     if random.coin() {
-        return Ok((subject.plan(sample)?, baseline.plan(sample)?));
+        return Ok((subject()?, baseline()?));
     }
-    let second = baseline.plan(sample)?;
-    Ok((subject.plan(sample)?, second))
+    let second = baseline()?;
+    Ok((subject()?, second))
 }
 
 /// Times both sides in turns, in a random order within each round, until there are as many
@@ -69,7 +68,8 @@ pub fn turns(
     budget: &Budget,
     random: &mut Random,
 ) -> Result<Turns> {
-    let mut plans = plan(subject, baseline, budget.sample, random)?;
+    let sample = budget.sample;
+    let mut plans = in_random_order(random, || subject.plan(sample), || baseline.plan(sample))?;
     let (rounds, mut patience) = (budget.rounds, budget.patience);
     let began = Instant::now();
     let (mut all, mut noisy) = (Vec::with_capacity(rounds), Vec::new());
@@ -79,21 +79,15 @@ pub fn turns(
         if all.len() >= FEWEST && began.elapsed() > budget.cell * 2 {
             break;
         }
-        let (first, second);
-        if random.coin() {
-            first = subject.round(plans.0)?;
-            second = baseline.round(plans.1)?;
-        } else {
-            second = baseline.round(plans.1)?;
-            first = subject.round(plans.0)?;
-        }
+        let (first, second) =
+            in_random_order(random, || subject.round(plans.0), || baseline.round(plans.1))?;
         if !(first.others_kept_up() && second.others_kept_up()) {
             lost.another()?;
             continue;
         }
         if first.is_short() || second.is_short() {
             // Calls have become much shorter since the plan was made.
-            plans = plan(subject, baseline, budget.sample, random)?;
+            plans = in_random_order(random, || subject.plan(sample), || baseline.plan(sample))?;
             all.clear();
             noisy.clear();
             lost.another()?;

@@ -42,9 +42,9 @@ impl Budget {
             extra: 5,
             samples: 6,
             sample: Duration::from_micros(600),
-            cell: Duration::from_millis(60),
+            cell: Duration::from_millis(50),
             patience: Duration::from_millis(30),
-            rounds: 8,
+            rounds: 6,
             seed,
         }
     }
@@ -58,7 +58,6 @@ impl Budget {
             samples: 5,
             sample: Duration::from_micros(400),
             cell: Duration::from_millis(40),
-            rounds: 6,
             ..Self::full(seed)
         }
     }

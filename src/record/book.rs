@@ -118,26 +118,29 @@ impl Book {
 
     /// Throughput of all threads of a cell over that of one thread.
     ///
-    /// The median is that of the processes' ratios. Which physical pages an instance has differs
-    /// from process to process, and within a process both cells have the same instances.
+    /// The median is that of the processes' ratios of mean rates. Within a process both cells have
+    /// the same instances, of which some are slower. Side by side they make as many calls as the
+    /// mean of their rates says; the median of their times alone is longer than that.
     #[must_use]
     pub fn scaling(&self, cell: &CellKey) -> Option<Estimate> {
         let alone = CellKey { threads: 1, ..cell.clone() };
         let of_medians = self.throughput(cell)?.over(self.throughput(&alone)?);
-        let calls = |cell: &CellKey| -> BTreeMap<u32, f64> {
+        let rates = |cell: &CellKey| -> BTreeMap<u32, f64> {
             let all = self.cells.get(cell).into_iter().flatten();
-            let call = |seen: &Observations| {
-                let call = seen.metrics.get(&Metric::Call).filter(|own| estimate::has_enough(own));
-                Some((seen.process, estimate::of_processes(&[call?])?.median))
+            let rate = |seen: &Observations| {
+                let call =
+                    seen.metrics.get(&Metric::Call).filter(|own| estimate::has_enough(own))?;
+                let clean = call.0.iter().filter(|sample| sample.clean);
+                let rates: Vec<f64> = clean.map(|sample| 1.0 / sample.per_call()).collect();
+                Some((seen.process, rates.iter().sum::<f64>() / rates.len() as f64))
             };
-            all.filter_map(call).collect()
+            all.filter_map(rate).collect()
         };
-        let (alone, several) = (calls(&alone), calls(cell));
-        let ratio = |(process, ns): (&u32, &f64)| {
-            several.get(process).map(|several| cell.threads as f64 * ns / several)
-        };
+        let (alone, several) = (rates(&alone), rates(cell));
+        let ratio = |(process, alone): (&u32, &f64)| Some(several.get(process)? / alone);
         let ratios: Vec<f64> = alone.iter().filter_map(ratio).collect();
-        let median = estimate::of_values(&ratios).map_or(of_medians.median, |own| own.median);
+        let median = estimate::of_values(&ratios)
+            .map_or(of_medians.median, |own| own.median * cell.threads as f64);
         Some(Estimate { median, ..of_medians })
     }
 

@@ -40,7 +40,8 @@ pub struct CellKey {
     pub engine: String,
     /// Strategy, e.g. `pooling_cow`.
     pub strategy: Strategy,
-    /// Threads that make calls at the same time.
+    /// Threads that make calls at the same time; left out of the file if it is one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub threads: usize,
 }
 

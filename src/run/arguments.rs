@@ -8,31 +8,23 @@ use crate::plan::{Budget, Filter, default_rows};
 use crate::record::{self, Purpose, RecordFile};
 use crate::supervise::{Parent, Stop};
 use anyhow::{Context, Result};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
-use touchstone_executor::{ArtifactFolder, Engine, Strategy};
+use touchstone_executor::Engine;
 
 /// The options: what to measure, how long, and where the records go.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Arguments {
     /// Measure only cells and comparisons whose name this regular expression matches
     pub filter: Option<String>,
-    /// Measure only these engines
-    #[arg(long, value_name = "ENGINE,…", value_delimiter = ',')]
-    pub engines: Vec<String>,
-    /// Measure only these strategies
-    #[arg(long, value_name = "STRATEGY,…", value_delimiter = ',')]
-    pub strategies: Vec<Strategy>,
-    /// Measure only these numbers of threads
-    #[arg(long, value_name = "N,…", value_delimiter = ',')]
-    pub threads: Vec<usize>,
-    /// Measure only the cases of the overview (an empty call, a call that dirties memory, a
-    /// JSON text) on one guest each, without precompiled variants
-    #[arg(long)]
-    pub overview: bool,
+    /// What else selects.
+    #[command(flatten)]
+    pub selection: Selection,
     /// Take many samples, or few with wider intervals
     #[arg(long, value_enum, value_name = "HOW", default_value = "full")]
     pub sampling: SamplingName,
@@ -126,14 +118,8 @@ impl Asked<'_> {
             (Some(text), true) => Filter::Exact(text.clone()),
             (text, _) => Filter::new(text.as_deref())?,
         };
-        let selection = Selection {
-            filter,
-            engines: arguments.engines.clone(),
-            strategies: arguments.strategies.clone(),
-            threads: arguments.threads.clone(),
-            overview: arguments.overview,
-            purposes: self.purposes.clone(),
-        };
+        let purposes = self.purposes.clone();
+        let selection = Selection { filter, purposes, ..arguments.selection.clone() };
         let seed = seed(arguments.seed);
         let budget = |cells| {
             let budget = match arguments.sampling {
@@ -186,15 +172,12 @@ impl Asked<'_> {
         if self.arguments.replace {
             records.clear()?;
         }
-        // Removed, with the artifacts, when the run is over.
-        let artifacts = artifacts()?;
         let host = Host {
             cases,
             engines: self.engines,
             guests: &Guests::built,
             worker: self.worker,
             limit: self.arguments.cell_limit,
-            artifacts: Some(shared_in(&artifacts)),
             stop: stop.clone(),
         };
         run(job, &host, &mut records, observer)
@@ -207,23 +190,16 @@ impl Asked<'_> {
     }
 }
 
-/// Makes a temporary folder in which the processes of a run share artifacts, at [`shared_in`].
-/// It is removed when it is dropped.
+/// Makes a private folder in which the processes of a run share artifacts. It is removed when it
+/// is dropped.
 ///
 /// # Errors
 ///
 /// When it cannot be made.
 pub fn artifacts() -> Result<TempDir> {
-    let folder = tempfile::Builder::new().prefix("touchstone-").tempdir();
-    let folder = folder.context("cannot make a folder for artifacts")?;
-    ArtifactFolder::create(&shared_in(&folder))?;
-    Ok(folder)
-}
-
-/// The folder of the artifacts in a folder of [`artifacts`].
-#[must_use]
-pub fn shared_in(folder: &TempDir) -> PathBuf {
-    folder.path().join("artifacts")
+    let private = Permissions::from_mode(0o700);
+    let folder = tempfile::Builder::new().prefix("touchstone-").permissions(private).tempdir();
+    folder.context("cannot make a folder for artifacts")
 }
 
 /// Makes Ctrl-C, SIGTERM and SIGHUP end a run in order: workers end, and everything that is

@@ -63,19 +63,26 @@ impl Came {
 }
 
 /// Selects cells and comparisons.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub struct Selection {
     /// A filter over the names of cells and comparisons.
+    #[arg(skip)]
     pub filter: Filter,
-    /// Engines by name; all when empty.
+    /// Measure only these engines
+    #[arg(long, value_name = "ENGINE,…", value_delimiter = ',')]
     pub engines: Vec<String>,
-    /// Strategies by name; all when empty.
+    /// Measure only these strategies
+    #[arg(long, value_name = "STRATEGY,…", value_delimiter = ',')]
     pub strategies: Vec<touchstone_executor::Strategy>,
-    /// Numbers of threads; all when empty.
+    /// Measure only these numbers of threads
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
     pub threads: Vec<usize>,
-    /// Only the cases with a role, on their first guest, without precompiled variants.
+    /// Measure only the cases of the overview (an empty call, a call that dirties memory, a
+    /// JSON text) on one guest each, without precompiled variants
+    #[arg(long)]
     pub overview: bool,
     /// The purposes of the comparisons to make.
+    #[arg(skip)]
     pub purposes: Vec<Purpose>,
 }
 

@@ -10,20 +10,18 @@ mod arguments;
 mod job;
 mod passes;
 mod perform;
-mod progress;
 mod provenance;
 mod resume;
 mod task;
 mod worker;
 
 pub use arguments::{
-    Arguments, Asked, SamplingName, artifacts, seconds, seed, serve_if_worker, shared_in, shown,
+    Arguments, Asked, SamplingName, artifacts, seconds, seed, serve_if_worker, shown,
     watch_for_ctrl_c,
 };
 pub use job::{Came, Job, Selection, Tally};
 pub use passes::{Host, Observer, run};
 pub use perform::{Performer, perform_side};
-pub use progress::Progress;
 pub use provenance::{header, machine, now, tools};
 pub use resume::{Done as Finished, go_on};
 pub use task::{Done, Names, Task};

@@ -2,16 +2,16 @@
 //! has too few clean samples or an impossible scaling.
 
 use super::resume::Done as Finished;
-use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker};
+use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker, artifacts};
 use crate::case::{Case, Guests, first_call};
 use crate::lab::VERY_LONG;
 use crate::measure::probe;
 use crate::plan::{Random, shuffled};
 use crate::record::{Comparison, Line, Observations, Refusal, Setup, Sink, Status};
 use crate::supervise::{Death, Heard, Stop};
+use crate::terminal::progress::Progress;
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,8 +29,6 @@ pub struct Host<'a> {
     pub worker: &'a dyn Fn() -> Result<Command>,
     /// Longest time of a task, compilation included.
     pub limit: Duration,
-    /// The private folder in which processes share artifacts.
-    pub artifacts: Option<PathBuf>,
     /// Ends the run.
     pub stop: Stop,
 }
@@ -43,6 +41,20 @@ pub trait Observer {
     fn more(&mut self, tasks: usize);
     /// A message for the user.
     fn says(&mut self, sentence: &str);
+}
+
+impl Observer for Progress {
+    fn begins(&mut self, name: &str) {
+        self.next(name);
+    }
+
+    fn more(&mut self, tasks: usize) {
+        self.add(tasks);
+    }
+
+    fn says(&mut self, sentence: &str) {
+        self.print(sentence);
+    }
 }
 
 /// Runs a job and records everything. The header is written unless an interrupted run is
@@ -70,6 +82,7 @@ pub fn run(
         broken: BTreeSet::new(),
         deaths: 0,
         probe_ns: probe::calibrate(),
+        artifacts: artifacts()?,
     };
     for refusal in &job.refusals {
         run.refuse(refusal.clone())?;
@@ -106,6 +119,8 @@ struct Run<'a> {
     broken: BTreeSet<(Task, bool)>,
     deaths: usize,
     probe_ns: u64,
+    /// The private folder in which processes share artifacts.
+    artifacts: tempfile::TempDir,
 }
 
 impl Run<'_> {
@@ -145,8 +160,9 @@ impl Run<'_> {
         }
         for unit in units {
             let mut left = order(unit, &mut random);
+            let mut ahead = process == 0;
             while !left.is_empty() && !self.host.stop.asked() {
-                let done = self.life(process, &left)?;
+                let done = self.life(process, &left, std::mem::take(&mut ahead))?;
                 left.drain(..done);
                 left.retain(|task| !self.is_over(task));
             }
@@ -158,9 +174,9 @@ impl Run<'_> {
     fn here(&mut self, process: u32, tasks: &[Task]) -> Result<()> {
         let guests = (self.host.guests)();
         let budget = self.job.budget.clone();
-        let Host { cases, engines, artifacts, .. } = self.host;
+        let Host { cases, engines, .. } = self.host;
         let mut performer =
-            Performer::new(cases, engines, guests, budget, process, artifacts.as_deref())?;
+            Performer::new(cases, engines, guests, budget, process, self.artifacts.path())?;
         for task in tasks {
             if self.host.stop.asked() {
                 break;
@@ -176,8 +192,9 @@ impl Run<'_> {
     }
 
     /// Starts a worker and follows it until it ends. Returns how many tasks are over, counted
-    /// from the first.
-    fn life(&mut self, process: u32, tasks: &[Task]) -> Result<usize> {
+    /// from the first. A worker that dies while it compiles ahead has to be followed by one that
+    /// does not.
+    fn life(&mut self, process: u32, tasks: &[Task], ahead: bool) -> Result<usize> {
         let command = (self.host.worker)()?;
         let spawned = self.host.stop.spawn::<ToWorker, FromWorker>(command)?;
         let Some(mut child) = spawned else { return Ok(0) };
@@ -185,9 +202,14 @@ impl Run<'_> {
             budget: self.job.budget.clone(),
             process,
             probe_ns: self.probe_ns,
-            artifacts: self.host.artifacts.clone(),
+            artifacts: self.artifacts.path().to_owned(),
             tasks: tasks.to_vec(),
+            ahead,
         };
+        if let (true, Some(task)) = (ahead, tasks.first()) {
+            self.observer.more(1);
+            self.observer.begins(&format!("compiling for {}", task.module().0));
+        }
         // If this fails, the worker has died, which is noticed below.
         let _ = child.send(&told);
         let (mut over, mut began) = (0, false);
@@ -231,6 +253,11 @@ impl Run<'_> {
             return Ok(over);
         }
         let Some(task) = tasks.get(over) else { return Ok(over) };
+        if ahead && !began {
+            self.deaths += 1;
+            self.observer.says(&format!("a worker {death} while it compiled ahead"));
+            return Ok(0);
+        }
         anyhow::ensure!(began, "a worker {death} before its first task");
         self.lost(task, &death, budget)?;
         Ok(over + 1)

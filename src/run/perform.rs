@@ -22,8 +22,8 @@ pub struct Performer {
 }
 
 impl Performer {
-    /// A performer of some cases and engines. If a private folder is given, artifacts are shared
-    /// with other processes of the run.
+    /// A performer of some cases and engines. Through a private folder it shares artifacts with
+    /// other processes of the run.
     ///
     /// # Errors
     ///
@@ -34,21 +34,27 @@ impl Performer {
         guests: Guests,
         budget: Budget,
         process: u32,
-        artifacts: Option<&Path>,
+        artifacts: &Path,
     ) -> Result<Self> {
         let most = cases.iter().flat_map(|case| case.threads.iter().copied()).max().unwrap_or(1);
         let lab = Lab::new(guests, config_for(most.min(cores())));
-        let lab = match artifacts {
-            Some(folder) => lab.sharing_artifacts(folder)?,
-            None => lab,
-        };
         Ok(Self {
             cases: cases.iter().cloned().map(Arc::new).collect(),
             engines: engines.to_vec(),
-            lab,
+            lab: lab.sharing_artifacts(artifacts)?,
             random: Random::new(budget.seed ^ u64::from(process).wrapping_mul(0x9e37_79b9)),
             budget,
         })
+    }
+
+    /// Compiles what the cells among some tasks need, on all processors.
+    pub fn compile_ahead(&mut self, tasks: &[Task]) {
+        let names = Names { cases: &self.cases, engines: &self.engines };
+        let keys = tasks.iter().filter_map(|task| match task {
+            Task::Cell(key) => names.cell(key).ok(),
+            Task::Compare(_) => None,
+        });
+        self.lab.compile_ahead(&keys.collect::<Vec<Cell>>());
     }
 
     /// Performs a task. `before_calls` is called when everything is loaded, just before the

@@ -21,9 +21,11 @@ pub struct ToWorker {
     /// Time of the interference probe on a clean core, ns.
     pub probe_ns: u64,
     /// The private folder in which processes share artifacts.
-    pub artifacts: Option<PathBuf>,
+    pub artifacts: PathBuf,
     /// The tasks, in order.
     pub tasks: Vec<Task>,
+    /// Whether to compile what they need first, on all processors.
+    pub ahead: bool,
 }
 
 /// A message from a worker. Tasks are named by their index.
@@ -49,10 +51,12 @@ pub fn serve(
     guests: Guests,
 ) -> Result<()> {
     let Some(told) = parent.hear()? else { return Ok(()) };
-    let ToWorker { budget, process, probe_ns, artifacts, tasks } = told;
+    let ToWorker { budget, process, probe_ns, artifacts, tasks, ahead } = told;
     probe::calibrated(probe_ns);
-    let mut performer =
-        Performer::new(cases, engines, guests, budget, process, artifacts.as_deref())?;
+    let mut performer = Performer::new(cases, engines, guests, budget, process, &artifacts)?;
+    if ahead {
+        performer.compile_ahead(&tasks);
+    }
     for (place, task) in tasks.iter().enumerate() {
         parent.say(&FromWorker::Begins(place))?;
         let mut gone = None;

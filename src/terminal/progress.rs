@@ -1,37 +1,69 @@
-//! A progress bar for longer work.
+//! The progress of longer work, on the standard error.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::time::Duration;
+use parking_lot::Mutex;
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
 
-/// A bar on the standard error, if that is a terminal. It leaves nothing behind.
-pub struct Progress(ProgressBar);
+/// Interval between lines where the standard error is not a terminal.
+const EVERY: Duration = Duration::from_secs(20);
+
+/// A bar on a terminal, and a line every 20 s elsewhere. The bar leaves nothing behind.
+pub struct Progress {
+    bar: ProgressBar,
+    last_line: Mutex<Option<Instant>>,
+}
 
 impl Progress {
-    /// A bar over `steps` steps; none if `wanted` is false, for instance because other lines go
-    /// to the standard error meanwhile.
+    /// Progress over `steps` steps; shows nothing if `wanted` is false, for instance because
+    /// other lines go to the standard error meanwhile.
     #[must_use]
     pub fn new(steps: usize, wanted: bool) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        let is_drawn = wanted && is_terminal;
         let target =
-            if wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+            if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
-        if let Ok(style) =
-            ProgressStyle::with_template("{spinner} {pos}/{len} {elapsed} {wide_msg}")
-        {
+        let style = "{pos}/{len} [{elapsed_precise}, {eta_precise} left] {wide_msg}";
+        if let Ok(style) = ProgressStyle::with_template(style) {
             bar.set_style(style);
         }
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Self(bar)
+        if is_drawn {
+            bar.enable_steady_tick(Duration::from_secs(1));
+        }
+        let lines = wanted && !is_terminal;
+        Self { bar, last_line: Mutex::new(lines.then(Instant::now)) }
     }
 
     /// Begins the next step.
     pub fn next(&self, what: impl Into<String>) {
-        self.0.set_message(what.into());
-        self.0.inc(1);
+        let what = what.into();
+        self.bar.set_message(what.clone());
+        self.bar.inc(1);
+        let mut last_line = self.last_line.lock();
+        if last_line.is_some_and(|last| last.elapsed() >= EVERY) {
+            let (done, all) = (self.bar.position(), self.bar.length().unwrap_or(0));
+            let left = self.bar.elapsed().as_secs() * all.saturating_sub(done) / done.max(1);
+            let (minutes, seconds) = (left / 60, left % 60);
+            self.print(&format!("[{done}/{all}, about {minutes}:{seconds:02} min left] {what}"));
+            *last_line = Some(Instant::now());
+        }
+    }
+
+    /// Adds steps.
+    pub fn add(&self, steps: usize) {
+        self.bar.inc_length(steps as u64);
+    }
+
+    /// Prints a sentence above the bar.
+    pub fn print(&self, sentence: &str) {
+        // A closed standard error does not stop the work.
+        self.bar.suspend(|| drop(writeln!(std::io::stderr(), "{sentence}")));
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

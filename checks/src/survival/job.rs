@@ -161,7 +161,6 @@ impl Job {
             guests: &Guests::built,
             worker: &|| command(&worker),
             limit: self.limit,
-            artifacts: None,
             stop,
         };
         parent.borrow_mut().say(&Said::Begun)?;

@@ -1,6 +1,7 @@
 //! The guest that reads and edits accounts: its encodings, natively, to the byte.
 
 use accounts::account::{Account, FROZEN, INITIALIZED, OWNER};
+use accounts::capnproto::CapnProto;
 use accounts::fixed_codecs::{Bincode, Borsh, Wincode};
 use accounts::varying::Codec as _;
 use accounts::varying_codecs::{FlatBuffers, Json, MessagePack, Postcard, Protobuf};
@@ -33,10 +34,11 @@ const FOREIGN: Account = Account { owner: *b"owner: who may freeze an accounT", 
 const FILES: [(&str, &Account); 3] = [("", &ACCOUNT), ("edited.", &EDITED), ("foreign.", &FOREIGN)];
 
 /// An account's bytes in each encoding that has bytes of its own.
-fn encodings(account: &Account) -> [(&'static str, Vec<u8>); 6] {
+fn encodings(account: &Account) -> [(&'static str, Vec<u8>); 7] {
     [
         ("account.bin", bytemuck::bytes_of(account).to_vec()),
         ("postcard.bin", Postcard::encode(account)),
+        ("capnproto.bin", CapnProto::encode(account)),
         ("flatbuffers.bin", FlatBuffers::encode(account)),
         ("messagepack.bin", MessagePack::encode(account)),
         ("protobuf.bin", Protobuf::encode(account)),
@@ -105,6 +107,7 @@ fn every_decoder_finds_the_account() {
     let archive = rkyv::to_bytes::<rkyv::rancor::Failure>(&ACCOUNT).unwrap();
     assert_eq!(&archive[..], file("account.bin"));
     varying::<Postcard>("postcard.bin");
+    varying::<CapnProto>("capnproto.bin");
     varying::<FlatBuffers>("flatbuffers.bin");
     varying::<MessagePack>("messagepack.bin");
     varying::<Protobuf>("protobuf.bin");

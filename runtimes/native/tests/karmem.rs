@@ -3,7 +3,7 @@
 
 use karmem::{Message, game, temperature};
 use proptest::prelude::*;
-use records_payload::{Codec, Color, Malformed, Monster, Reading, Team, Vec3, Weapon};
+use records_payload::{Codec, Color, Malformed, Monster, Reading, Summary, Team, Vec3, Weapon};
 
 /// The bytes of a hexadecimal text with spaces.
 fn bytes(text: &str) -> Vec<u8> {
@@ -102,11 +102,12 @@ fn columns_are_told_apart() {
 /// A monster goes through every format, and columns that are the same bytes are refused.
 #[test]
 fn a_monster_comes_back_from_every_format() {
-    use records_payload::{columnar, flatbuffers, json, karmem, messagepack, protobuf};
+    use records_payload::{capnproto, columnar, flatbuffers, json, karmem, messagepack, protobuf};
     type Decode = fn(&[u8]) -> Result<Vec<Monster>, Malformed>;
-    let decoders: [Decode; 6] = [
+    let decoders: [Decode; 7] = [
         karmem::decode,
         columnar::decode,
+        capnproto::decode,
         flatbuffers::decode,
         json::decode,
         messagepack::decode,
@@ -194,6 +195,31 @@ fn messages_have_the_sizes_of_karmems_benchmark() {
     assert_eq!([batch(0), batch(10), batch(10_000)], [12, 212, 200_012]);
 }
 
+/// A null pointer stands for an empty value, and pointers lead to other segments.
+#[test]
+fn capnproto_takes_messages_of_other_writers() {
+    let expected = [
+        // One segment of one word: no root.
+        bytes("00000000 01000000 0000000000000000"),
+        // Two segments, of one and two words, and four bytes of padding.
+        bytes(
+            "01000000 01000000 02000000 00000000
+             0200000001000000 0000000000000100 0000000000000000",
+        ),
+    ];
+    for message in expected {
+        assert_eq!(records_payload::capnproto::decode(&message), Ok(vec![]));
+        assert_eq!(records_payload::capnproto::sum_uint8(&message), Ok(0));
+    }
+    // A writer of an older version of the schema: two readings of a word each, the time.
+    let older = bytes(
+        "00000000 05000000 0000000000000100 0100000017000000 0800000001000000
+         ffffffffffffffff 0500000000000000",
+    );
+    let expected = Summary::of([(-1, 0.0), (5, 0.0)].into_iter());
+    assert_eq!(records_payload::capnproto::read(&older), Ok(expected));
+}
+
 /// The sizes that the analysis of the cases has.
 #[test]
 fn messages_of_the_cases_have_these_sizes() {
@@ -201,8 +227,8 @@ fn messages_of_the_cases_have_these_sizes() {
         let monsters = records_payload::monsters(count, 100, 1);
         Codec::ALL.map(|codec| codec.monsters(&monsters).len())
     };
-    assert_eq!(sizes(1000)[..3], [1_553_012, 1_497_792, 1_580_123]);
-    assert_eq!(sizes(100)[3..], [465_161, 272_937, 197_833]);
+    assert_eq!(sizes(1000)[..4], [1_553_012, 1_497_792, 1_976_032, 1_580_123]);
+    assert_eq!(sizes(100)[4..], [465_161, 272_937, 197_833]);
 }
 
 #[test]
@@ -288,7 +314,9 @@ fn read(message: &[u8]) -> usize {
 
 /// What all formats make of a message; they are not to panic.
 fn decode(message: &[u8]) {
-    use records_payload::{columnar, flatbuffers, json, karmem, messagepack, protobuf};
+    use records_payload::{capnproto, columnar, flatbuffers, json, karmem, messagepack, protobuf};
+    let _ = (capnproto::decode(message), capnproto::sum_vec3(message), capnproto::read(message));
+    let _ = (capnproto::sum_uint8(message), capnproto::sum_stats(message));
     let _ = (columnar::decode(message), columnar::sum_vec3(message), columnar::read(message));
     let _ = (columnar::sum_uint8(message), columnar::sum_stats(message));
     let _ = (messagepack::decode(message), messagepack::read(message));

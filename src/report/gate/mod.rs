@@ -47,6 +47,8 @@ pub struct Violation {
     pub cell: Option<(CellKey, Rule)>,
     /// What was found, without the cell, and the limit.
     found: (String, String),
+    /// Whether the intervals allow the limit. Then it may be explained, but needs not be.
+    is_tie: bool,
 }
 
 impl fmt::Display for Violation {
@@ -112,6 +114,7 @@ pub fn check(book: &Book, peers: Option<&Book>, explanations: &Explanations) -> 
                 used[place] = true;
                 gate.explained.push((violation, explanations.all[place].text.clone()));
             }
+            None if violation.is_tie => {}
             None => gate.violations.push(violation),
         }
     }

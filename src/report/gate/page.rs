@@ -19,8 +19,8 @@ pub(in crate::report) fn anomalies(gate: &Gate, other_builds: &[String]) -> Stri
         return text;
     }
     text.push_str(
-        "These numbers break a rule of publication. They are published with what is known of the \
-         cause.\n\n",
+        "These numbers break a rule of publication, if not within their intervals. They are \
+         published with what is known of the cause.\n\n",
     );
     let mut table = Table::of_words("cell", ["found", "explanation"]);
     for (violation, explanation) in &gate.explained {

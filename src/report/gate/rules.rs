@@ -34,7 +34,7 @@ pub(super) fn violations(book: &Book, peers: Option<&Book>) -> Vec<Violation> {
 }
 
 fn of_run(book: &Book) -> Vec<Violation> {
-    let broken = |found, limit| Violation { cell: None, found: (found, limit) };
+    let broken = |found, limit| Violation { cell: None, found: (found, limit), is_tie: false };
     let mut all = Vec::new();
     let commit = &book.header.tools.commit;
     if commit.ends_with(DIRTY) {
@@ -68,7 +68,7 @@ fn of_cell(book: &Book, cell: &CellKey) -> impl Iterator<Item = Violation> {
 }
 
 fn broken(cell: &CellKey, rule: Rule, found: String, limit: String) -> Option<Violation> {
-    Some(Violation { cell: Some((cell.clone(), rule)), found: (found, limit) })
+    Some(Violation { cell: Some((cell.clone(), rule)), found: (found, limit), is_tie: false })
 }
 
 fn scaling(book: &Book, cell: &CellKey) -> Option<Violation> {
@@ -133,12 +133,13 @@ fn baseline(book: &Book, cell: &CellKey) -> Option<Violation> {
     let times = others.filter_map(|of| Some((book.estimate(of, Metric::WarmCall)?, of)));
     let (best, of) = times.min_by(|(a, _), (b, _)| a.median.total_cmp(&b.median))?;
     let ratio = own.over(best);
-    if ratio.marked || ratio.ends().0 <= BASELINE {
+    if ratio.marked || ratio.median <= BASELINE {
         return None;
     }
     let (own, best) = (units::time(own.median), units::time(best.median));
     let found = format!("a warm call takes {own}, with {} {best}", of.executor());
-    broken(cell, Rule::Baseline, found, format!("limit {BASELINE} times"))
+    let slower = broken(cell, Rule::Baseline, found, format!("limit {BASELINE} times"))?;
+    Some(Violation { is_tie: ratio.ends().0 <= BASELINE, ..slower })
 }
 
 /// Only comparisons that do what cells do, on as many threads, and only where interference

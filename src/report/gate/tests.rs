@@ -188,30 +188,38 @@ fn fewer_processes_than_three() {
 
 #[test]
 fn a_baseline_that_is_slower() {
-    let warm = |engine: &str, ns| {
-        let mut lines = observed(&cell(engine, 1), 3, sample(1, 1000, ns));
-        for line in &mut lines {
+    // A warm call in each process.
+    let warm = |engine: &str, ns: [f64; 3]| {
+        let mut lines = observed(&cell(engine, 1), 3, sample(1, 1000, 100.0));
+        for (line, ns) in lines.iter_mut().zip(ns) {
             if let Line::Observations(of) = line {
-                of.metrics.insert(Metric::WarmCall, of.metrics[&Metric::Call].clone());
+                let samples = vec![sample(1, 1000, ns); of.metrics[&Metric::Call].0.len()];
+                of.metrics.insert(Metric::WarmCall, Samples(samples));
             }
         }
         lines
     };
-    let said = |native, other| {
+    let gate = |native, other, all: &[Explanation]| {
         let mut header = header("abc");
         let execution = touchstone_executor::Execution::Native;
         let facts = EngineFacts { version: String::new(), execution, executes_like: None };
         header.engines.insert("native".to_owned(), facts);
         let lines = [warm("native", native), warm("b", other)].into_iter().flatten().collect();
-        check(&Book::of(header, lines), None, &Explanations::default()).reasons()
+        check(&Book::of(header, lines), None, &Explanations { all: all.to_vec() })
     };
-    assert_eq!(said(104.0, 100.0), [""; 0]);
-    assert_eq!(said(100.0, 300.0), [""; 0]);
-    assert_eq!(
-        said(300.0, 100.0),
-        ["a warm call takes 300.0 ns, with b_interpreted 100.0 ns: native_interpreted, \
-          case_from_guest (limit 1.05 times)"]
-    );
+    let said = |native, other| gate(native, other, &[]).reasons();
+    assert_eq!(said([104.0; 3], [100.0; 3]), [""; 0]);
+    assert_eq!(said([100.0; 3], [300.0; 3]), [""; 0]);
+    let slower = "a warm call takes 300.0 ns, with b_interpreted 100.0 ns: native_interpreted, \
+                  case_from_guest (limit 1.05 times)";
+    assert_eq!(said([300.0; 3], [100.0; 3]), [slower]);
+    // Within the interval of native code: it may be explained, but needs not be.
+    let tie = [101.0, 110.0, 110.0];
+    assert_eq!(said(tie, [100.0; 3]), [""; 0]);
+    let known = [explanation(Rule::Baseline, "native")];
+    let explained = gate(tie, [100.0; 3], &known);
+    assert!(explained.publish().is_ok() && explained.explained.len() == 1);
+    assert!(gate([104.0; 3], [100.0; 3], &known).publish().is_err());
 }
 
 #[test]

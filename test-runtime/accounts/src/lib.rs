@@ -1,4 +1,4 @@
-//! A guest that reads and edits a token account, in twelve encodings: a field of it, two of
+//! A guest that reads and edits a token account, in thirteen encodings: a field of it, two of
 //! them, or all.
 //!
 //! What an encoding yields goes through `black_box`, so that no compiler can leave out the
@@ -19,11 +19,22 @@ pub mod account;
     rust_2018_idioms,
     clippy::all,
     clippy::undocumented_unsafe_blocks,
+    reason = "made by capnpc-rust"
+)]
+#[rustfmt::skip]
+mod account_capnp;
+#[allow(
+    dead_code,
+    missing_docs,
+    rust_2018_idioms,
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
     reason = "made by planus"
 )]
 #[rustfmt::skip]
 mod account_generated;
 mod archive;
+pub mod capnproto;
 pub mod decoded;
 pub mod fixed_codecs;
 mod in_place;
@@ -31,6 +42,7 @@ pub mod varying;
 pub mod varying_codecs;
 mod views;
 
+use capnproto::CapnProto;
 use fixed_codecs::{Bincode, Borsh, Wincode};
 use varying_codecs::{FlatBuffers, Json, MessagePack, Postcard, Protobuf};
 use views::{Bytemuck, Transmute, Zerocopy};
@@ -67,6 +79,9 @@ guest_support::export! {
     postcard_full = varying::full::<Postcard>,
     postcard_read_owner = varying::read_owner::<Postcard> [in place],
     postcard_update_amount = varying::update_amount::<Postcard>,
+    capnproto_full = varying::full::<CapnProto>,
+    capnproto_read_owner = varying::read_owner::<CapnProto> [in place],
+    capnproto_update_amount = varying::update_amount::<CapnProto>,
     flatbuffers_full = varying::full::<FlatBuffers>,
     flatbuffers_read_owner = varying::read_owner::<FlatBuffers> [in place],
     flatbuffers_update_amount = varying::update_amount::<FlatBuffers>,

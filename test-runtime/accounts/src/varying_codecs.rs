@@ -1,4 +1,5 @@
-//! The encodings that take more room for some accounts than for others.
+//! The encodings that take more room for some accounts than for others; [`crate::capnproto`]
+//! has one more.
 
 use alloc::vec::Vec;
 
@@ -198,7 +199,7 @@ impl FlatBuffers {
 }
 
 #[inline(always)]
-fn key(bytes: &[u8]) -> Key {
+pub(crate) fn key(bytes: &[u8]) -> Key {
     match bytes.try_into() {
         Ok(key) => key,
         Err(_) => panic!("a key has 32 bytes"),

@@ -7,6 +7,7 @@
 #[cfg(not(any(
     feature = "karmem",
     feature = "columnar",
+    feature = "capnproto",
     feature = "flatbuffers",
     feature = "json",
     feature = "messagepack",
@@ -36,6 +37,7 @@ macro_rules! format {
 
 format!(karmem, "karmem");
 format!(columnar, "columnar");
+format!(capnproto, "capnproto");
 format!(flatbuffers, "flatbuffers");
 format!(json, "json");
 format!(messagepack, "messagepack");

@@ -4,7 +4,9 @@ use alloc::vec::Vec;
 
 use serde::Deserialize;
 
-use crate::{Monster, Reading, columnar, flatbuffers, json, karmem, messagepack, protobuf};
+use crate::{
+    Monster, Reading, capnproto, columnar, flatbuffers, json, karmem, messagepack, protobuf,
+};
 
 /// A format that the guest `records` reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -14,6 +16,8 @@ pub enum Codec {
     Karmem,
     /// The columnar encoding after Karmem's paper.
     Columnar,
+    /// Cap'n Proto.
+    CapnProto,
     /// FlatBuffers.
     FlatBuffers,
     /// JSON.
@@ -26,9 +30,10 @@ pub enum Codec {
 
 impl Codec {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Karmem,
         Self::Columnar,
+        Self::CapnProto,
         Self::FlatBuffers,
         Self::Json,
         Self::MessagePack,
@@ -41,6 +46,7 @@ impl Codec {
         match self {
             Self::Karmem => "karmem",
             Self::Columnar => "columnar",
+            Self::CapnProto => "capnproto",
             Self::FlatBuffers => "flatbuffers",
             Self::Json => "json",
             Self::MessagePack => "messagepack",
@@ -55,6 +61,7 @@ impl Codec {
         match self {
             Self::Karmem => karmem::encode(monsters, done),
             Self::Columnar => columnar::encode(monsters, done),
+            Self::CapnProto => capnproto::encode(monsters, done),
             Self::FlatBuffers => flatbuffers::encode(monsters, done),
             Self::Json => json::encode(monsters, done),
             Self::MessagePack => messagepack::encode(monsters, done),
@@ -69,6 +76,7 @@ impl Codec {
         match self {
             Self::Karmem => karmem::write(readings, done),
             Self::Columnar => columnar::write(readings, done),
+            Self::CapnProto => capnproto::write(readings, done),
             Self::FlatBuffers => flatbuffers::write(readings, done),
             Self::Json => json::write(readings, done),
             Self::MessagePack => messagepack::write(readings, done),

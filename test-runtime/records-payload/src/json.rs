@@ -107,7 +107,5 @@ pub fn write<T>(readings: &[Reading], done: impl FnOnce(&[u8]) -> T) -> T {
 /// When the text is none.
 pub fn read(message: &[u8]) -> Result<Summary, Malformed> {
     let batch: Batch<Vec<Reading>> = parse(message)?;
-    let mut summary = Summary::default();
-    batch.readings.iter().for_each(|reading| summary.add(reading.timestamp, reading.value));
-    Ok(summary)
+    Ok(Summary::of(batch.readings.iter().map(|reading| (reading.timestamp, reading.value))))
 }

@@ -198,8 +198,6 @@ fn write_tables<const SIZE: usize, T>(readings: &[Reading], done: impl FnOnce(&[
 ///
 /// None: one reading for each four bytes is all that a message can ask for.
 pub fn read(message: &[u8]) -> Result<Summary, Malformed> {
-    let mut summary = Summary::default();
-    temperature::readings(Message::new(message))
-        .for_each(|reading| summary.add(reading.timestamp(), reading.value()));
-    Ok(summary)
+    let readings = temperature::readings(Message::new(message));
+    Ok(Summary::of(readings.map(|reading| (reading.timestamp(), reading.value()))))
 }

@@ -1,4 +1,4 @@
-//! The same records in six formats: made from a seed, encoded, decoded into owned
+//! The same records in seven formats: made from a seed, encoded, decoded into owned
 //! values, and summed without that where the format allows it.
 //!
 //! Whatever a message says, no more is read, allocated or done than its length allows:
@@ -10,6 +10,7 @@
 extern crate alloc;
 
 mod budget;
+pub mod capnproto;
 mod checksum;
 mod codec;
 pub mod columnar;
@@ -29,6 +30,15 @@ mod make;
 pub mod messagepack;
 mod model;
 pub mod protobuf;
+#[allow(
+    dead_code,
+    missing_docs,
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    reason = "made by capnpc-rust, and sound where capnp is"
+)]
+#[rustfmt::skip]
+mod records_capnp;
 
 use core::fmt;
 

@@ -164,6 +164,14 @@ impl Default for Summary {
 }
 
 impl Summary {
+    /// Of readings, each a time and a value.
+    #[inline]
+    pub fn of(readings: impl Iterator<Item = (i64, f32)>) -> Self {
+        let mut summary = Self::default();
+        readings.for_each(|(timestamp, value)| summary.add(timestamp, value));
+        summary
+    }
+
     /// Adds a reading.
     #[inline]
     pub fn add(&mut self, timestamp: i64, value: f32) {

@@ -1,4 +1,4 @@
-//! A guest that encodes and decodes the same records in six formats.
+//! A guest that encodes and decodes the same records in seven formats.
 //!
 //! What encodes takes numbers and makes the records first; what only makes them is an
 //! export of its own, so that one can be told from the other.
@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 use core::hint::black_box;
 
 use records_payload::{
-    Malformed, Monster, Reading, columnar, decoded, decoded_all, encoded, encoded_all, flatbuffers,
-    json, karmem, messagepack, protobuf,
+    Malformed, Monster, Reading, capnproto, columnar, decoded, decoded_all, encoded, encoded_all,
+    flatbuffers, json, karmem, messagepack, protobuf,
 };
 
 contract_support::export! {
@@ -41,6 +41,22 @@ contract_support::export! {
     columnar_write: fn(&[u8]) -> u64 = |input| columnar::write(&batch(input), sampled),
     columnar_write_all: fn(&[u8]) -> u64 = |input| columnar::write(&batch(input), encoded_all),
     columnar_read: fn(&[u8]) -> u64 = |input| accept(columnar::read(input)).checksum(),
+
+    capnproto_encode: fn(&[u8]) -> u64 = |input| capnproto::encode(&monsters(input), sampled),
+    capnproto_encode_all: fn(&[u8]) -> u64 =
+        |input| capnproto::encode(&monsters(input), encoded_all),
+    capnproto_decode: fn(&[u8]) -> u64 =
+        |input| decoded(black_box(&accept(capnproto::decode(input)))),
+    capnproto_decode_all: fn(&[u8]) -> u64 =
+        |input| decoded_all(&accept(capnproto::decode(input))),
+    capnproto_sum_vec3: fn(&[u8]) -> u64 = |input| bits(accept(capnproto::sum_vec3(input))),
+    capnproto_sum_uint8: fn(&[u8]) -> u64 = |input| accept(capnproto::sum_uint8(input)).into(),
+    capnproto_sum_stats: fn(&[u8]) -> u64 =
+        |input| accept(capnproto::sum_stats(input)).checksum(),
+    capnproto_write: fn(&[u8]) -> u64 = |input| capnproto::write(&batch(input), sampled),
+    capnproto_write_all: fn(&[u8]) -> u64 =
+        |input| capnproto::write(&batch(input), encoded_all),
+    capnproto_read: fn(&[u8]) -> u64 = |input| accept(capnproto::read(input)).checksum(),
 
     flatbuffers_encode: fn(&[u8]) -> u64 = |input| flatbuffers::encode(&monsters(input), sampled),
     flatbuffers_encode_all: fn(&[u8]) -> u64 =
