@@ -2,9 +2,16 @@
 //! and writes without a lock: the registry of tracked memories and the list of open pages.
 //!
 //! The modules are the executor's own, with loom's atomics in place of the standard
-//! library's. Loom runs each test once for each order, and for each value that a relaxed
-//! load may see.
+//! library's. Loom runs each test once for each order in which threads are interrupted at most
+//! twice, and for each value that a relaxed load may see.
 #![cfg(test)]
+
+/// Runs a test in all orders. With more interruptions, some take hours.
+fn model(test: impl Fn() + Send + Sync + 'static) {
+    let mut orders = loom::model::Builder::new();
+    orders.preemption_bound = Some(2);
+    orders.check(test);
+}
 
 #[path = "../../src/memory"]
 mod memory {

@@ -65,7 +65,7 @@ impl Memory {
 
 /// Runs two threads that write pages of a memory which lists at most `keep`.
 fn at_once(count: u32, keep: usize, one: &'static [u32], other: &'static [u32]) {
-    loom::model(move || {
+    crate::model(move || {
         let memory = Arc::new(Memory::new(count, keep));
         let thread = {
             let memory = Arc::clone(&memory);

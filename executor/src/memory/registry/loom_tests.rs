@@ -33,7 +33,7 @@ fn come_and_go<const N: usize>(registry: &Registry<u8, N>, start: usize, length:
 
 #[test]
 fn each_finds_its_own_while_another_comes_and_goes() {
-    loom::model(|| {
+    crate::model(|| {
         let registry = Arc::new(Registry::<u8, 2>::new());
         let other = {
             let registry = Arc::clone(&registry);
@@ -48,7 +48,7 @@ fn each_finds_its_own_while_another_comes_and_goes() {
 /// to neither.
 #[test]
 fn a_place_that_changes_hands_is_nobodys_meanwhile() {
-    loom::model(|| {
+    crate::model(|| {
         let registry = Arc::new(Registry::<u8, 1>::new());
         let slot = registry.take().unwrap();
         registry.publish(slot, 100, 10, owner(100));
@@ -75,7 +75,7 @@ fn a_place_that_changes_hands_is_nobodys_meanwhile() {
 /// A memory is made on one thread and written on another, while a third one is made.
 #[test]
 fn what_was_entered_before_a_hand_over_is_found_after_it() {
-    loom::model(|| {
+    crate::model(|| {
         let registry = Arc::new(Registry::<u8, 2>::new());
         let handed_over = Arc::new(AtomicUsize::new(0));
         let maker = {
