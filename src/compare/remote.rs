@@ -190,8 +190,7 @@ pub fn contest(contest: &Contest<'_>, mut progress: impl FnMut(u32)) -> Result<J
     let mut judged = None;
     for process in 0..contest.processes {
         progress(process);
-        let start =
-            |is_subject: bool| Remote::start(contest, is_subject, probe_ns, artifacts.path());
+        let start = |subject| Remote::start(contest, subject, probe_ns, artifacts.path());
         let first = random.coin();
         let (mut one, mut other) = (start(first)?, start(!first)?);
         one.answer()?;

@@ -70,9 +70,6 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<Came> {
     let done = std::mem::take(&mut job.done);
-    if !done.begun {
-        sink.append(&Line::Run(Box::new(job.header.clone())))?;
-    }
     let mut run = Run {
         job: &job,
         host,
@@ -84,6 +81,9 @@ pub fn run(
         probe_ns: probe::calibrate(),
         artifacts: artifacts()?,
     };
+    if !run.done.begun {
+        run.sink.append(&Line::Run(Box::new(job.header.clone())))?;
+    }
     for refusal in &job.refusals {
         run.refuse(refusal.clone())?;
     }

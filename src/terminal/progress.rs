@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// Interval between lines where the standard error is not a terminal.
@@ -15,23 +15,20 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Progress over `steps` steps; shows nothing if `wanted` is false, for instance because
-    /// other lines go to the standard error meanwhile.
+    /// Progress over `steps` steps. Shows nothing unless `wanted`: other lines may go there.
     #[must_use]
     pub fn new(steps: usize, wanted: bool) -> Self {
-        let is_terminal = std::io::stderr().is_terminal();
-        let is_drawn = wanted && is_terminal;
         let target =
-            if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+            if wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
         let style = "{pos}/{len} [{elapsed_precise}, {eta_precise} left] {wide_msg}";
         if let Ok(style) = ProgressStyle::with_template(style) {
             bar.set_style(style);
         }
-        if is_drawn {
+        if !bar.is_hidden() {
             bar.enable_steady_tick(Duration::from_secs(1));
         }
-        let lines = wanted && !is_terminal;
+        let lines = wanted && bar.is_hidden();
         Self { bar, last_line: Mutex::new(lines.then(Instant::now)) }
     }
 
@@ -44,8 +41,12 @@ impl Progress {
         if last_line.is_some_and(|last| last.elapsed() >= EVERY) {
             let (done, all) = (self.bar.position(), self.bar.length().unwrap_or(0));
             let left = self.bar.elapsed().as_secs() * all.saturating_sub(done) / done.max(1);
-            let (minutes, seconds) = (left / 60, left % 60);
-            self.print(&format!("[{done}/{all}, about {minutes}:{seconds:02} min left] {what}"));
+            let left = match done {
+                // The first steps say too little of the others.
+                ..10 => String::new(),
+                _ => format!(", about {}:{:02} min left", left / 60, left % 60),
+            };
+            self.print(&format!("[{done}/{all}{left}] {what}"));
             *last_line = Some(Instant::now());
         }
     }
