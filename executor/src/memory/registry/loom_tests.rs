@@ -21,25 +21,23 @@ fn owner(address: usize) -> *const u8 {
     std::ptr::without_provenance(address)
 }
 
-/// Enters a range, finds it by both ends, and takes it out.
-fn come_and_go<const N: usize>(registry: &Registry<u8, N>, start: usize, length: usize) {
-    let slot = registry.take().unwrap();
-    registry.publish(slot, start, length, owner(start));
-    assert_eq!(registry.find(start), Some(owner(start)));
-    assert_eq!(registry.find(start + length - 1), Some(owner(start)));
-    registry.give_back(slot);
-    assert_eq!(registry.find(start), None);
-}
-
 #[test]
 fn each_finds_its_own_while_another_comes_and_goes() {
     crate::model(|| {
         let registry = Arc::new(Registry::<u8, 2>::new());
         let other = {
             let registry = Arc::clone(&registry);
-            thread::spawn(move || come_and_go(&registry, 100, 10))
+            thread::spawn(move || {
+                let slot = registry.take().unwrap();
+                registry.publish(slot, 100, 10, owner(100));
+                registry.give_back(slot);
+            })
         };
-        come_and_go(&registry, 110, 10);
+        let slot = registry.take().unwrap();
+        registry.publish(slot, 110, 10, owner(110));
+        assert_eq!(registry.find(110), Some(owner(110)));
+        registry.give_back(slot);
+        assert_eq!(registry.find(110), None);
         other.join().unwrap();
     });
 }
