@@ -19,6 +19,7 @@
 //! | `pagemap` | asking the kernel which pages were written |
 //! | `tracked`, `signals` | noticing the first write to a page |
 //! | `open_pages`, `registry` | which pages were written, of which memory |
+//! | `sync` | the atomics and the lock of both |
 //! | `mappings` | how many mappings all of that takes |
 //! | `reset`, `restorer` | the kinds of reset, and one memory's own |
 //! | `memory`, `recycler` | a memory with its reset, and many in turns |
@@ -46,6 +47,7 @@ mod registry;
 mod reset;
 mod restorer;
 mod signals;
+mod sync;
 #[cfg(test)]
 mod test_support;
 #[cfg(test)]

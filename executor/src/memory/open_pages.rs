@@ -1,8 +1,11 @@
 //! Which pages of a tracked memory are open, and how many a fault opens: the
 //! bookkeeping alone.
 
+#[cfg(loom)]
+mod loom_tests;
+
 use super::mappings;
-use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use super::sync::{AtomicBool, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Pages that one fault opens at most.
 const WIDEST: u32 = 64;
@@ -20,7 +23,7 @@ pub(super) struct OpenPages {
     /// Places that were given out, also those beyond the end of the list.
     taken: AtomicUsize,
     /// A bit for each page: set when it is in the list, or was too many for it.
-    open: Box<[AtomicU64]>,
+    bits: Box<[AtomicU64]>,
     /// Set when the list was full or the runs too many: then the whole memory is open.
     overflowed: AtomicBool,
     /// The page behind those that were opened last, and how many they were.
@@ -43,6 +46,15 @@ pub(super) enum Wanted {
     All,
 }
 
+/// What a handler has the kernel do to a memory.
+pub(super) trait Protection {
+    /// Makes so many pages writable, from one on. Whether the kernel did it.
+    fn open(&self, page: u32, count: u32) -> bool;
+
+    /// Brings open pages in, all at once instead of a fault each. Only a help.
+    fn populate(&self, page: u32, count: u32);
+}
+
 impl OpenPages {
     /// None of `pages` pages is open, and at most `keep` will be listed.
     pub(super) fn new(pages: u32, keep: usize) -> Self {
@@ -50,7 +62,7 @@ impl OpenPages {
             pages,
             list: (0..keep.min(pages as usize)).map(|_| AtomicU32::new(0)).collect(),
             taken: AtomicUsize::new(0),
-            open: (0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            bits: (0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
             overflowed: AtomicBool::new(false),
             next: AtomicU32::new(u32::MAX),
             width: AtomicU32::new(1),
@@ -89,7 +101,7 @@ impl OpenPages {
     /// Whether a page is in the list, or was too many for it. No page that the memory
     /// does not have.
     pub(super) fn is_open(&self, page: u32) -> bool {
-        let bits = self.open.get(page as usize / 64).map_or(0, |bits| bits.load(Ordering::Relaxed));
+        let bits = self.bits.get(page as usize / 64).map_or(0, |bits| bits.load(Ordering::Relaxed));
         bits & (1 << (page % 64)) != 0
     }
 
@@ -139,7 +151,7 @@ impl OpenPages {
                 self.list[kept].store(page, Ordering::Relaxed);
                 kept += 1;
             } else {
-                self.open[page as usize / 64].fetch_and(!(1 << (page % 64)), Ordering::Relaxed);
+                self.bits[page as usize / 64].fetch_and(!(1 << (page % 64)), Ordering::Relaxed);
             }
         }
         self.taken.store(kept, Ordering::Relaxed);
@@ -149,7 +161,7 @@ impl OpenPages {
     /// Counts the runs again: each begins where a bit is set and the one before is not.
     fn count_runs(&self) {
         let (mut runs, mut before) = (0, 0);
-        for bits in &self.open {
+        for bits in &self.bits {
             let bits = bits.load(Ordering::Relaxed);
             runs += (bits & !(bits << 1 | before)).count_ones() as isize;
             before = bits >> 63;
@@ -160,7 +172,7 @@ impl OpenPages {
     /// Forgets all that was noted: no page is open.
     pub(super) fn start_over(&self) {
         // Also the bits of those that were too many for the list.
-        for bits in &self.open {
+        for bits in &self.bits {
             bits.store(0, Ordering::Relaxed);
         }
         self.taken.store(0, Ordering::Relaxed);
@@ -170,12 +182,37 @@ impl OpenPages {
         self.add_runs(-self.runs.load(Ordering::Relaxed));
     }
 
+    /// Opens a page to which a write was refused, and others with it where
+    /// [`wanted`](Self::wanted) says so. Whether the kernel did it.
+    ///
+    /// This, and what it calls, is for the handler: it does not panic, whatever other
+    /// threads do meanwhile.
+    pub(super) fn open(&self, page: u32, memory: &impl Protection) -> bool {
+        let width = match self.wanted(page) {
+            Wanted::Again => return memory.open(page, 1),
+            Wanted::Pages(width) if memory.open(page, width) => width,
+            // Or the kernel has no more mappings for single pages: as a whole it
+            // takes fewer of them.
+            Wanted::Pages(_) | Wanted::All => return self.open_all(memory),
+        };
+        if width > 1 {
+            memory.populate(page, width);
+        }
+        self.note(page, width) || self.open_all(memory)
+    }
+
+    /// Opens the memory as a whole, which takes one mapping, and notes that.
+    pub(super) fn open_all(&self, memory: &impl Protection) -> bool {
+        let opened = memory.open(0, self.pages);
+        if opened {
+            self.note_all();
+        }
+        opened
+    }
+
     /// What to do when a write to a page was refused. The pages behind it come
     /// along when the last faults were in order: a guest that fills a buffer then
     /// faults a few times and not for every page.
-    ///
-    /// This, [`note`](Self::note) and [`note_all`](Self::note_all) are for the
-    /// handler: they do not panic, whatever other threads do meanwhile.
     pub(super) fn wanted(&self, page: u32) -> Wanted {
         if self.overflowed() || self.is_open(page) {
             return Wanted::Again;
@@ -209,7 +246,7 @@ impl OpenPages {
     pub(super) fn note(&self, page: u32, width: u32) -> bool {
         let mut fits = true;
         for page in page..page + width {
-            let Some(bits) = self.open.get(page as usize / 64) else { continue };
+            let Some(bits) = self.bits.get(page as usize / 64) else { continue };
             // Before the bit is set: of two threads that note neighbours at once none may
             // count on the other's run.
             let neighbours = isize::from(page > 0 && self.is_open(page - 1))
@@ -239,26 +276,28 @@ impl OpenPages {
 
 impl Drop for OpenPages {
     fn drop(&mut self) {
-        mappings::add(-*self.runs.get_mut());
+        mappings::add(-self.runs.load(Ordering::Relaxed));
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// What the handler does, without a memory. Whether the write was let through.
-    fn write(pages: &OpenPages, page: u32) -> bool {
-        match pages.wanted(page) {
-            Wanted::Again => pages.overflowed() || pages.is_open(page),
-            Wanted::Pages(width) => pages.note(page, width),
-            Wanted::All => {
-                pages.note_all();
-                true
-            }
+    /// No memory: whatever is asked for is done.
+    impl Protection for () {
+        fn open(&self, _: u32, _: u32) -> bool {
+            true
         }
+
+        fn populate(&self, _: u32, _: u32) {}
+    }
+
+    /// What the handler does. Whether the write was let through.
+    fn write(pages: &OpenPages, page: u32) -> bool {
+        pages.open(page, &())
     }
 
     fn list(pages: &OpenPages) -> Vec<usize> {

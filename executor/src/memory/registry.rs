@@ -1,8 +1,10 @@
 //! Which memory an address lies in, for signal handlers: a table that is read
 //! without a lock.
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
-use std::sync::{Mutex, PoisonError};
+#[cfg(loom)]
+mod loom_tests;
+
+use super::sync::{AtomicPtr, AtomicU32, AtomicUsize, Mutex, Ordering, PoisonError, fence};
 
 /// A table of at most `N` ranges of addresses, each with what it belongs to.
 pub(super) struct Registry<T, const N: usize> {
@@ -15,6 +17,8 @@ pub(super) struct Registry<T, const N: usize> {
 }
 
 impl<T, const N: usize> Registry<T, N> {
+    // Loom's atomics are made at run time, in its tests.
+    #[cfg(not(loom))]
     pub(super) const fn new() -> Self {
         Self {
             slots: [const { Slot::new() }; N],
@@ -76,6 +80,7 @@ struct Slot<T> {
 }
 
 impl<T> Slot<T> {
+    #[cfg(not(loom))]
     const fn new() -> Self {
         Self {
             version: AtomicU32::new(0),
@@ -106,7 +111,7 @@ impl<T> Slot<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -4,7 +4,7 @@
 //! A page stays open from call to call, so that a call which writes where the
 //! last one wrote costs no fault and no system call.
 
-use super::open_pages::{OpenPages, Wanted};
+use super::open_pages::{OpenPages, Protection};
 use super::registry::Registry;
 use super::{host_page, mappings, signals};
 use rustix::mm::{Advice, MprotectFlags};
@@ -61,57 +61,33 @@ impl Tracked {
         Some(tracked)
     }
 
-    /// Opens a page to which a write was refused, and others with it where
-    /// [`OpenPages::wanted`] says so.
-    ///
-    /// Called by the handler.
-    fn open(&self, page: u32) -> Fault {
-        let width = match self.pages.wanted(page) {
-            Wanted::Again => {
-                return if self.protect(page, 1) { Fault::Opened } else { Fault::Refused };
-            }
-            Wanted::Pages(width) if self.protect(page, width) => width,
-            // Or the kernel has no more mappings for single pages: as a whole it
-            // takes fewer of them.
-            Wanted::Pages(_) | Wanted::All => return self.open_all(),
-        };
-        if width > 1 {
-            // All at once instead of a fault each. It is only a help: without it
-            // they fault.
-            // SAFETY: the range is the memory's own and writable by now; its
-            // content stays the same.
-            let _ = unsafe {
-                rustix::mm::madvise(
-                    self.address(page),
-                    width as usize * host_page(),
-                    Advice::LinuxPopulateWrite,
-                )
-            };
-        }
-        if self.pages.note(page, width) { Fault::Opened } else { self.open_all() }
-    }
-
-    /// Opens the memory as a whole, which takes one mapping, and notes that.
-    pub(super) fn open_all(&self) -> Fault {
-        if !self.protect(0, self.pages.count()) {
-            return Fault::Refused;
-        }
-        self.pages.note_all();
-        Fault::Opened
+    /// Opens the memory as a whole. Whether the kernel did it.
+    pub(super) fn open_all(&self) -> bool {
+        self.pages.open_all(self)
     }
 
     fn address(&self, page: u32) -> *mut std::ffi::c_void {
         std::ptr::with_exposed_provenance_mut(self.start + page as usize * host_page())
     }
+}
 
-    /// Makes pages writable. A bare system call: it may be made in a handler.
-    fn protect(&self, page: u32, count: u32) -> bool {
+/// Bare system calls: they may be made in a handler.
+impl Protection for Tracked {
+    fn open(&self, page: u32, count: u32) -> bool {
         let flags = MprotectFlags::READ | MprotectFlags::WRITE;
         // SAFETY: `new`'s caller has the range for itself and expects its pages to
         // be opened; they lie inside it.
         unsafe {
             rustix::mm::mprotect(self.address(page), count as usize * host_page(), flags).is_ok()
         }
+    }
+
+    fn populate(&self, page: u32, count: u32) {
+        let length = count as usize * host_page();
+        // SAFETY: the range is the memory's own and writable by now; its content stays
+        // the same.
+        let _ =
+            unsafe { rustix::mm::madvise(self.address(page), length, Advice::LinuxPopulateWrite) };
     }
 }
 
@@ -135,7 +111,8 @@ pub(super) fn open_page_at(address: usize) -> Fault {
     // whoever has it, and its `Tracked`, waits for this write. All that changes in
     // a `Tracked` is atomic: other threads may be here for other writes.
     let tracked = unsafe { &*memory };
-    tracked.open(((address - tracked.start) / host_page()) as u32)
+    let page = ((address - tracked.start) / host_page()) as u32;
+    if tracked.pages.open(page, tracked) { Fault::Opened } else { Fault::Refused }
 }
 
 /// Whether a memory was tracked in this process so far.
@@ -152,6 +129,7 @@ pub fn is_available() -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::open_pages::Wanted;
     use super::*;
 
     /// What the handler writes is what the owner sees, wherever the owner went.

@@ -4,7 +4,7 @@ mod in_place;
 
 use super::ages::Ages;
 use super::compare::Compare;
-use super::tracked::{Fault, Tracked};
+use super::tracked::Tracked;
 use super::{Plan, Reset, host_page, pages};
 use crate::error::{Error, Result};
 use std::sync::Arc;
@@ -339,7 +339,7 @@ impl Restorer {
     unsafe fn merge_mappings(&mut self) -> Result<()> {
         self.calm = 0;
         match &self.tracked {
-            Some(tracked) if tracked.open_all() == Fault::Opened => Ok(()),
+            Some(tracked) if tracked.open_all() => Ok(()),
             // SAFETY: the caller's promise.
             _ => unsafe { self.start_over() },
         }

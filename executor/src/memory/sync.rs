@@ -1,0 +1,7 @@
+//! What threads and signal handlers share. The package `touchstone-loom` puts loom's types
+//! in the place of these.
+
+pub(super) use std::sync::atomic::{
+    AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
+pub(super) use std::sync::{Mutex, PoisonError};
