@@ -9,6 +9,7 @@
 
 pub mod case;
 pub mod compare;
+pub mod density;
 pub mod files;
 pub mod lab;
 pub mod measure;

@@ -7,6 +7,7 @@ mod bench;
 mod cases;
 mod common;
 mod compare;
+mod density;
 mod interference;
 mod list;
 mod peers;
@@ -54,6 +55,7 @@ commands! {
     run::Run,
     peers::Peers,
     swap::Swap,
+    density::Density,
     cases::Cases,
     repeat::Repeat,
     interference::Interference,

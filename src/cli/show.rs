@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use touchstone::compare::Judged;
 use touchstone::plan::Filter;
 use touchstone::record::{
-    self, BENCH, Book, CellKey, Count, Estimate, Match, Metric, Refusal, SoakPoint, Swap,
+    self, BENCH, Book, CellKey, Count, Density, Estimate, Match, Metric, Refusal, SoakPoint, Swap,
     SwapFound, Tail, Unit,
 };
 use touchstone::report::units::{
@@ -39,6 +39,7 @@ enum Entry<'a> {
     Comparison(&'a Match, Judged),
     Count(&'a Count),
     Swap(&'a Swap),
+    Density(&'a Density),
     Refusal(&'a Refusal),
 }
 
@@ -68,8 +69,9 @@ fn entries(book: &Book) -> Vec<Entry<'_>> {
         .filter_map(|(of, processes)| Some(Entry::Comparison(of, judged(processes)?)));
     let counts = book.counts.values().map(Entry::Count);
     let swaps = book.swaps.iter().map(Entry::Swap);
+    let densities = book.densities.iter().map(Entry::Density);
     let refusals = book.refusals.iter().map(Entry::Refusal);
-    cells.chain(comparisons).chain(counts).chain(swaps).chain(refusals).collect()
+    cells.chain(comparisons).chain(counts).chain(swaps).chain(densities).chain(refusals).collect()
 }
 
 impl Entry<'_> {
@@ -80,6 +82,9 @@ impl Entry<'_> {
             Self::Comparison(of, _) => of.name(),
             Self::Count(count) => format!("{}_from_{}", count.case, count.guest),
             Self::Swap(swap) => format!("swap/{}/{}", swap.executor, swap.method),
+            Self::Density(density) => {
+                format!("density/{}/{}_instances", density.executor, density.instances)
+            }
             Self::Refusal(Refusal { engine, strategy, guest, case, .. }) => {
                 let strategy = strategy.map(|strategy| strategy.to_string());
                 let join = |parts: [Option<&str>; 2], with: &str| {
@@ -100,6 +105,7 @@ impl Entry<'_> {
             Self::Comparison(of, _) => ("comparison", serde_json::to_value(of)?),
             Self::Count(count) => ("count", serde_json::to_value(count)?),
             Self::Swap(swap) => ("swap", serde_json::to_value(swap)?),
+            Self::Density(density) => ("density", serde_json::to_value(density)?),
             Self::Refusal(refusal) => ("refusal", serde_json::to_value(refusal)?),
         };
         line["id"] = self.name(book).into();
@@ -125,7 +131,7 @@ impl Entry<'_> {
                     line["processes"] = serde_json::to_value(book.comparisons.get(*of))?;
                 }
             }
-            Self::Count(_) | Self::Swap(_) | Self::Refusal(_) => {}
+            Self::Count(_) | Self::Swap(_) | Self::Density(_) | Self::Refusal(_) => {}
         }
         Ok(line)
     }
@@ -245,6 +251,22 @@ impl Entry<'_> {
             Self::Swap(swap) => {
                 let row = vec![swap.executor.to_string(), swap.method.clone(), found(&swap.found)];
                 ("swaps".to_owned(), texts(["executor", "method", ""]), row)
+            }
+            Self::Density(density) => {
+                let columns = ["instances", "PSS each", "used", "mappings", "used", "making"];
+                let calls = ["first call p50", "p99", "call p50", "p99"];
+                let columns = columns.iter().chain(&calls).map(|name| (*name, true));
+                let columns = std::iter::once(("executor", false)).chain(columns).collect();
+                let [idle, used] = [&density.idle, &density.used].map(|now| density.each(now));
+                let [making, first, calls] =
+                    [&density.making, &density.first_calls, &density.calls]
+                        .map(|tail| [tail.p50_ns, tail.p99_ns].map(|ns| time(ns as f64)));
+                let mut row = vec![density.executor.to_string(), density.instances.to_string()];
+                row.extend([idle[1], used[1]].map(|kib| format!("{kib:.1} KiB")));
+                row.extend([idle[3], used[3]].map(|mappings| format!("{mappings:.2}")));
+                row.push(making[0].clone());
+                row.extend(first.into_iter().chain(calls));
+                ("live instances".to_owned(), columns, row)
             }
             Self::Refusal(Refusal { engine, strategy, guest, case, status, reason, .. }) => {
                 let strategy = strategy.map(|strategy| strategy.to_string());

@@ -36,6 +36,15 @@ impl Instances {
         idle.map_or_else(|| self.module.new_instance(), Ok)
     }
 
+    /// A new instance, even if one is idle.
+    ///
+    /// # Errors
+    ///
+    /// When the runtime cannot make one.
+    pub fn new_instance(&self) -> touchstone_executor::Result<Box<dyn Instance>> {
+        self.module.new_instance()
+    }
+
     /// The handle of another export of the module.
     ///
     /// # Errors

@@ -8,6 +8,7 @@
 
 mod cell;
 mod crew;
+mod footprint;
 mod line;
 mod lost;
 mod once;
@@ -15,14 +16,17 @@ mod pin;
 pub mod probe;
 mod round;
 mod steps;
+mod tails;
 mod turns;
 mod warm;
 mod work;
 
 pub use cell::measure;
 pub use crew::Crew;
+pub use footprint::footprint;
 pub use round::{Round, RoundPlan};
 pub use steps::steps;
+pub use tails::Tails;
 pub use turns::{Side, turns};
 pub use warm::warm;
 pub use work::{Caller, InBursts, Raw, Work};

@@ -1,8 +1,8 @@
 //! The records of one run, indexed.
 
 use super::{
-    CellKey, Check, Comparison, Count, Estimate, Executor, Finding, Header, Line, Match, Metric,
-    Observations, Refusal, Sample, Samples, Setup, Swap, WorkFacts, estimate,
+    CellKey, Check, Comparison, Count, Density, Estimate, Executor, Finding, Header, Line, Match,
+    Metric, Observations, Refusal, Sample, Samples, Setup, Swap, WorkFacts, estimate,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,6 +28,8 @@ pub struct Book {
     pub findings: Vec<Finding>,
     /// Swaps under load, and memory over many swaps.
     pub swaps: Vec<Swap>,
+    /// Live instances in one process, in the order of measurement.
+    pub densities: Vec<Density>,
 }
 
 impl Book {
@@ -70,6 +72,7 @@ impl Book {
                 }
                 Line::Finding(finding) => book.findings.push(*finding),
                 Line::Swap(swap) => book.swaps.push(*swap),
+                Line::Density(density) => book.densities.push(*density),
             }
         }
         // A cell that failed or exceeded its budget in one process is not published at all.

@@ -69,7 +69,7 @@ pub struct Tools {
 /// How a run was sampled.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sampling {
-    /// Its name: `full`, `quick` or `custom`; `peers`, `swap`, `counts` or `checks` for runs of
+    /// Its name: `full`, `quick` or `custom`; `peers`, `swap`, `density`, `counts` or `checks` for runs of
     /// other kinds.
     pub name: String,
     /// Seed of the order of the cells.
@@ -85,7 +85,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// For a run in one process that times nothing.
+    /// For a run that takes no samples.
     #[must_use]
     pub fn untimed(name: &str, seed: u64) -> Self {
         Self { name: name.to_owned(), seed, processes: 1, ..Self::default() }

@@ -27,6 +27,8 @@ pub enum Line {
     Finding(Box<Finding>),
     /// Swaps under load, or memory over many swaps.
     Swap(Box<super::Swap>),
+    /// So many live instances in one process.
+    Density(Box<super::Density>),
 }
 
 /// The name of a cell.

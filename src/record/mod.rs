@@ -2,10 +2,11 @@
 //!
 //! A [`Header`] begins a run and describes what its lines share: the machine, the binary, the
 //! engines. The lines below it are setups, observations, refusals, comparisons, counts,
-//! findings and swaps. They hold raw samples. Published numbers ([`Estimate`]) are computed
+//! findings, swaps and densities. They hold raw samples. Published numbers ([`Estimate`]) are computed
 //! from them when they are read. The report is made from records alone.
 
 mod book;
+mod density;
 pub mod estimate;
 mod header;
 mod holder;
@@ -16,6 +17,7 @@ mod store;
 mod swap;
 
 pub use book::Book;
+pub use density::{Density, Footprint};
 pub use estimate::Estimate;
 pub use header::{EngineFacts, Header, Machine, Role, SCHEMA, Sampling, Sweep, Tools, WorkFacts};
 pub use line::{
@@ -25,7 +27,7 @@ pub use line::{
 pub use metric::{Metric, Unit};
 pub use sample::{Sample, Samples};
 pub use store::{
-    BENCH, CHECKS, COUNTS, Loaded, PEERS, RecordFile, SWAPS, Sink, Skipped, default_path, load,
-    newest,
+    BENCH, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RecordFile, SWAPS, Sink, Skipped, default_path,
+    load, newest,
 };
 pub use swap::{SoakPoint, Swap, SwapFound, Tail};

@@ -3,10 +3,9 @@
 use super::messages::Loaded;
 use super::{Kind, LoadPlan, Method, Ready};
 use crate::lab::{Lab, Refused, elapsed};
-use crate::measure::{Crew, RoundPlan, Work};
-use crate::record::{Executor, Status, Swap, SwapFound, Tail};
+use crate::measure::{Crew, RoundPlan, Tails, Work};
+use crate::record::{Executor, Status, Swap, SwapFound};
 use anyhow::{Context, Result, anyhow};
-use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,8 +23,6 @@ const ROUND: RoundPlan = RoundPlan {
 };
 /// A round of one call of each caller.
 const ONE_CALL: RoundPlan = RoundPlan { time: Duration::ZERO, ..ROUND };
-/// Longest recorded time, ns (one minute); longer ones are recorded as this.
-const LONGEST_NS: u64 = 60_000_000_000;
 
 /// Makes threads call while the module is replaced, and then for the same time without
 /// replacements. The kinds alternate. Returns the results, and a description of the first
@@ -80,8 +77,8 @@ pub fn under_load(
             instances_taken: swapping.instances_taken,
             failed: swapping.failed + still.failed,
             wrong: swapping.wrong + still.wrong,
-            swapping: swapping.tail(),
-            still: still.tail(),
+            swapping: swapping.times.tail(),
+            still: still.times.tail(),
         },
     };
     Ok((swap, swapping.first_problem.or(still.first_problem)))
@@ -118,7 +115,7 @@ impl Place {
 
 /// What the callers saw.
 struct Seen {
-    histogram: Histogram<u64>,
+    times: Tails,
     instances_taken: u64,
     failed: u64,
     wrong: u64,
@@ -126,26 +123,14 @@ struct Seen {
 }
 
 impl Seen {
-    /// A histogram with three significant digits: about 20,000 counters for any number of
-    /// calls.
     fn nothing() -> Result<Self> {
         Ok(Self {
-            histogram: Histogram::new_with_bounds(1, LONGEST_NS, 3)?,
+            times: Tails::new()?,
             instances_taken: 0,
             failed: 0,
             wrong: 0,
             first_problem: None,
         })
-    }
-
-    fn tail(&self) -> Tail {
-        Tail {
-            calls: self.histogram.len(),
-            p50_ns: self.histogram.value_at_quantile(0.5),
-            p99_ns: self.histogram.value_at_quantile(0.99),
-            p999_ns: self.histogram.value_at_quantile(0.999),
-            max_ns: self.histogram.max(),
-        }
     }
 }
 
@@ -182,7 +167,7 @@ impl Work for Caller {
             let took = elapsed(started);
             let mut seen = self.place.seen.lock();
             match result {
-                Ok(()) => seen.histogram.saturating_record(took.max(1)),
+                Ok(()) => seen.times.record(took),
                 Err(refused) => {
                     // The next message begins from nothing.
                     self.mine = None;

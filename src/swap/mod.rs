@@ -17,4 +17,4 @@ pub use messages::{Kind, Messages, Ready, kinds};
 pub use method::Method;
 pub use plan::{LoadPlan, SwapPlan, default_file, load};
 pub use sides::{random_order, sides};
-pub use soak::{resident_kib, soak};
+pub use soak::soak;

@@ -2,6 +2,7 @@
 
 use super::{Messages, Ready};
 use crate::lab::Refused;
+use crate::measure::footprint;
 use crate::record::{Executor, SoakPoint, Swap, SwapFound};
 
 /// Number of swaps after which allocators have taken their arenas.
@@ -34,45 +35,10 @@ pub fn soak(
             messages.send(1 - messages.last())?;
             made += 1;
         }
-        let point = SoakPoint { swaps: made, rss_kib: resident_kib() };
+        let point = SoakPoint { swaps: made, rss_kib: footprint().rss_kib };
         progress(point);
         points.push(point);
     }
     let found = SwapFound::Soak { points };
     Ok(Swap { executor: Executor { engine, strategy }, method, found })
-}
-
-/// Resident memory of this process in KiB, from `/proc/self/smaps_rollup`, which is exact; the
-/// counters in `statm` and `status` lag behind by hundreds of pages. 0 if the kernel does not
-/// report it.
-#[must_use]
-pub fn resident_kib() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
-    text.lines().find_map(rss).unwrap_or(0)
-}
-
-/// The value of the `Rss` line, KiB.
-fn rss(line: &str) -> Option<u64> {
-    line.strip_prefix("Rss:")?.trim().strip_suffix("kB")?.trim_end().parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_that_is_written_is_resident() {
-        let before = resident_kib();
-        let written = std::hint::black_box(vec![1_u8; 64 << 20]);
-        let after = resident_kib();
-        assert!(written.iter().all(|byte| *byte == 1));
-        // Another test may have given back as much as half of it meanwhile.
-        assert!(before > 0 && after > before + 32 * 1024, "{before} to {after}");
-    }
-
-    #[test]
-    fn the_line_is_read_as_the_kernel_writes_it() {
-        assert_eq!(rss("Rss:               97436 kB"), Some(97_436));
-        assert_eq!(rss("Pss:               97436 kB"), None);
-    }
 }

@@ -71,6 +71,7 @@ impl OpenPages {
     }
 
     /// How many pages the memory has.
+    #[cfg(any(test, loom))]
     pub(super) fn count(&self) -> u32 {
         self.pages
     }

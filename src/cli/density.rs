@@ -1,0 +1,129 @@
+//! `touchstone density`.
+
+use super::Ended;
+use super::common::{Known, newest, this_program};
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+use touchstone::density::{Ask, Asked, COUNTS, FromProcess, serve};
+use touchstone::plan::Filter;
+use touchstone::record::{self, DENSITY, Line, RecordFile, Refusal, Sampling, Sink};
+use touchstone::run::{artifacts, header, seed, shown, watch_for_ctrl_c};
+use touchstone::supervise::{Parent, Stop};
+use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{complain, print};
+
+/// Measures many live instances in one process: memory, mappings, and calls on random ones.
+///
+/// Each number of instances of an executor has a process of its own. All instances are prepared;
+/// then each is called once in random order, and random ones after that. A call is on a clean
+/// instance, which is prepared again within the time of the call. When a process dies, takes
+/// more than its memory or two minutes, this is said, and larger numbers are left out.
+///
+/// Exits with 1 when a call failed or gave a wrong output.
+#[derive(Debug, clap::Args)]
+pub(super) struct Density {
+    /// Measure only executors whose name this regular expression matches
+    filter: Option<String>,
+    /// Make N live instances; may be given several times [default: 1 to 20000 in six steps]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    instances: Vec<u64>,
+    /// Make the call of this case
+    #[arg(long, value_name = "CASE", default_value = "call_empty_function")]
+    case: String,
+    /// End a process that occupies more than N MiB [default: half of the available memory]
+    #[arg(long, value_name = "N")]
+    memory: Option<u64>,
+    /// Use this seed for the order of calls [default: from the clock]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Write the records to FILE [default: records/density.jsonl of the project, replaced]
+    #[arg(long, value_name = "FILE")]
+    records: Option<PathBuf>,
+    /// Serve as a process of another run
+    #[arg(long, hide = true)]
+    worker: bool,
+}
+
+impl Density {
+    pub(super) fn execute(self) -> Result<Ended> {
+        let Known { engines, plan, guests, .. } = Known::load()?;
+        if self.worker {
+            let parent = Parent::<Ask, FromProcess>::join()?;
+            let parent = parent.context("--worker is for this program's own use")?;
+            return serve(parent, &plan.cells, guests).map(|()| Ended::Well);
+        }
+        let filter = Filter::new(self.filter.as_deref())?;
+        let first = plan.cells.iter().find(|cell| cell.key.case == self.case);
+        let first = first.with_context(|| format!("no cell has the case '{}'", self.case))?;
+        // Where the code comes from makes no difference to what lives.
+        let cells = plan.cells.iter().filter(|cell| {
+            let key = &cell.key;
+            key.case == self.case
+                && key.guest == first.key.guest
+                && key.threads == 1
+                && !key.strategy.is_precompiled()
+        });
+        let cells = filter.select("no executor", cells, |cell| cell.key.executor().to_string())?;
+        let counts = if self.instances.is_empty() { COUNTS.to_vec() } else { self.instances };
+        let memory = self.memory.map_or_else(|| available() / 2, |mib| mib << 20);
+        let path = self.records.unwrap_or_else(|| record::default_path(DENSITY));
+        let seed = seed(self.seed);
+        let header = header(Sampling::untimed("density", seed), &engines, &plan);
+        let mut file = RecordFile::append_to(&path)?;
+        file.clear()?;
+        file.append(&Line::Run(Box::new(header)))?;
+        let (artifacts, stop) = (artifacts()?, Stop::default());
+        watch_for_ctrl_c(&stop, false)?;
+        let progress = Progress::new(cells.len() * counts.len(), true);
+        let mut ended = Ended::Well;
+        'executors: for cell in cells {
+            for &instances in &counts {
+                let executor = cell.key.executor();
+                progress.next(format!("{instances} of {executor}"));
+                let artifacts = artifacts.path().to_owned();
+                let ask = Ask { cell: cell.key.clone(), instances, seed, artifacts };
+                match ask.put(this_program(&["density", "--worker"])?, memory, &stop)? {
+                    Asked::Measured(density) => file.append(&Line::Density(density))?,
+                    Asked::Stopped => {
+                        ended = Ended::Stopped;
+                        break 'executors;
+                    }
+                    Asked::Refused(refused) => {
+                        progress.print(&format!("{executor}: {refused}"));
+                        if refused.status.is_failure() {
+                            ended = Ended::Badly;
+                        }
+                        file.append(&Line::Refusal(Refusal {
+                            engine: executor.engine,
+                            strategy: Some(executor.strategy),
+                            guest: Some(cell.key.guest.clone()),
+                            case: Some(cell.key.case.clone()),
+                            threads: None,
+                            status: refused.status,
+                            reason: refused.reason,
+                        }))?;
+                        break;
+                    }
+                }
+            }
+        }
+        drop(progress);
+        print(&super::show::all(&newest(&path, "touchstone density")?))?;
+        complain(&format!("records: {}", shown(&path)));
+        Ok(ended)
+    }
+}
+
+/// Memory that is available on this machine, bytes; 8 GiB if the kernel does not say.
+fn available() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = text.lines().find_map(|line| {
+        line.strip_prefix("MemAvailable:")?
+            .trim()
+            .strip_suffix("kB")?
+            .trim_end()
+            .parse::<u64>()
+            .ok()
+    });
+    kib.map_or(8 << 30, |kib| kib << 10)
+}
