@@ -20,15 +20,16 @@ const LONGEST: u16 = 2560;
 /// not have cost more to keep them than to fault on them again.
 const SOON: u32 = 8;
 
-/// Pages whose ages fill one block of cache lines.
-const BLOCK: usize = 64;
+/// Pages whose ages lie in one block.
+const BLOCK: usize = 256;
 
 /// What a memory's pages did in the calls before.
 #[derive(Debug)]
 pub(super) struct Ages {
     /// For each page of the memory: 0 when it is not kept, else one more than the
-    /// number of resets since it was changed. Written in every reset, hence padded.
-    pages: Vec<Padded<[u16; BLOCK]>>,
+    /// number of resets since it was changed. Written in every reset, hence padded. A
+    /// block is made when one of its pages is kept: most memories are large and keep few.
+    pages: Vec<Option<Box<Padded<[u16; BLOCK]>>>>,
     patience: u16,
     /// Resets so far.
     now: u32,
@@ -74,15 +75,15 @@ impl Ages {
     pub(super) fn grow(&mut self, pages: usize) {
         let blocks = pages.div_ceil(BLOCK);
         if self.pages.len() < blocks {
-            self.pages.resize(blocks, Padded([0; BLOCK]));
+            self.pages.resize_with(blocks, || None);
         }
     }
 
     /// A kept page was compared. `changed`: the call had changed it.
     #[inline]
     pub(super) fn seen(&mut self, page: usize, changed: bool) -> Verdict {
-        let Some(age) = self.pages.get_mut(page / BLOCK) else { return Verdict::LetGo };
-        let age = &mut age[page % BLOCK];
+        let Some(block) = self.pages.get_mut(page / BLOCK) else { return Verdict::LetGo };
+        let age = &mut block.get_or_insert_with(none_kept)[page % BLOCK];
         if *age == 0 && self.is_soon {
             self.came_back += 1;
         }
@@ -96,14 +97,14 @@ impl Ages {
 
     /// A page is no longer kept.
     pub(super) fn forget(&mut self, page: usize) {
-        if let Some(ages) = self.pages.get_mut(page / BLOCK) {
+        if let Some(Some(ages)) = self.pages.get_mut(page / BLOCK) {
             ages[page % BLOCK] = 0;
         }
     }
 
     /// No page is kept any more.
     pub(super) fn forget_all(&mut self) {
-        self.pages.fill(Padded([0; BLOCK]));
+        self.pages.fill_with(|| None);
     }
 
     /// So many pages were let go in this reset: time to judge what came of the
@@ -123,7 +124,7 @@ impl Ages {
     /// Pages that are kept.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
-        self.pages.iter().flat_map(|ages| ages.0).filter(|age| *age > 0).count()
+        self.pages.iter().flatten().flat_map(|ages| ages.0).filter(|age| *age > 0).count()
     }
 
     /// Resets so far; the number wraps.
@@ -135,6 +136,12 @@ impl Ages {
     pub(super) fn patience(&self) -> u16 {
         self.patience
     }
+}
+
+/// A block of which no page is kept.
+#[cold]
+fn none_kept() -> Box<Padded<[u16; BLOCK]>> {
+    Box::new(Padded([0; BLOCK]))
 }
 
 #[cfg(test)]
