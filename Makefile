@@ -22,7 +22,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap costs gate checks report guests guests-check check sanitize audit fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density costs gate checks report guests guests-check check sanitize audit fmt lint doc clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ peers: setup $(NEEDED) ## compare executors with Substrate's, in turns: a line w
 # SOAK is a filter over <engine>/<method>; each method that it matches makes SWAPS swaps.
 swap: setup $(NEEDED) ## replace modules while messages arrive: time, memory, and latency under load
 	$(RUN) swap --swaps $(SWAPS) --soak '$(SOAK)'
+
+density: setup $(NEEDED) ## measure many live instances in one process: memory, mappings, calls on random ones
+	$(RUN) density
 
 costs: setup $(NEEDED) ## count operators, page faults, system calls and code sizes, and store them
 	$(CHECKS) costs --store

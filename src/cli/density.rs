@@ -108,7 +108,7 @@ impl Density {
             }
         }
         drop(progress);
-        print(&super::show::all(&newest(&path, "touchstone density")?))?;
+        print(&super::show::all(&newest(&path, "make density")?))?;
         complain(&format!("records: {}", shown(&path)));
         Ok(ended)
     }

@@ -19,7 +19,7 @@ pub const BENCH: &str = "records.jsonl";
 pub const PEERS: &str = "peers.jsonl";
 /// The records of `make swap`.
 pub const SWAPS: &str = "swap.jsonl";
-/// The records of `touchstone density`.
+/// The records of `make density`.
 pub const DENSITY: &str = "density.jsonl";
 /// The counts that `make gate` compares.
 pub const COUNTS: &str = "counts.jsonl";

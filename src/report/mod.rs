@@ -17,7 +17,7 @@ mod sections;
 pub mod units;
 
 use crate::files;
-use crate::record::{self, Book, CHECKS, COUNTS, Loaded, PEERS, SWAPS, Skipped};
+use crate::record::{self, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, SWAPS, Skipped};
 use crate::tables;
 use anyhow::{Context, Result, bail};
 use checks::Checks;
@@ -107,6 +107,7 @@ struct Records {
     noise: Noise,
     peers: Option<Book>,
     swaps: Option<Book>,
+    densities: Option<Book>,
     counts: Option<Book>,
     checks: Checks,
     older_runs: usize,
@@ -127,8 +128,8 @@ impl Records {
             path if path == records || !path.exists() => Ok(Loaded::default()),
             path => read(&path),
         };
-        let [peers, swaps, counts] =
-            [beside(PEERS)?, beside(SWAPS)?, beside(COUNTS)?].map(Loaded::newest);
+        let [peers, swaps, densities, counts] =
+            [beside(PEERS)?, beside(SWAPS)?, beside(DENSITY)?, beside(COUNTS)?].map(Loaded::newest);
         let checks = Checks::of(beside(CHECKS)?);
         let Some(bench) = bench.newest() else {
             let path = records.display();
@@ -140,7 +141,7 @@ impl Records {
             }
         };
         let noise = Noise::of(&bench);
-        Ok(Self { bench, noise, peers, swaps, counts, checks, older_runs, skipped })
+        Ok(Self { bench, noise, peers, swaps, densities, counts, checks, older_runs, skipped })
     }
 
     /// The lines of the file of the benchmarks that could not be read.
@@ -152,7 +153,12 @@ impl Records {
     /// them stands in one table with times of the benchmarks, but a reader has to know.
     fn other_builds(&self) -> Vec<String> {
         let own = &self.bench.header.tools.commit;
-        let beside = [(PEERS, &self.peers), (SWAPS, &self.swaps), (COUNTS, &self.counts)];
+        let beside = [
+            (PEERS, &self.peers),
+            (SWAPS, &self.swaps),
+            (DENSITY, &self.densities),
+            (COUNTS, &self.counts),
+        ];
         let line = |(name, book): (&str, &Option<Book>)| {
             let other = &book.as_ref()?.header.tools.commit;
             (other != own)

@@ -3,6 +3,7 @@
 
 pub(super) mod checks;
 pub(super) mod comparisons;
+pub(super) mod density;
 pub(super) mod environment;
 pub(super) mod failed;
 pub(super) mod metrics;

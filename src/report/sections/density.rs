@@ -1,0 +1,60 @@
+//! Density: what a live instance takes, and calls on one of many.
+
+use crate::record::{Book, Density};
+use crate::report::markdown::{Table, code};
+use crate::report::units::{grouped, time};
+use std::collections::BTreeMap;
+
+pub(in crate::report) fn section(book: Option<&Book>) -> String {
+    let Some(book) = book.filter(|book| !book.densities.is_empty()) else {
+        return "## Live instances\n\nThere are no records of live instances; `make density` \
+                makes them.\n\n"
+            .to_owned();
+    };
+    let mut most: BTreeMap<_, &Density> = BTreeMap::new();
+    for density in &book.densities {
+        let executor = (&density.executor.engine, density.executor.strategy);
+        let seen = most.entry(executor).or_insert(density);
+        if density.instances > seen.instances {
+            *seen = density;
+        }
+    }
+    let headings = [
+        "instances",
+        "PSS, idle",
+        "PSS, used",
+        "page tables",
+        "mappings, idle",
+        "mappings, used",
+        "to make one",
+        "first call, p50",
+        "first call, p99",
+        "call, p50",
+        "call, p99",
+    ];
+    let mut table = Table::new("Executor", headings);
+    for density in most.values() {
+        let [idle, used] = [&density.idle, &density.used].map(|now| density.each(now));
+        let [making, first, calls] = [&density.making, &density.first_calls, &density.calls]
+            .map(|tail| [tail.p50_ns, tail.p99_ns].map(|ns| time(ns as f64)));
+        let kib = |kib: f64| format!("{kib:.1} KiB");
+        let mut cells = vec![grouped(density.instances)];
+        cells.extend([idle[1], used[1], used[2]].map(kib));
+        cells.extend([idle[3], used[3]].map(|mappings| format!("{mappings:.1}")));
+        cells.push(making[0].clone());
+        cells.extend(first.into_iter().chain(calls));
+        table.row(code(&density.executor), cells);
+    }
+    let Density { case, guest, .. } = &book.densities[0];
+    format!(
+        "## Live instances\n\nMany live instances of {} in one process (`make density`, \
+         commit {}), with the largest number that each executor reached within its memory and two \
+         minutes. What one instance takes: proportional memory (PSS) and mappings before its first \
+         call and after the last one, and page tables. A call of {} is on a random instance; the \
+         first one of each instance stands apart.\n\n{}",
+        code(guest),
+        code(&book.header.tools.commit),
+        code(case),
+        table.finish()
+    )
+}

@@ -1,0 +1,71 @@
+//! Live instances: the command, and what it records.
+
+#[path = "fixtures/command.rs"]
+#[allow(dead_code)]
+mod command;
+
+use command::{Folder, Ran, touchstone};
+use touchstone::record::{self, Line, Status};
+
+/// Runs `touchstone density`; what it said, and its records.
+fn density(folder: &Folder, arguments: &[&str]) -> (Ran, Vec<Line>) {
+    let records = folder.at("density.jsonl");
+    let ran =
+        touchstone(&[&["density", "--records", records.to_str().unwrap()], arguments].concat());
+    let mut runs = record::load(&records).map(|loaded| loaded.runs).unwrap_or_default();
+    (ran, runs.pop().map(|(_, lines)| lines).unwrap_or_default())
+}
+
+#[test]
+fn each_number_of_instances_of_each_executor_is_recorded() {
+    let folder = Folder::new();
+    let case = "call_empty_function_with_32_pages";
+    let few = "_(instance_reuse_tracked|recreate_instance)$";
+    let counts = [few, "--case", case, "--instances", "1", "--instances", "5"];
+    let (ran, lines) = density(&folder, &[&counts[..], &["--seed", "7"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(!lines.is_empty() && lines.len() % 2 == 0, "{}", ran.out);
+    for (place, line) in lines.iter().enumerate() {
+        let Line::Density(density) = line else { panic!("{line:?}") };
+        let instances = [1, 5][place % 2];
+        assert_eq!((density.instances, &*density.case), (instances, case));
+        assert_eq!((density.making.calls, density.first_calls.calls), (instances, instances));
+        assert_eq!(density.calls.calls, 20_000);
+        assert!(!density.executor.strategy.is_precompiled());
+        for now in [density.before, density.idle, density.used] {
+            assert!(now.pss_kib > 0 && now.rss_kib >= now.pss_kib && now.mappings > 0, "{now:?}");
+        }
+        assert!(ran.out.contains(&density.executor.to_string()), "{}", ran.out);
+    }
+}
+
+#[test]
+fn a_process_that_takes_too_much_is_ended_and_larger_numbers_are_left_out() {
+    let folder = Folder::new();
+    // More than can be made before the memory is looked at for the first time.
+    let many = ["--instances", "900000", "--instances", "1000000", "--memory", "1"];
+    let (ran, lines) = density(&folder, &many);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(!lines.is_empty());
+    for line in lines {
+        let Line::Refusal(refusal) = line else { panic!("{line:?}") };
+        assert_eq!(refusal.status, Status::OverBudget);
+        assert!(refusal.reason.starts_with("900000 live instances: after "), "{}", refusal.reason);
+        assert!(refusal.reason.ends_with("they take more than 1 MiB"), "{}", refusal.reason);
+    }
+}
+
+#[test]
+fn what_there_is_not_is_said() {
+    let folder = Folder::new();
+    for (arguments, reason) in [
+        (&["--case", "no_such_case"][..], "no cell has the case 'no_such_case'"),
+        (&["no_such_executor"], "no executor matches 'no_such_executor'"),
+        (&["--instances", "0"], "0 is not in 1..="),
+        (&["--worker"], "--worker is for this program's own use"),
+    ] {
+        let (ran, lines) = density(&folder, arguments);
+        ran.refused(&[reason]);
+        assert_eq!(lines, []);
+    }
+}
