@@ -34,6 +34,7 @@ macro_rules! strategies {
                     table_entries_are_brought_back
                     a_start_function_has_run_before_each_call
                     a_dropped_segment_refuses_reuse_and_nothing_else
+                    segments_answer_as_in_the_module_itself
                     a_large_memory_is_clean_at_both_ends
                     instances_on_four_threads_do_not_mix
                     instances_outlive_their_module;

@@ -44,8 +44,8 @@ pub(super) fn list(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMem
         .collect()
 }
 
-/// The component with empty active segments in those modules, and with limits that
-/// tell the memories apart.
+/// The component without data in those modules, and with limits that tell the memories
+/// apart.
 pub(super) fn without_data(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<u8>> {
     let mut changes = Vec::new();
     for ((module, _), limits) in info.with_memory().zip(limits(info)?) {

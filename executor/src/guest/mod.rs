@@ -13,6 +13,7 @@ mod change;
 mod component;
 mod component_memory;
 mod counting;
+mod data;
 mod info;
 mod refusal;
 mod rewrite;
@@ -141,8 +142,9 @@ impl GuestModule {
         })
     }
 
-    /// The module with the content of its active data segments removed, for
-    /// memories that bring their content along. In a component, that of the modules
+    /// The module without the content of its active data segments, for memories that
+    /// bring their content along. Segments that no instruction names are gone, the
+    /// other active ones empty. In a component, that of the modules
     /// that define a memory: see [`component_memories`](Self::component_memories).
     ///
     /// # Errors

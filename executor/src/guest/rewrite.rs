@@ -2,14 +2,14 @@
 //! encoded anew; the rest, code above all, is carried over byte for byte.
 
 use super::info::{MemoryLimits, ModuleInfo};
-use super::{ADDED, Growth, HeapPages, MEMORY, tables};
+use super::{ADDED, Growth, HeapPages, MEMORY, data, tables};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 use wasm_encoder::{
-    ConstExpr, DataSection, Encode, EntityType, ExportKind, ExportSection, ImportSection,
-    MemorySection, MemoryType, RawSection, SectionId,
+    DataCountSection, Encode, EntityType, ExportKind, ExportSection, ImportSection, MemorySection,
+    MemoryType, RawSection, SectionId,
 };
-use wasmparser::{DataKind, ExternalKind, Parser, Payload, TypeRef};
+use wasmparser::{ExternalKind, Parser, Payload, TypeRef};
 
 /// The form that every backend gets: memory defined, raised and exported, tables that
 /// grow limited, mutable globals and written tables exported. The name section is kept, other
@@ -46,9 +46,7 @@ pub(super) fn with_imported_memory(wasm: &[u8], info: &ModuleInfo) -> Result<Vec
     Ok(sections.finish())
 }
 
-/// The canonical form with empty active segments. Their number stays, and like
-/// every active segment they count as dropped after instantiation, so that the
-/// guest sees no difference.
+/// The canonical form without the content of its active segments, see [`data`].
 pub(super) fn without_data(wasm: &[u8]) -> Result<Vec<u8>> {
     without_data_and_with(wasm, None)
 }
@@ -61,20 +59,15 @@ pub(super) fn without_data_and_with(wasm: &[u8], limits: Option<MemoryLimits>) -
         memories.memory(memory_type(limits));
         sections.replace(SectionId::Memory, &memories);
     }
-    let mut data = DataSection::new();
-    for payload in Parser::new(0).parse_all(wasm) {
-        if let Payload::DataSection(section) = payload.map_err(unreadable)? {
-            for segment in section {
-                let segment = segment.map_err(unreadable)?;
-                match segment.kind {
-                    DataKind::Active { .. } => data.active(0, &ConstExpr::i32_const(0), []),
-                    DataKind::Passive => data.passive(segment.data.iter().copied()),
-                };
-            }
+    let left = data::emptied(wasm)?;
+    if left.is_empty() {
+        sections.remove(SectionId::Data);
+        sections.remove(SectionId::DataCount);
+    } else {
+        if sections.has(SectionId::DataCount) {
+            sections.replace(SectionId::DataCount, &DataCountSection { count: left.len() });
         }
-    }
-    if !data.is_empty() {
-        sections.replace(SectionId::Data, &data);
+        sections.replace(SectionId::Data, &left);
     }
     Ok(sections.finish())
 }
@@ -134,6 +127,10 @@ impl<'a> Sections<'a> {
         // They may stand anywhere; at the end they are in nobody's way.
         sections.append(&mut custom_sections);
         Ok(Self(sections))
+    }
+
+    fn has(&self, id: SectionId) -> bool {
+        self.0.iter().any(|(other, _)| *other == id)
     }
 
     fn remove(&mut self, id: SectionId) {
