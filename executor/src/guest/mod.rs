@@ -14,6 +14,7 @@ mod component;
 mod component_memory;
 mod counting;
 mod data;
+mod growth;
 mod info;
 mod refusal;
 mod rewrite;
@@ -25,6 +26,7 @@ pub use change::Changeable;
 pub use component::{ComponentInfo, CoreModule, Needs};
 pub use component_memory::ComponentMemory;
 pub use counting::OPERATORS;
+pub use growth::{HOST_GROW, HOST_SIZE, HOST_SIZED};
 pub use info::{
     FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment, Table,
 };
