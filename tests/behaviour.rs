@@ -40,6 +40,7 @@ macro_rules! strategies {
                     instances_outlive_their_module;
                 limits: a_memory_bomb_stops_at_the_limit
                     growing_answers_the_same_on_every_call
+                    growing_replaces_no_instance
                     the_hosts_allocator_grows_the_memory
                     a_fixed_memory_refuses_what_does_not_fit;
                 moving: a_memory_that_grows_often_keeps_all_that_was_written
