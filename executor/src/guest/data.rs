@@ -1,40 +1,75 @@
 //! Data segments of a module whose memory comes with its content.
 //!
 //! The content of active segments is not needed then, and a segment costs something in every
-//! new instance even when it is empty. Instructions name segments by index, so those behind
-//! the last named one go altogether, and the active ones in front of it become empty. Like
-//! every active segment those count as dropped after instantiation: the guest sees no
+//! new instance even when it is empty. So what no instruction names goes altogether. Active
+//! segments that instructions name count as dropped after instantiation; one empty segment
+//! stands for all of them. Passive ones that are named stay as they are. The guest sees no
 //! difference.
 
-use super::rewrite::unreadable;
+use super::rewrite::{Sections, unreadable};
 use crate::error::Result;
-use wasm_encoder::{ConstExpr, DataSection};
-use wasmparser::{DataKind, Operator, Parser, Payload};
+use std::collections::{BTreeMap, BTreeSet};
+use wasm_encoder::{ConstExpr, DataCountSection, DataSection, Encode, Instruction, SectionId};
+use wasmparser::{DataKind, FunctionBody, Operator, Parser, Payload};
 
-/// The data section that is left; empty when nothing is.
+/// Leaves out the content of active segments.
 ///
 /// # Errors
 ///
 /// When the module cannot be read.
-pub(super) fn emptied(wasm: &[u8]) -> Result<DataSection> {
+pub(super) fn leave_out(wasm: &[u8], sections: &mut Sections<'_>) -> Result<()> {
     let named = named(wasm)?;
-    let mut data = DataSection::new();
+    let mut left = DataSection::new();
+    // New indices of the named segments, and that of the one that stands for active ones.
+    let (mut places, mut dropped) = (BTreeMap::new(), None);
     for payload in Parser::new(0).parse_all(wasm) {
         let Payload::DataSection(section) = payload.map_err(unreadable)? else { continue };
-        for segment in section.into_iter().take(named) {
+        for (index, segment) in (0..).zip(section) {
             let segment = segment.map_err(unreadable)?;
-            match segment.kind {
-                DataKind::Active { .. } => data.active(0, &ConstExpr::i32_const(0), []),
-                DataKind::Passive => data.passive(segment.data.iter().copied()),
+            if !named.contains(&index) {
+                continue;
+            }
+            let next = left.len();
+            let place = match segment.kind {
+                DataKind::Active { .. } => *dropped.get_or_insert_with(|| {
+                    left.active(0, &ConstExpr::i32_const(0), []);
+                    next
+                }),
+                DataKind::Passive => {
+                    left.passive(segment.data.iter().copied());
+                    next
+                }
             };
+            places.insert(index, place);
         }
     }
-    Ok(data)
+    if left.is_empty() {
+        sections.remove(SectionId::Data);
+        sections.remove(SectionId::DataCount);
+        return Ok(());
+    }
+    if places.iter().any(|(old, new)| old != new) {
+        sections.replace_code(&renumbered(wasm, &places)?);
+    }
+    // Without a count no instruction names a segment, and nothing is left.
+    sections.replace(SectionId::DataCount, &DataCountSection { count: left.len() });
+    sections.replace(SectionId::Data, &left);
+    Ok(())
 }
 
-/// Number of segments up to the last one that an instruction names.
-fn named(wasm: &[u8]) -> Result<usize> {
-    let (mut may_name, mut named) = (false, 0);
+/// The segment that an instruction names.
+fn name(operator: &Operator<'_>) -> Option<u32> {
+    match operator {
+        Operator::MemoryInit { data_index, .. } | Operator::DataDrop { data_index } => {
+            Some(*data_index)
+        }
+        _ => None,
+    }
+}
+
+/// Segments that instructions name.
+fn named(wasm: &[u8]) -> Result<BTreeSet<u32>> {
+    let (mut may_name, mut named) = (false, BTreeSet::new());
     for payload in Parser::new(0).parse_all(wasm) {
         match payload.map_err(unreadable)? {
             // Without it no instruction may name a segment.
@@ -42,17 +77,48 @@ fn named(wasm: &[u8]) -> Result<usize> {
             Payload::CodeSectionEntry(body) if may_name => {
                 let mut operators = body.get_operators_reader().map_err(unreadable)?;
                 while !operators.eof() {
-                    if let Operator::MemoryInit { data_index, .. }
-                    | Operator::DataDrop { data_index } = operators.read().map_err(unreadable)?
-                    {
-                        named = named.max(data_index as usize + 1);
-                    }
+                    named.extend(name(&operators.read().map_err(unreadable)?));
                 }
             }
             _ => {}
         }
     }
     Ok(named)
+}
+
+/// Bodies of all functions, each with its size before it, with other indices of segments.
+fn renumbered(wasm: &[u8], places: &BTreeMap<u32, u32>) -> Result<Vec<Vec<u8>>> {
+    let mut bodies = Vec::new();
+    for payload in Parser::new(0).parse_all(wasm) {
+        if let Payload::CodeSectionEntry(body) = payload.map_err(unreadable)? {
+            let mut encoded = Vec::new();
+            renumber(wasm, &body, places)?.encode(&mut encoded);
+            bodies.push(encoded);
+        }
+    }
+    Ok(bodies)
+}
+
+/// One body: all but the instructions that name segments is carried over byte for byte.
+fn renumber(wasm: &[u8], body: &FunctionBody<'_>, places: &BTreeMap<u32, u32>) -> Result<Vec<u8>> {
+    let mut renumbered = Vec::new();
+    let mut copied = body.range().start;
+    let mut operators = body.get_operators_reader().map_err(unreadable)?;
+    while !operators.eof() {
+        let (operator, start) = operators.read_with_offset().map_err(unreadable)?;
+        let Some(data_index) = name(&operator).and_then(|old| places.get(&old).copied()) else {
+            continue;
+        };
+        renumbered.extend(&wasm[copied..start]);
+        match operator {
+            Operator::MemoryInit { mem, .. } => Instruction::MemoryInit { mem, data_index },
+            _ => Instruction::DataDrop(data_index),
+        }
+        .encode(&mut renumbered);
+        copied = operators.original_position();
+    }
+    renumbered.extend(&wasm[copied..body.range().end]);
+    Ok(renumbered)
 }
 
 #[cfg(test)]
@@ -90,20 +156,49 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "reads text: slow")]
-    fn those_up_to_the_last_named_one_stay() {
-        let segments = r#"(memory 1) (data (i32.const 0) "a") (data "b") (data (i32.const 9) "c")
-             (data "d") (data (i32.const 5) "e")"#;
-        let init = |index: u32| {
-            let text = format!(
-                "(module {segments} (func)
-                   (func (memory.init {index} (i32.const 0) (i32.const 0) (i32.const 0))))"
-            );
-            left(&text)
+    fn what_is_named_stays_under_another_number() {
+        let many: String = (0..300).map(|at| format!("(data (i32.const {at}) \"x\")")).collect();
+        // 300 active ones, then the named ones, of which two are active.
+        let text = format!(
+            r#"(module (memory 1) {many} (data $a (i32.const 0) "a") (data $b "b") (data "c")
+                 (data $d (i32.const 9) "d") (data $e "e")
+                 (func (param i32) (local i64 i64)
+                   (memory.init $e (i32.const 0) (i32.const 0) (i32.const 300))
+                   (block (data.drop $d)) (i32.store (i32.const 300) (local.get 0))
+                   (memory.init $a (i32.const 0) (i32.const 0) (i32.const 0)))
+                 (func (data.drop $b)) (func))"#
+        );
+        let wasm = wat::parse_str(&text).unwrap();
+        let guest = GuestModule::new("guest", &wasm, HeapPages::default()).unwrap();
+        let expected = r#"(module (memory 1) (export "memory" (memory 0))
+             (data $a (i32.const 0) "") (data $b "b") (data $e "e")
+             (func (param i32) (local i64 i64)
+               (memory.init $e (i32.const 0) (i32.const 0) (i32.const 300))
+               (block (data.drop $a)) (i32.store (i32.const 300) (local.get 0))
+               (memory.init $a (i32.const 0) (i32.const 0) (i32.const 0)))
+             (func (data.drop $b)) (func))"#;
+        let wasm = |bytes: &[u8]| GuestModule::new("x", bytes, HeapPages::default()).unwrap();
+        let expected = wasm(&wat::parse_str(expected).unwrap());
+        let found = wasm(&guest.without_data().unwrap());
+        let code = |guest: &GuestModule| -> Vec<Vec<u8>> {
+            let payloads = Parser::new(0).parse_all(guest.wasm()).map(Result::unwrap);
+            payloads
+                .filter_map(|payload| match payload {
+                    Payload::CodeSectionEntry(body) => Some(body.as_bytes().to_vec()),
+                    Payload::DataSection(section) => Some(guest.wasm()[section.range()].to_vec()),
+                    _ => None,
+                })
+                .collect()
         };
-        assert_eq!(init(0), (Some(1), Some(1)));
-        assert_eq!(init(3), (Some(4), Some(4)));
-        assert_eq!(init(4), (Some(5), Some(5)));
-        let drop = format!("(module {segments} (func (data.drop 1)))");
-        assert_eq!(left(&drop), (Some(2), Some(2)));
+        assert_eq!(code(&found), code(&expected));
+        assert_eq!(left(&text), (Some(3), Some(3)));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn nothing_is_renumbered_where_the_first_ones_are_named() {
+        let text = r#"(module (memory 1) (data "a") (data (i32.const 0) "b") (data "c")
+             (func (memory.init 0 (i32.const 0) (i32.const 0) (i32.const 0)) (data.drop 1)))"#;
+        assert_eq!(left(text), (Some(2), Some(2)));
     }
 }

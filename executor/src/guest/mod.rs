@@ -145,8 +145,8 @@ impl GuestModule {
     }
 
     /// The module without the content of its active data segments, for memories that
-    /// bring their content along. Segments that no instruction names are gone, the
-    /// other active ones empty. In a component, that of the modules
+    /// bring their content along. Segments that no instruction names are gone, and one
+    /// empty segment stands for the other active ones. In a component, that of the modules
     /// that define a memory: see [`component_memories`](Self::component_memories).
     ///
     /// # Errors

@@ -6,8 +6,8 @@ use super::{ADDED, Growth, HeapPages, MEMORY, data, tables};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 use wasm_encoder::{
-    DataCountSection, Encode, EntityType, ExportKind, ExportSection, ImportSection, MemorySection,
-    MemoryType, RawSection, SectionId,
+    Encode, EntityType, ExportKind, ExportSection, ImportSection, MemorySection, MemoryType,
+    RawSection, SectionId,
 };
 use wasmparser::{ExternalKind, Parser, Payload, TypeRef};
 
@@ -59,16 +59,7 @@ pub(super) fn without_data_and_with(wasm: &[u8], limits: Option<MemoryLimits>) -
         memories.memory(memory_type(limits));
         sections.replace(SectionId::Memory, &memories);
     }
-    let left = data::emptied(wasm)?;
-    if left.is_empty() {
-        sections.remove(SectionId::Data);
-        sections.remove(SectionId::DataCount);
-    } else {
-        if sections.has(SectionId::DataCount) {
-            sections.replace(SectionId::DataCount, &DataCountSection { count: left.len() });
-        }
-        sections.replace(SectionId::Data, &left);
-    }
+    data::leave_out(wasm, &mut sections)?;
     Ok(sections.finish())
 }
 
@@ -129,16 +120,12 @@ impl<'a> Sections<'a> {
         Ok(Self(sections))
     }
 
-    fn has(&self, id: SectionId) -> bool {
-        self.0.iter().any(|(other, _)| *other == id)
-    }
-
-    fn remove(&mut self, id: SectionId) {
+    pub(super) fn remove(&mut self, id: SectionId) {
         self.0.retain(|(other, _)| *other != id);
     }
 
     /// Puts a section in the place where it belongs, over an old one if there is one.
-    fn replace(&mut self, id: SectionId, section: &impl Encode) {
+    pub(super) fn replace(&mut self, id: SectionId, section: &impl Encode) {
         let mut encoded = Vec::new();
         section.encode(&mut encoded);
         self.put(id, without_size(&encoded).to_vec());
