@@ -117,6 +117,11 @@ impl Caged {
         Some(unsafe { bytes(*base, size) })
     }
 
+    /// Where the memory starts, also one without a page.
+    pub(crate) fn base(&self) -> Option<*mut u8> {
+        self.host.as_ref()?.memory.map(|(_, base)| base)
+    }
+
     pub(crate) fn grow_memory(&mut self, pages: u32) -> bool {
         let memory = self.host.as_ref().and_then(|host| host.memory);
         memory.is_some_and(|(memory, _)| grow_by_host(memory, &mut self.store, pages, self.largest))

@@ -40,11 +40,10 @@ impl driver::Resident for Resident {
             None => None,
         };
         let mut restorer = None;
-        if let Some(plan) = &plan {
-            let base = running.memory().as_mut_ptr();
+        if let (Some(plan), Some(base)) = (&plan, running.caged.base()) {
             // SAFETY: the memory comes from a recycler without a plan:
-            // page-aligned, private, of the plan's size, and only this instance
-            // has it. All that is not zero in it now is part of the content.
+            // page-aligned, private, of the plan's size, and only this instance has it;
+            // no slice of it is alive. All that is not zero in it now is part of the content.
             // It is dropped after the restorer, and written no more then.
             restorer = Some(unsafe { plan.install(base) }?);
         }
