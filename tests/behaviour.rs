@@ -34,11 +34,13 @@ macro_rules! strategies {
                     table_entries_are_brought_back
                     a_start_function_has_run_before_each_call
                     a_dropped_segment_refuses_reuse_and_nothing_else
+                    segments_answer_as_in_the_module_itself
                     a_large_memory_is_clean_at_both_ends
                     instances_on_four_threads_do_not_mix
                     instances_outlive_their_module;
                 limits: a_memory_bomb_stops_at_the_limit
                     growing_answers_the_same_on_every_call
+                    growing_replaces_no_instance
                     the_hosts_allocator_grows_the_memory
                     a_fixed_memory_refuses_what_does_not_fit;
                 moving: a_memory_that_grows_often_keeps_all_that_was_written

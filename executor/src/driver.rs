@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::memory::Restorer;
 use crate::outcome::Outcome;
 use crate::padded::Padded;
+use std::cell::Cell;
 use std::sync::Arc;
 
 const UNPREPARED: Error = Error::Misuse("invoke without prepare");
@@ -118,6 +119,18 @@ pub trait Resident: Send + Sized {
     }
 }
 
+thread_local! {
+    /// What [`residents_made`] gives.
+    static MADE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Instances that this thread has made to be reset in place: where calls make no more of
+/// them, all of these were reset.
+#[must_use]
+pub fn residents_made() -> u64 {
+    MADE.get()
+}
+
 /// Resets in `finish`, so that an idle instance is clean and small.
 pub struct Reused<R: Resident> {
     shared: Arc<R::Shared>,
@@ -140,6 +153,7 @@ impl<R: Resident> Instance for Reused<R> {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
         if self.resident.is_none() {
+            MADE.set(MADE.get() + 1);
             *self.resident = Some(R::new(&self.shared)?);
         }
         self.state = CallState::Prepared;

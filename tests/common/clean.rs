@@ -1,11 +1,13 @@
 //! Every call finds the state of a brand-new instance.
 
-use super::guests::{CHURN, HOST_TABLE, PASSIVE, START, SUBSTRATE, TABLE};
+use super::guests::{CHURN, HOST_TABLE, PASSIVE, SEGMENTS, START, SUBSTRATE, TABLE};
 use super::{Loaded, each, each_that_compiles, guest, guest_with};
 use std::sync::Barrier;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, HeapPages};
-use touchstone_executor::{Config, Error, Instance, InstanceFrom, Outcome, Strategy, Support};
+use touchstone_executor::{
+    Config, Error, Instance, InstanceFrom, Outcome, Strategy, Support, TrapKind,
+};
 
 /// Memory on both sides of the data, stack area, globals, a grown memory, the
 /// host's allocator; calls that return, that grow and that trap in turn.
@@ -107,6 +109,22 @@ pub(crate) fn a_dropped_segment_refuses_reuse_and_nothing_else(strategy: Strateg
         let instance = &mut *loaded.instance();
         for _ in 0..3 {
             assert_eq!(loaded.output(instance, export, b""), [42, 0, 0, 0], "{}", loaded.name);
+        }
+    });
+}
+
+/// However many of them a backend leaves out of the module.
+pub(crate) fn segments_answer_as_in_the_module_itself(strategy: Strategy) {
+    each_that_compiles(strategy, &guest(SEGMENTS), |loaded| {
+        let export = loaded.export("init", Abi::Plain);
+        let instance = &mut *loaded.instance();
+        let expected = u64::from_le_bytes(*b"las over") + u64::from(b's');
+        for _ in 0..3 {
+            let found = loaded.output(instance, export, &0_u32.to_le_bytes());
+            assert_eq!(found, expected.to_le_bytes(), "{}", loaded.name);
+            let (outcome, _) = loaded.outcome(instance, export, &1_u32.to_le_bytes());
+            let kind = outcome.trap().map(|trap| &trap.kind);
+            assert_eq!(kind, Some(&TrapKind::MemoryOutOfBounds), "{}", loaded.name);
         }
     });
 }

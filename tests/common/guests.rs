@@ -273,3 +273,15 @@ pub(crate) fn many_imports() -> String {
           (func (export "call") (drop (call $f17 (i32.const 1) (i64.const 1)))))"#
     )
 }
+
+/// Active and passive segments in turn, some named by instructions and more behind those.
+pub(crate) const SEGMENTS: &str = r#"(module
+  (memory (export "memory") 1)
+  (data (i32.const 0) "first") (data $passive "passive") (data $active (i32.const 8) "active")
+  (data (i32.const 16) "last") (data "nobody's") (data (i32.const 18) "s over it")
+  ;; Copies a byte of the passive segment, then as many as asked of an active one.
+  (func (export "init") (param i32) (result i64)
+    (memory.init $passive (i32.const 32) (i32.const 2) (i32.const 1))
+    (memory.init $active (i32.const 33) (i32.const 0) (local.get 0))
+    (i64.add (i64.load (i32.const 16)) (i64.load (i32.const 32))))
+)"#;

@@ -2,10 +2,12 @@
 
 use super::calling::kind;
 use super::guests::{BOMB, SUBSTRATE};
-use super::{each, guest, guest_with};
+use super::{Loaded, each, guest, guest_with};
 use touchstone_executor::abi::Abi;
+use touchstone_executor::driver::residents_made;
 use touchstone_executor::guest::{Growth, HeapPages};
-use touchstone_executor::{Strategy, TrapKind};
+use touchstone_executor::memory::Mapping;
+use touchstone_executor::{Instance, InstanceFrom, Strategy, TrapKind};
 
 pub(crate) fn a_memory_bomb_stops_at_the_limit(strategy: Strategy) {
     let guest = guest_with(BOMB, HeapPages { extra: 1, growth: Growth::UpTo(20) });
@@ -64,5 +66,39 @@ pub(crate) fn a_fixed_memory_refuses_what_does_not_fit(strategy: Strategy) {
         let (outcome, _) = loaded.outcome(instance, echo, &vec![1; 200_000]);
         assert!(matches!(kind(&outcome), Some(TrapKind::BadInput { .. })), "{}", loaded.name);
         assert_eq!(loaded.output(instance, echo, b"small"), b"small", "{}", loaded.name);
+    });
+}
+
+/// Neither growth by the guest nor by the host, for an input. Counted: no clock could
+/// tell a replaced instance from a reset one on every machine.
+pub(crate) fn growing_replaces_no_instance(strategy: Strategy) {
+    if strategy.instance != InstanceFrom::Reuse {
+        return;
+    }
+    let made = || (residents_made(), Mapping::made());
+    let check = |loaded: &Loaded, call: &mut dyn FnMut(&mut dyn Instance)| {
+        if let Some(what) = loaded.module.effective().get("grown memory or table") {
+            println!("{}: left out: {what}", loaded.name);
+            return;
+        }
+        let instance = &mut *loaded.instance();
+        // Larger memories that are used in turns are made by the first calls.
+        (0..4).for_each(|_| call(instance));
+        let before = made();
+        (0..40).for_each(|_| call(instance));
+        assert_eq!(made(), before, "{}: instances and mappings", loaded.name);
+    };
+    let bomb = guest_with(BOMB, HeapPages { extra: 0, growth: Growth::UpTo(9) });
+    each(strategy, &bomb, |loaded| {
+        let by = loaded.export("by", Abi::Plain);
+        let grown = [1_i32.to_le_bytes(), 4_i32.to_le_bytes()].concat();
+        check(loaded, &mut |instance| {
+            assert_eq!(loaded.output(instance, by, &3_i32.to_le_bytes()), grown);
+        });
+    });
+    each(strategy, &guest(SUBSTRATE), |loaded| {
+        let echo = loaded.export("echo", Abi::Substrate);
+        let input = vec![7; 200_000];
+        check(loaded, &mut |instance| assert!(loaded.output(instance, echo, &input) == input));
     });
 }

@@ -13,6 +13,8 @@ mod change;
 mod component;
 mod component_memory;
 mod counting;
+mod data;
+mod growth;
 mod info;
 mod refusal;
 mod rewrite;
@@ -24,6 +26,7 @@ pub use change::Changeable;
 pub use component::{ComponentInfo, CoreModule, Needs};
 pub use component_memory::ComponentMemory;
 pub use counting::OPERATORS;
+pub use growth::{HOST_GROW, HOST_SIZE, HOST_SIZED};
 pub use info::{
     FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment, Table,
 };
@@ -141,8 +144,9 @@ impl GuestModule {
         })
     }
 
-    /// The module with the content of its active data segments removed, for
-    /// memories that bring their content along. In a component, that of the modules
+    /// The module without the content of its active data segments, for memories that
+    /// bring their content along. Segments that no instruction names are gone, and one
+    /// empty segment stands for the other active ones. In a component, that of the modules
     /// that define a memory: see [`component_memories`](Self::component_memories).
     ///
     /// # Errors

@@ -2,14 +2,14 @@
 //! encoded anew; the rest, code above all, is carried over byte for byte.
 
 use super::info::{MemoryLimits, ModuleInfo};
-use super::{ADDED, Growth, HeapPages, MEMORY, tables};
+use super::{ADDED, Growth, HeapPages, MEMORY, data, tables};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 use wasm_encoder::{
-    ConstExpr, DataSection, Encode, EntityType, ExportKind, ExportSection, ImportSection,
-    MemorySection, MemoryType, RawSection, SectionId,
+    Encode, EntityType, ExportKind, ExportSection, ImportSection, MemorySection, MemoryType,
+    RawSection, SectionId,
 };
-use wasmparser::{DataKind, ExternalKind, Parser, Payload, TypeRef};
+use wasmparser::{ExternalKind, Parser, Payload, TypeRef};
 
 /// The form that every backend gets: memory defined, raised and exported, tables that
 /// grow limited, mutable globals and written tables exported. The name section is kept, other
@@ -46,9 +46,7 @@ pub(super) fn with_imported_memory(wasm: &[u8], info: &ModuleInfo) -> Result<Vec
     Ok(sections.finish())
 }
 
-/// The canonical form with empty active segments. Their number stays, and like
-/// every active segment they count as dropped after instantiation, so that the
-/// guest sees no difference.
+/// The canonical form without the content of its active segments, see [`data`].
 pub(super) fn without_data(wasm: &[u8]) -> Result<Vec<u8>> {
     without_data_and_with(wasm, None)
 }
@@ -61,21 +59,7 @@ pub(super) fn without_data_and_with(wasm: &[u8], limits: Option<MemoryLimits>) -
         memories.memory(memory_type(limits));
         sections.replace(SectionId::Memory, &memories);
     }
-    let mut data = DataSection::new();
-    for payload in Parser::new(0).parse_all(wasm) {
-        if let Payload::DataSection(section) = payload.map_err(unreadable)? {
-            for segment in section {
-                let segment = segment.map_err(unreadable)?;
-                match segment.kind {
-                    DataKind::Active { .. } => data.active(0, &ConstExpr::i32_const(0), []),
-                    DataKind::Passive => data.passive(segment.data.iter().copied()),
-                };
-            }
-        }
-    }
-    if !data.is_empty() {
-        sections.replace(SectionId::Data, &data);
-    }
+    data::leave_out(wasm, &mut sections)?;
     Ok(sections.finish())
 }
 
@@ -136,12 +120,12 @@ impl<'a> Sections<'a> {
         Ok(Self(sections))
     }
 
-    fn remove(&mut self, id: SectionId) {
+    pub(super) fn remove(&mut self, id: SectionId) {
         self.0.retain(|(other, _)| *other != id);
     }
 
     /// Puts a section in the place where it belongs, over an old one if there is one.
-    fn replace(&mut self, id: SectionId, section: &impl Encode) {
+    pub(super) fn replace(&mut self, id: SectionId, section: &impl Encode) {
         let mut encoded = Vec::new();
         section.encode(&mut encoded);
         self.put(id, without_size(&encoded).to_vec());

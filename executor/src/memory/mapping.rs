@@ -3,6 +3,12 @@
 use super::{host_page, pages};
 use crate::error::{Error, Result};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+use std::cell::Cell;
+
+thread_local! {
+    /// What [`Mapping::made`] gives.
+    static MADE: Cell<u64> = const { Cell::new(0) };
+}
 
 /// A linear memory of our own: `reserved` bytes of addresses, of which the
 /// first `accessible` can be read and written; the rest faults. It never moves.
@@ -42,9 +48,16 @@ impl Mapping {
             )
         }
         .map_err(Error::system("cannot reserve addresses for a memory"))?;
+        MADE.set(MADE.get() + 1);
         let mut mapping = Self { base: base.cast(), reserved, accessible: 0, apart: 0 };
         mapping.resize(accessible)?;
         Ok(mapping)
+    }
+
+    /// Mappings that this thread has made.
+    #[must_use]
+    pub fn made() -> u64 {
+        MADE.get()
     }
 
     /// Start of the memory.

@@ -7,10 +7,10 @@
 
 use crate::engine::ID;
 use crate::imports::{Desk, Host, Imports};
-use crate::memory::{Made, bytes};
+use crate::memory::{Made, bytes, grow_by_host, resize};
 use std::time::Duration;
 use tinywasm::types::WasmValue;
-use tinywasm::{Engine, ExecProgress, ExternItem, Function, Memory, Module, ModuleInstance, Store};
+use tinywasm::{Engine, ExecProgress, ExternItem, Function, Module, ModuleInstance, Store};
 use touchstone_executor::host::HostState;
 use touchstone_executor::{Error, Result, TrapKind};
 
@@ -22,6 +22,8 @@ pub(crate) struct Caged {
     desk: Desk,
     /// `None` only while the guest runs.
     host: Option<Host>,
+    /// Pages that the memory may grow to where the host sizes it.
+    largest: Option<u32>,
 }
 
 // SAFETY: what is not `Send` in the fields is `Rc`s (instances, host functions,
@@ -46,6 +48,7 @@ impl Caged {
         state: HostState,
     ) -> Result<Self> {
         let mut store = Store::new(engine.clone());
+        let largest = imports.largest();
         let desk = Desk::default();
         let imports = imports.define(&mut store, &desk);
         let instance = ModuleInstance::instantiate_no_start(&mut store, module, Some(imports))
@@ -54,7 +57,7 @@ impl Caged {
             Some((_, ExternItem::Memory(memory))) => Some((memory, made.address())),
             _ => None,
         };
-        Ok(Self { store, instance, desk, host: Some(Host { state, memory }) })
+        Ok(Self { store, instance, desk, host: Some(Host { state, memory }), largest })
     }
 
     /// An export by its position.
@@ -114,11 +117,21 @@ impl Caged {
         Some(unsafe { bytes(*base, size) })
     }
 
+    /// Where the memory starts, also one without a page.
+    pub(crate) fn base(&self) -> Option<*mut u8> {
+        self.host.as_ref()?.memory.map(|(_, base)| base)
+    }
+
     pub(crate) fn grow_memory(&mut self, pages: u32) -> bool {
-        let memory: Option<Memory> =
-            self.host.as_ref().and_then(|host| host.memory).map(|(memory, _)| memory);
-        memory.is_some_and(|memory| {
-            matches!(memory.grow(&mut self.store, i64::from(pages)), Ok(Some(_)))
+        let memory = self.host.as_ref().and_then(|host| host.memory);
+        memory.is_some_and(|(memory, _)| grow_by_host(memory, &mut self.store, pages, self.largest))
+    }
+
+    /// Puts back the size of a memory that the host sizes. Whether that was done.
+    pub(crate) fn shrink_memory(&mut self, size: usize) -> bool {
+        let memory = self.host.as_ref().and_then(|host| host.memory);
+        memory.is_some_and(|(memory, _)| {
+            self.largest.is_some() && resize(memory, &mut self.store, size)
         })
     }
 

@@ -97,7 +97,7 @@ impl Engine for TinyWasm {
         let info = guest.info();
         let refusal = match Class::of(strategy) {
             Class::OwnImage => info.image_refusal(),
-            Class::Segments => info.refusal(strategy),
+            Class::Segments | Class::HostSized => info.refusal(strategy),
         };
         match (self.support(strategy), refusal) {
             (refused @ Support::Unsupported { .. }, _) => refused,
@@ -121,6 +121,7 @@ impl Engine for TinyWasm {
         let module = match class {
             Class::OwnImage => parse(&guest.without_data()?)?,
             Class::Segments => parse(guest.wasm())?,
+            Class::HostSized => parse(&guest.with_host_sized_memory()?)?,
         };
         // tinywasm does not say how large its code is.
         Ok(Artifact::new(ID, 0, Translated { guest: guest.clone(), class, module }))

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tinywasm::types::{FuncType, WasmValue};
 use tinywasm::{FuncContext, Function, Memory, Store};
-use touchstone_executor::guest::FunctionImport;
-use touchstone_executor::heap::HeapError;
+use touchstone_executor::guest::{FunctionImport, HOST_GROW, HOST_SIZE, HOST_SIZED};
+use touchstone_executor::heap::{HeapError, WASM_PAGE};
 use touchstone_executor::host::{HostFunction, HostState};
 use touchstone_executor::{Error, Result, TrapKind};
 
@@ -25,7 +25,11 @@ pub(crate) struct Host {
 pub(crate) type Desk = Rc<RefCell<Option<Host>>>;
 
 /// The imports of a module, in its order.
-pub(crate) struct Imports(Vec<Import>);
+pub(crate) struct Imports {
+    all: Vec<Import>,
+    /// Pages that a memory may grow to where the host sizes it.
+    largest: Option<u32>,
+}
 
 struct Import {
     name: Arc<(String, String)>,
@@ -35,11 +39,19 @@ struct Import {
 enum Answer {
     Host(HostFunction),
     Missing(FuncType),
+    /// Of a memory that the host sizes, to at most so many pages.
+    Size,
+    Grow(u32),
 }
 
 impl Imports {
-    /// Decides once for every import what answers it.
-    pub(crate) fn of(module: &tinywasm::Module, functions: &[FunctionImport]) -> Result<Self> {
+    /// Decides once for every import what answers it. `largest` is of a memory that the
+    /// host sizes.
+    pub(crate) fn of(
+        module: &tinywasm::Module,
+        functions: &[FunctionImport],
+        largest: Option<u32>,
+    ) -> Result<Self> {
         let failed = |reason: String| Error::runtime(ID, "link the module")(reason);
         let mut imports: Vec<Import> = Vec::new();
         for (import, known) in module.imports().zip(functions) {
@@ -55,6 +67,7 @@ impl Imports {
                         HostFunction::find(import.module, import.name, signature).is_some()
                     }),
                     Answer::Missing(other) => other == ty,
+                    Answer::Size | Answer::Grow(_) => false,
                 };
                 if same {
                     continue;
@@ -72,16 +85,29 @@ impl Imports {
                 answer: host.map_or_else(|| Answer::Missing(ty.clone()), Answer::Host),
             });
         }
-        Ok(Self(imports))
+        if let Some(largest) = largest {
+            for (name, answer) in [(HOST_SIZE, Answer::Size), (HOST_GROW, Answer::Grow(largest))] {
+                let name = Arc::new((HOST_SIZED.to_owned(), name.to_owned()));
+                imports.push(Import { name, answer });
+            }
+        }
+        Ok(Self { all: imports, largest })
+    }
+
+    /// Pages that a memory may grow to where the host sizes it.
+    pub(crate) fn largest(&self) -> Option<u32> {
+        self.largest
     }
 
     /// The imports in a store. tinywasm links them by name for each instance.
     pub(crate) fn define(&self, store: &mut Store, desk: &Desk) -> tinywasm::Imports {
         let mut imports = tinywasm::Imports::new();
-        for Import { name, answer } in &self.0 {
+        for Import { name, answer } in &self.all {
             let function = match answer {
-                Answer::Host(function) => host_function(store, desk, *function),
+                Answer::Host(function) => host_function(store, desk, *function, self.largest()),
                 Answer::Missing(ty) => missing(store, name, ty),
+                Answer::Size => size(store, desk),
+                Answer::Grow(largest) => grow(store, desk, *largest),
             };
             imports.define(&name.0, &name.1, function);
         }
@@ -104,12 +130,41 @@ fn missing(store: &mut Store, name: &Arc<(String, String)>, ty: &FuncType) -> Fu
     )
 }
 
-fn host_function(store: &mut Store, desk: &Desk, function: HostFunction) -> Function {
+/// The guest's memory, while the guest runs.
+fn memory(desk: &Desk) -> Option<Memory> {
+    desk.borrow().as_ref()?.memory.map(|(memory, _)| memory)
+}
+
+/// What answers `memory.size` where the host sizes the memory.
+fn size(store: &mut Store, desk: &Desk) -> Function {
+    let desk = Rc::clone(desk);
+    tinywasm::HostFunction::from(store, move |guest: Guest<'_>, (): ()| match memory(&desk) {
+        Some(memory) => Ok((memory.len(guest.store())? / WASM_PAGE) as i32),
+        None => Ok(0),
+    })
+}
+
+/// What answers `memory.grow` there.
+fn grow(store: &mut Store, desk: &Desk, largest: u32) -> Function {
+    let desk = Rc::clone(desk);
+    tinywasm::HostFunction::from(store, move |mut guest: Guest<'_>, pages: i32| {
+        let grow =
+            |memory| crate::memory::grow(memory, guest.store_mut(), pages.cast_unsigned(), largest);
+        Ok(memory(&desk).and_then(grow).map_or(-1, u32::cast_signed))
+    })
+}
+
+fn host_function(
+    store: &mut Store,
+    desk: &Desk,
+    function: HostFunction,
+    largest: Option<u32>,
+) -> Function {
     use tinywasm::HostFunction as Inner;
     let desk = Rc::clone(desk);
     match function {
         HostFunction::Malloc => Inner::from(store, move |mut guest: Guest<'_>, size: i32| {
-            malloc(&desk, &mut guest, size as u32).map(|pointer| pointer as i32)
+            malloc(&desk, &mut guest, size as u32, largest).map(|pointer| pointer as i32)
         }),
         HostFunction::Free => Inner::from(store, move |mut guest: Guest<'_>, pointer: i32| {
             with_memory(&desk, &mut guest, |memory, host| host.free(memory, pointer as u32))?
@@ -157,16 +212,15 @@ fn with_memory<T>(
     }
 }
 
-fn malloc(desk: &Desk, guest: &mut Guest<'_>, size: u32) -> Step<u32> {
+fn malloc(desk: &Desk, guest: &mut Guest<'_>, size: u32, largest: Option<u32>) -> Step<u32> {
     loop {
         let error = match with_memory(desk, guest, |memory, host| host.malloc(memory, size))? {
             Ok(pointer) => return Ok(pointer),
             Err(error) => error,
         };
-        let memory = desk.borrow().as_ref().and_then(|host| host.memory);
-        let grown = match (&error, memory) {
-            (HeapError::NeedsMemory { pages }, Some((memory, _))) => {
-                matches!(memory.grow(guest.store_mut(), i64::from(*pages)), Ok(Some(_)))
+        let grown = match (&error, memory(desk)) {
+            (HeapError::NeedsMemory { pages }, Some(memory)) => {
+                crate::memory::grow_by_host(memory, guest.store_mut(), *pages, largest)
             }
             _ => false,
         };

@@ -8,8 +8,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use tinywasm::types::MemoryType;
-use tinywasm::{LinearMemory, MemoryBackend, Trap};
-use touchstone_executor::memory::{Memory, Recycler};
+use tinywasm::{LinearMemory, Memory, MemoryBackend, Store, Trap};
+use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::memory::{Memory as Mapping, Recycler};
 
 /// Where the memory lies that an engine made last; null before.
 #[derive(Clone, Default)]
@@ -31,6 +32,40 @@ pub(crate) fn backend(home: &Arc<Recycler>, made: &Made) -> MemoryBackend {
         made.0.store(mapping.base(), Ordering::Relaxed);
         Ok(Lent { base: mapping.base(), size, home: Arc::clone(&home), mapping: Some(mapping) })
     })
+}
+
+/// Address of a `fill` by which the host sizes a memory: no guest can name it.
+const SIZING: usize = usize::MAX;
+
+/// Makes a memory of [`backend`] have so many bytes, also fewer than it has. Whether that
+/// was done. tinywasm has a count of pages of its own, which `memory.size` and `memory.grow`
+/// would read: the guest must have calls of the host instead.
+///
+/// What lies behind a memory that shrinks is to be made zero before it grows again.
+pub(crate) fn resize(memory: Memory, store: &mut Store, size: usize) -> bool {
+    memory.fill(store, SIZING, size, 0).is_ok()
+}
+
+/// Makes a memory grow by so many pages, to at most `largest` of them; its old number of
+/// pages.
+pub(crate) fn grow(memory: Memory, store: &mut Store, pages: u32, largest: u32) -> Option<u32> {
+    let old = (memory.len(store).ok()? / WASM_PAGE) as u32;
+    let new = old.checked_add(pages).filter(|new| *new <= largest)?;
+    (pages == 0 || resize(memory, store, new as usize * WASM_PAGE)).then_some(old)
+}
+
+/// Growth that the host asks for: to at most `largest` pages where it sizes the memory,
+/// otherwise as tinywasm does it. Whether that was done.
+pub(crate) fn grow_by_host(
+    memory: Memory,
+    store: &mut Store,
+    pages: u32,
+    largest: Option<u32>,
+) -> bool {
+    match largest {
+        Some(largest) => grow(memory, store, pages, largest).is_some(),
+        None => matches!(memory.grow(store, i64::from(pages)), Ok(Some(_))),
+    }
 }
 
 /// The bytes of a memory of [`backend`].
@@ -55,7 +90,7 @@ struct Lent {
     size: usize,
     home: Arc<Recycler>,
     /// `None` only while it is being dropped.
-    mapping: Option<Memory>,
+    mapping: Option<Mapping>,
 }
 
 impl Lent {
@@ -126,6 +161,13 @@ impl LinearMemory for Lent {
     }
 
     fn fill(&mut self, address: usize, length: usize, value: u8) -> Option<()> {
+        if address == SIZING {
+            if length < self.size {
+                self.size = length;
+                return Some(());
+            }
+            return self.grow_to(length).ok();
+        }
         self.bytes_mut().get_mut(address..)?.get_mut(..length)?.fill(value);
         Some(())
     }

@@ -27,6 +27,8 @@ use touchstone_executor::{
 pub(crate) enum Class {
     /// Data segments are copied in at instantiation.
     Segments,
+    /// The same, and the host sizes the memory, so that it can shrink.
+    HostSized,
     /// The memory brings its content along; segments are empty.
     OwnImage,
 }
@@ -34,7 +36,8 @@ pub(crate) enum Class {
 impl Class {
     pub(crate) fn of(strategy: Strategy) -> Self {
         match (strategy.instance, strategy.memory) {
-            (InstanceFrom::Reuse, _) | (_, MemoryFrom::Segments) => Self::Segments,
+            (InstanceFrom::Reuse, _) => Self::HostSized,
+            (_, MemoryFrom::Segments) => Self::Segments,
             _ => Self::OwnImage,
         }
     }
@@ -42,6 +45,7 @@ impl Class {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Segments => "segment-initialised",
+            Self::HostSized => "segment-initialised, host-sized",
             Self::OwnImage => "pre-initialised",
         }
     }
@@ -116,8 +120,10 @@ impl Loaded {
         };
         let functions = exports.iter().map(|export| find(&export.name)).collect::<Result<_>>()?;
         let (mutable_globals, written_tables) = state_exports(info, find)?;
+        let largest = (Class::of(strategy) == Class::HostSized)
+            .then(|| info.memory.map_or(0, |limits| limits.largest()));
         let shared = Arc::new(Shared {
-            imports: Imports::of(module, &info.imports)?,
+            imports: Imports::of(module, &info.imports, largest)?,
             module: module.clone(),
             functions,
             memory: find(MEMORY).ok(),
@@ -221,7 +227,10 @@ fn describe(shared: &Shared, strategy: Strategy) -> EffectiveConfig {
         )
         .with("metering", if shared.deadline.is_some() { "on (deadline)" } else { "off" });
     if strategy.instance == InstanceFrom::Reuse {
-        words.with("grown memory or table", "the instance is replaced by a new one")
+        words
+            .with("grown memory", "made zero, its first size put back")
+            .with("memory.size, memory.grow", "calls of the host, added to the guest")
+            .with("grown table", "the instance is replaced by a new one")
     } else {
         words
     }

@@ -40,11 +40,10 @@ impl driver::Resident for Resident {
             None => None,
         };
         let mut restorer = None;
-        if let Some(plan) = &plan {
-            let base = running.memory().as_mut_ptr();
+        if let (Some(plan), Some(base)) = (&plan, running.caged.base()) {
             // SAFETY: the memory comes from a recycler without a plan:
-            // page-aligned, private, of the plan's size, and only this instance
-            // has it. All that is not zero in it now is part of the content.
+            // page-aligned, private, of the plan's size, and only this instance has it;
+            // no slice of it is alive. All that is not zero in it now is part of the content.
             // It is dropped after the restorer, and written no more then.
             restorer = Some(unsafe { plan.install(base) }?);
         }
@@ -62,13 +61,15 @@ impl driver::Resident for Resident {
 
     fn reset(&mut self) -> Result<bool> {
         if let Some(restorer) = &mut self.restorer {
-            let used = self.running.memory();
-            if used.len() != restorer.plan().size() {
+            let (first, open) = (restorer.plan().size(), self.running.memory().len());
+            // SAFETY: the instance is not running, and `&mut self` keeps it so; the
+            // slice above is used no more. So much of the mapping is open: it was before
+            // the memory had that size. Whoever grows it again finds zeros.
+            unsafe { restorer.reset_grown(open) }?;
+            // What lies behind stays open: tinywasm compares with the size.
+            if open != first && !self.running.caged.shrink_memory(first) {
                 return Ok(false);
             }
-            // SAFETY: the instance is not running, and `&mut self` keeps it so; the
-            // slice above is used no more.
-            unsafe { restorer.reset() }?;
         }
         let store = self.running.caged.store();
         for (global, value) in &self.globals {

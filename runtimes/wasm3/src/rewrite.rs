@@ -11,16 +11,17 @@
 //! * A memory of ours brings its content along: the module then declares an
 //!   empty one, without data.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::CString;
 use touchstone_executor::Error;
 use touchstone_executor::guest::{GuestModule, MEMORY};
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
 use wasm_encoder::{
-    CodeSection, DataSection, EntityType, ExportKind, ExportSection, ImportSection, Instruction,
-    Module, SectionId, TypeSection, ValType,
+    CodeSection, EntityType, ExportKind, ExportSection, ImportSection, Instruction, Module,
+    SectionId, TypeSection, ValType,
 };
-use wasmparser::{BinaryReaderError, DataKind, ExternalKind, FunctionBody, Operator, TypeRef};
+use wasmparser::{BinaryReaderError, ExternalKind, FunctionBody, Operator, TypeRef};
 
 type Infallible = core::convert::Infallible;
 type Step<T = ()> = Result<T, ReencodeError<Infallible>>;
@@ -35,7 +36,7 @@ pub(crate) struct Changes {
     pub(crate) growth: bool,
     /// The host looks at the clock.
     pub(crate) clock: bool,
-    /// The memory is declared empty, and data segments have no content.
+    /// The memory is declared empty, and the content of data segments is left out.
     pub(crate) empty_memory: bool,
 }
 
@@ -75,8 +76,12 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
         functions: Vec::new(),
         nesting: 0,
     };
+    let mut wasm = Cow::Borrowed(guest.wasm());
+    if changes.empty_memory {
+        wasm = Cow::Owned(guest.without_data()?);
+    }
     let mut module = Module::new();
-    rewriter.parse_core_module(&mut module, wasmparser::Parser::new(0), guest.wasm()).map_err(
+    rewriter.parse_core_module(&mut module, wasmparser::Parser::new(0), &wasm).map_err(
         |error| Error::Unhostable { reason: format!("it cannot be rewritten for Wasm3: {error}") },
     )?;
     let Rewriter { functions, nesting, .. } = rewriter;
@@ -214,29 +219,6 @@ impl Reencode for Rewriter<'_> {
         Ok(())
     }
 
-    fn parse_data_section(
-        &mut self,
-        data: &mut DataSection,
-        section: wasmparser::DataSectionReader<'_>,
-    ) -> Step {
-        if !self.changes.empty_memory {
-            return utils::parse_data_section(self, data, section);
-        }
-        for segment in section {
-            let segment = segment?;
-            match segment.kind {
-                // Their number stays: other instructions name them by index.
-                DataKind::Active { .. } => {
-                    data.active(0, &wasm_encoder::ConstExpr::i32_const(0), []);
-                }
-                DataKind::Passive => {
-                    data.passive(segment.data.iter().copied());
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn parse_function_body(&mut self, code: &mut CodeSection, body: FunctionBody<'_>) -> Step {
         let mut function = self.new_function_with_parsed_locals(&body)?;
         let mut operators = body.get_operators_reader()?;
@@ -326,7 +308,7 @@ mod tests {
         let (rewritten, info) = rewritten(text, ALL);
         assert_eq!(info.imports.len(), 2);
         assert!(!info.grows_memory);
-        assert_eq!((info.data_bytes, info.segments.len()), (0, 1));
+        assert_eq!((info.data_bytes, info.segments.len()), (0, 0));
         assert_eq!(info.memory.map(|limits| limits.minimum), Some(0));
         assert_eq!(info.mutable_globals[0].export.as_deref(), Some("g0"));
         assert_eq!(rewritten.nesting, 1);

@@ -77,7 +77,7 @@ macro_rules! owners {
             /// # Safety
             ///
             /// `made` is null or comes from the library and has no other owner.
-            unsafe fn own(made: *mut ffi::$context) -> Option<Self> {
+            pub(crate) unsafe fn own(made: *mut ffi::$context) -> Option<Self> {
                 NonNull::new(made).map(Self)
             }
 

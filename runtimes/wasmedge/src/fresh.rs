@@ -70,11 +70,11 @@ impl Instance for FreshInstance {
         let Some(mut running) = self.running.take() else { return Ok(()) };
         running.slot.host().reset();
         if let Some(mut restorer) = self.restorer.take() {
-            let size = running.bytes().map(|bytes| bytes.len());
-            running.clear();
-            if size != Some(restorer.plan().size()) {
+            // The memory of ours, which stays when the instance goes.
+            if !running.shrink_to(restorer.plan().size())? {
                 return Ok(());
             }
+            running.clear();
             // SAFETY: the instance is gone, so nobody has the memory but the slot.
             unsafe { restorer.reset() }?;
             self.restorer = Some(restorer);

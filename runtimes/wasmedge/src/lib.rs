@@ -21,6 +21,7 @@ mod reuse;
 mod rewrite;
 mod running;
 mod signals;
+mod sizes;
 mod slot;
 mod snapshot;
 mod stack;

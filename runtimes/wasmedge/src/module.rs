@@ -205,15 +205,10 @@ impl Module for Loaded {
             (InstanceFrom::Recreate, Reset::Segments) => "everything is dropped".to_owned(),
             (_, reset) => reset.to_string(),
         };
+        let put_back = "closed, its first size put back";
         let (instance, grown) = match (shared.strategy.instance, shared.changes.memory_of_ours) {
-            (InstanceFrom::Reuse, _) => (
-                "one, reset in place",
-                "the instance is replaced after a call that grew its memory or a table",
-            ),
-            (_, true) => (
-                "new each call, importing one memory",
-                "the memory is replaced after a call that grew it",
-            ),
+            (InstanceFrom::Reuse, _) => ("one, reset in place", put_back),
+            (_, true) => ("new each call, importing one memory", put_back),
             (_, false) => ("new each call", "dropped with the instance"),
         };
         let memory = self.memory.as_deref().unwrap_or("not probed");
@@ -223,6 +218,13 @@ impl Module for Loaded {
             .with("instance", instance)
             .with("reset", reset)
             .with("grown memory", grown)
+            .with(
+                "grown table",
+                match shared.strategy.instance {
+                    InstanceFrom::Reuse => "the instance is replaced by a new one",
+                    _ => "dropped with the instance",
+                },
+            )
             .with(
                 "memory",
                 match shared.info().memory {

@@ -14,6 +14,8 @@ pub(crate) struct Resident {
     /// Dropped before the instance, whose memory it looks after.
     restorer: Option<Restorer>,
     running: Running,
+    /// Size of the clean memory, bytes.
+    size: usize,
 }
 
 impl driver::Resident for Resident {
@@ -51,7 +53,8 @@ impl driver::Resident for Resident {
                 }
             }
         }
-        Ok(Self { snapshot, restorer, running })
+        let size = plan.map_or(0, |plan| plan.size());
+        Ok(Self { snapshot, restorer, running, size })
     }
 
     fn live(&mut self) -> &mut Running {
@@ -63,7 +66,7 @@ impl driver::Resident for Resident {
     }
 
     fn reset(&mut self) -> Result<bool> {
-        if !self.snapshot.sizes_are_kept(&mut self.running) {
+        if !self.snapshot.sizes_are_kept() || !self.running.shrink_to(self.size)? {
             return Ok(false);
         }
         if let Some(restorer) = &mut self.restorer {

@@ -12,15 +12,15 @@
 //! Under no deadline, code without recursion is carried over as it is.
 
 use crate::calls::Calls;
+use std::borrow::Cow;
 use touchstone_executor::Error;
 use touchstone_executor::guest::{ADDED, GuestModule, MEMORY};
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
 use wasm_encoder::{
-    BlockType, CodeSection, ConstExpr, DataSection, EntityType, ExportKind, ExportSection,
-    Function, GlobalSection, GlobalType, ImportSection, Instruction, Module, SectionId,
-    TypeSection, ValType,
+    BlockType, CodeSection, ConstExpr, EntityType, ExportKind, ExportSection, Function,
+    GlobalSection, GlobalType, ImportSection, Instruction, Module, SectionId, TypeSection, ValType,
 };
-use wasmparser::{BinaryReaderError, DataKind, ExternalKind, FunctionBody, Operator, TypeRef};
+use wasmparser::{BinaryReaderError, ExternalKind, FunctionBody, Operator, TypeRef};
 
 type Infallible = core::convert::Infallible;
 type Step<T = ()> = Result<T, ReencodeError<Infallible>>;
@@ -35,7 +35,7 @@ const SLICE: i32 = 10_000;
 /// What is changed beside names and recursive calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// The memory is imported, and data segments have no content.
+    /// The memory is imported, and the content of data segments is left out.
     pub(crate) memory_of_ours: bool,
     /// The host looks at the clock.
     pub(crate) clock: bool,
@@ -90,8 +90,12 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
         globals_done: false,
         body: 0,
     };
+    let mut wasm = Cow::Borrowed(guest.wasm());
+    if changes.memory_of_ours {
+        wasm = Cow::Owned(guest.without_data()?);
+    }
     let mut module = Module::new();
-    rewriter.parse_core_module(&mut module, wasmparser::Parser::new(0), guest.wasm()).map_err(
+    rewriter.parse_core_module(&mut module, wasmparser::Parser::new(0), &wasm).map_err(
         |error| Error::Unhostable {
             reason: format!("it cannot be rewritten for WasmEdge: {error}"),
         },
@@ -343,25 +347,6 @@ impl Reencode for Rewriter<'_> {
         }
         if self.calls.recursive {
             exports.export(&taken(), ExportKind::Global, self.taken());
-        }
-        Ok(())
-    }
-
-    fn parse_data_section(
-        &mut self,
-        data: &mut DataSection,
-        section: wasmparser::DataSectionReader<'_>,
-    ) -> Step {
-        if !self.changes.memory_of_ours {
-            return utils::parse_data_section(self, data, section);
-        }
-        for segment in section {
-            let segment = segment?;
-            match segment.kind {
-                // Their number stays: other instructions name them by index.
-                DataKind::Active { .. } => data.active(0, &ConstExpr::i32_const(0), []),
-                DataKind::Passive => data.passive(segment.data.iter().copied()),
-            };
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use crate::api::{self, Function, Memory};
 use crate::host::bytes;
 use crate::signals::{Running as Whose, while_running};
 use crate::slot::Slot;
-use crate::{stack, trap};
+use crate::{sizes, stack, trap};
 use touchstone_executor::abi::Live;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
@@ -67,6 +67,17 @@ impl Running {
         // SAFETY: the memory is of the slot's instance; no guest runs while this is
         // borrowed, and whatever grows or remaps the memory borrows this as well.
         Some(unsafe { bytes(memory.as_ptr()) })
+    }
+
+    /// Makes the memory have `size` bytes again, which it had before; `false` where that
+    /// cannot be done and this is not to be used any more.
+    pub(crate) fn shrink_to(&mut self, size: usize) -> Result<bool> {
+        match self.memory {
+            // SAFETY: the memory is of the slot's instance; no guest runs and no slice of
+            // it is alive while this is borrowed.
+            Some(memory) => unsafe { sizes::put_back(memory, size) },
+            None => Ok(size == 0),
+        }
     }
 
     /// Where the memory starts.

@@ -14,7 +14,6 @@ pub(crate) struct Snapshot {
     heap: Heap,
     globals: Vec<(Global, ffi::WasmEdge_Value)>,
     tables: Vec<(Table, Vec<ffi::WasmEdge_Value>)>,
-    memory: Option<usize>,
 }
 
 // SAFETY: numbers, references to functions of one instance, and pointers to its
@@ -54,15 +53,12 @@ impl Snapshot {
             let entries = entries.collect::<Result<_, _>>();
             tables.push((table, entries.map_err(Error::runtime(engine, "save a table"))?));
         }
-        let memory = running.bytes().map(|bytes| bytes.len());
-        Ok(Self { heap: running.host().heap().clone(), globals, tables, memory })
+        Ok(Self { heap: running.host().heap().clone(), globals, tables })
     }
 
-    /// Whether memory and tables have their initial sizes: WasmEdge cannot shrink
-    /// them.
-    pub(crate) fn sizes_are_kept(&self, running: &mut Running) -> bool {
-        running.bytes().map(|bytes| bytes.len()) == self.memory
-            && self.tables.iter().all(|(table, entries)| size(*table) == entries.len() as u64)
+    /// Whether the tables have their initial sizes: nothing shrinks them.
+    pub(crate) fn sizes_are_kept(&self) -> bool {
+        self.tables.iter().all(|(table, entries)| size(*table) == entries.len() as u64)
     }
 
     /// Brings everything but the memory back, in the instance it was taken from.

@@ -23,7 +23,7 @@ pub(crate) struct Code {
 ///
 /// The first one is that of the artifact; each further instance that lives at the same
 /// time has the guest translated again. An instance that is replaced, for instance
-/// because its memory grew, hands its code to the next one.
+/// because a table grew, hands its code to the next one.
 pub(crate) struct Codes {
     id: &'static str,
     guest: GuestModule,

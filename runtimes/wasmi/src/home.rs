@@ -1,9 +1,9 @@
-//! A store, and the memory of ours that is lent to it: all unsafe code of this
-//! crate.
+//! A store, and the memory of ours that is lent to it. With `record.rs`, all unsafe code
+//! of this crate.
 //!
 //! wasmi takes a memory only as `&'static mut [u8]` and keeps it, as a raw
 //! pointer and a length, until its store is dropped. We remap and reset that
-//! memory while the store lives. Three rules make this sound:
+//! memory, and put its length back, while the store lives. Three rules make this sound:
 //!
 //! 1. **The mapping outlives the store.** Both are private fields of [`Home`],
 //!    the store is declared (so dropped) first, and nobody outside this module
@@ -17,6 +17,7 @@
 //!    one derived from the mapping. The memory never moves: a static buffer
 //!    grows only in place.
 
+use crate::record::Record;
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::host::HostState;
@@ -45,6 +46,8 @@ struct Lent {
     restorer: Option<Restorer>,
     mapping: Mapping,
     memory: Memory,
+    /// Leads into the store, and is used with that one only. `None` where lending failed.
+    record: Option<Record>,
 }
 
 impl Home {
@@ -68,13 +71,15 @@ impl Home {
         let buffer: &'static mut [u8] =
             unsafe { std::slice::from_raw_parts_mut(mapping.base(), bytes) };
         let ty = MemoryType::new(limits.minimum, limits.maximum);
-        let memory = Memory::new_static(&mut *self.store, ty, buffer)
-            .map_err(Error::runtime(engine, "take a memory"))?;
-        let moved = memory.data_ptr(&*self.store) != mapping.base();
-        self.lent = Some(Lent { restorer: None, mapping, memory });
+        let made = Record::of_first(&mut self.store, mapping.base(), |store| {
+            Memory::new_static(store, ty, buffer)
+        });
+        let (memory, record) = made.map_err(Error::runtime(engine, "take a memory"))?;
+        let found = record.is_some();
+        self.lent = Some(Lent { restorer: None, mapping, memory, record });
         self.store.data_mut().memory = Some(memory);
-        if moved {
-            return Err(Error::runtime(engine, "take a memory")("it uses another one"));
+        if !found {
+            return Err(Error::runtime(engine, "take a memory")("its record is not found"));
         }
         Ok(memory)
     }
@@ -100,16 +105,30 @@ impl Home {
         // alive (rule 2). It is mapped until `lent` is dropped, after the store.
         let restorer = unsafe { plan.install(lent.memory.data_ptr(&*self.store)) }?;
         lent.restorer = Some(restorer);
+        if let Some(record) = &mut lent.record {
+            // SAFETY: the store is this value's, and nothing runs (rule 2).
+            unsafe { record.keep() };
+        }
         Ok(self)
     }
 
-    /// Makes the lent memory clean again. After an error it must not be used.
+    /// Makes the lent memory clean and of the size again that it had when the plan was
+    /// installed. After an error it must not be used.
     pub(crate) fn reset(&mut self) -> Result<()> {
-        let Some(Lent { restorer: Some(restorer), .. }) = &mut self.lent else {
+        let Some(Lent { restorer: Some(restorer), memory, record: Some(record), .. }) =
+            &mut self.lent
+        else {
             return Ok(());
         };
-        // SAFETY: no slice of the memory is alive and nothing runs (rule 2).
-        unsafe { restorer.reset() }
+        let open = memory.data_size(&*self.store);
+        // SAFETY: no slice of the memory is alive and nothing runs (rule 2); so much of the
+        // mapping is open. wasmi makes zero what it opens when the memory grows.
+        unsafe { restorer.reset_shrunk(open) }?;
+        if open != restorer.plan().size() {
+            // SAFETY: as above, and the store is this value's.
+            unsafe { record.put_back() };
+        }
+        Ok(())
     }
 
     /// What looks after the lent memory, once a plan was installed.

@@ -12,6 +12,7 @@ mod home;
 mod imports;
 mod module;
 mod raw;
+mod record;
 mod reuse;
 mod running;
 mod snapshot;

@@ -96,9 +96,9 @@ impl Module for ReuseModule {
             "one for each instance: instances of one engine wait for each other in every call; \
              each instance beside the first translates the module again when it is made",
         );
-        let grown = "the instance is replaced after a call that grew its memory or a table";
+        let effective = effective.with("grown table", "the instance is replaced by a new one");
         let Some(limits) = info.memory else {
-            return effective.with("memory", "none").with("grown memory", grown);
+            return effective.with("memory", "none");
         };
         let content = match (&self.0.plan, self.0.reset) {
             (None, Reset::Segments) => "captured after the start function, copied in",
@@ -107,11 +107,13 @@ impl Module for ReuseModule {
             (Some(plan), _) if plan.image().is_some() => "image mapped copy-on-write (probed)",
             _ => "all zero, nothing to map",
         };
-        effective = effective.with(
+        let effective = effective.with(
             "memory",
             format!("ours, {} MiB of addresses; {content}", (limits.largest() as usize) >> 4),
         );
-        effective.with("reset", self.0.reset.to_string()).with("grown memory", grown)
+        effective
+            .with("reset", self.0.reset.to_string())
+            .with("grown memory", "its first size is put back; wasmi zeroes what it opens")
     }
 }
 

@@ -13,7 +13,6 @@ pub(crate) struct Snapshot {
     heap: Heap,
     globals: Vec<(Global, Val)>,
     tables: Vec<SavedTable>,
-    memory: Option<usize>,
 }
 
 /// A table and a copy of it in the same store.
@@ -54,14 +53,12 @@ impl Snapshot {
                 tables.push(SavedTable::of(engine, running, found)?);
             }
         }
-        let memory = running.bytes().map(<[u8]>::len);
-        Ok(Self { heap: running.host().heap().clone(), globals, tables, memory })
+        Ok(Self { heap: running.host().heap().clone(), globals, tables })
     }
 
-    /// Whether memory and tables have their initial sizes: wasmi cannot shrink them.
+    /// Whether the tables have their initial sizes: nothing shrinks them.
     pub(crate) fn sizes_are_kept(&self, running: &mut Running) -> bool {
-        running.bytes().map(<[u8]>::len) == self.memory
-            && self.tables.iter().all(|saved| saved.table.size(running.home.store()) == saved.size)
+        self.tables.iter().all(|saved| saved.table.size(running.home.store()) == saved.size)
     }
 
     /// Brings everything but the memory back.

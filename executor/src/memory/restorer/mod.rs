@@ -13,6 +13,15 @@ use std::sync::Arc;
 /// at first and at most.
 const CALM: (u32, u32) = (4, 256);
 
+/// What has to lie behind the plan's size after a reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Behind {
+    /// Zeros: they are seen again when the memory grows.
+    MadeZero,
+    /// Whatever is there: it is made zero when the memory grows.
+    Anything,
+}
+
 const BROKEN: Error = Error::Misuse("use of a memory that could not be reset before");
 
 /// Makes a memory clean again that a [`Plan`] was installed to.
@@ -39,8 +48,8 @@ pub struct Restorer {
     /// Light calls since the whole memory was opened, and how many it takes.
     calm: u32,
     calm_needed: u32,
-    /// Pages behind the plan's size that are closed but still resident (and
-    /// zero), up to this offset.
+    /// Pages behind the plan's size that nobody can reach but that are still resident, up
+    /// to this offset.
     hidden: usize,
     hidden_for: u16,
     /// Set while a reset is on its way, and after one that failed.
@@ -163,6 +172,32 @@ impl Restorer {
     /// As for [`reset`](Self::reset).
     #[inline]
     pub unsafe fn reset_grown(&mut self, open: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.reset_with(open, Behind::MadeZero) }
+    }
+
+    /// As [`reset_grown`](Self::reset_grown), for a memory whose owner makes zero what it
+    /// opens: what lies behind the plan's size may keep any content. As much of it as the
+    /// limit says stays resident until no call has grown the memory for a while.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset_grown`](Self::reset_grown).
+    ///
+    /// # Errors
+    ///
+    /// As for [`reset`](Self::reset).
+    #[inline]
+    pub unsafe fn reset_shrunk(&mut self, open: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.reset_with(open, Behind::Anything) }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`reset_grown`](Self::reset_grown).
+    #[inline]
+    unsafe fn reset_with(&mut self, open: usize, behind: Behind) -> Result<()> {
         let size = self.plan.size();
         if open <= size && self.hidden <= size {
             // SAFETY: the caller's promise.
@@ -174,7 +209,7 @@ impl Restorer {
         // SAFETY: the caller's promise.
         unsafe {
             self.restore()?;
-            self.restore_behind(open)?;
+            self.restore_behind(open, behind)?;
         }
         self.broken = false;
         Ok(())
@@ -207,28 +242,38 @@ impl Restorer {
         }
     }
 
-    /// Makes what lies behind the plan's size zero, up to `open`, or lets go of the zeros
-    /// that lie there closed.
+    /// Makes of what lies behind the plan's size, up to `open`, what it has to be, or lets
+    /// go of what has lain there unused for long.
     ///
     /// # Safety
     ///
     /// As for [`reset_grown`](Self::reset_grown).
-    unsafe fn restore_behind(&mut self, open: usize) -> Result<()> {
+    unsafe fn restore_behind(&mut self, open: usize, behind: Behind) -> Result<()> {
         let size = self.plan.size();
         if open > size {
-            return match self.plan.reset {
-                Reset::Resident { limit } | Reset::Tracked { limit }
+            let limit = match (self.plan.reset, behind) {
+                (Reset::Resident { limit } | Reset::Tracked { limit }, Behind::Anything) => limit,
+                (Reset::Resident { limit } | Reset::Tracked { limit }, Behind::MadeZero)
                     if super::pagemap_scan_available() =>
                 {
                     // SAFETY: the caller's promise.
                     unsafe { self.restore_range(size, open, limit) }?;
                     self.hidden = self.hidden.max(open);
                     self.hidden_for = 0;
-                    Ok(())
+                    return Ok(());
                 }
-                // SAFETY: the caller's range.
-                _ => unsafe { pages::discard(self.base.add(size), open - size) },
+                _ => 0,
             };
+            let kept = open.min(size + limit);
+            if kept > size {
+                self.hidden = self.hidden.max(kept);
+                self.hidden_for = 0;
+            }
+            if kept < open {
+                // SAFETY: the caller's range.
+                unsafe { pages::discard(self.base.add(kept), open - kept) }?;
+            }
+            return Ok(());
         }
         self.hidden_for += 1;
         if self.hidden_for >= self.ages.patience() {

@@ -1,0 +1,204 @@
+//! Data segments of a module whose memory comes with its content.
+//!
+//! The content of active segments is not needed then, and a segment costs something in every
+//! new instance even when it is empty. So what no instruction names goes altogether. Active
+//! segments that instructions name count as dropped after instantiation; one empty segment
+//! stands for all of them. Passive ones that are named stay as they are. The guest sees no
+//! difference.
+
+use super::rewrite::{Sections, unreadable};
+use crate::error::Result;
+use std::collections::{BTreeMap, BTreeSet};
+use wasm_encoder::{ConstExpr, DataCountSection, DataSection, Encode, Instruction, SectionId};
+use wasmparser::{DataKind, FunctionBody, Operator, Parser, Payload};
+
+/// Leaves out the content of active segments.
+///
+/// # Errors
+///
+/// When the module cannot be read.
+pub(super) fn leave_out(wasm: &[u8], sections: &mut Sections<'_>) -> Result<()> {
+    let named = named(wasm)?;
+    let mut left = DataSection::new();
+    // New indices of the named segments, and that of the one that stands for active ones.
+    let (mut places, mut dropped) = (BTreeMap::new(), None);
+    for payload in Parser::new(0).parse_all(wasm) {
+        let Payload::DataSection(section) = payload.map_err(unreadable)? else { continue };
+        for (index, segment) in (0..).zip(section) {
+            let segment = segment.map_err(unreadable)?;
+            if !named.contains(&index) {
+                continue;
+            }
+            let next = left.len();
+            let place = match segment.kind {
+                DataKind::Active { .. } => *dropped.get_or_insert_with(|| {
+                    left.active(0, &ConstExpr::i32_const(0), []);
+                    next
+                }),
+                DataKind::Passive => {
+                    left.passive(segment.data.iter().copied());
+                    next
+                }
+            };
+            places.insert(index, place);
+        }
+    }
+    if left.is_empty() {
+        sections.remove(SectionId::Data);
+        sections.remove(SectionId::DataCount);
+        return Ok(());
+    }
+    if places.iter().any(|(old, new)| old != new) {
+        sections.replace_code(&renumbered(wasm, &places)?);
+    }
+    // Without a count no instruction names a segment, and nothing is left.
+    sections.replace(SectionId::DataCount, &DataCountSection { count: left.len() });
+    sections.replace(SectionId::Data, &left);
+    Ok(())
+}
+
+/// The segment that an instruction names.
+fn name(operator: &Operator<'_>) -> Option<u32> {
+    match operator {
+        Operator::MemoryInit { data_index, .. } | Operator::DataDrop { data_index } => {
+            Some(*data_index)
+        }
+        _ => None,
+    }
+}
+
+/// Segments that instructions name.
+fn named(wasm: &[u8]) -> Result<BTreeSet<u32>> {
+    let (mut may_name, mut named) = (false, BTreeSet::new());
+    for payload in Parser::new(0).parse_all(wasm) {
+        match payload.map_err(unreadable)? {
+            // Without it no instruction may name a segment.
+            Payload::DataCountSection { .. } => may_name = true,
+            Payload::CodeSectionEntry(body) if may_name => {
+                let mut operators = body.get_operators_reader().map_err(unreadable)?;
+                while !operators.eof() {
+                    named.extend(name(&operators.read().map_err(unreadable)?));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(named)
+}
+
+/// Bodies of all functions, each with its size before it, with other indices of segments.
+fn renumbered(wasm: &[u8], places: &BTreeMap<u32, u32>) -> Result<Vec<Vec<u8>>> {
+    let mut bodies = Vec::new();
+    for payload in Parser::new(0).parse_all(wasm) {
+        if let Payload::CodeSectionEntry(body) = payload.map_err(unreadable)? {
+            let mut encoded = Vec::new();
+            renumber(wasm, &body, places)?.encode(&mut encoded);
+            bodies.push(encoded);
+        }
+    }
+    Ok(bodies)
+}
+
+/// One body: all but the instructions that name segments is carried over byte for byte.
+fn renumber(wasm: &[u8], body: &FunctionBody<'_>, places: &BTreeMap<u32, u32>) -> Result<Vec<u8>> {
+    let mut renumbered = Vec::new();
+    let mut copied = body.range().start;
+    let mut operators = body.get_operators_reader().map_err(unreadable)?;
+    while !operators.eof() {
+        let (operator, start) = operators.read_with_offset().map_err(unreadable)?;
+        let Some(data_index) = name(&operator).and_then(|old| places.get(&old).copied()) else {
+            continue;
+        };
+        renumbered.extend(&wasm[copied..start]);
+        match operator {
+            Operator::MemoryInit { mem, .. } => Instruction::MemoryInit { mem, data_index },
+            _ => Instruction::DataDrop(data_index),
+        }
+        .encode(&mut renumbered);
+        copied = operators.original_position();
+    }
+    renumbered.extend(&wasm[copied..body.range().end]);
+    Ok(renumbered)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::guest::{GuestModule, HeapPages, ModuleInfo};
+    use wasmparser::{Parser, Payload};
+
+    /// Length of the data section that is left, and the number in the data count section.
+    fn left(text: &str) -> (Option<u32>, Option<u32>) {
+        let wasm = wat::parse_str(text).unwrap();
+        let guest = GuestModule::new("guest", &wasm, HeapPages::default()).unwrap();
+        let wasm = guest.without_data().unwrap();
+        // Validates, too.
+        assert_eq!(ModuleInfo::read(&wasm).unwrap().data_bytes, 0);
+        let (mut data, mut count) = (None, None);
+        for payload in Parser::new(0).parse_all(&wasm) {
+            match payload.unwrap() {
+                Payload::DataSection(section) => data = Some(section.count()),
+                Payload::DataCountSection { count: found, .. } => count = Some(found),
+                _ => {}
+            }
+        }
+        (data, count)
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn segments_that_no_instruction_names_go() {
+        let many: String = (0..1000).map(|at| format!("(data (i32.const {at}) \"x\")")).collect();
+        assert_eq!(left(&format!("(module (memory 1) {many} (data \"passive\"))")), (None, None));
+        // A function that names none.
+        assert_eq!(left(&format!("(module (memory 1) {many} (func))")), (None, None));
+        assert_eq!(left("(module (memory 1))"), (None, None));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn what_is_named_stays_under_another_number() {
+        let many: String = (0..300).map(|at| format!("(data (i32.const {at}) \"x\")")).collect();
+        // 300 active ones, then the named ones, of which two are active.
+        let text = format!(
+            r#"(module (memory 1) {many} (data $a (i32.const 0) "a") (data $b "b") (data "c")
+                 (data $d (i32.const 9) "d") (data $e "e")
+                 (func (param i32) (local i64 i64)
+                   (memory.init $e (i32.const 0) (i32.const 0) (i32.const 300))
+                   (block (data.drop $d)) (i32.store (i32.const 300) (local.get 0))
+                   (memory.init $a (i32.const 0) (i32.const 0) (i32.const 0)))
+                 (func (data.drop $b)) (func))"#
+        );
+        let wasm = wat::parse_str(&text).unwrap();
+        let guest = GuestModule::new("guest", &wasm, HeapPages::default()).unwrap();
+        let expected = r#"(module (memory 1) (export "memory" (memory 0))
+             (data $a (i32.const 0) "") (data $b "b") (data $e "e")
+             (func (param i32) (local i64 i64)
+               (memory.init $e (i32.const 0) (i32.const 0) (i32.const 300))
+               (block (data.drop $a)) (i32.store (i32.const 300) (local.get 0))
+               (memory.init $a (i32.const 0) (i32.const 0) (i32.const 0)))
+             (func (data.drop $b)) (func))"#;
+        let wasm = |bytes: &[u8]| GuestModule::new("x", bytes, HeapPages::default()).unwrap();
+        let expected = wasm(&wat::parse_str(expected).unwrap());
+        let found = wasm(&guest.without_data().unwrap());
+        let code = |guest: &GuestModule| -> Vec<Vec<u8>> {
+            let payloads = Parser::new(0).parse_all(guest.wasm()).map(Result::unwrap);
+            payloads
+                .filter_map(|payload| match payload {
+                    Payload::CodeSectionEntry(body) => Some(body.as_bytes().to_vec()),
+                    Payload::DataSection(section) => Some(guest.wasm()[section.range()].to_vec()),
+                    _ => None,
+                })
+                .collect()
+        };
+        assert_eq!(code(&found), code(&expected));
+        assert_eq!(left(&text), (Some(3), Some(3)));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn nothing_is_renumbered_where_the_first_ones_are_named() {
+        let text = r#"(module (memory 1) (data "a") (data (i32.const 0) "b") (data "c")
+             (func (memory.init 0 (i32.const 0) (i32.const 0) (i32.const 0)) (data.drop 1)))"#;
+        assert_eq!(left(text), (Some(2), Some(2)));
+    }
+}
