@@ -99,9 +99,11 @@ impl ComponentInfo {
         own.into_iter().chain(nested).collect()
     }
 
-    /// Whether a part has a function of its own.
+    /// Whether a part has a function of its own: for core instances with state, and for a
+    /// table of handles, which it takes core functions to use.
     fn is_driven(&self, part: &Part) -> bool {
-        self.stateful(part).next().is_some() || self.has_resources() && !part.core.is_empty()
+        let has_handles = self.has_resources() && part.counts.core_functions > 0;
+        has_handles || self.stateful(part).next().is_some()
     }
 
     /// The core instances with state.

@@ -107,68 +107,71 @@ impl ComponentInstance {
         let (shared, state) = (Arc::clone(shared), CallState::Idle);
         Ok(Self { shared, live: None, state, kept: None, typed: None, codec })
     }
+}
 
+impl TypedInput {
     /// Makes the values of an input, if they are not those of the last call.
-    fn keep(&mut self, index: u32, function: &Function, input: &[u8]) -> Result<(), TrapKind> {
-        if self.typed.as_ref().is_some_and(|kept| kept.export == index && kept.input == input) {
+    fn keep(
+        kept: &mut Option<Self>,
+        export: u32,
+        function: &Function,
+        input: &[u8],
+    ) -> Result<(), TrapKind> {
+        if kept.as_ref().is_some_and(|kept| kept.export == export && kept.input == input) {
             return Ok(());
         }
         let types: Vec<Type> = function.ty.params().map(|(_, ty)| ty).collect();
         let values = json::params(&types, input)?;
-        self.typed = Some(TypedInput { export: index, input: input.to_vec(), values });
+        *kept = Some(Self { export, input: input.to_vec(), values });
         Ok(())
-    }
-
-    /// Lets the codec make the value of an input.
-    fn decode(
-        &mut self,
-        index: u32,
-        function: &Function,
-        input: &[u8],
-    ) -> Result<Result<Val, TrapKind>> {
-        let plan = function.plan.as_ref().map_err(|_| FOREIGN)?;
-        if self.codec.is_none() {
-            self.codec = self.shared.new_codec()?;
-        }
-        let codec = self.codec.as_mut().ok_or(FOREIGN)?;
-        Ok(match codec.decode(index, plan, input) {
-            Decoded::Value(value) => Ok(value),
-            Decoded::Refused(kind) => Err(kind),
-            Decoded::Broken(kind) => {
-                self.codec = None;
-                Err(kind)
-            }
-        })
     }
 }
 
-impl ComponentInstance {
-    /// Makes the call again on another instance if it has failed because it needed more
-    /// handles than an instance can have that is reset in place. A trap of the guest never
-    /// is such a failure; the first call is as if it had not been.
-    fn again_without_bound(
-        &mut self,
-        ended: wasmtime::Result<()>,
-        function: &Function,
-        call: impl Fn(&mut Live) -> Result<wasmtime::Result<()>>,
-    ) -> Result<wasmtime::Result<()>> {
-        let is_bounded = |live: &Live| live.in_place.as_ref().is_some_and(InPlace::is_bounded);
-        let bounded = match (&ended, self.live.take_if(|live| is_bounded(live))) {
-            (Err(error), Some(bounded)) if !trap::is_trap(error) => bounded,
-            (_, bounded) => {
-                self.live = self.live.take().or(bounded);
-                return Ok(ended);
-            }
-        };
-        let live = self.live.insert(Live::alone(&self.shared)?);
-        let ended = call(live)?;
-        // What it fails of now is something else, and was so before.
-        let is_cured = ended.as_ref().map_or_else(trap::is_trap, |()| true);
-        if let (true, Some(in_place)) = (is_cured, &bounded.in_place) {
-            in_place.raise(&function.handles);
-        }
-        Ok(ended)
+/// Lets the codec make the value of an input.
+fn decode(
+    codec: &mut Option<Codec>,
+    shared: &Shared,
+    export: u32,
+    function: &Function,
+    input: &[u8],
+) -> Result<Result<Val, TrapKind>> {
+    let plan = function.plan.as_ref().map_err(|_| FOREIGN)?;
+    if codec.is_none() {
+        *codec = shared.new_codec()?;
     }
+    let working = codec.as_mut().ok_or(FOREIGN)?;
+    Ok(match working.decode(export, plan, input) {
+        Decoded::Value(value) => Ok(value),
+        Decoded::Refused(kind) => Err(kind),
+        Decoded::Broken(kind) => {
+            *codec = None;
+            Err(kind)
+        }
+    })
+}
+
+/// Makes the call again on another instance if it has failed because it needed more handles
+/// than an instance can have that is reset in place. A trap of the guest never is such a
+/// failure; the first call is as if it had not been.
+fn again_without_bound(
+    live: &mut Live,
+    ended: wasmtime::Result<()>,
+    shared: &Shared,
+    function: &Function,
+    call: impl Fn(&mut Live) -> Result<wasmtime::Result<()>>,
+) -> Result<wasmtime::Result<()>> {
+    let is_bounded = live.in_place.as_ref().is_some_and(InPlace::is_bounded);
+    if !is_bounded || ended.as_ref().map_or_else(trap::is_trap, |()| true) {
+        return Ok(ended);
+    }
+    let bounded = std::mem::replace(live, Live::alone(shared)?);
+    let ended = call(live)?;
+    // What it fails of now is something else, and was so before.
+    let is_cured = ended.as_ref().map_or_else(trap::is_trap, |()| true);
+    if let (true, Some(in_place)) = (is_cured, &bounded.in_place) {
+        in_place.raise(&function.handles);
+    }
+    Ok(ended)
 }
 
 impl Instance for ComponentInstance {
@@ -189,42 +192,39 @@ impl Instance for ComponentInstance {
 
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         output.clear();
-        let shared = Arc::clone(&self.shared);
+        let shared = &*self.shared;
         let function = shared.functions.get(export.index as usize).ok_or(FOREIGN)?;
-        if self.state == CallState::Idle {
-            return Err(UNPREPARED);
-        }
+        let live = self.live.as_mut().filter(|_| self.state != CallState::Idle);
+        let live = live.ok_or(UNPREPARED)?;
         // Values first: they are made of the input, and not by the guest.
         let made = match export.abi {
             Abi::Plain if function.shape == Shape::Nothing && !input.is_empty() => {
                 let reason = format!("func() takes no bytes, the input has {}", input.len());
                 Err(TrapKind::BadInput { reason })
             }
-            Abi::Typed => self.keep(export.index, function, input).map(|()| None),
-            Abi::Codec => self.decode(export.index, function, input)?.map(Some),
+            Abi::Typed => {
+                TypedInput::keep(&mut self.typed, export.index, function, input).map(|()| None)
+            }
+            Abi::Codec => decode(&mut self.codec, shared, export.index, function, input)?.map(Some),
             _ => Ok(None),
         };
         let decoded = match made {
             Ok(decoded) => decoded,
             Err(kind) => return Ok(Outcome::Trapped(kind.into())),
         };
-        let is_first = self.state == CallState::Prepared;
-        self.state = CallState::Used;
-        let typed = self.typed.take();
-        let values = match (&decoded, &typed) {
+        let values = match (&decoded, &self.typed) {
             (Some(decoded), _) => std::slice::from_ref(decoded),
             (None, Some(typed)) => &typed.values,
             (None, None) => &[],
         };
-        let call = |live: &mut Live| live.call(&shared, function, export.abi, input, values);
-        let live = self.live.as_mut().ok_or(UNPREPARED)?;
         if let Some(in_place) = &mut live.in_place {
+            let is_first = self.state == CallState::Prepared;
             in_place.bound(&mut live.tenancy.store, &function.handles, is_first);
         }
+        self.state = CallState::Used;
+        let call = |live: &mut Live| live.call(shared, function, export.abi, input, values);
         let ended = call(live)?;
-        let ended =
-            if ended.is_ok() { ended } else { self.again_without_bound(ended, function, call)? };
-        self.typed = typed;
+        let ended = again_without_bound(live, ended, shared, function, call)?;
         Ok(match ended {
             Ok(()) => Outcome::Returned,
             Err(error) => Outcome::Trapped(trap::of_component(error)),
