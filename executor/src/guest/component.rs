@@ -1,15 +1,20 @@
 //! A static look at a component: what it exports, which core modules are in it,
 //! and what an instance of it takes.
 
+use super::component_memory;
+use super::component_reset;
+use super::core_reset;
 use super::info::{
     FunctionExport, MemoryLimits, ModuleInfo, Segment, constant, invalid, unhostable,
 };
 use super::refusal::image_refusal;
+use super::segments::Passive;
+use super::spaces::{Part, Spaces};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use wasmparser::{
-    ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, DataKind,
-    Encoding, Instance, Operator, Parser, Payload, ValidPayload, Validator, WasmFeatures,
+    ComponentExternalKind, DataKind, Encoding, Operator, Parser, Payload, ValidPayload, Validator,
+    WasmFeatures,
 };
 
 /// First bytes of a component: the magic number, the version, the layer.
@@ -23,6 +28,11 @@ pub struct ComponentInfo {
     /// What one instance takes; `None` where it instantiates what it is only given
     /// at run time.
     pub needs: Option<Needs>,
+    /// The components, each after those inside it: the outermost is the last.
+    pub(super) parts: Vec<Part>,
+    /// An export, of whichever module or component, under a name that is kept for
+    /// rewriting.
+    pub(super) reserved: Option<String>,
 }
 
 /// A core module inside a component.
@@ -38,7 +48,15 @@ pub struct CoreModule {
     pub tables: u32,
     /// Whether any instruction grows a table.
     pub grows_tables: bool,
-    /// Active data segments; their bytes are places in the component.
+    /// Whether any instruction writes a table's entries or grows it, wherever the table
+    /// is defined.
+    pub writes_tables: bool,
+    /// Mutable globals that it defines.
+    pub mutable_globals: u32,
+    /// Whether any instruction drops a passive segment.
+    pub drops_segments: bool,
+    /// Active data segments, also of a memory that it imports; their bytes are places in
+    /// the component.
     pub segments: Vec<Segment>,
     /// Whether a start function runs at each instantiation.
     pub has_start: bool,
@@ -61,9 +79,14 @@ impl ComponentInfo {
         self.modules.iter().filter_map(|module| Some((module, module.memory?)))
     }
 
-    /// Why the initial memories cannot be told from the bytes alone.
+    /// Why a host cannot bring the initial memories along with their content.
     #[must_use]
     pub fn image_refusal(&self) -> Option<String> {
+        component_memory::limits(self).err()
+    }
+
+    /// Why the initial memories cannot be told from the bytes alone.
+    pub(super) fn unknown_content(&self) -> Option<String> {
         self.with_memory().find_map(|(module, _)| image_refusal(module.has_start, &module.segments))
     }
 }
@@ -92,51 +115,18 @@ pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
         }
         reader.take(payload)?;
     }
-    let component = ComponentInfo { modules: reader.modules, needs: reader.needs };
+    let needs = reader.parts.last().and_then(|part| part.needs);
+    let Reader { modules, parts, reserved, .. } = reader;
+    let component = ComponentInfo { modules, needs, parts, reserved };
     Ok(ModuleInfo { exports: reader.exports, component: Some(component), ..ModuleInfo::default() })
 }
 
 /// What is being read.
-enum Level {
+pub(super) enum Level {
     /// A component, with its index spaces so far.
     Component(Spaces),
     /// A core module, by its place in the list of modules.
-    Module(usize),
-}
-
-/// Index spaces of a component; `None` is what only the run time knows.
-struct Spaces {
-    modules: Vec<Option<usize>>,
-    components: Vec<Option<Needs>>,
-    needs: Option<Needs>,
-}
-
-impl Spaces {
-    const EMPTY: Self = Self {
-        modules: Vec::new(),
-        components: Vec::new(),
-        needs: Some(Needs { instances: 0, memories: 0, tables: 0 }),
-    };
-
-    /// Something that comes from outside.
-    fn unknown(&mut self, kind: ComponentExternalKind) {
-        match kind {
-            ComponentExternalKind::Module => self.modules.push(None),
-            ComponentExternalKind::Component => self.components.push(None),
-            _ => {}
-        }
-    }
-
-    fn add(&mut self, more: Option<Needs>) {
-        self.needs = match (self.needs, more) {
-            (Some(all), Some(more)) => Some(Needs {
-                instances: all.instances.saturating_add(more.instances),
-                memories: all.memories.saturating_add(more.memories),
-                tables: all.tables.saturating_add(more.tables),
-            }),
-            _ => None,
-        };
-    }
+    Module(usize, Passive),
 }
 
 #[derive(Default)]
@@ -144,7 +134,8 @@ struct Reader {
     levels: Vec<Level>,
     modules: Vec<CoreModule>,
     exports: Vec<FunctionExport>,
-    needs: Option<Needs>,
+    parts: Vec<Part>,
+    reserved: Option<String>,
 }
 
 impl Reader {
@@ -152,16 +143,16 @@ impl Reader {
         match payload {
             // A module's or a component's own comes after the section that holds it.
             Payload::Version { encoding: Encoding::Component, .. } if self.levels.is_empty() => {
-                self.levels.push(Level::Component(Spaces::EMPTY));
+                self.levels.push(Level::Component(Spaces::new(0)));
                 return Ok(());
             }
             Payload::ModuleSection { unchecked_range, .. } => {
-                self.levels.push(Level::Module(self.modules.len()));
+                self.levels.push(Level::Module(self.modules.len(), Passive::default()));
                 self.modules.push(CoreModule { bytes: unchecked_range, ..CoreModule::default() });
                 return Ok(());
             }
-            Payload::ComponentSection { .. } => {
-                self.levels.push(Level::Component(Spaces::EMPTY));
+            Payload::ComponentSection { unchecked_range, .. } => {
+                self.levels.push(Level::Component(Spaces::new(unchecked_range.start)));
                 return Ok(());
             }
             Payload::End(_) => {
@@ -175,15 +166,26 @@ impl Reader {
             None => return unhostable("it is neither a module nor a component"),
         };
         match last {
-            Level::Module(index) => self.modules[*index].take(payload),
+            Level::Module(index, passive) => {
+                if let Payload::ExportSection(section) = &payload {
+                    for export in section.clone() {
+                        let name = export.map_err(invalid)?.name;
+                        if name == core_reset::EXPORT {
+                            self.reserved = Some(name.to_owned());
+                        }
+                    }
+                }
+                self.modules[*index].take(payload, passive)
+            }
             Level::Component(spaces) => {
-                if let (true, Payload::ComponentExportSection(section)) =
-                    (outer.is_empty(), &payload)
-                {
+                if let Payload::ComponentExportSection(section) = &payload {
                     for export in section.clone() {
                         let export = export.map_err(invalid)?;
-                        if export.kind == ComponentExternalKind::Func {
-                            let name = export.name.name.to_owned();
+                        let name = export.name.name.to_owned();
+                        if name.starts_with(component_reset::EXPORT) {
+                            self.reserved = Some(name.clone());
+                        }
+                        if outer.is_empty() && export.kind == ComponentExternalKind::Func {
                             self.exports.push(FunctionExport {
                                 name,
                                 signature: None,
@@ -192,7 +194,7 @@ impl Reader {
                         }
                     }
                 }
-                spaces.take(payload, outer, &self.modules)
+                spaces.take(payload, outer, &self.modules, &self.parts)
             }
         }
     }
@@ -200,103 +202,27 @@ impl Reader {
     fn end(&mut self) {
         let ended = self.levels.pop();
         match (ended, self.levels.last_mut()) {
-            (Some(Level::Module(index)), Some(Level::Component(parent))) => {
-                parent.modules.push(Some(index));
+            (Some(Level::Module(index, passive)), Some(Level::Component(parent))) => {
+                self.modules[index].drops_segments = passive.any_dropped();
+                parent.module(index);
             }
-            (Some(Level::Component(spaces)), Some(Level::Component(parent))) => {
-                parent.components.push(spaces.needs);
-            }
-            (Some(Level::Component(root)), None) => self.needs = root.needs,
-            _ => {}
-        }
-    }
-}
-
-impl Spaces {
-    fn take(
-        &mut self,
-        payload: Payload<'_>,
-        outer: &[Level],
-        modules: &[CoreModule],
-    ) -> Result<()> {
-        match payload {
-            Payload::InstanceSection(section) => {
-                for instance in section {
-                    let Instance::Instantiate { module_index, .. } = instance.map_err(invalid)?
-                    else {
-                        continue;
-                    };
-                    let module = self.modules.get(module_index as usize).copied().flatten();
-                    self.add(module.map(|index| modules[index].needs()));
+            (Some(Level::Component(spaces)), parent) => {
+                if let Some(Level::Component(parent)) = parent {
+                    parent.component(self.parts.len());
                 }
-            }
-            Payload::ComponentInstanceSection(section) => {
-                for instance in section {
-                    let ComponentInstance::Instantiate { component_index, .. } =
-                        instance.map_err(invalid)?
-                    else {
-                        continue;
-                    };
-                    self.add(self.components.get(component_index as usize).copied().flatten());
-                }
-            }
-            Payload::ComponentAliasSection(section) => {
-                for alias in section {
-                    match alias.map_err(invalid)? {
-                        ComponentAlias::InstanceExport { kind, .. } => self.unknown(kind),
-                        ComponentAlias::Outer { kind, count, index } => {
-                            self.outer(kind, outer, count, index);
-                        }
-                        ComponentAlias::CoreInstanceExport { .. } => {}
-                    }
-                }
-            }
-            Payload::ComponentImportSection(section) => {
-                for import in section {
-                    self.unknown(import.map_err(invalid)?.ty.kind());
-                }
-            }
-            Payload::ComponentExportSection(section) => {
-                // Each export gives what it exports a second index.
-                for export in section {
-                    self.unknown(export.map_err(invalid)?.kind);
-                }
+                self.parts.push(spaces.finish());
             }
             _ => {}
-        }
-        Ok(())
-    }
-
-    /// An alias of what an enclosing component has; 0 is this one itself.
-    fn outer(&mut self, kind: ComponentOuterAliasKind, outer: &[Level], count: u32, index: u32) {
-        let from = match (count as usize).checked_sub(1) {
-            None => Some(&*self),
-            Some(up) => match outer.iter().rev().nth(up) {
-                Some(Level::Component(spaces)) => Some(spaces),
-                _ => None,
-            },
-        };
-        let index = index as usize;
-        match kind {
-            ComponentOuterAliasKind::CoreModule => {
-                let module = from.and_then(|spaces| spaces.modules.get(index).copied().flatten());
-                self.modules.push(module);
-            }
-            ComponentOuterAliasKind::Component => {
-                let needs = from.and_then(|spaces| spaces.components.get(index).copied().flatten());
-                self.components.push(needs);
-            }
-            ComponentOuterAliasKind::CoreType | ComponentOuterAliasKind::Type => {}
         }
     }
 }
 
 impl CoreModule {
-    fn needs(&self) -> Needs {
+    pub(super) fn needs(&self) -> Needs {
         Needs { instances: 1, memories: self.memory.is_some().into(), tables: self.tables }
     }
 
-    fn take(&mut self, payload: Payload<'_>) -> Result<()> {
+    fn take(&mut self, payload: Payload<'_>, passive: &mut Passive) -> Result<()> {
         match payload {
             Payload::MemorySection(section) => {
                 for memory in section {
@@ -317,11 +243,31 @@ impl CoreModule {
                 for operator in body.get_operators_reader().map_err(invalid)? {
                     let operator = operator.map_err(invalid)?;
                     self.grows_tables |= matches!(operator, Operator::TableGrow { .. });
+                    self.writes_tables |= matches!(
+                        operator,
+                        Operator::TableSet { .. }
+                            | Operator::TableFill { .. }
+                            | Operator::TableCopy { .. }
+                            | Operator::TableInit { .. }
+                            | Operator::TableGrow { .. }
+                    );
+                    passive.operator(&operator);
+                }
+            }
+            Payload::GlobalSection(section) => {
+                for global in section {
+                    self.mutable_globals += u32::from(global.map_err(invalid)?.ty.mutable);
+                }
+            }
+            Payload::ElementSection(section) => {
+                for (index, element) in (0..).zip(section) {
+                    passive.element(index, &element.map_err(invalid)?.kind);
                 }
             }
             Payload::DataSection(section) => {
-                for data in section {
+                for (index, data) in (0..).zip(section) {
                     let data = data.map_err(invalid)?;
+                    passive.data(index, &data.kind);
                     if let DataKind::Active { offset_expr, .. } = data.kind {
                         let end = data.range.end;
                         self.segments.push(Segment {

@@ -5,7 +5,7 @@
 //! module it is for. So the limits tell: each core module that defines a memory gets
 //! a largest size that no other one has.
 
-use super::component::ComponentInfo;
+use super::component::{ComponentInfo, CoreModule};
 use super::info::MemoryLimits;
 use super::rewrite;
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ pub struct ComponentMemory {
 /// The memories of the core modules, in their order.
 pub(super) fn list(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMemory>> {
     info.with_memory()
-        .zip(limits(info)?)
+        .zip(limits(info).map_err(unhostable)?)
         .map(|((module, memory), limits)| {
             let size = memory.initial_bytes();
             let content = InitialMemory::of_segments(size, &module.segments, wasm)?;
@@ -48,34 +48,62 @@ pub(super) fn list(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMem
 /// apart.
 pub(super) fn without_data(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<u8>> {
     let mut changes = Vec::new();
-    for ((module, _), limits) in info.with_memory().zip(limits(info)?) {
+    for ((module, _), limits) in info.with_memory().zip(limits(info).map_err(unhostable)?) {
         let core = &wasm[module.bytes.clone()];
         let changed = rewrite::without_data_and_with(core, Some(limits))?;
         changes.push((module.bytes.clone(), changed));
     }
-    rewritten(wasm, 0, &changes)
+    rewritten(wasm, 0, &changes, &|_, _| ())
+}
+
+/// The limits that the memories get, if what they contain after instantiation is known from
+/// the bytes: that of their own module's data segments.
+pub(super) fn known_limits(info: &ComponentInfo) -> Option<Vec<MemoryLimits>> {
+    // A start function, or a data segment of a module that imports the memory, may write
+    // to the memory of another module.
+    let is_changed = |module: &CoreModule| {
+        module.has_start || module.memory.is_none() && !module.segments.is_empty()
+    };
+    if info.modules.iter().any(is_changed) { None } else { limits(info).ok() }
+}
+
+/// The memories that come with their content, in the component
+/// [`resettable`](super::GuestModule::resettable): all or none.
+pub(super) fn known(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMemory>> {
+    match known_limits(info) {
+        Some(_) => list(wasm, info),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn unhostable(reason: String) -> Error {
+    Error::Unhostable { reason }
 }
 
 /// The limits that the memories get.
-fn limits(info: &ComponentInfo) -> Result<Vec<MemoryLimits>> {
-    let refuse = |reason: String| Error::Unhostable { reason };
-    if let Some(reason) = info.image_refusal() {
-        return Err(refuse(reason));
+///
+/// # Errors
+///
+/// Why a host cannot bring the memories along.
+pub(super) fn limits(info: &ComponentInfo) -> Result<Vec<MemoryLimits>, String> {
+    if let Some(reason) = info.unknown_content() {
+        return Err(reason);
     }
     let mut free = (0..LAST_PAGES).map(|back| ALL_PAGES - back);
     let mut all: Vec<MemoryLimits> = Vec::new();
     for (_, memory) in info.with_memory() {
         let largest = if memory.largest() > ALL_PAGES - LAST_PAGES {
             free.next().filter(|largest| *largest >= memory.minimum).ok_or_else(|| {
-                refuse("it has more memories without a limit than can be told apart".to_owned())
+                "the component has more memories without a limit than can be told apart".to_owned()
             })?
         } else {
             memory.largest()
         };
         if all.iter().any(|other| other.largest() == largest) {
-            return Err(refuse(format!(
-                "it has two memories of at most {largest} pages, which a host cannot tell apart"
-            )));
+            return Err(format!(
+                "the component has two memories of at most {largest} pages, which a host cannot \
+                 tell apart"
+            ));
         }
         all.push(MemoryLimits { minimum: memory.minimum, maximum: Some(largest) });
     }
@@ -83,8 +111,14 @@ fn limits(info: &ComponentInfo) -> Result<Vec<MemoryLimits>> {
 }
 
 /// The component with other modules in the places of some; all else is carried over
-/// byte for byte. `wasm` starts at `offset` of the outermost component.
-fn rewritten(wasm: &[u8], offset: usize, changes: &[(Range<usize>, Vec<u8>)]) -> Result<Vec<u8>> {
+/// byte for byte. `wasm` starts at `offset` of the outermost component. `add` is given each
+/// component at its end, with where it starts.
+pub(super) fn rewritten(
+    wasm: &[u8],
+    offset: usize,
+    changes: &[(Range<usize>, Vec<u8>)],
+    add: &dyn Fn(usize, &mut Component),
+) -> Result<Vec<u8>> {
     let mut component = Component::new();
     // How deep inside nested ones; they are dealt with as a whole.
     let mut depth = 0_u32;
@@ -106,13 +140,14 @@ fn rewritten(wasm: &[u8], offset: usize, changes: &[(Range<usize>, Vec<u8>)]) ->
         let data = if let Some((_, module)) = changes.iter().find(|(place, _)| *place == here) {
             module
         } else if id == ComponentSectionId::Component as u8 {
-            new = rewritten(old, here.start, changes)?;
+            new = rewritten(old, here.start, changes, add)?;
             &new
         } else {
             old
         };
         component.section(&RawSection { id, data });
     }
+    add(offset, &mut component);
     Ok(component.finish())
 }
 
@@ -195,6 +230,14 @@ mod tests {
                 let stripped = guest.without_data();
                 let is_component = guest.info().component.is_some();
                 assert!(!is_component || !memories || stripped.is_ok());
+                let component = guest.info().component.as_ref();
+                let refusal = component.and_then(|component| component.reset_refusal());
+                assert_eq!(refusal.is_none(), guest.resettable().is_ok());
+                if let (Some(component), Ok(bytes)) = (component, guest.resettable())
+                    && !component.reset_functions().is_empty()
+                {
+                    GuestModule::new("resettable", &bytes, HeapPages::default()).unwrap();
+                }
                 true
             }
             Err(_) => false,

@@ -3,6 +3,7 @@
 
 use super::change::Changeable;
 use super::component::{self, ComponentInfo};
+use super::segments::Passive;
 use super::vectors::{any_vector, is_vector};
 use crate::error::{Error, Result};
 use crate::heap::WASM_PAGE;
@@ -10,8 +11,8 @@ use crate::signature::{Signature, ValueType};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{
-    CompositeInnerType, ConstExpr, DataKind, ElementKind, ExternalKind, FunctionBody, Operator,
-    Parser, Payload, TypeRef, ValidPayload, Validator, WasmFeatures,
+    CompositeInnerType, ConstExpr, DataKind, ExternalKind, FunctionBody, Operator, Parser, Payload,
+    TypeRef, ValidPayload, Validator, WasmFeatures,
 };
 
 /// What is known about a module without running it. Of a component, only the
@@ -219,10 +220,7 @@ struct Reader {
     named_functions: Vec<(String, u32)>,
     named_globals: Vec<(String, u32)>,
     named_tables: Vec<(String, u32)>,
-    dropped_data: BTreeSet<u32>,
-    dropped_elements: BTreeSet<u32>,
-    passive_data: BTreeSet<u32>,
-    passive_elements: BTreeSet<u32>,
+    passive: Passive,
     set_globals: BTreeSet<u32>,
 }
 
@@ -305,17 +303,13 @@ impl Reader {
             Payload::StartSection { .. } => self.info.has_start = true,
             Payload::ElementSection(section) => {
                 for (index, element) in (0..).zip(section) {
-                    if let ElementKind::Passive = element.map_err(invalid)?.kind {
-                        self.passive_elements.insert(index);
-                    }
+                    self.passive.element(index, &element.map_err(invalid)?.kind);
                 }
             }
             Payload::DataSection(section) => {
                 for (index, data) in (0..).zip(section) {
                     let data = data.map_err(invalid)?;
-                    if let DataKind::Passive = data.kind {
-                        self.passive_data.insert(index);
-                    }
+                    self.passive.data(index, &data.kind);
                     if let DataKind::Active { offset_expr, .. } = data.kind {
                         self.info.data_bytes += data.data.len();
                         let end = data.range.end;
@@ -378,14 +372,9 @@ impl Reader {
         while !operators.eof() {
             let operator = operators.read().map_err(invalid)?;
             self.info.uses_vectors |= is_vector(&operator);
+            self.passive.operator(&operator);
             match operator {
                 Operator::MemoryGrow { .. } => self.info.grows_memory = true,
-                Operator::DataDrop { data_index } => {
-                    self.dropped_data.insert(data_index);
-                }
-                Operator::ElemDrop { elem_index } => {
-                    self.dropped_elements.insert(elem_index);
-                }
                 Operator::TableSet { table }
                 | Operator::TableFill { table }
                 | Operator::TableCopy { dst_table: table, .. }
@@ -408,8 +397,7 @@ impl Reader {
     fn finish(mut self) -> Result<ModuleInfo> {
         self.info.functions = self.functions.len();
         self.info.writes_tables = self.info.tables.iter().any(|table| table.written || table.grown);
-        self.info.drops_segments = !self.dropped_data.is_disjoint(&self.passive_data)
-            || !self.dropped_elements.is_disjoint(&self.passive_elements);
+        self.info.drops_segments = self.passive.any_dropped();
         for global in &mut self.info.mutable_globals {
             global.written = self.set_globals.contains(&global.index);
         }

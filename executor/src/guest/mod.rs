@@ -12,12 +12,16 @@ mod blob;
 mod change;
 mod component;
 mod component_memory;
+mod component_reset;
+mod core_reset;
 mod counting;
 mod data;
 mod growth;
 mod info;
 mod refusal;
 mod rewrite;
+mod segments;
+mod spaces;
 mod tables;
 mod vectors;
 
@@ -25,6 +29,7 @@ pub use blob::{MAX_UNPACKED, PREFIX, unpack};
 pub use change::Changeable;
 pub use component::{ComponentInfo, CoreModule, Needs};
 pub use component_memory::ComponentMemory;
+pub use core_reset::StateCall;
 pub use counting::OPERATORS;
 pub use growth::{HOST_GROW, HOST_SIZE, HOST_SIZED};
 pub use info::{
@@ -33,6 +38,7 @@ pub use info::{
 
 use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Name under which every rewritten module exports its memory.
@@ -172,6 +178,36 @@ impl GuestModule {
     pub fn component_memories(&self) -> Result<Vec<ComponentMemory>> {
         match &self.info.component {
             Some(component) => component_memory::list(&self.wasm, component),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// A component with functions that save and restore the state of the core instances in
+    /// it: see [`ComponentInfo::reset_functions`]. A core module stays as it is: its state
+    /// is exported.
+    ///
+    /// # Errors
+    ///
+    /// When its instances cannot be made clean in place
+    /// ([`ComponentInfo::reset_refusal`]).
+    pub fn resettable(&self) -> Result<Cow<'_, [u8]>> {
+        let Some(component) = &self.info.component else { return Ok(Cow::Borrowed(&self.wasm)) };
+        if let Some(reason) = component.reset_refusal() {
+            return Err(Error::Unhostable { reason });
+        }
+        component_reset::resettable(&self.wasm, component).map(Cow::Owned)
+    }
+
+    /// The memories of the component [`resettable`](Self::resettable) whose content after
+    /// instantiation is known from the bytes, for hosts that bring them along: all of the
+    /// component's or none.
+    ///
+    /// # Errors
+    ///
+    /// When a data segment does not lie in its memory.
+    pub fn resettable_memories(&self) -> Result<Vec<ComponentMemory>> {
+        match &self.info.component {
+            Some(component) => component_memory::known(&self.wasm, component),
             None => Ok(Vec::new()),
         }
     }

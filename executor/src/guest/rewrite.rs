@@ -25,9 +25,7 @@ pub(super) fn canonical(wasm: &[u8], info: &ModuleInfo, heap: HeapPages) -> Resu
         None => None,
     };
     if let Some(limits) = limits {
-        let mut memories = MemorySection::new();
-        memories.memory(memory_type(limits));
-        sections.replace(SectionId::Memory, &memories);
+        sections.limit_memory(limits);
     }
     if info.memory_imported {
         sections.replace_imports(wasm, None)?;
@@ -55,9 +53,7 @@ pub(super) fn without_data(wasm: &[u8]) -> Result<Vec<u8>> {
 pub(super) fn without_data_and_with(wasm: &[u8], limits: Option<MemoryLimits>) -> Result<Vec<u8>> {
     let mut sections = Sections::of(wasm)?;
     if let Some(limits) = limits {
-        let mut memories = MemorySection::new();
-        memories.memory(memory_type(limits));
-        sections.replace(SectionId::Memory, &memories);
+        sections.limit_memory(limits);
     }
     data::leave_out(wasm, &mut sections)?;
     Ok(sections.finish())
@@ -118,6 +114,13 @@ impl<'a> Sections<'a> {
         // They may stand anywhere; at the end they are in nobody's way.
         sections.append(&mut custom_sections);
         Ok(Self(sections))
+    }
+
+    /// Gives the module one memory with these limits.
+    pub(super) fn limit_memory(&mut self, limits: MemoryLimits) {
+        let mut memories = MemorySection::new();
+        memories.memory(memory_type(limits));
+        self.replace(SectionId::Memory, &memories);
     }
 
     pub(super) fn remove(&mut self, id: SectionId) {

@@ -2,6 +2,7 @@
 
 use crate::module::Loaded;
 use crate::{component, nearcore, raw, settings};
+use std::borrow::Cow;
 use std::os::fd::AsRawFd;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::memory::Reset;
@@ -133,16 +134,14 @@ impl Engine for Wasmtime {
             .map_err(Error::runtime(self.id, "configure its compiler"))?;
         let engine = wasmtime::Engine::new(&settings)
             .map_err(Error::runtime(self.id, "start its compiler"))?;
-        let stripped;
-        let wasm = if settings::class(strategy) == settings::OWN_IMAGE {
-            stripped = guest.without_data()?;
-            &stripped
-        } else {
-            guest.wasm()
+        let wasm = match settings::class(strategy) {
+            settings::OWN_IMAGE => guest.without_data()?.into(),
+            settings::OWN => guest.resettable()?,
+            _ => Cow::Borrowed(guest.wasm()),
         };
         let bytes = match guest.info().component {
-            Some(_) => engine.precompile_component(wasm),
-            None => engine.precompile_module(wasm),
+            Some(_) => engine.precompile_component(&wasm),
+            None => engine.precompile_module(&wasm),
         }
         .map_err(Error::runtime(self.id, "compile the module"))?;
         let artifact = self.artifact(guest, strategy, CompiledCode::new(bytes));

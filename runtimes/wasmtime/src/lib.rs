@@ -21,6 +21,7 @@ mod meter;
 mod module;
 mod nearcore;
 mod raw;
+mod restored;
 mod reuse;
 mod settings;
 mod shrinking;

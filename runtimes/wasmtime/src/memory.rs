@@ -2,8 +2,8 @@
 
 use crate::loan::Lent;
 use crate::settings;
-use crate::shrinking::{Place, Shrinking};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use crate::shrinking::Shrinking;
+use std::sync::Arc;
 use touchstone_executor::Result;
 use touchstone_executor::memory::{Lease, Memory, Plan, Recycler};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
@@ -27,7 +27,7 @@ enum Use {
     /// has it is done.
     Many,
     /// By one instance, which resets it in place. `known`: whether the clean content is.
-    One { known: bool, lent: Mutex<Vec<Weak<Place>>> },
+    One { known: bool },
 }
 
 impl Memories {
@@ -39,20 +39,12 @@ impl Memories {
     /// Memories for instances that are reset in place.
     pub(crate) fn for_one(plan: Option<Plan>, keep: usize) -> Self {
         let known = plan.is_some();
-        Self::new(plan, keep, Use::One { known, lent: Mutex::default() })
+        Self::new(plan, keep, Use::One { known })
     }
 
     fn new(plan: Option<Plan>, keep: usize, use_by: Use) -> Self {
         let moves = plan.as_ref().is_some_and(|plan| settings::moves(plan.reset()));
         Self { home: Arc::new(Recycler::new(plan, keep)), moves, use_by }
-    }
-
-    /// The memory at an address, where one instance has it.
-    pub(crate) fn at(&self, base: *const u8) -> Option<Arc<Place>> {
-        let Use::One { lent, .. } = &self.use_by else { return None };
-        let mut lent = lent.lock().unwrap_or_else(PoisonError::into_inner);
-        lent.retain(|place| place.strong_count() > 0);
-        lent.iter().filter_map(Weak::upgrade).find(|place| place.base().cast_const() == base)
     }
 
     fn make(
@@ -66,17 +58,13 @@ impl Memories {
         let moves = self.moves && maximum != Some(minimum);
         Ok(match &self.use_by {
             Use::Many => Box::new(Lent::new(&self.home, minimum, largest, reserved, moves)?),
-            Use::One { known, lent } => {
-                let memory = if *known {
-                    let lease = Lease::new(&self.home, minimum, reserved, moves)?;
-                    Shrinking::leased(lease, minimum, largest, moves)
-                } else {
-                    let memory = Memory::new(None, minimum, reserved)?;
-                    Shrinking::plain(memory, minimum, largest)
-                };
-                let place = Arc::downgrade(memory.place());
-                lent.lock().unwrap_or_else(PoisonError::into_inner).push(place);
-                Box::new(memory)
+            Use::One { known: true } => {
+                let lease = Lease::new(&self.home, minimum, reserved, moves)?;
+                Box::new(Shrinking::leased(lease, minimum, largest, moves))
+            }
+            Use::One { known: false } => {
+                let memory = Memory::new(None, minimum, reserved)?;
+                Box::new(Shrinking::plain(memory, minimum, largest))
             }
         })
     }

@@ -33,8 +33,6 @@ pub(crate) struct Shared {
     pub(crate) written_tables: Vec<ModuleExport>,
     pub(crate) clock: Option<Clock>,
     pub(crate) reset: Reset,
-    /// Memories of our own, where the strategy uses them.
-    pub(crate) memories: Option<Arc<Memories>>,
     /// Instances that a store serves, one after the other.
     pub(crate) tenants: u32,
     /// Whether operators are counted.
@@ -123,7 +121,7 @@ impl Loaded {
     ) -> Result<Self> {
         let plan = plan(guest, strategy)?;
         let own_memory = own_memory(strategy, plan.as_ref(), config);
-        let memories = own_memory.clone().map(|memories| memories as _);
+        let memories = own_memory.map(|memories| memories as _);
         let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
             .map_err(Error::runtime(id, "configure itself"))?;
         let engine = settings::start(id, compiler, strategy, &settings)?;
@@ -154,7 +152,6 @@ impl Loaded {
             pre,
             exports,
             clock,
-            memories: own_memory,
             reset: Reset::of(strategy.memory),
             tenants: settings::tenants(strategy, info),
             metered: config.metered,

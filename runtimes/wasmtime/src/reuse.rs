@@ -2,21 +2,19 @@
 
 use crate::live::Running;
 use crate::module::Shared;
-use crate::shrinking::Place;
+use crate::restored::Restored;
+use crate::shrinking::collecting;
 use std::sync::Arc;
 use touchstone_executor::heap::Heap;
-use touchstone_executor::memory::{InitialMemory, Plan, Restorer};
+use touchstone_executor::memory::Restorer;
 use touchstone_executor::{Error, Result, driver};
 use wasmtime::{Extern, Global, Memory, Ref, Table, TableType, Val};
 
 /// An instance and what it looked like when it was new.
 pub(crate) struct Resident {
-    /// For a memory that does not make itself clean. Dropped before the instance,
-    /// whose memory it looks after.
-    restorer: Option<Restorer>,
-    /// The memory, as Wasmtime has it and as it is given out; `None` where the module
+    /// The memory, as Wasmtime has it and as it is made clean; `None` where the module
     /// has none.
-    memory: Option<(Memory, Arc<Place>)>,
+    memory: Option<(Memory, Restored)>,
     running: Running,
     id: &'static str,
     globals: Vec<(Global, Val)>,
@@ -32,36 +30,23 @@ impl driver::Resident for Resident {
     type Live = Running;
 
     fn new(shared: &Arc<Shared>) -> Result<Self> {
-        let mut running = Running::alone(shared)?;
+        let (running, places) = collecting(|| Running::alone(shared));
+        let mut running = running?;
         let globals = globals(shared, &mut running)?;
         let tables = tables(shared, &mut running)?;
         let memory = match running.memory() {
             Some(memory) => {
                 let base = memory.data_ptr(running.store());
-                let place = shared.memories.as_ref().and_then(|memories| memories.at(base));
-                Some((memory, place.ok_or(Error::Misuse("a memory that is not one of ours"))?))
+                let place = places.into_iter().find(|place| place.base() == base);
+                let place = place.ok_or(Error::Misuse("a memory that is not one of ours"))?;
+                // SAFETY: the instance runs only in calls, between which, with no slice
+                // alive by `&mut self`, this value's methods are called.
+                Some((memory, unsafe { Restored::new(place, shared.reset) }?))
             }
             None => None,
         };
-        let restorer = match &memory {
-            Some((memory, place)) if !place.is_leased() => {
-                // A start function has run: only now the content is known.
-                let content = InitialMemory::capture(memory.data(running.store()));
-                let plan = Plan::new(content, shared.reset)?;
-                // SAFETY: the memory is one of ours (`Memories` without a plan):
-                // page-aligned, private, of the plan's size, and only this instance
-                // has it, which is dropped after the restorer and then writes to it
-                // no more. All that is not zero in it now is part of the plan's content.
-                Some(unsafe { plan.install(memory.data_ptr(running.store())) }?)
-            }
-            _ => None,
-        };
-        if let Some((_, place)) = &memory {
-            // Instantiation has written the data segments to where they were already.
-            place.trim()?;
-        }
         let heap = running.store().data_mut().heap().clone();
-        Ok(Self { restorer, memory, running, id: shared.id, globals, tables, heap })
+        Ok(Self { memory, running, id: shared.id, globals, tables, heap })
     }
 
     #[inline]
@@ -70,27 +55,18 @@ impl driver::Resident for Resident {
     }
 
     fn restorer(&mut self) -> Option<&mut Restorer> {
-        self.restorer.as_mut()
+        self.memory.as_mut()?.1.restorer()
     }
 
     fn trim(&mut self) -> Result<()> {
-        if let Some(restorer) = &mut self.restorer {
-            // SAFETY: the instance is clean, not running, and borrowed here alone.
-            unsafe { restorer.trim() }?;
-        }
-        self.memory.as_ref().map_or(Ok(()), |(_, place)| place.trim())
+        self.memory.as_mut().map_or(Ok(()), |(_, memory)| memory.trim())
     }
 
     fn reset(&mut self) -> Result<bool> {
         let store = self.running.store();
-        if let Some((memory, place)) = &self.memory {
-            if let Some(restorer) = &mut self.restorer {
-                // SAFETY: the instance is not running and no slice of its memory is
-                // alive, by `&mut self`; the memory has this size.
-                unsafe { restorer.reset_grown(memory.data_size(&*store)) }?;
-            }
+        if let Some((memory, restored)) = &mut self.memory {
             // Growing by nothing: Wasmtime asks the memory for its size and address.
-            if place.reset()? && memory.grow(&mut *store, 0).is_err() {
+            if restored.reset()? && memory.grow(&mut *store, 0).is_err() {
                 return Ok(false);
             }
         }

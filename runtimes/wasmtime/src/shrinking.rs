@@ -7,6 +7,7 @@
 //! memory that answers as it did at first is for the guest as it was at first: beyond
 //! its size lie pages without access, and `memory.size` reads what Wasmtime was told.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use touchstone_executor::memory::{Lease, Memory};
 use touchstone_executor::{Padded, Result};
@@ -41,6 +42,11 @@ impl Place {
             Kind::Leased(lease) => lease.base(),
             Kind::Plain(memory) => memory.base(),
         }
+    }
+
+    /// Size as the guest sees it, bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.held().size
     }
 
     /// Whether it makes itself clean.
@@ -111,19 +117,44 @@ impl Shrinking {
 
     fn new(memory: Kind, size: usize, largest: usize, moves: bool) -> Self {
         let place = Place(Padded(Mutex::new(Held { memory, size, first: size })));
-        Self { place: Arc::new(place), largest, moves }
+        let place = Arc::new(place);
+        MADE.with_borrow_mut(|made| {
+            if let Some(made) = made {
+                made.push(Arc::clone(&place));
+            }
+        });
+        Self { place, largest, moves }
     }
+}
 
-    pub(crate) fn place(&self) -> &Arc<Place> {
-        &self.place
+thread_local! {
+    /// Memories of the instance that is being made on this thread.
+    static MADE: RefCell<Option<Vec<Arc<Place>>>> = const { RefCell::new(None) };
+}
+
+/// Does something in which Wasmtime asks for memories, and returns those that it got, in
+/// the order in which it did.
+pub(crate) fn collecting<T>(work: impl FnOnce() -> T) -> (T, Vec<Arc<Place>>) {
+    /// Ends the collecting, also when `work` panics.
+    struct Collecting;
+    impl Drop for Collecting {
+        fn drop(&mut self) {
+            MADE.set(None);
+        }
     }
+    MADE.set(Some(Vec::new()));
+    let collecting = Collecting;
+    let done = work();
+    let made = MADE.take().unwrap_or_default();
+    drop(collecting);
+    (done, made)
 }
 
 // SAFETY: the pointer is that of a mapping owned by `place`, which lives at least as
 // long as this value. Of it `byte_size` bytes are accessible: it is opened before the
 // size grows. Size and address change only in `grow_to`, the address only if the code
-// was compiled for that, and in `Place::reset`, after which the instance has Wasmtime
-// ask for both before it runs anything.
+// was compiled for that, and in `Place::reset`, after which Wasmtime is made to ask for
+// both before anything runs that accesses the memory.
 unsafe impl LinearMemory for Shrinking {
     fn byte_size(&self) -> usize {
         self.place.held().size

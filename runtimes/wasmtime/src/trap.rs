@@ -18,6 +18,11 @@ pub(crate) fn of_component(error: wasmtime::Error) -> Trap {
     trap(error).unwrap_or_else(|error| Trap::with_detail(TrapKind::Other, format!("{error:#}")))
 }
 
+/// Whether an error is a trap, of Wasmtime or of one of our host functions.
+pub(crate) fn is_trap(error: &wasmtime::Error) -> bool {
+    error.is::<Trap>() || error.is::<wasmtime::Trap>()
+}
+
 /// The trap in an error; the error itself where there is none.
 fn trap(error: wasmtime::Error) -> Result<Trap, wasmtime::Error> {
     // A trap of our own host functions comes through as it was.

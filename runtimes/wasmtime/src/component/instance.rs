@@ -1,25 +1,29 @@
-//! A new instance of a component for each call.
+//! Clean instances of a component: a new one for each call, or one that is reset in place.
 
 use super::codec::{Codec, Decoded};
+use super::in_place::InPlace;
 use super::json;
 use super::loaded::{Function, Shared};
 use super::shape::Shape;
+use crate::shrinking::collecting;
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::host::HostState;
-use touchstone_executor::{Error, ExportId, Instance, Outcome, Result, TrapKind};
+use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result, TrapKind};
 use wasmtime::Store;
 use wasmtime::component::{self, Func, Type, TypedFunc, Val};
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
 const UNPREPARED: Error = Error::Misuse("invoke without prepare");
 
-/// Instantiates in `prepare`, drops in `finish`.
+/// Instantiates in `prepare`, and drops in `finish` or resets there.
 pub(crate) struct ComponentInstance {
     shared: Arc<Shared>,
+    /// Clean unless the state says that it is used.
     live: Option<Live>,
+    state: CallState,
     /// What the last instance left.
     kept: Option<Kept>,
     typed: Option<TypedInput>,
@@ -33,6 +37,56 @@ struct Live {
     instance: component::Instance,
     /// Whether no call has trapped so far.
     well: bool,
+    /// What resets it, where it is not for one call alone.
+    in_place: Option<InPlace>,
+}
+
+impl Live {
+    fn new(shared: &Shared, mut tenancy: Tenancy) -> Result<Self> {
+        shared.start_clock(&mut tenancy.store);
+        shared.fill(&mut tenancy.store)?;
+        let failed = Error::runtime(shared.id, "instantiate the component");
+        let mut instantiate = || tenancy.instantiate(|store| shared.pre.instantiate(store));
+        let Some(plan) = &shared.in_place else {
+            let instance = instantiate().map_err(failed)?;
+            return Ok(Self { tenancy, instance, well: true, in_place: None });
+        };
+        let (instance, places) = collecting(instantiate);
+        let instance = instance.map_err(failed)?;
+        let in_place = Some(InPlace::new(plan, &mut tenancy.store, instance, places)?);
+        Ok(Self { tenancy, instance, well: true, in_place })
+    }
+
+    /// The same in a store of its own.
+    fn alone(shared: &Shared) -> Result<Self> {
+        Self::new(shared, Tenancy::new(shared.pre.engine(), shared.new_host(), 1))
+    }
+
+    fn call(
+        &mut self,
+        shared: &Shared,
+        function: &Function,
+        abi: Abi,
+        input: &[u8],
+        values: &[Val],
+    ) -> Result<wasmtime::Result<()>> {
+        let store = &mut self.tenancy.store;
+        let func = self.instance.get_func(&mut *store, function.index).ok_or(FOREIGN)?;
+        shared.start_clock(store);
+        let ended = match (abi, function.shape) {
+            (Abi::Plain, Shape::Nothing) => call_nothing(store, func),
+            (Abi::Input, Shape::Nothing) => {
+                store.data_mut().set_input(input);
+                call_nothing(store, func)
+            }
+            (Abi::Bytes, Shape::Bytes) => call_bytes(store, func, input),
+            (Abi::Typed, Shape::Nothing | Shape::Bytes | Shape::Data)
+            | (Abi::Codec, Shape::Data) => func.call(&mut *store, values, &mut []),
+            _ => return Err(FOREIGN),
+        };
+        self.well &= ended.is_ok();
+        Ok(ended)
+    }
 }
 
 /// The values of the last call by [`Abi::Typed`], for the next with the same input.
@@ -50,100 +104,127 @@ impl ComponentInstance {
     /// When the codec does not start.
     pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
         let codec = shared.new_codec()?;
-        Ok(Self { shared: Arc::clone(shared), live: None, kept: None, typed: None, codec })
+        let (shared, state) = (Arc::clone(shared), CallState::Idle);
+        Ok(Self { shared, live: None, state, kept: None, typed: None, codec })
     }
+}
 
+impl TypedInput {
     /// Makes the values of an input, if they are not those of the last call.
-    fn keep(&mut self, index: u32, function: &Function, input: &[u8]) -> Result<(), TrapKind> {
-        if self.typed.as_ref().is_some_and(|kept| kept.export == index && kept.input == input) {
+    fn keep(
+        kept: &mut Option<Self>,
+        export: u32,
+        function: &Function,
+        input: &[u8],
+    ) -> Result<(), TrapKind> {
+        if kept.as_ref().is_some_and(|kept| kept.export == export && kept.input == input) {
             return Ok(());
         }
         let types: Vec<Type> = function.ty.params().map(|(_, ty)| ty).collect();
         let values = json::params(&types, input)?;
-        self.typed = Some(TypedInput { export: index, input: input.to_vec(), values });
+        *kept = Some(Self { export, input: input.to_vec(), values });
         Ok(())
     }
+}
 
-    /// Lets the codec make the value of an input.
-    fn decode(
-        &mut self,
-        index: u32,
-        function: &Function,
-        input: &[u8],
-    ) -> Result<Result<Val, TrapKind>> {
-        let plan = function.plan.as_ref().map_err(|_| FOREIGN)?;
-        if self.codec.is_none() {
-            self.codec = self.shared.new_codec()?;
-        }
-        let codec = self.codec.as_mut().ok_or(FOREIGN)?;
-        Ok(match codec.decode(index, plan, input) {
-            Decoded::Value(value) => Ok(value),
-            Decoded::Refused(kind) => Err(kind),
-            Decoded::Broken(kind) => {
-                self.codec = None;
-                Err(kind)
-            }
-        })
+/// Lets the codec make the value of an input.
+fn decode(
+    codec: &mut Option<Codec>,
+    shared: &Shared,
+    export: u32,
+    function: &Function,
+    input: &[u8],
+) -> Result<Result<Val, TrapKind>> {
+    let plan = function.plan.as_ref().map_err(|_| FOREIGN)?;
+    if codec.is_none() {
+        *codec = shared.new_codec()?;
     }
+    let working = codec.as_mut().ok_or(FOREIGN)?;
+    Ok(match working.decode(export, plan, input) {
+        Decoded::Value(value) => Ok(value),
+        Decoded::Refused(kind) => Err(kind),
+        Decoded::Broken(kind) => {
+            *codec = None;
+            Err(kind)
+        }
+    })
+}
+
+/// Makes the call again on another instance if it has failed because it needed more handles
+/// than an instance can have that is reset in place. A trap of the guest never is such a
+/// failure; the first call is as if it had not been.
+fn again_without_bound(
+    live: &mut Live,
+    ended: wasmtime::Result<()>,
+    shared: &Shared,
+    function: &Function,
+    call: impl Fn(&mut Live) -> Result<wasmtime::Result<()>>,
+) -> Result<wasmtime::Result<()>> {
+    let is_bounded = live.in_place.as_ref().is_some_and(InPlace::is_bounded);
+    if !is_bounded || ended.as_ref().map_or_else(trap::is_trap, |()| true) {
+        return Ok(ended);
+    }
+    let bounded = std::mem::replace(live, Live::alone(shared)?);
+    let ended = call(live)?;
+    // What it fails of now is something else, and was so before.
+    let is_cured = ended.as_ref().map_or_else(trap::is_trap, |()| true);
+    if let (true, Some(in_place)) = (is_cured, &bounded.in_place) {
+        in_place.raise(&function.handles);
+    }
+    Ok(ended)
 }
 
 impl Instance for ComponentInstance {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
         let shared = &self.shared;
-        let (kept, engine) = (self.kept.take(), shared.pre.engine());
-        let mut tenancy = Tenancy::next(kept, engine, shared.tenants, || shared.new_host());
-        shared.start_clock(&mut tenancy.store);
-        if shared.metered {
-            meter::fill(shared.id, &mut tenancy.store)?;
+        match &mut self.live {
+            Some(live) => shared.fill(&mut live.tenancy.store)?,
+            None => {
+                let (kept, engine) = (self.kept.take(), shared.pre.engine());
+                let tenancy = Tenancy::next(kept, engine, shared.tenants, || shared.new_host());
+                self.live = Some(Live::new(shared, tenancy)?);
+            }
         }
-        let instance = tenancy
-            .instantiate(|store| shared.pre.instantiate(store))
-            .map_err(Error::runtime(shared.id, "instantiate the component"))?;
-        self.live = Some(Live { tenancy, instance, well: true });
+        self.state = CallState::Prepared;
         Ok(())
     }
 
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         output.clear();
-        let shared = Arc::clone(&self.shared);
+        let shared = &*self.shared;
         let function = shared.functions.get(export.index as usize).ok_or(FOREIGN)?;
-        if self.live.is_none() {
-            return Err(UNPREPARED);
-        }
+        let live = self.live.as_mut().filter(|_| self.state != CallState::Idle);
+        let live = live.ok_or(UNPREPARED)?;
         // Values first: they are made of the input, and not by the guest.
         let made = match export.abi {
-            Abi::Typed => self.keep(export.index, function, input).map(|()| None),
-            Abi::Codec => self.decode(export.index, function, input)?.map(Some),
+            Abi::Plain if function.shape == Shape::Nothing && !input.is_empty() => {
+                let reason = format!("func() takes no bytes, the input has {}", input.len());
+                Err(TrapKind::BadInput { reason })
+            }
+            Abi::Typed => {
+                TypedInput::keep(&mut self.typed, export.index, function, input).map(|()| None)
+            }
+            Abi::Codec => decode(&mut self.codec, shared, export.index, function, input)?.map(Some),
             _ => Ok(None),
         };
         let decoded = match made {
             Ok(decoded) => decoded,
             Err(kind) => return Ok(Outcome::Trapped(kind.into())),
         };
-        let Live { tenancy, instance, well } = self.live.as_mut().ok_or(UNPREPARED)?;
-        let store = &mut tenancy.store;
-        let func = instance.get_func(&mut *store, function.index).ok_or(FOREIGN)?;
-        shared.start_clock(store);
-        let ended = match (export.abi, function.shape) {
-            (Abi::Plain, Shape::Nothing) if !input.is_empty() => {
-                let reason = format!("func() takes no bytes, the input has {}", input.len());
-                return Ok(Outcome::Trapped(TrapKind::BadInput { reason }.into()));
-            }
-            (Abi::Plain, Shape::Nothing) => call_nothing(store, func),
-            (Abi::Input, Shape::Nothing) => {
-                store.data_mut().set_input(input);
-                call_nothing(store, func)
-            }
-            (Abi::Bytes, Shape::Bytes) => call_bytes(store, func, input),
-            (Abi::Typed, Shape::Nothing | Shape::Bytes | Shape::Data) => {
-                let values = self.typed.as_ref().map_or(&[][..], |kept| &kept.values);
-                func.call(&mut *store, values, &mut [])
-            }
-            (Abi::Codec, Shape::Data) => func.call(&mut *store, decoded.as_slice(), &mut []),
-            _ => return Err(FOREIGN),
+        let values = match (&decoded, &self.typed) {
+            (Some(decoded), _) => std::slice::from_ref(decoded),
+            (None, Some(typed)) => &typed.values,
+            (None, None) => &[],
         };
-        *well &= ended.is_ok();
+        if let Some(in_place) = &mut live.in_place {
+            let is_first = self.state == CallState::Prepared;
+            in_place.bound(&mut live.tenancy.store, &function.handles, is_first);
+        }
+        self.state = CallState::Used;
+        let call = |live: &mut Live| live.call(shared, function, export.abi, input, values);
+        let ended = call(live)?;
+        let ended = again_without_bound(live, ended, shared, function, call)?;
         Ok(match ended {
             Ok(()) => Outcome::Returned,
             Err(error) => Outcome::Trapped(trap::of_component(error)),
@@ -151,14 +232,45 @@ impl Instance for ComponentInstance {
     }
 
     fn finish(&mut self) -> Result<()> {
-        if let Some(live) = self.live.take() {
+        if let Some(Live { tenancy, well, in_place: Some(in_place), .. }) = &mut self.live {
+            if self.state == CallState::Used {
+                // The state stays what it is until all is done: after a panic on the way,
+                // nobody takes the instance for a clean one.
+                self.shared.start_clock(&mut tenancy.store);
+                let reset = if *well { in_place.reset(&mut tenancy.store) } else { Ok(false) };
+                if matches!(reset, Ok(true)) {
+                    tenancy.store.data_mut().reset();
+                } else {
+                    self.live = None;
+                }
+                self.state = CallState::Idle;
+                return reset.map(drop);
+            }
+        } else if let Some(live) = self.live.take() {
             self.kept = Some(live.tenancy.end(live.well));
+        }
+        self.state = CallState::Idle;
+        Ok(())
+    }
+
+    fn trim(&mut self) -> Result<()> {
+        if self.state == CallState::Idle
+            && let Some(in_place) = self.live.as_mut().and_then(|live| live.in_place.as_mut())
+        {
+            let trimmed = in_place.trim();
+            if trimmed.is_err() {
+                self.live = None;
+            }
+            return trimmed;
         }
         Ok(())
     }
 
     fn operators(&mut self) -> Option<u64> {
-        meter::used(&self.live.as_ref()?.tenancy.store)
+        match self.state {
+            CallState::Idle => None,
+            _ => meter::used(&self.live.as_ref()?.tenancy.store),
+        }
     }
 }
 
@@ -174,4 +286,74 @@ fn call_bytes(store: &mut Store<HostState>, func: Func, input: &[u8]) -> wasmtim
     // be `func(list<u8>)` when it was loaded.
     let func: TypedFunc<(&[u8],), ()> = unsafe { TypedFunc::new_unchecked(func) };
     func.call(store, (input,))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::loaded::Loaded;
+    use super::*;
+    use crate::engine::Compiler;
+    use touchstone_executor::guest::{GuestModule, HeapPages};
+    use touchstone_executor::{Config, Module};
+    use wasmtime::component::Component;
+
+    const GUEST: &str = r#"(component
+        (type $resource (resource (rep i32)))
+        (core func $new (canon resource.new $resource))
+        (core func $drop (canon resource.drop $resource))
+        (core module $main
+            (import "handle" "new" (func $new (param i32) (result i32)))
+            (import "handle" "drop" (func $drop (param i32)))
+            (memory 1)
+            (table $table 1 funcref)
+            (global $global (mut i32) (i32.const 0))
+            (func (export "change")
+                (global.set $global (i32.const 1)) (i32.store (i32.const 0) (i32.const 1)))
+            (func (export "grow") (drop (memory.grow (i32.const 1))))
+            (func (export "handle") (call $drop (call $new (i32.const 0))))
+            (func (export "leak") (drop (call $new (i32.const 0))))
+            (func (export "grow-table")
+                (drop (table.grow $table (ref.null func) (i32.const 1))))
+            (func (export "trap") unreachable))
+        (core instance $main (instantiate $main (with "handle" (instance
+            (export "new" (func $new))
+            (export "drop" (func $drop))))))
+        (func (export "change") (canon lift (core func $main "change")))
+        (func (export "grow") (canon lift (core func $main "grow")))
+        (func (export "handle") (canon lift (core func $main "handle")))
+        (func (export "leak") (canon lift (core func $main "leak")))
+        (func (export "grow-table") (canon lift (core func $main "grow-table")))
+        (func (export "trap") (canon lift (core func $main "trap"))))"#;
+
+    #[test]
+    fn an_instance_is_replaced_only_where_it_has_to_be() {
+        let bytes = wat::parse_str(GUEST).unwrap();
+        let guest = GuestModule::new("guest", &bytes, HeapPages::default()).unwrap();
+        let strategy = "instance_reuse_cow".parse().unwrap();
+        let load = |engine: &_| {
+            let wasm = guest.resettable()?;
+            Component::new(engine, &wasm).map_err(Error::runtime("wasmtime", "compile"))
+        };
+        let (compiler, config) = (Compiler::Cranelift, Config::default());
+        let loaded = Loaded::new("wasmtime", compiler, &guest, strategy, &config, load).unwrap();
+        let mut instance = ComponentInstance::new(loaded.shared()).unwrap();
+        for (name, stays) in [
+            ("change", true),
+            ("grow", true),
+            // It needs more handles than a call was known to need, and only once.
+            ("handle", false),
+            ("handle", true),
+            ("leak", false),
+            ("leak", false),
+            ("handle", true),
+            ("grow-table", false),
+            ("trap", false),
+            ("change", true),
+        ] {
+            let export = loaded.export(name, Abi::Input).unwrap();
+            let outcome = instance.call(export, b"", &mut Vec::new()).unwrap();
+            assert_eq!(outcome == Outcome::Returned, name != "trap", "{name}");
+            assert_eq!(instance.live.is_some(), stays, "{name}");
+        }
+    }
 }

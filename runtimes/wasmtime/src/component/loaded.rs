@@ -1,6 +1,7 @@
 //! A loaded component.
 
 use super::codec::{Codec, CodecModule};
+use super::in_place::{Handles, ResetPlan};
 use super::instance::ComponentInstance;
 use super::memories::ComponentMemories;
 use super::plan::Plan;
@@ -8,14 +9,15 @@ use super::shape::{self, Shape};
 use super::{linker, probe};
 use crate::deadline::Clock;
 use crate::engine::Compiler;
-use crate::settings;
+use crate::{meter, settings};
 use std::sync::{Arc, OnceLock};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::Reset;
 use touchstone_executor::{
-    Config, EffectiveConfig, Error, ExportId, Exports, Instance, Module, Result, Strategy,
+    Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, Module, Result,
+    Strategy,
 };
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
@@ -27,11 +29,13 @@ pub(crate) struct Shared {
     pub(crate) pre: InstancePre<HostState>,
     /// In the order of the guest's exports.
     pub(crate) functions: Vec<Function>,
+    /// Where instances are reset in place.
+    pub(super) in_place: Option<ResetPlan>,
     clock: Option<Clock>,
     /// Instances that a store serves, one after the other.
     pub(super) tenants: u32,
     /// Whether operators are counted.
-    pub(super) metered: bool,
+    metered: bool,
     compiler: Compiler,
     config: Config,
     /// Compiled when the first export is asked for that needs it.
@@ -45,6 +49,8 @@ pub(crate) struct Function {
     pub(crate) ty: ComponentFunc,
     /// For a codec: what its only parameter is, or the type that codecs do not know.
     pub(crate) plan: Result<Plan, &'static str>,
+    /// What its calls need, where instances are reset in place.
+    pub(super) handles: Handles,
 }
 
 impl Shared {
@@ -84,6 +90,11 @@ impl Shared {
             let _ = self.codec.set(Arc::new(codec));
         }
         Ok(())
+    }
+
+    /// Fills a store's tank, where operators are counted.
+    pub(crate) fn fill(&self, store: &mut Store<HostState>) -> Result<()> {
+        if self.metered { meter::fill(self.id, store) } else { Ok(()) }
     }
 
     /// From now on the deadline counts, where there is one.
@@ -130,6 +141,12 @@ impl Loaded {
                     .ok_or(Error::Misuse("an export that the component lacks"))
             })
             .collect::<Result<_>>()?;
+        let in_place = match &own_memories {
+            Some(memories) if strategy.instance == InstanceFrom::Reuse => {
+                Some(reset_plan(id, guest, &component, strategy, memories)?)
+            }
+            _ => None,
+        };
         let (metered, config, codec) = (config.metered, config.clone(), OnceLock::new());
         let tenants = settings::tenants(strategy, guest.info());
         let effective = settings::describe(compiler, strategy, &config, guest.info());
@@ -137,6 +154,7 @@ impl Loaded {
             id,
             pre,
             functions,
+            in_place,
             clock,
             tenants,
             metered,
@@ -145,6 +163,11 @@ impl Loaded {
             codec,
         });
         Ok(Self { shared, exports, strategy, own_memories, effective })
+    }
+
+    #[cfg(test)]
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 }
 
@@ -155,7 +178,8 @@ fn function(component: &Component, name: &str) -> Option<Function> {
                 Some((_, ty)) => Plan::of(&ty),
                 None => Err("function without a parameter"),
             };
-            Some(Function { index, shape: Shape::of(&ty), ty, plan })
+            let (shape, handles) = (Shape::of(&ty), Handles::default());
+            Some(Function { index, shape, ty, plan, handles })
         }
         _ => None,
     }
@@ -177,14 +201,14 @@ impl Module for Loaded {
     }
 
     fn probe(&mut self) -> Result<()> {
+        let mut instance = self.new_instance()?;
         if self.own_memories.is_some() {
-            let mut instance = self.new_instance()?;
             instance.prepare()?;
-            instance.finish()?;
         }
         let engine = self.shared.pre.engine();
         let own = self.own_memories.as_deref();
         let memory = probe::memory(self.shared.id, engine, own, self.strategy)?;
+        instance.finish()?;
         self.effective = std::mem::take(&mut self.effective).with("memory", memory);
         Ok(())
     }
@@ -200,10 +224,29 @@ fn own_memories(
     strategy: Strategy,
     config: &Config,
 ) -> Result<Option<Arc<ComponentMemories>>> {
-    if settings::class(strategy) != settings::OWN_IMAGE {
-        return Ok(None);
-    }
-    let keep = config.instances as usize;
-    let memories = ComponentMemories::new(guest, Reset::of(strategy.memory), keep)?;
+    let (reset, keep) = (Reset::of(strategy.memory), config.instances as usize);
+    let memories = match settings::class(strategy) {
+        settings::OWN => ComponentMemories::for_one(guest, reset, keep)?,
+        settings::OWN_IMAGE => ComponentMemories::for_many(guest, reset, keep)?,
+        _ => return Ok(None),
+    };
     Ok(Some(Arc::new(memories)))
+}
+
+/// How instances of a component are reset in place.
+fn reset_plan(
+    id: &'static str,
+    guest: &GuestModule,
+    component: &Component,
+    strategy: Strategy,
+    memories: &Arc<ComponentMemories>,
+) -> Result<ResetPlan> {
+    let info = guest.info().component.as_ref();
+    let info = info.ok_or(Error::Misuse("a component that is none"))?;
+    let find = |name: String| {
+        component.get_export_index(None, &name).ok_or(Error::Misuse("a component as it came"))
+    };
+    let functions = info.reset_functions().into_iter().map(find).collect::<Result<_>>()?;
+    let (reset, memories) = (Reset::of(strategy.memory), Arc::clone(memories));
+    Ok(ResetPlan { id, functions, reset, memories, has_handles: info.has_resources() })
 }

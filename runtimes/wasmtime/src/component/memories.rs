@@ -3,7 +3,7 @@
 use crate::memory::Memories;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use touchstone_executor::Result;
-use touchstone_executor::guest::GuestModule;
+use touchstone_executor::guest::{ComponentMemory, GuestModule};
 use touchstone_executor::memory::{Plan, Reset};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
@@ -11,6 +11,8 @@ use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 /// module. They are told apart by their largest size.
 pub(crate) struct ComponentMemories {
     modules: Vec<Of>,
+    /// For all others, where they are found to be clean by who has the instance.
+    others: Option<Memories>,
     /// Where the data starts in the memory with data that was given last.
     last: AtomicUsize,
 }
@@ -27,23 +29,49 @@ struct Of {
 }
 
 impl ComponentMemories {
-    /// For instances of a component, as [`GuestModule::without_data`] makes it.
+    /// For new instances of a component, as [`GuestModule::without_data`] makes it.
     /// `keep` is how many idle memories of each are kept.
     ///
     /// # Errors
     ///
     /// When the initial memories are not known from the bytes.
-    pub(crate) fn new(guest: &GuestModule, reset: Reset, keep: usize) -> Result<Self> {
-        let modules = guest
-            .component_memories()?
+    pub(crate) fn for_many(guest: &GuestModule, reset: Reset, keep: usize) -> Result<Self> {
+        let make = |plan| Memories::for_many(Some(plan), keep);
+        Self::new(guest.component_memories()?, reset, make, None)
+    }
+
+    /// For instances that are reset in place, of a component as
+    /// [`GuestModule::resettable`] makes it.
+    ///
+    /// # Errors
+    ///
+    /// When a data segment does not lie in its memory.
+    pub(crate) fn for_one(guest: &GuestModule, reset: Reset, keep: usize) -> Result<Self> {
+        let make = |plan| Memories::for_one(Some(plan), keep);
+        let others = Memories::for_one(None, keep);
+        Self::new(guest.resettable_memories()?, reset, make, Some(others))
+    }
+
+    fn new(
+        known: Vec<ComponentMemory>,
+        reset: Reset,
+        make: impl Fn(Plan) -> Memories,
+        others: Option<Memories>,
+    ) -> Result<Self> {
+        let modules = known
             .into_iter()
             .map(|memory| {
                 let (size, data) = (memory.content.size(), memory.content.first_data_byte());
-                let memories = Memories::for_many(Some(Plan::new(memory.content, reset)?), keep);
+                let memories = make(Plan::new(memory.content, reset)?);
                 Ok(Of { largest: memory.largest.into(), size, data, memories })
             })
             .collect::<Result<_>>()?;
-        Ok(Self { modules, last: AtomicUsize::new(0) })
+        Ok(Self { modules, others, last: AtomicUsize::new(0) })
+    }
+
+    /// Notes where the data starts in a memory.
+    pub(crate) fn note(&self, data: usize) {
+        self.last.store(data, Ordering::Relaxed);
     }
 
     /// Where the data starts in the memory that was given last of those with data: for a look at
@@ -54,8 +82,8 @@ impl ComponentMemories {
 }
 
 // SAFETY: what is returned comes from `Memories`, which keeps these promises. Memory
-// that is not zero holds what the removed data segments of the module would have
-// written that the limits belong to: no other module of the component has the same.
+// that is not zero holds what the data segments of the module write, or would have
+// written, that the limits belong to: no other module of the component has the same.
 unsafe impl MemoryCreator for ComponentMemories {
     fn new_memory(
         &self,
@@ -65,14 +93,18 @@ unsafe impl MemoryCreator for ComponentMemories {
         reserved: Option<usize>,
         guard: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
-        let of = self
-            .modules
-            .iter()
-            .find(|of| Some(of.largest) == ty.maximum() && of.size == minimum)
-            .ok_or_else(|| format!("no module of the component has a memory like {ty:?}"))?;
-        let memory = of.memories.new_memory(ty, minimum, maximum, reserved, guard)?;
-        if let Some(data) = of.data {
-            self.last.store(memory.as_ptr() as usize + data, Ordering::Relaxed);
+        let mut modules = self.modules.iter();
+        let of = modules.find(|of| Some(of.largest) == ty.maximum() && of.size == minimum);
+        let (memories, data) = match (of, &self.others) {
+            (Some(of), _) => (&of.memories, of.data),
+            (None, Some(others)) => (others, None),
+            (None, None) => {
+                return Err(format!("no module of the component has a memory like {ty:?}"));
+            }
+        };
+        let memory = memories.new_memory(ty, minimum, maximum, reserved, guard)?;
+        if let Some(data) = data {
+            self.note(memory.as_ptr() as usize + data);
         }
         Ok(memory)
     }

@@ -2,6 +2,7 @@
 //! far as Wasmtime lets a host at what is inside a component.
 
 mod codec;
+mod in_place;
 mod instance;
 mod json;
 mod linker;
@@ -20,11 +21,7 @@ use touchstone_executor::{InstanceFrom, MemoryFrom, Strategy};
 pub(crate) fn refusal(strategy: Strategy, component: &ComponentInfo) -> Option<String> {
     match (strategy.instance, strategy.memory) {
         (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
-        | (InstanceFrom::Pooling, MemoryFrom::Tracked) => Some(
-            "Wasmtime shows nobody the core instances inside a component, so their globals and \
-             tables cannot be brought back in place"
-                .to_owned(),
-        ),
+        | (InstanceFrom::Pooling, MemoryFrom::Tracked) => component.reset_refusal(),
         (InstanceFrom::Recreate, MemoryFrom::Resident | MemoryFrom::Tracked) => {
             component.image_refusal()
         }

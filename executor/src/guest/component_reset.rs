@@ -1,0 +1,334 @@
+//! Components whose instances can be reset in place: each component in it that has core
+//! instances with state gets a function that saves and restores that state, and the
+//! outermost component exports them all.
+//!
+//! A function for all of them is not possible: a component must not be entered by a
+//! component that it is inside of, or that is inside of it.
+
+use super::component::{ComponentInfo, CoreModule};
+use super::component_memory;
+use super::core_reset::{self, DRIVEN, HANDLE, RUN};
+use super::spaces::{Counts, Part};
+use crate::error::Result;
+use wasm_encoder::{
+    Alias, CanonicalFunctionSection, CanonicalOption, Component, ComponentAliasSection,
+    ComponentExportKind, ComponentExportSection, ComponentTypeSection, ExportKind, InstanceSection,
+    ModuleArg, ModuleSection, PrimitiveValType, ValType,
+};
+
+/// Names of added exports begin with this. Behind it stand the component instances inside
+/// which the function is, from the outermost to the innermost.
+pub(super) const EXPORT: &str = "touchstone-reset";
+/// Functions that are exported at most.
+const MOST: u32 = 1000;
+
+impl ComponentInfo {
+    /// Why an instance cannot be made clean in place.
+    #[must_use]
+    pub fn reset_refusal(&self) -> Option<String> {
+        let any = |what: fn(&CoreModule) -> bool| self.modules.iter().any(what);
+        if self.needs.is_none() {
+            return Some(
+                "the component instantiates what it is given at run time, whose state cannot be \
+                 brought back in place"
+                    .to_owned(),
+            );
+        }
+        if any(|module| module.drops_segments) {
+            return Some(
+                "a module in the component drops passive segments (data.drop or elem.drop), which \
+                 cannot be brought back in place"
+                    .to_owned(),
+            );
+        }
+        if self.has_resources() && any(|module| module.has_start) {
+            return Some(
+                "the component has resources and a start function, which may take handles that a \
+                 reset in place would have to keep"
+                    .to_owned(),
+            );
+        }
+        if let Some(name) = &self.reserved {
+            return Some(format!(
+                "the component exports '{name}', a name that a reset in place needs"
+            ));
+        }
+        if self.resets().last().is_some_and(|resets| *resets > MOST) {
+            return Some(format!(
+                "more than {MOST} instances in the component have state to be brought back"
+            ));
+        }
+        None
+    }
+
+    /// Whether any component in it, or itself, defines resources: without one there are no
+    /// handles, for nobody makes those of a host's.
+    #[must_use]
+    pub fn has_resources(&self) -> bool {
+        self.parts.iter().any(|part| part.has_resources)
+    }
+
+    /// The added exports of the component
+    /// [`resettable`](super::GuestModule::resettable): `func(call: u32, handles: u32) ->
+    /// u32`. The first parameter and the result are those of
+    /// [`StateCall`](super::StateCall). The second one says how many handles there were at
+    /// most at a time since the instance was clean; the function traps if more are taken
+    /// now, or were since then.
+    #[must_use]
+    pub fn reset_functions(&self) -> Vec<String> {
+        self.parts.last().map(|root| self.names(root)).unwrap_or_default()
+    }
+
+    /// The functions of each part.
+    fn resets(&self) -> Vec<u32> {
+        let mut all: Vec<u32> = Vec::new();
+        for part in &self.parts {
+            let nested = part.nested.iter().map(|(_, nested)| all[*nested]);
+            let own = u32::from(self.is_driven(part));
+            all.push(nested.fold(own, u32::saturating_add));
+        }
+        all
+    }
+
+    fn names(&self, part: &Part) -> Vec<String> {
+        let own = self.is_driven(part).then(|| EXPORT.to_owned());
+        let nested = part.nested.iter().flat_map(|(instance, nested)| {
+            let inside = self.names(&self.parts[*nested]).into_iter();
+            inside.map(|name| outer_name(*instance, &name))
+        });
+        own.into_iter().chain(nested).collect()
+    }
+
+    /// Whether a part has a function of its own: for core instances with state, and for a
+    /// table of handles, which it takes core functions to use.
+    fn is_driven(&self, part: &Part) -> bool {
+        let has_handles = self.has_resources() && part.counts.core_functions > 0;
+        has_handles || self.stateful(part).next().is_some()
+    }
+
+    /// The core instances with state.
+    fn stateful(&self, part: &Part) -> impl Iterator<Item = u32> {
+        let instances = part.core.iter();
+        instances.filter(|(_, module)| self.has_state(&self.modules[*module])).map(|(at, _)| *at)
+    }
+
+    fn has_state(&self, module: &CoreModule) -> bool {
+        let writes_tables = module.tables > 0 && self.writes_tables();
+        module.memory.is_some() || module.mutable_globals > 0 || writes_tables
+    }
+
+    /// Whether any module writes tables: they may be those of another module.
+    fn writes_tables(&self) -> bool {
+        self.modules.iter().any(|module| module.writes_tables)
+    }
+}
+
+/// The name by which a component exports what an instance inside it exports.
+fn outer_name(instance: u32, name: &str) -> String {
+    format!("{EXPORT}-i{instance}{}", name.strip_prefix(EXPORT).unwrap_or(name))
+}
+
+/// The component with the functions.
+pub(super) fn resettable(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<u8>> {
+    let mut limits = component_memory::known_limits(info).into_iter().flatten();
+    let mut changes = Vec::new();
+    for module in &info.modules {
+        let limits = module.memory.and_then(|_| limits.next());
+        if info.has_state(module) {
+            let core = &wasm[module.bytes.clone()];
+            let changed = core_reset::resettable(core, info.writes_tables(), limits)?;
+            changes.push((module.bytes.clone(), changed));
+        }
+    }
+    component_memory::rewritten(wasm, 0, &changes, &|start, component| {
+        if let Some(part) = info.parts.iter().find(|part| part.start == start) {
+            Added { component, counts: part.counts }.add(info, part);
+        }
+    })
+}
+
+/// A component to which sections are added at its end.
+struct Added<'a> {
+    component: &'a mut Component,
+    /// Lengths of its index spaces so far.
+    counts: Counts,
+}
+
+impl Added<'_> {
+    fn add(mut self, info: &ComponentInfo, part: &Part) {
+        if info.is_driven(part) {
+            let instances: Vec<u32> = info.stateful(part).collect();
+            let function = self.drive(&instances, info.has_resources());
+            self.export(EXPORT, function);
+        }
+        for (instance, nested) in &part.nested {
+            for name in info.names(&info.parts[*nested]) {
+                let mut aliases = ComponentAliasSection::new();
+                let kind = ComponentExportKind::Func;
+                aliases.alias(Alias::InstanceExport { instance: *instance, kind, name: &name });
+                self.component.section(&aliases);
+                let function = next(&mut self.counts.functions);
+                self.export(&outer_name(*instance, &name), function);
+            }
+        }
+    }
+
+    fn export(&mut self, name: &str, function: u32) {
+        let mut exports = ComponentExportSection::new();
+        exports.export(name, ComponentExportKind::Func, function, None);
+        self.component.section(&exports);
+        self.counts.functions += 1;
+    }
+
+    /// A function that calls those of the core instances.
+    fn drive(&mut self, instances: &[u32], handles: bool) -> u32 {
+        let driver = core_reset::driver(instances.len() as u32, handles);
+        self.component.section(&ModuleSection(&driver));
+        let driver = next(&mut self.counts.modules);
+        let mut driven: Vec<(String, ExportKind, u32)> = Vec::new();
+        for (index, instance) in instances.iter().enumerate() {
+            let function = self.core_function(*instance, core_reset::EXPORT);
+            driven.push((index.to_string(), ExportKind::Func, function));
+        }
+        if handles {
+            let mut types = ComponentTypeSection::new();
+            types.resource(ValType::I32, None);
+            self.component.section(&types);
+            let ty = next(&mut self.counts.types);
+            let mut functions = CanonicalFunctionSection::new();
+            functions.resource_new(ty).resource_drop(ty);
+            self.component.section(&functions);
+            for name in HANDLE {
+                let function = next(&mut self.counts.core_functions);
+                driven.push((name.to_owned(), ExportKind::Func, function));
+            }
+        }
+        let mut made = InstanceSection::new();
+        made.export_items(driven);
+        let items = next(&mut self.counts.core_instances);
+        made.instantiate(driver, [(DRIVEN, ModuleArg::Instance(items))]);
+        self.component.section(&made);
+        let instance = next(&mut self.counts.core_instances);
+        let run = self.core_function(instance, RUN);
+        let mut types = ComponentTypeSection::new();
+        types
+            .function()
+            .params([("call", PrimitiveValType::U32), ("handles", PrimitiveValType::U32)])
+            .result(Some(PrimitiveValType::U32.into()));
+        self.component.section(&types);
+        let ty = next(&mut self.counts.types);
+        let mut functions = CanonicalFunctionSection::new();
+        functions.lift(run, ty, [] as [CanonicalOption; 0]);
+        self.component.section(&functions);
+        next(&mut self.counts.functions)
+    }
+
+    /// An exported function of a core instance.
+    fn core_function(&mut self, instance: u32, name: &str) -> u32 {
+        let mut aliases = ComponentAliasSection::new();
+        aliases.alias(Alias::CoreInstanceExport { instance, kind: ExportKind::Func, name });
+        self.component.section(&aliases);
+        next(&mut self.counts.core_functions)
+    }
+}
+
+/// The index of what is added to an index space.
+fn next(count: &mut u32) -> u32 {
+    *count += 1;
+    *count - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::guest::{GuestModule, HeapPages};
+
+    fn guest(text: &str) -> GuestModule {
+        let bytes = wat::parse_str(text).unwrap();
+        GuestModule::new("component", &bytes, HeapPages::default()).unwrap()
+    }
+
+    /// State outside and inside; instances of one component at two depths, and things in
+    /// every index space that indices of added ones come after.
+    const NESTED: &str = r#"(component $root
+        (import "f" (func $f))
+        (core func $lowered (canon lower (func $f)))
+        (core module $outer
+            (import "" "f" (func))
+            (global (mut i64) (i64.const 1))
+            (func (export "g")))
+        (core instance $items (export "f" (func $lowered)))
+        (core instance $o (instantiate $outer (with "" (instance $items))))
+        (component $inside
+            (core module $inner
+                (memory 2) (table 5 funcref) (func (table.set 0 (i32.const 0) (ref.null func))))
+            (core instance (instantiate $inner))
+            (core instance (instantiate $inner)))
+        (component $stateless
+            (core module $inner (func (export "g")) (table 1 1 externref))
+            (core instance $i (instantiate $inner))
+            (func (export "g") (canon lift (core func $i "g"))))
+        (component $between
+            (alias outer $root $inside (component $again))
+            (type (list u8))
+            (instance $again (instantiate $again)))
+        (instance $one (instantiate $inside))
+        (instance $none (instantiate $stateless))
+        (instance $two (instantiate $between))
+        (type $list (list u8))
+        (export "list" (type $list))
+        (alias export $none "g" (func $g))
+        (export "g" (func $g))
+        (func (export "h") (canon lift (core func $o "g"))))"#;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn each_component_instance_with_state_gets_a_function() {
+        let guest = guest(NESTED);
+        let component = guest.info().component.as_ref().unwrap();
+        // `$stateless` has a table, and modules write to tables: it may be that one.
+        let names = [
+            "touchstone-reset",
+            "touchstone-reset-i0",
+            "touchstone-reset-i1",
+            "touchstone-reset-i2-i0",
+        ];
+        assert_eq!(component.reset_functions(), names);
+        let bytes = guest.resettable().unwrap();
+        let changed = GuestModule::new("changed", &bytes, HeapPages::default()).unwrap();
+        let exports: Vec<_> =
+            changed.info().exports.iter().map(|export| export.name.as_str()).collect();
+        assert_eq!(exports, [&["g", "h"][..], &names].concat());
+        // Once only.
+        assert!(changed.resettable().unwrap_err().to_string().contains("touchstone-reset"));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn a_component_without_state_stays_as_it_is() {
+        let guest = guest(
+            "(component (core module $m (func) (table 1 funcref) (global i32 (i32.const 1)))
+               (core instance (instantiate $m)))",
+        );
+        assert_eq!(guest.info().component.as_ref().unwrap().reset_functions(), [""; 0]);
+        assert_eq!(*guest.resettable().unwrap(), *guest.wasm());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn instances_of_components_do_not_multiply_without_end() {
+        let mut text = "(component $c0 (core module $m (memory 1))
+            (core instance (instantiate $m)))"
+            .to_owned();
+        for depth in 1..40 {
+            let inner = depth - 1;
+            text += &format!(
+                "(component $c{depth} (alias outer $root $c{inner} (component $c))
+                   (instance (instantiate $c)) (instance (instantiate $c)))"
+            );
+        }
+        let guest = guest(&format!("(component $root {text} (instance (instantiate $c39)))"));
+        let refusal = guest.info().component.as_ref().unwrap().reset_refusal().unwrap();
+        assert!(refusal.contains("1000"), "{refusal}");
+        assert!(guest.resettable().is_err());
+    }
+}

@@ -1,0 +1,42 @@
+//! Passive segments, and whether a module drops any.
+
+use std::collections::BTreeSet;
+use wasmparser::{DataKind, ElementKind, Operator};
+
+/// The passive segments of a module, and all that an instruction drops. To drop one that
+/// is active or declared changes nothing: that is done since instantiation.
+#[derive(Default)]
+pub(super) struct Passive {
+    data: BTreeSet<u32>,
+    elements: BTreeSet<u32>,
+    dropped_data: BTreeSet<u32>,
+    dropped_elements: BTreeSet<u32>,
+}
+
+impl Passive {
+    pub(super) fn data(&mut self, index: u32, kind: &DataKind<'_>) {
+        if let DataKind::Passive = kind {
+            self.data.insert(index);
+        }
+    }
+
+    pub(super) fn element(&mut self, index: u32, kind: &ElementKind<'_>) {
+        if let ElementKind::Passive = kind {
+            self.elements.insert(index);
+        }
+    }
+
+    pub(super) fn operator(&mut self, operator: &Operator<'_>) {
+        match *operator {
+            Operator::DataDrop { data_index } => self.dropped_data.insert(data_index),
+            Operator::ElemDrop { elem_index } => self.dropped_elements.insert(elem_index),
+            _ => false,
+        };
+    }
+
+    /// Whether any of them is dropped; known after the whole module.
+    pub(super) fn any_dropped(&self) -> bool {
+        !self.dropped_data.is_disjoint(&self.data)
+            || !self.dropped_elements.is_disjoint(&self.elements)
+    }
+}

@@ -1,0 +1,162 @@
+//! Instances of components that are reset in place: memories from outside, globals and
+//! tables by functions that were added to the component, handles by taking all that a
+//! call can have had.
+
+use super::memories::ComponentMemories;
+use crate::restored::Restored;
+use crate::shrinking::Place;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use touchstone_executor::guest::StateCall;
+use touchstone_executor::host::HostState;
+use touchstone_executor::memory::Reset;
+use touchstone_executor::{Error, Result};
+use wasmtime::Store;
+use wasmtime::component::{ComponentExportIndex, Instance, TypedFunc};
+
+/// What all such instances of a component share.
+pub(super) struct ResetPlan {
+    pub(super) id: &'static str,
+    /// The functions that were added to the component.
+    pub(super) functions: Vec<ComponentExportIndex>,
+    /// How memories are reset.
+    pub(super) reset: Reset,
+    pub(super) memories: Arc<ComponentMemories>,
+    /// Whether there are handles in it.
+    pub(super) has_handles: bool,
+}
+
+/// Handles that a call of a function may have at a time, of all tables together: as many
+/// as the calls so far have needed. Each of them is taken and given back in each reset.
+#[derive(Default)]
+pub(super) struct Handles(AtomicU32);
+
+impl Handles {
+    /// Handles that are put in order at most. A function that needs more gets a new instance
+    /// for each call.
+    const MOST: u32 = 1000;
+
+    /// `None`: more than can be put in order.
+    fn limit(&self) -> Option<u32> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|limit| *limit <= Self::MOST)
+    }
+
+    /// A call has needed more than the limit was.
+    fn raise(&self, limit: u32) {
+        self.0.fetch_max(limit + 1 + limit / 8, Ordering::Relaxed);
+    }
+}
+
+/// What an instance is reset by.
+pub(super) struct InPlace {
+    memories: Vec<Restored>,
+    functions: Vec<TypedFunc<(u32, u32), (u32,)>>,
+    has_handles: bool,
+    /// How many handles the store allows; `None`: as many as a store does at first.
+    limit: Option<u32>,
+    /// The same at first.
+    unlimited: usize,
+}
+
+impl InPlace {
+    /// For an instance that nobody has called, with the memories that were made for it.
+    ///
+    /// # Errors
+    ///
+    /// When its state cannot be saved.
+    pub(super) fn new(
+        plan: &ResetPlan,
+        store: &mut Store<HostState>,
+        instance: Instance,
+        places: Vec<Arc<Place>>,
+    ) -> Result<Self> {
+        let failed = || Error::runtime(plan.id, "save the state of the component");
+        let mut functions = Vec::new();
+        for index in &plan.functions {
+            let function: TypedFunc<(u32, u32), (u32,)> =
+                instance.get_typed_func(&mut *store, index).map_err(failed())?;
+            function.call(&mut *store, (StateCall::Save as u32, 0)).map_err(failed())?;
+            functions.push(function);
+        }
+        let mut memories = Vec::new();
+        for place in places {
+            // SAFETY: the instance runs only in calls on the store, none of which is on its
+            // way now or in `reset` when it uses memories; nobody makes slices of them.
+            let memory = unsafe { Restored::new(place, plan.reset) }?;
+            if let Some(address) = memory.data() {
+                plan.memories.note(address);
+            }
+            memories.push(memory);
+        }
+        let (has_handles, unlimited) = (plan.has_handles, store.max_component_handles());
+        Ok(Self { memories, functions, has_handles, limit: None, unlimited })
+    }
+
+    /// Bounds the handles of a call. `is_first`: nothing was called since the instance was
+    /// clean. Only such a call can be made again on another instance, when it needs more.
+    #[inline]
+    pub(super) fn bound(
+        &mut self,
+        store: &mut Store<HostState>,
+        handles: &Handles,
+        is_first: bool,
+    ) {
+        if self.has_handles {
+            let limit = if is_first { handles.limit() } else { None };
+            if limit != self.limit {
+                let most = limit.map_or(self.unlimited, |limit| limit as usize);
+                store.set_max_component_handles(most);
+                self.limit = limit;
+            }
+        }
+    }
+
+    /// Whether the last call may have failed because it needed more handles than it was
+    /// allowed.
+    pub(super) fn is_bounded(&self) -> bool {
+        self.limit.is_some()
+    }
+
+    /// The last call has needed more handles than it was allowed.
+    pub(super) fn raise(&self, handles: &Handles) {
+        if let Some(limit) = self.limit {
+            handles.raise(limit);
+        }
+    }
+
+    /// Makes the instance clean. `false` where that cannot be done: a table has grown,
+    /// handles are left or there were too many. It must then not be used.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses to reset a memory; the instance must then not be used.
+    #[inline]
+    pub(super) fn reset(&mut self, store: &mut Store<HostState>) -> Result<bool> {
+        let handles = match self.limit {
+            Some(limit) => limit,
+            None if self.has_handles => return Ok(false),
+            None => 0,
+        };
+        let mut moved = false;
+        for memory in &mut self.memories {
+            moved |= memory.reset()?;
+        }
+        let call = if moved { StateCall::RestoreMoved } else { StateCall::Restore };
+        for function in &self.functions {
+            match function.call(&mut *store, (call as u32, handles)) {
+                Ok((0,)) => {}
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Lets go of what the memories of a clean instance keep resident.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses; the instance must then not be used.
+    pub(super) fn trim(&mut self) -> Result<()> {
+        self.memories.iter_mut().try_for_each(Restored::trim)
+    }
+}

@@ -1,0 +1,89 @@
+//! A memory of an instance that is reset in place, and what makes it clean.
+
+use crate::shrinking::Place;
+use std::sync::Arc;
+use touchstone_executor::Result;
+use touchstone_executor::memory::{InitialMemory, Plan, Reset, Restorer};
+
+/// A memory that is made clean while its instance goes on to use it.
+pub(crate) struct Restored {
+    /// For a memory that does not make itself clean. Dropped before the memory.
+    restorer: Option<Restorer>,
+    place: Arc<Place>,
+    /// Where its first byte lies that is not zero at first, if that was found out here.
+    data: Option<usize>,
+}
+
+impl Restored {
+    /// Takes the content that the memory has now for the clean one, if it does not know its
+    /// own.
+    ///
+    /// # Safety
+    ///
+    /// No slice of the memory may be alive, and its instance must not run now or during any
+    /// call of a method.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no memory left.
+    pub(crate) unsafe fn new(place: Arc<Place>, reset: Reset) -> Result<Self> {
+        if place.is_leased() {
+            // Instantiation has written the data segments to where they were already.
+            place.trim()?;
+            return Ok(Self { restorer: None, place, data: None });
+        }
+        // A start function may have run: only now the content is known.
+        // SAFETY: so many bytes are accessible, and nobody writes to them meanwhile, by the
+        // caller's promise.
+        let content = unsafe { std::slice::from_raw_parts(place.base(), place.size()) };
+        let content = InitialMemory::capture(content);
+        let data = content.first_data_byte();
+        let plan = Plan::new(content, reset)?;
+        // SAFETY: the memory is one of ours without a plan: page-aligned, private, of the
+        // plan's size, and alive as long as `place`, which is dropped after the restorer.
+        // Only its instance uses it, which does not run. All that is not zero in it now is
+        // part of the plan's content.
+        let restorer = unsafe { plan.install(place.base()) }?;
+        Ok(Self { restorer: Some(restorer), place, data })
+    }
+
+    /// Makes the memory clean and of its first size. Whether Wasmtime has to be made to ask
+    /// for its size and address.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses; the instance must then not be used.
+    #[inline]
+    pub(crate) fn reset(&mut self) -> Result<bool> {
+        if let Some(restorer) = &mut self.restorer {
+            // SAFETY: the instance does not run and no slice of its memory is alive, by the
+            // promise made to `new`; the memory has this size.
+            unsafe { restorer.reset_grown(self.place.size()) }?;
+        }
+        self.place.reset()
+    }
+
+    /// Lets go of what the clean memory keeps resident.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses; the instance must then not be used.
+    pub(crate) fn trim(&mut self) -> Result<()> {
+        if let Some(restorer) = &mut self.restorer {
+            // SAFETY: as in `reset`, and the memory is clean.
+            unsafe { restorer.trim() }?;
+        }
+        self.place.trim()
+    }
+
+    /// The restorer, for a memory that does not make itself clean.
+    pub(crate) fn restorer(&mut self) -> Option<&mut Restorer> {
+        self.restorer.as_mut()
+    }
+
+    /// Address of its first byte that is not zero at first; `None` also where the memory
+    /// makes itself clean.
+    pub(crate) fn data(&self) -> Option<usize> {
+        Some(self.place.base() as usize + self.data?)
+    }
+}
