@@ -27,6 +27,7 @@ fn kinds() -> Vec<Reset> {
     let kinds = [Reset::Segments, Reset::Drop]
         .into_iter()
         .chain(limits.map(|limit| Reset::Resident { limit }))
+        .chain(limits.map(|limit| Reset::Gated { limit }))
         .chain(limits.map(|limit| Reset::Tracked { limit }));
     kinds.filter(|kind| kind.refusal().is_none()).collect()
 }
@@ -156,7 +157,7 @@ fn resident(memory: &Memory) -> usize {
 
 /// Kinds that keep pages, where the kernel can be asked what they keep.
 fn keeping(limit: usize) -> Vec<Reset> {
-    [Reset::Resident { limit }, Reset::Tracked { limit }]
+    [Reset::Resident { limit }, Reset::Gated { limit }, Reset::Tracked { limit }]
         .into_iter()
         .filter(|kind| pagemap_scan_available() && kind.refusal().is_none())
         .collect()
@@ -311,5 +312,60 @@ fn an_idle_memory_shrinks_and_stays_clean() {
             memory.reset().unwrap();
             assert!(memory.bytes_mut() == fresh(SIZE));
         }
+    }
+}
+
+/// The pages that calls write again and again are known without asking the kernel, and the
+/// thread that does something else in between has it asked once more.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files and getrusage")]
+fn a_gated_memory_is_scanned_after_faults_alone() {
+    let kind = Reset::Gated { limit: 1 << 20 };
+    if kind.refusal().is_some() {
+        return;
+    }
+    let plan = Plan::new(content(SIZE), kind).unwrap();
+    let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+    let fresh = fresh(SIZE);
+    let write = |memory: &mut Memory, pages: std::ops::Range<usize>| {
+        for page in pages {
+            memory.bytes_mut()[page * host_page() + 9] = 201;
+        }
+    };
+    for round in 0..3 {
+        write(&mut memory, 2..5 + round);
+        memory.reset().unwrap();
+        let before = memory.restorer().unwrap().scans();
+        for _ in 0..40 {
+            write(&mut memory, 2..5 + round);
+            memory.reset().unwrap();
+        }
+        // A few faults may be those of other code on this thread.
+        let scans = memory.restorer().unwrap().scans() - before;
+        assert!(scans <= 8, "round {round}: {scans} of 40 resets asked the kernel");
+        assert!(memory.bytes_mut() == fresh);
+        // Used on another thread, and reset here.
+        let mut used_on = UsedOn::default();
+        used_on.begin();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                used_on.go_on();
+                write(&mut memory, 20..30);
+            });
+        });
+        used_on.end();
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut() == fresh, "round {round}: written by another thread");
+        // Used and reset on another thread, and used here again.
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                write(&mut memory, 40..50);
+                memory.reset().unwrap();
+            });
+        });
+        assert!(memory.bytes_mut() == fresh);
+        write(&mut memory, 40..50);
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut() == fresh, "round {round}: reset by another thread");
     }
 }

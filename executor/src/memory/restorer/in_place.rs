@@ -121,10 +121,11 @@ impl Restorer {
     pub(super) unsafe fn restore_scanned(&mut self, size: usize, limit: usize) -> Result<Scanned> {
         self.ages.next(size / host_page());
         // SAFETY: the caller's promise.
-        unsafe { self.restore_range(0, size, limit) }
+        unsafe { self.restore_range(0, size, limit, |_| {}) }
     }
 
-    /// The same for a part of the memory.
+    /// The same for a part of the memory. Calls `kept` for each page that was compared and
+    /// stays resident.
     ///
     /// # Safety
     ///
@@ -134,6 +135,7 @@ impl Restorer {
         first: usize,
         end: usize,
         limit: usize,
+        mut kept: impl FnMut(usize),
     ) -> Result<Scanned> {
         let page = host_page();
         self.ages.grow(end / page);
@@ -156,8 +158,9 @@ impl Restorer {
                     let changed =
                         unsafe { pages::restore(self.compare, self.plan.image(), self.base, page) };
                     scanned.changed += usize::from(changed);
-                    if self.ages.seen(page, changed) == Verdict::LetGo {
-                        leaving.push(page);
+                    match self.ages.seen(page, changed) {
+                        Verdict::Keep => kept(page),
+                        Verdict::LetGo => leaving.push(page),
                     }
                 };
                 if region.is_shared_zeros() {
@@ -209,7 +212,7 @@ impl Restorer {
     ///
     /// As for [`reset`](Self::reset), and the memory must be clean.
     #[cold]
-    unsafe fn let_go(&mut self) -> Result<()> {
+    pub(super) unsafe fn let_go(&mut self) -> Result<()> {
         let mut leaving = std::mem::take(&mut self.leaving);
         leaving.sort_unstable();
         // SAFETY: the caller's promise.

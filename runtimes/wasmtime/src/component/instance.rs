@@ -9,6 +9,7 @@ use crate::{meter, trap};
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::host::HostState;
+use touchstone_executor::memory::UsedOn;
 use touchstone_executor::{Error, ExportId, Instance, Outcome, Result, TrapKind};
 use wasmtime::Store;
 use wasmtime::component::{self, Func, Type, TypedFunc, Val};
@@ -18,6 +19,8 @@ const UNPREPARED: Error = Error::Misuse("invoke without prepare");
 
 /// Instantiates in `prepare`, drops in `finish`.
 pub(crate) struct ComponentInstance {
+    // Dropped before what gives memories back.
+    used_on: UsedOn,
     shared: Arc<Shared>,
     live: Option<Live>,
     /// What the last instance left.
@@ -50,7 +53,8 @@ impl ComponentInstance {
     /// When the codec does not start.
     pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
         let codec = shared.new_codec()?;
-        Ok(Self { shared: Arc::clone(shared), live: None, kept: None, typed: None, codec })
+        let (used_on, shared) = (UsedOn::default(), Arc::clone(shared));
+        Ok(Self { used_on, shared, live: None, kept: None, typed: None, codec })
     }
 
     /// Makes the values of an input, if they are not those of the last call.
@@ -90,6 +94,7 @@ impl ComponentInstance {
 impl Instance for ComponentInstance {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
+        self.used_on.begin();
         let shared = &self.shared;
         let (kept, engine) = (self.kept.take(), shared.pre.engine());
         let mut tenancy = Tenancy::next(kept, engine, shared.tenants, || shared.new_host());
@@ -106,6 +111,7 @@ impl Instance for ComponentInstance {
 
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         output.clear();
+        self.used_on.go_on();
         let shared = Arc::clone(&self.shared);
         let function = shared.functions.get(export.index as usize).ok_or(FOREIGN)?;
         if self.live.is_none() {
@@ -151,6 +157,7 @@ impl Instance for ComponentInstance {
     }
 
     fn finish(&mut self) -> Result<()> {
+        self.used_on.end();
         if let Some(live) = self.live.take() {
             self.kept = Some(live.tenancy.end(live.well));
         }
