@@ -102,8 +102,8 @@ pub(super) fn is_counted() -> bool {
 /// whoever implements `Instance` over such memories notes the thread of each step here.
 /// When they were not all the same, [`end`](Self::end) calls [`written_elsewhere`].
 ///
-/// To be ended before the memory is reset, which may as well happen after the next
-/// [`begin`](Self::begin). Dropping it ends it: a field of this type stands before those
+/// To be ended before the memory is reset, and in `prepare` once more before what the last
+/// call left is reset there. Dropping it ends it: a field of this type stands before those
 /// that give memories back when they are dropped.
 #[derive(Debug, Default)]
 pub struct UsedOn(u64);
@@ -115,7 +115,6 @@ impl UsedOn {
     /// The memory is used from now on.
     #[inline]
     pub fn begin(&mut self) {
-        self.end();
         self.0 = thread();
     }
 
