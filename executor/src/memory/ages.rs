@@ -26,8 +26,8 @@ const BLOCK: usize = 64;
 /// What a memory's pages did in the calls before.
 #[derive(Debug)]
 pub(super) struct Ages {
-    /// For each page of the memory: 0 when it is not kept, else one more than the
-    /// number of resets since it was changed. Written in every reset, hence padded.
+    /// For each page of the memory: 0 when it is not kept, 1 when the last call changed
+    /// it, else one more than the number of resets since. Written in every reset, hence padded.
     pages: Vec<Padded<[u16; BLOCK]>>,
     patience: u16,
     /// Resets so far.
@@ -90,8 +90,13 @@ impl Ages {
             *age = 1;
             return Verdict::Keep;
         }
-        *age = age.saturating_add(1);
+        *age = (*age).max(1).saturating_add(1);
         if *age <= self.patience { Verdict::Keep } else { Verdict::LetGo }
+    }
+
+    /// Whether the last call that was reset had changed a page.
+    pub(super) fn is_changed(&self, page: usize) -> bool {
+        self.pages.get(page / BLOCK).is_some_and(|ages| ages[page % BLOCK] == 1)
     }
 
     /// A page is no longer kept.

@@ -208,6 +208,37 @@ fn pages_written_with_their_clean_content_come_back_less_and_less() {
     }
 }
 
+/// Faults in order open pages ahead. Where the guest writes what is there, the pages behind
+/// the last one that it writes look like those before it.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn pages_that_were_opened_ahead_are_watched_again_unless_they_are_written() {
+    let kind = Reset::Tracked { limit: 1 << 20 };
+    if kind.refusal().is_some() {
+        return;
+    }
+    let plan = Plan::new(InitialMemory::zeroed(4 * SIZE), kind).unwrap();
+    for value in [0, 1] {
+        for pages in [1, 2, 13, 64, 65, 100, 200] {
+            let mut memory = Memory::new(Some(&plan), 4 * SIZE, 4 * SIZE).unwrap();
+            let mut kept = Vec::new();
+            for _ in 0..400 {
+                for page in memory.bytes_mut().chunks_mut(host_page()).take(pages) {
+                    // SAFETY: the page is borrowed. Volatile, so that the compiler does not
+                    // leave it out as writing what is there.
+                    unsafe { page.as_mut_ptr().write_volatile(value) };
+                }
+                memory.reset().unwrap();
+                kept.push(memory.restorer().unwrap().kept());
+            }
+            // Pages that are let go come back now and then, with others behind them.
+            kept.sort_unstable();
+            assert_eq!(kept[kept.len() / 2], pages, "value {value}");
+            assert!(memory.bytes_mut().iter().all(|byte| *byte == 0));
+        }
+    }
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn what_stays_resident_has_a_bound() {
