@@ -80,6 +80,8 @@ strategies! {
     instance_reuse_resident_precompiled
     instance_reuse_tracked
     instance_reuse_tracked_precompiled
+    instance_reuse_gated
+    instance_reuse_gated_precompiled
     recreate_instance
     recreate_instance_precompiled
     recreate_instance_cow
@@ -88,6 +90,8 @@ strategies! {
     recreate_instance_resident_precompiled
     recreate_instance_tracked
     recreate_instance_tracked_precompiled
+    recreate_instance_gated
+    recreate_instance_gated_precompiled
     pooling
     pooling_precompiled
     pooling_cow

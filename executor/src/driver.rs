@@ -4,7 +4,7 @@
 use crate::abi::{self, Live};
 use crate::contract::{CallState, ExportId, Instance};
 use crate::error::{Error, Result};
-use crate::memory::Restorer;
+use crate::memory::{Restorer, UsedOn};
 use crate::outcome::Outcome;
 use crate::padded::Padded;
 use std::cell::Cell;
@@ -32,6 +32,8 @@ pub trait Disposable: Live + Send + Sized {
 
 /// Instantiates in `prepare`, drops in `finish`.
 pub struct Fresh<L: Disposable> {
+    // Dropped before what gives memories back.
+    used_on: UsedOn,
     shared: Arc<L::Shared>,
     live: Padded<Option<L>>,
     kept: Option<L::Kept>,
@@ -41,22 +43,26 @@ impl<L: Disposable> Fresh<L> {
     /// Nothing is made before the first call is prepared.
     #[must_use]
     pub fn new(shared: &Arc<L::Shared>) -> Self {
-        Self { shared: Arc::clone(shared), live: Padded(None), kept: None }
+        let used_on = UsedOn::default();
+        Self { used_on, shared: Arc::clone(shared), live: Padded(None), kept: None }
     }
 }
 
 impl<L: Disposable> Instance for Fresh<L> {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
+        self.used_on.begin();
         *self.live = Some(L::new(&self.shared, self.kept.take())?);
         Ok(())
     }
 
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
+        self.used_on.go_on();
         abi::invoke(self.live.as_mut().ok_or(UNPREPARED)?, export, input, output)
     }
 
     fn finish(&mut self) -> Result<()> {
+        self.used_on.end();
         if let Some(live) = self.live.take() {
             self.kept = Some(live.into_kept());
         }
@@ -133,6 +139,8 @@ pub fn residents_made() -> u64 {
 
 /// Resets in `finish`, so that an idle instance is clean and small.
 pub struct Reused<R: Resident> {
+    // Dropped before what gives memories back.
+    used_on: UsedOn,
     shared: Arc<R::Shared>,
     /// Clean unless the state says that it is used. `None` before the first call
     /// and after one that cannot be undone in place.
@@ -144,7 +152,8 @@ impl<R: Resident> Reused<R> {
     /// Nothing is made before the first call is prepared.
     #[must_use]
     pub fn new(shared: &Arc<R::Shared>) -> Self {
-        Self { shared: Arc::clone(shared), resident: Padded(None), state: CallState::Idle }
+        let (used_on, state) = (UsedOn::default(), CallState::Idle);
+        Self { used_on, shared: Arc::clone(shared), resident: Padded(None), state }
     }
 }
 
@@ -152,6 +161,7 @@ impl<R: Resident> Instance for Reused<R> {
     #[inline]
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
+        self.used_on.begin();
         if self.resident.is_none() {
             MADE.set(MADE.get() + 1);
             *self.resident = Some(R::new(&self.shared)?);
@@ -165,6 +175,7 @@ impl<R: Resident> Instance for Reused<R> {
         match &mut *self.resident {
             Some(resident) if self.state != CallState::Idle => {
                 self.state = CallState::Used;
+                self.used_on.go_on();
                 abi::invoke(resident.live(), export, input, output)
             }
             _ => Err(UNPREPARED),
@@ -173,6 +184,7 @@ impl<R: Resident> Instance for Reused<R> {
 
     #[inline]
     fn finish(&mut self) -> Result<()> {
+        self.used_on.end();
         if self.state == CallState::Used {
             // The state stays what it is until all is done: after a panic on the
             // way, nobody takes the instance for a clean one.

@@ -37,6 +37,10 @@ pub enum MemoryFrom {
     /// to a page faults and is noted. Noted pages are restored in place and stay
     /// writable; no system call is made while the calls write the same pages.
     Tracked,
+    /// As [`Resident`](Self::Resident), but the kernel is asked only after calls with a
+    /// page fault. After others, the pages that the last scan found are compared: no
+    /// other page can have been written.
+    Gated,
 }
 
 /// Where the code comes from.
@@ -109,7 +113,11 @@ impl Strategy {
                 MemoryFrom::CopyOnWrite,
                 MemoryFrom::Resident,
                 MemoryFrom::Tracked,
+                MemoryFrom::Gated,
             ] {
+                if (instance, memory) == (InstanceFrom::Pooling, MemoryFrom::Gated) {
+                    continue;
+                }
                 let strategy = Self::new(instance, memory);
                 all.push(strategy);
                 // A pool of ours holds instances of the strategy that resets them in
@@ -167,7 +175,10 @@ impl Strategy {
     pub const fn owner(self) -> Owner {
         match (self.instance, self.memory) {
             (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
-            | (InstanceFrom::Recreate, MemoryFrom::Resident | MemoryFrom::Tracked)
+            | (
+                InstanceFrom::Recreate,
+                MemoryFrom::Resident | MemoryFrom::Tracked | MemoryFrom::Gated,
+            )
             | (InstanceFrom::Pooling, MemoryFrom::Tracked) => Owner::Touchstone,
             (InstanceFrom::Interpreted | InstanceFrom::Recreate | InstanceFrom::Pooling, _) => {
                 Owner::Runtime
@@ -180,7 +191,7 @@ impl Strategy {
     #[must_use]
     pub const fn rank(self) -> u16 {
         let (instance, memory) = (self.instance as u16, self.memory as u16);
-        (instance * 4 + memory) * 2 + self.code as u16
+        (instance * 5 + memory) * 2 + self.code as u16
     }
 
     /// Place in the order in which somebody tries strategies who only wants the fastest
@@ -228,6 +239,10 @@ impl Strategy {
             (MemoryFrom::Tracked, _) => {
                 ", restoring only the written memory pages, which write faults reveal"
             }
+            (MemoryFrom::Gated, _) => {
+                ", restoring only the written memory pages, which the kernel lists (PAGEMAP_SCAN) \
+                 after calls with page faults"
+            }
         };
         let code = match self.code {
             CodeFrom::InProcess => "",
@@ -241,14 +256,16 @@ impl Strategy {
 ///
 /// First what restores only written pages in place, then the runtime's pools, each after
 /// the reuse with the same kind of memory, then plain new instances.
-const BY_PREFERENCE: [(InstanceFrom, MemoryFrom); 14] = {
+const BY_PREFERENCE: [(InstanceFrom, MemoryFrom); 16] = {
     use {InstanceFrom::*, MemoryFrom::*};
     [
         (Reuse, Tracked),
         (Pooling, Tracked),
         (PoolingLate, Tracked),
-        (Reuse, Resident),
+        (Reuse, Gated),
         (Recreate, Tracked),
+        (Recreate, Gated),
+        (Reuse, Resident),
         (Recreate, Resident),
         (Pooling, Resident),
         (Reuse, CopyOnWrite),
@@ -281,6 +298,7 @@ impl fmt::Display for Strategy {
             (MemoryFrom::Resident, InstanceFrom::Pooling) => "_cow_resident",
             (MemoryFrom::Resident, _) => "_resident",
             (MemoryFrom::Tracked, _) => "_tracked",
+            (MemoryFrom::Gated, _) => "_gated",
         };
         let code = match self.code {
             CodeFrom::InProcess => "",
@@ -382,10 +400,12 @@ mod tests {
             ("instance_reuse_cow", false, Touchstone),
             ("instance_reuse_resident", false, Touchstone),
             ("instance_reuse_tracked", false, Touchstone),
+            ("instance_reuse_gated", false, Touchstone),
             ("recreate_instance", true, Runtime),
             ("recreate_instance_cow", true, Runtime),
             ("recreate_instance_resident", true, Touchstone),
             ("recreate_instance_tracked", true, Touchstone),
+            ("recreate_instance_gated", true, Touchstone),
             ("pooling", true, Runtime),
             ("pooling_cow", true, Runtime),
             ("pooling_cow_resident", true, Runtime),
@@ -419,8 +439,10 @@ mod tests {
             "instance_reuse_tracked",
             "pooling_tracked",
             "pooling_late_tracked",
-            "instance_reuse_resident",
+            "instance_reuse_gated",
             "recreate_instance_tracked",
+            "recreate_instance_gated",
+            "instance_reuse_resident",
             "recreate_instance_resident",
             "pooling_cow_resident",
             "instance_reuse_cow",

@@ -64,6 +64,11 @@ impl Support {
                     "one instance on Touchstone's memory, mapped copy-on-write; written pages known \
                      from write faults and restored in place, then mutable globals and tables"
                 }
+                MemoryFrom::Gated => {
+                    "one instance on Touchstone's memory, mapped copy-on-write; written pages found \
+                     with PAGEMAP_SCAN after calls with page faults and restored in place, then \
+                     mutable globals and tables"
+                }
             },
         )
     }
@@ -90,6 +95,11 @@ impl Support {
                 MemoryFrom::Tracked => {
                     "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
                      written pages known from write faults and restored in place"
+                }
+                MemoryFrom::Gated => {
+                    "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
+                     written pages found with PAGEMAP_SCAN after calls with page faults and restored \
+                     in place"
                 }
             },
         )

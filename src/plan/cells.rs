@@ -6,7 +6,7 @@ use crate::record::{CellKey, Refusal, Status, Sweep, WorkFacts};
 use anyhow::Result;
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Engine, Strategy, Support};
+use touchstone_executor::{Engine, MemoryFrom, Strategy, Support};
 
 /// One cell: a case on a guest, an engine, a strategy and a number of threads.
 #[derive(Clone)]
@@ -112,8 +112,7 @@ impl Plan {
     ) {
         let mut strategies = Vec::new();
         for strategy in Strategy::all() {
-            let is_asked = case.sweep == Sweep::All || is_distinct(strategy);
-            if !is_asked || !engine.support(strategy).is_supported() {
+            if !is_asked(case.sweep, strategy) || !engine.support(strategy).is_supported() {
                 continue;
             }
             match engine.support_for(strategy, guest) {
@@ -173,7 +172,17 @@ pub(super) fn crowded(threads: usize) -> String {
     format!("{threads} threads on {} processors would time the scheduler", cores())
 }
 
-/// Whether calls under the strategy differ from those under every other one.
-fn is_distinct(strategy: Strategy) -> bool {
-    !strategy.is_precompiled() && !strategy.is_touchstone_pool()
+/// Whether a sweep has a strategy, where the engine supports it.
+///
+/// Calls under precompiled variants and Touchstone's pools cost what they cost under
+/// another strategy. Calls under `…_gated` differ from those under `…_tracked` by what it
+/// takes to find written pages, which is the subject of the cases that sweep over all.
+fn is_asked(sweep: Sweep, strategy: Strategy) -> bool {
+    let is_gated = strategy.memory == MemoryFrom::Gated;
+    let is_distinct = !strategy.is_precompiled() && !strategy.is_touchstone_pool();
+    match sweep {
+        Sweep::All => is_distinct || !is_gated,
+        Sweep::Distinct => is_distinct && !is_gated,
+        Sweep::Preferred => is_distinct,
+    }
 }

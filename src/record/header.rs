@@ -141,11 +141,12 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sweep {
-    /// All of them.
+    /// All of them, but for precompiled variants of `…_gated`.
     #[default]
     All,
     /// Every strategy whose calls differ from another's: precompiled variants change the
     /// load, and Touchstone's pools hand out the instances of `instance_reuse_tracked`.
+    /// Without `…_gated`, which differs from `…_tracked` only by how written pages are found.
     Distinct,
     /// The supported strategy that a user would try first. For cases about the guest's work,
     /// which is the same under every strategy.

@@ -26,9 +26,10 @@ const BLOCK: usize = 256;
 /// What a memory's pages did in the calls before.
 #[derive(Debug)]
 pub(super) struct Ages {
-    /// For each page of the memory: 0 when it is not kept, else one more than the
-    /// number of resets since it was changed. Written in every reset, hence padded. A
-    /// block is made when one of its pages is kept: most memories are large and keep few.
+    /// For each page of the memory: 0 when it is not kept, 1 when the last call changed
+    /// it, else one more than the number of resets since. Written in every reset, hence
+    /// padded. A block is made when one of its pages is kept: most memories are large and
+    /// keep few.
     pages: Vec<Option<Box<Padded<[u16; BLOCK]>>>>,
     patience: u16,
     /// Resets so far.
@@ -91,8 +92,13 @@ impl Ages {
             *age = 1;
             return Verdict::Keep;
         }
-        *age = age.saturating_add(1);
+        *age = (*age).max(1).saturating_add(1);
         if *age <= self.patience { Verdict::Keep } else { Verdict::LetGo }
+    }
+
+    /// Whether the last call that was reset had changed a page.
+    pub(super) fn is_changed(&self, page: usize) -> bool {
+        matches!(self.pages.get(page / BLOCK), Some(Some(ages)) if ages[page % BLOCK] == 1)
     }
 
     /// A page is no longer kept.

@@ -85,7 +85,13 @@ fn pages_that_are_let_go_give_their_mappings_back() {
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn growing_further_each_time_takes_no_more_mappings() {
     let limit = KEEP_RESIDENT;
-    let kinds = [Reset::Segments, Reset::Drop, Reset::Resident { limit }, Reset::Tracked { limit }];
+    let kinds = [
+        Reset::Segments,
+        Reset::Drop,
+        Reset::Resident { limit },
+        Reset::Gated { limit },
+        Reset::Tracked { limit },
+    ];
     for kind in kinds.into_iter().filter(|kind| kind.refusal().is_none()) {
         let mut memory = Memory::new(Some(&plan(kind)), SIZE, 3 * SIZE).unwrap();
         let all = memory.base() as usize..memory.base() as usize + 3 * SIZE;

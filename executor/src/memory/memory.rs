@@ -77,6 +77,9 @@ impl Memory {
     /// Makes the memory clean and of its first size. Without a plan nothing is
     /// known about that, and nothing is done: `false`.
     ///
+    /// One of kind [`Reset::Gated`](super::Reset::Gated) that other threads have written
+    /// is clean only after [`written_elsewhere`](super::written_elsewhere).
+    ///
     /// # Errors
     ///
     /// When the kernel refuses; the memory must then not be used, and every later reset

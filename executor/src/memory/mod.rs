@@ -4,10 +4,11 @@
 //! Dropping pages is what makes a clean instance dear: every page that is
 //! touched again costs a fault, and on a second thread each drop costs a
 //! shoot-down of the other processor's address cache and the process's memory
-//! lock. [`Reset::Resident`] and [`Reset::Tracked`] therefore find out which pages
-//! were written and restore those in place: the first asks the kernel on every
-//! reset, the second keeps a list that grows by a write fault when a page is
-//! written that was not in it yet.
+//! lock. [`Reset::Resident`], [`Reset::Gated`] and [`Reset::Tracked`] therefore find
+//! out which pages were written and restore those in place: the first asks the kernel on
+//! every reset, the second only when the thread had a page fault since the last one, and
+//! the third keeps a list that grows by a write fault when a page is written that was not
+//! in it yet.
 //!
 //! | module | idea |
 //! |---|---|
@@ -17,6 +18,8 @@
 //! | `compare` | storing only what differs |
 //! | `ages` | how long a page is kept that nobody writes |
 //! | `pagemap` | asking the kernel which pages were written |
+//! | `faults` | whether there is a reason to ask |
+//! | `process` | telling a child of a fork from its parent |
 //! | `tracked`, `signals` | noticing the first write to a page |
 //! | `open_pages`, `registry` | which pages were written, of which memory |
 //! | `sync` | the atomics and the lock of both |
@@ -30,6 +33,7 @@ mod compare;
 mod defect_tests;
 #[cfg(test)]
 mod fault_tests;
+mod faults;
 mod image;
 mod mapping;
 #[cfg(test)]
@@ -42,6 +46,7 @@ mod model;
 mod open_pages;
 mod pagemap;
 mod pages;
+mod process;
 mod recycler;
 mod registry;
 mod reset;
@@ -54,6 +59,7 @@ mod test_support;
 mod tests;
 mod tracked;
 
+pub use faults::{UsedOn, written_elsewhere};
 pub use image::{Image, InitialMemory};
 pub use mapping::Mapping;
 pub use memory::{Memory, writable};

@@ -6,6 +6,7 @@ mod loom_tests;
 
 use super::mappings;
 use super::sync::{AtomicBool, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::ops::Range;
 
 /// Pages that one fault opens at most.
 const WIDEST: u32 = 64;
@@ -168,6 +169,22 @@ impl OpenPages {
             before = bits >> 63;
         }
         self.add_runs(runs - self.runs.load(Ordering::Relaxed));
+    }
+
+    /// The later half of what the last fault opened, if that was more than the page that it
+    /// was about: maybe nobody wrote there. The earlier half counts as all that it opened
+    /// from now on, so that the end of what is written is found by halves.
+    #[inline]
+    pub(super) fn halve(&self) -> Option<Range<usize>> {
+        let width = self.width.load(Ordering::Relaxed);
+        if width < 2 {
+            return None;
+        }
+        let (end, half) = (self.next.load(Ordering::Relaxed), width / 2);
+        let first = end.checked_sub(half)?;
+        self.next.store(first, Ordering::Relaxed);
+        self.width.store(width - half, Ordering::Relaxed);
+        Some(first as usize..end as usize)
     }
 
     /// Forgets all that was noted: no page is open.
@@ -334,6 +351,22 @@ mod tests {
         pages.start_over();
         assert_eq!(pages.wanted(7), Wanted::Pages(1));
         assert_eq!(OpenPages::new(100, 0).wanted(0), Wanted::All);
+    }
+
+    #[test]
+    fn what_was_opened_ahead_is_halved_down_to_the_page_that_faulted() {
+        let pages = OpenPages::new(300, 300);
+        assert_eq!(pages.halve(), None);
+        for page in [10, 11, 13, 17] {
+            assert!(write(&pages, page));
+        }
+        let halves: Vec<_> = std::iter::from_fn(|| pages.halve()).collect();
+        assert_eq!(halves, [21..25, 19..21, 18..19]);
+        // The next write in order goes on from there.
+        pages.retain(|page| page < 18);
+        assert_eq!(pages.wanted(18), Wanted::Pages(2));
+        pages.start_over();
+        assert_eq!(pages.halve(), None);
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //!
 //! Numbers and layouts are those of `linux/fs.h` (Linux 6.7 and newer).
 
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use super::process;
 use std::fs::File;
 use std::os::fd::{IntoRawFd, RawFd};
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 /// `_IOWR('f', 16, struct pm_scan_arg)`, with its 96 bytes.
 const PAGEMAP_SCAN: libc::c_ulong = 0xc060_6610;
@@ -54,14 +54,14 @@ impl Region {
 /// The page map of this process, also after a `fork`.
 struct Pagemap {
     file: AtomicI32,
-    /// Not set in the child of a fork: it lies in a page that the kernel fills with zeros
-    /// there. The file that the child has inherited would tell it about its parent.
-    is_own: &'static AtomicBool,
+    /// The process that it is of. The file that the child of a fork has inherited would
+    /// tell it about its parent.
+    process: AtomicU64,
 }
 
 static PAGEMAP: LazyLock<Option<Pagemap>> = LazyLock::new(|| {
-    let map = Pagemap { file: AtomicI32::new(open()?), is_own: wiped_by_fork()? };
-    map.is_own.store(true, Ordering::Release);
+    let process = AtomicU64::new(process::number()?);
+    let map = Pagemap { file: AtomicI32::new(open()?), process };
     // An empty answer for one page is enough to know that the call exists.
     let page = super::host_page();
     let probe = Box::new([0_u8; 1]);
@@ -72,19 +72,6 @@ static PAGEMAP: LazyLock<Option<Pagemap>> = LazyLock::new(|| {
 
 fn open() -> Option<RawFd> {
     Some(File::open("/proc/self/pagemap").ok()?.into_raw_fd())
-}
-
-/// A place that is zero in every child that this process forks.
-fn wiped_by_fork() -> Option<&'static AtomicBool> {
-    let (length, any) = (super::host_page(), std::ptr::null_mut());
-    // SAFETY: a new mapping at an address of the kernel's choice, which stays for ever. It
-    // is all zero, a valid `AtomicBool`.
-    unsafe {
-        let rights = ProtFlags::READ | ProtFlags::WRITE;
-        let place = rustix::mm::mmap_anonymous(any, length, rights, MapFlags::PRIVATE).ok()?;
-        rustix::mm::madvise(place, length, Advice::LinuxWipeOnFork).ok()?;
-        Some(&*place.cast::<AtomicBool>())
-    }
 }
 
 /// Whether the kernel answers.
@@ -122,19 +109,20 @@ impl Scan {
 /// ([`Region::is_shared_zeros`]). Goes on until the regions are full.
 pub(super) fn scan(start: u64, end: u64, regions: &mut [Region]) -> std::io::Result<Scan> {
     let map = PAGEMAP.as_ref().ok_or(std::io::ErrorKind::Unsupported)?;
-    if !map.is_own.load(Ordering::Acquire) {
-        map.open_again()?;
+    let process = process::number().ok_or(std::io::ErrorKind::Unsupported)?;
+    if map.process.load(Ordering::Acquire) != process {
+        map.open_again(process)?;
     }
     map.scan(start, end, regions)
 }
 
 impl Pagemap {
     #[cold]
-    fn open_again(&self) -> std::io::Result<()> {
+    fn open_again(&self, process: u64) -> std::io::Result<()> {
         let own = open().ok_or(std::io::ErrorKind::Unsupported)?;
         // What was there stays open: another thread may have opened it a moment ago.
         self.file.store(own, Ordering::Release);
-        self.is_own.store(true, Ordering::Release);
+        self.process.store(process, Ordering::Release);
         Ok(())
     }
 

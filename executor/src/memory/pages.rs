@@ -67,6 +67,21 @@ pub(super) unsafe fn make_joinable(base: *mut u8, pages: impl Iterator<Item = us
     }
 }
 
+/// Keeps the kernel from joining pages to huge ones. It would make pages writable that
+/// nobody has written, without a fault.
+///
+/// # Safety
+///
+/// The range must be page-aligned and the caller's own.
+pub(super) unsafe fn make_small(base: *mut u8, size: usize) -> Result<()> {
+    // SAFETY: the caller owns the range.
+    match unsafe { rustix::mm::madvise(base.cast(), size, Advice::LinuxNoHugepage) } {
+        // A kernel without huge pages.
+        Err(Errno::INVAL) => Ok(()),
+        done => done.map_err(Error::system("cannot refuse huge pages for a memory")),
+    }
+}
+
 /// Makes pages read-only, so that the next write to them is noticed.
 ///
 /// # Safety

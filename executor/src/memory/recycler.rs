@@ -267,6 +267,7 @@ mod tests {
         for reset in [
             Reset::Drop,
             Reset::Resident { limit: KEEP_RESIDENT },
+            Reset::Gated { limit: KEEP_RESIDENT },
             Reset::Tracked { limit: KEEP_RESIDENT },
         ] {
             let plan = Plan::new(InitialMemory::capture(&clean), reset).unwrap();

@@ -1,6 +1,6 @@
 //! How the memories of a module come to their clean content and back to it.
 
-use super::{Image, InitialMemory, Restorer, pagemap_scan_available, tracking_available};
+use super::{Image, InitialMemory, Restorer, faults, pagemap_scan_available, tracking_available};
 use crate::error::Result;
 use crate::strategy::MemoryFrom;
 use std::fmt;
@@ -20,6 +20,21 @@ pub enum Reset {
         /// Bytes that stay mapped at most.
         limit: usize,
     },
+    /// As [`Resident`](Self::Resident), but the kernel is asked only when the thread had
+    /// a page fault since it reset the memory last. Otherwise all that was written is
+    /// among the pages that were found then: those are writable, all others would have
+    /// faulted.
+    ///
+    /// What is written between two resets on one thread must have been written by that
+    /// thread, or [`written_elsewhere`](super::written_elsewhere) be called on it in
+    /// between; [`UsedOn`](super::UsedOn) does that for instances that change their
+    /// thread. System calls of the thread may write; other processes and asynchronous
+    /// ones (`io_uring`) may not, and no other thread may lock the process's memory
+    /// (`mlockall(MCL_CURRENT)`).
+    Gated {
+        /// Bytes that stay mapped at most.
+        limit: usize,
+    },
     /// Written pages are known from the faults of their first writes, stay
     /// writable and are restored in place. A call that writes more than `limit`, or
     /// pages in too many places, makes the memory one that is reset as by
@@ -30,7 +45,7 @@ pub enum Reset {
     },
 }
 
-/// Bytes that the `…_resident` and `…_tracked` strategies of every backend keep
+/// Bytes that the `…_resident`, `…_gated` and `…_tracked` strategies of every backend keep
 /// mapped in one memory.
 pub const KEEP_RESIDENT: usize = 4 << 20;
 
@@ -42,7 +57,18 @@ impl Reset {
             MemoryFrom::Segments => Self::Segments,
             MemoryFrom::CopyOnWrite => Self::Drop,
             MemoryFrom::Resident => Self::Resident { limit: KEEP_RESIDENT },
+            MemoryFrom::Gated => Self::Gated { limit: KEEP_RESIDENT },
             MemoryFrom::Tracked => Self::Tracked { limit: KEEP_RESIDENT },
+        }
+    }
+
+    /// Bytes that stay mapped at most, for those that restore written pages in place.
+    pub(super) fn limit(self) -> Option<usize> {
+        match self {
+            Self::Segments | Self::Drop => None,
+            Self::Resident { limit } | Self::Gated { limit } | Self::Tracked { limit } => {
+                Some(limit)
+            }
         }
     }
 
@@ -50,8 +76,11 @@ impl Reset {
     #[must_use]
     pub fn refusal(self) -> Option<&'static str> {
         match self {
-            Self::Resident { .. } if !pagemap_scan_available() => {
+            Self::Resident { .. } | Self::Gated { .. } if !pagemap_scan_available() => {
                 Some("this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)")
+            }
+            Self::Gated { .. } if !faults::is_counted() => {
+                Some("this kernel does not count the page faults of threads")
             }
             Self::Tracked { .. } if !tracking_available() => {
                 Some("the handler of SIGSEGV cannot be ours in this process")
@@ -72,6 +101,14 @@ impl fmt::Display for Reset {
                 f,
                 "written pages found with PAGEMAP_SCAN and restored in place, up to {} MiB, the \
                  rest dropped; pages not written for {} calls or more are dropped",
+                mib(limit),
+                super::ages::PATIENCE
+            ),
+            Self::Gated { limit } => write!(
+                f,
+                "written pages found with PAGEMAP_SCAN after calls with page faults, known from \
+                 the last scan after others; restored in place, up to {} MiB, the rest dropped; \
+                 pages not written for {} calls or more are dropped",
                 mib(limit),
                 super::ages::PATIENCE
             ),
@@ -110,7 +147,7 @@ impl Plan {
     pub fn new(content: InitialMemory, reset: Reset) -> Result<Self> {
         let image = match reset {
             Reset::Segments => None,
-            Reset::Drop | Reset::Resident { .. } | Reset::Tracked { .. } => {
+            Reset::Drop | Reset::Resident { .. } | Reset::Gated { .. } | Reset::Tracked { .. } => {
                 Image::new(&content)?.map(Arc::new)
             }
         };

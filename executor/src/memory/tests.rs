@@ -27,6 +27,7 @@ fn kinds() -> Vec<Reset> {
     let kinds = [Reset::Segments, Reset::Drop]
         .into_iter()
         .chain(limits.map(|limit| Reset::Resident { limit }))
+        .chain(limits.map(|limit| Reset::Gated { limit }))
         .chain(limits.map(|limit| Reset::Tracked { limit }));
     kinds.filter(|kind| kind.refusal().is_none()).collect()
 }
@@ -156,7 +157,7 @@ fn resident(memory: &Memory) -> usize {
 
 /// Kinds that keep pages, where the kernel can be asked what they keep.
 fn keeping(limit: usize) -> Vec<Reset> {
-    [Reset::Resident { limit }, Reset::Tracked { limit }]
+    [Reset::Resident { limit }, Reset::Gated { limit }, Reset::Tracked { limit }]
         .into_iter()
         .filter(|kind| pagemap_scan_available() && kind.refusal().is_none())
         .collect()
@@ -204,6 +205,37 @@ fn pages_written_with_their_clean_content_come_back_less_and_less() {
         (0..2000).for_each(|_| call());
         let faults = crate::probe::thread_usage().unwrap().page_faults - before;
         assert!(faults <= 2 * (SIZE / 2 / host_page()) as u64, "{kind:?}: {faults}");
+    }
+}
+
+/// Faults in order open pages ahead. Where the guest writes what is there, the pages behind
+/// the last one that it writes look like those before it.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn pages_that_were_opened_ahead_are_watched_again_unless_they_are_written() {
+    let kind = Reset::Tracked { limit: 1 << 20 };
+    if kind.refusal().is_some() {
+        return;
+    }
+    let plan = Plan::new(InitialMemory::zeroed(4 * SIZE), kind).unwrap();
+    for value in [0, 1] {
+        for pages in [1, 2, 13, 64, 65, 100, 200] {
+            let mut memory = Memory::new(Some(&plan), 4 * SIZE, 4 * SIZE).unwrap();
+            let mut kept = Vec::new();
+            for _ in 0..400 {
+                for page in memory.bytes_mut().chunks_mut(host_page()).take(pages) {
+                    // SAFETY: the page is borrowed. Volatile, so that the compiler does not
+                    // leave it out as writing what is there.
+                    unsafe { page.as_mut_ptr().write_volatile(value) };
+                }
+                memory.reset().unwrap();
+                kept.push(memory.restorer().unwrap().kept());
+            }
+            // Pages that are let go come back now and then, with others behind them.
+            kept.sort_unstable();
+            assert_eq!(kept[kept.len() / 2], pages, "value {value}");
+            assert!(memory.bytes_mut().iter().all(|byte| *byte == 0));
+        }
     }
 }
 
@@ -311,5 +343,60 @@ fn an_idle_memory_shrinks_and_stays_clean() {
             memory.reset().unwrap();
             assert!(memory.bytes_mut() == fresh(SIZE));
         }
+    }
+}
+
+/// The pages that calls write again and again are known without asking the kernel, and the
+/// thread that does something else in between has it asked once more.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files and getrusage")]
+fn a_gated_memory_is_scanned_after_faults_alone() {
+    let kind = Reset::Gated { limit: 1 << 20 };
+    if kind.refusal().is_some() {
+        return;
+    }
+    let plan = Plan::new(content(SIZE), kind).unwrap();
+    let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+    let fresh = fresh(SIZE);
+    let write = |memory: &mut Memory, pages: std::ops::Range<usize>| {
+        for page in pages {
+            memory.bytes_mut()[page * host_page() + 9] = 201;
+        }
+    };
+    for round in 0..3 {
+        write(&mut memory, 2..5 + round);
+        memory.reset().unwrap();
+        let before = memory.restorer().unwrap().scans();
+        for _ in 0..40 {
+            write(&mut memory, 2..5 + round);
+            memory.reset().unwrap();
+        }
+        // A few faults may be those of other code on this thread.
+        let scans = memory.restorer().unwrap().scans() - before;
+        assert!(scans <= 8, "round {round}: {scans} of 40 resets asked the kernel");
+        assert!(memory.bytes_mut() == fresh);
+        // Used on another thread, and reset here.
+        let mut used_on = UsedOn::default();
+        used_on.begin();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                used_on.go_on();
+                write(&mut memory, 20..30);
+            });
+        });
+        used_on.end();
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut() == fresh, "round {round}: written by another thread");
+        // Used and reset on another thread, and used here again.
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                write(&mut memory, 40..50);
+                memory.reset().unwrap();
+            });
+        });
+        assert!(memory.bytes_mut() == fresh);
+        write(&mut memory, 40..50);
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut() == fresh, "round {round}: reset by another thread");
     }
 }

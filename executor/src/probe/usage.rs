@@ -8,6 +8,8 @@ use std::time::Duration;
 pub struct ThreadUsage {
     /// Page faults that needed no disk.
     pub page_faults: u64,
+    /// Page faults that did.
+    pub major_page_faults: u64,
     /// Times that the thread left its processor, of itself or not.
     pub switches: u64,
     /// Time in the kernel, as the kernel samples it.
@@ -16,6 +18,7 @@ pub struct ThreadUsage {
 
 /// What this thread has used so far (`getrusage(2)`); `None` where the kernel
 /// does not say.
+#[inline]
 #[must_use]
 pub fn thread_usage() -> Option<ThreadUsage> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -30,6 +33,7 @@ pub fn thread_usage() -> Option<ThreadUsage> {
     let count = |value: libc::c_long| u64::try_from(value).unwrap_or(0);
     Some(ThreadUsage {
         page_faults: count(usage.ru_minflt),
+        major_page_faults: count(usage.ru_majflt),
         switches: count(usage.ru_nvcsw) + count(usage.ru_nivcsw),
         system: Duration::from_secs(count(usage.ru_stime.tv_sec))
             + Duration::from_micros(count(usage.ru_stime.tv_usec)),

@@ -5,6 +5,7 @@ use crate::module::Shared;
 use crate::recipe::Recipe;
 use std::sync::Arc;
 use touchstone_executor::abi::{self, Abi};
+use touchstone_executor::memory::UsedOn;
 use touchstone_executor::{EffectiveConfig, Error, ExportId, Instance, Module, Outcome, Result};
 
 /// A module of which each call gets a new instance.
@@ -21,6 +22,7 @@ impl FreshModule {
 
     fn instance(&self) -> FreshInstance {
         FreshInstance {
+            used_on: UsedOn::default(),
             shared: Arc::clone(&self.shared),
             recipe: self.recipe.clone(),
             running: None,
@@ -63,6 +65,7 @@ impl Module for FreshModule {
 }
 
 struct FreshInstance {
+    used_on: UsedOn,
     shared: Arc<Shared>,
     recipe: Option<Arc<Recipe>>,
     running: Option<Machine>,
@@ -95,6 +98,7 @@ impl FreshInstance {
 impl Instance for FreshInstance {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
+        self.used_on.begin();
         let mut machine = self.build()?;
         machine.start()?;
         self.running = Some(machine);
@@ -103,10 +107,12 @@ impl Instance for FreshInstance {
 
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         let running = self.running.as_mut().ok_or(Error::Misuse("invoke without prepare"))?;
+        self.used_on.go_on();
         abi::invoke(running, export, input, output)
     }
 
     fn finish(&mut self) -> Result<()> {
+        self.used_on.end();
         let Some(machine) = self.running.take() else { return Ok(()) };
         let (environment, lent) = machine.into_parts();
         self.environment = Some(environment);

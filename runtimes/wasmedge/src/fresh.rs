@@ -5,11 +5,12 @@ use crate::running::Running;
 use crate::slot::Slot;
 use std::sync::Arc;
 use touchstone_executor::abi;
-use touchstone_executor::memory::Restorer;
+use touchstone_executor::memory::{Restorer, UsedOn};
 use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result};
 
 /// Instantiates in `prepare`, drops in `finish`.
 pub(crate) struct FreshInstance {
+    used_on: UsedOn,
     shared: Arc<Shared>,
     /// Looks after the memory of ours in the slot; dropped before it.
     restorer: Option<Restorer>,
@@ -20,7 +21,8 @@ pub(crate) struct FreshInstance {
 
 impl FreshInstance {
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        Self { shared: Arc::clone(shared), restorer: None, running: None, state: CallState::Idle }
+        let (used_on, shared) = (UsedOn::default(), Arc::clone(shared));
+        Self { used_on, shared, restorer: None, running: None, state: CallState::Idle }
     }
 
     /// Executor and imports, and a memory of ours in its clean state.
@@ -41,6 +43,7 @@ impl FreshInstance {
 impl Instance for FreshInstance {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
+        self.used_on.begin();
         let mut running = match self.running.take() {
             Some(running) => running,
             None => Running::new(self.slot()?),
@@ -56,6 +59,7 @@ impl Instance for FreshInstance {
         match &mut self.running {
             Some(running) if self.state != CallState::Idle => {
                 self.state = CallState::Used;
+                self.used_on.go_on();
                 abi::invoke(running, export, input, output)
             }
             _ => Err(Error::Misuse("invoke without prepare")),
@@ -63,6 +67,7 @@ impl Instance for FreshInstance {
     }
 
     fn finish(&mut self) -> Result<()> {
+        self.used_on.end();
         if std::mem::take(&mut self.state) == CallState::Idle {
             return Ok(());
         }

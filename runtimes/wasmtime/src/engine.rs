@@ -93,16 +93,18 @@ impl Engine for Wasmtime {
                 Support::unsupported("a new instance each call is called recreate_instance here")
             }
             (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
-            (InstanceFrom::Recreate, MemoryFrom::Resident | MemoryFrom::Tracked) => {
-                Support::on_recycled_memory(strategy.memory)
-            }
+            (
+                InstanceFrom::Recreate,
+                MemoryFrom::Resident | MemoryFrom::Tracked | MemoryFrom::Gated,
+            ) => Support::on_recycled_memory(strategy.memory),
             (InstanceFrom::Pooling, MemoryFrom::Resident) => {
                 match Reset::of(strategy.memory).refusal() {
                     Some(reason) => Support::unsupported(reason),
                     None => Support::Native,
                 }
             }
-            (InstanceFrom::Pooling, MemoryFrom::Tracked) | (InstanceFrom::PoolingLate, _) => {
+            (InstanceFrom::Pooling, MemoryFrom::Tracked | MemoryFrom::Gated)
+            | (InstanceFrom::PoolingLate, _) => {
                 Support::unsupported("Wasmtime's pool does not know of tracked memories")
             }
             (InstanceFrom::Recreate | InstanceFrom::Pooling, _) => Support::Native,

@@ -39,7 +39,10 @@ pub(crate) fn class(strategy: Strategy) -> &'static str {
     match (strategy.instance, strategy.memory) {
         (InstanceFrom::Reuse, _) => OWN,
         (_, MemoryFrom::Segments) => SEGMENTS,
-        (InstanceFrom::Recreate, MemoryFrom::Resident | MemoryFrom::Tracked) => OWN_IMAGE,
+        (
+            InstanceFrom::Recreate,
+            MemoryFrom::Resident | MemoryFrom::Tracked | MemoryFrom::Gated,
+        ) => OWN_IMAGE,
         _ => IMAGE,
     }
 }

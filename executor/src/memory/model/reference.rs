@@ -36,6 +36,8 @@ pub(super) enum What {
     Write(Writing),
     /// Two threads write it at once.
     Share(Shared),
+    /// Another thread uses it for a while.
+    Elsewhere(Writing),
     /// The kernel writes it for the host.
     Announced {
         at: usize,
@@ -156,7 +158,7 @@ impl ReferenceStateMachine for Reference {
         };
         match &transition.what {
             What::GiveBack | What::Drop => *slot = None,
-            What::Write(writing) => writing.write(&mut held.bytes),
+            What::Write(writing) | What::Elsewhere(writing) => writing.write(&mut held.bytes),
             What::Share(shared) => shared.write(&mut held.bytes),
             What::Announced { at, length } => {
                 let range = announced(*at, *length, held.bytes.len());
@@ -185,6 +187,7 @@ fn in_use() -> impl Strategy<Value = What> {
     prop_oneof![
         40 => Writing::any().prop_map(What::Write),
         2 => Shared::any().prop_map(What::Share),
+        4 => Writing::any().prop_map(What::Elsewhere),
         6 => (0_usize..1 << 24, 1..READ).prop_map(|(at, length)| What::Announced { at, length }),
         8 => (1_usize..GROWTH / 2).prop_map(|pages| What::Grow { pages }),
         4 => Just(What::Read),

@@ -2,7 +2,9 @@
 
 use super::super::mappings::Others;
 use super::super::test_support::mappings;
-use super::super::{Image, Lease, Memory, Plan, Recycler, Reset, host_page, writable};
+use super::super::{
+    Image, Lease, Memory, Plan, Recycler, Reset, UsedOn, host_page, writable, written_elsewhere,
+};
 use super::look;
 use super::reference::{Model, Reference, SLOTS, Transition, What, announced, pattern};
 use super::trap;
@@ -153,6 +155,18 @@ fn fork(used: &mut Used, writing: Writing, size: usize, model: &Model) {
     }
 }
 
+/// An instance goes to another thread for a call, and comes back.
+fn elsewhere(used: &mut Used, writing: Writing, size: usize) {
+    let mut used_on = UsedOn::default();
+    used_on.begin();
+    let call = || {
+        used_on.go_on();
+        writing.write(used.bytes(size));
+    };
+    std::thread::scope(|scope| scope.spawn(call).join().unwrap());
+    used_on.end();
+}
+
 /// A call that comes to no end; nothing is done about its memory.
 fn fail(used: &mut Used, writing: Writing, size: usize, reserved: usize, by_fault: bool) {
     if by_fault {
@@ -232,7 +246,11 @@ impl StateMachineTest for Subject {
                 used.check_clean(model, parts);
             }
             What::Write(writing) => writing.write(used.bytes(size)),
-            What::Share(shared) => shared.write_at_once(used.bytes(size)),
+            What::Share(shared) => {
+                shared.write_at_once(used.bytes(size));
+                written_elsewhere();
+            }
+            What::Elsewhere(writing) => elsewhere(&mut used, writing, size),
             What::Announced { at, length } => {
                 let place = used.writable(announced(at, length, size), size);
                 subject.file.read_exact_at(place, 0).unwrap();

@@ -41,6 +41,7 @@ impl World {
             2 => Just(Reset::Segments),
             2 => Just(Reset::Drop),
             4 => limit.clone().prop_map(|limit| Reset::Resident { limit }),
+            6 => limit.clone().prop_map(|limit| Reset::Gated { limit }),
             8 => limit.prop_map(|limit| Reset::Tracked { limit }),
         ]
         .prop_filter("this machine can do it", |reset| reset.refusal().is_none());

@@ -6,6 +6,7 @@ use super::super::pagemap::{self, Region};
 use super::super::{Image, host_page, mappings, pagemap_scan_available, pages};
 use super::{CALM, Restorer};
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// Regions that one scan returns at most; the scan goes on where it stopped.
 const REGIONS: usize = 64;
@@ -59,6 +60,10 @@ impl Restorer {
             // SAFETY: the caller's promise.
             unsafe { self.let_go() }?;
         }
+        if let Some(tail) = self.tracked.as_deref().and_then(|tracked| tracked.pages.halve()) {
+            // SAFETY: the caller's promise; all that was written is restored.
+            unsafe { self.narrow(tail) }?;
+        }
         if listed > mappings::FEW_RUNS && mappings::are_many() {
             // SAFETY: the caller's promise; all that was written is restored.
             unsafe { self.give_back_mappings() }?;
@@ -68,6 +73,33 @@ impl Restorer {
             // SAFETY: the caller's promise.
             return unsafe { self.drop_resting() };
         }
+        Ok(())
+    }
+
+    /// Watches pages again that a fault opened for a guest that writes in order, unless the
+    /// call has changed some of them. Where it writes further each time what is there
+    /// already, nothing else tells how far it comes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`merge_mappings`](Self::merge_mappings).
+    #[cold]
+    unsafe fn narrow(&mut self, tail: Range<usize>) -> Result<()> {
+        let Some(tracked) = &self.tracked else { return Ok(()) };
+        if tail.clone().any(|page| self.ages.is_changed(page)) {
+            return Ok(());
+        }
+        let (start, length) = (tail.start * host_page(), tail.len() * host_page());
+        // SAFETY: a fault opened the pages, so they lie in the memory, which is ours to reset
+        // and clean.
+        if unsafe { pages::watch(self.base.add(start), length) }.is_err() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.start_over() };
+        }
+        tracked.pages.retain(|page| !tail.contains(&page));
+        tail.clone().for_each(|page| self.ages.forget(page));
+        self.resting.extend(tail);
+        self.rest_until = self.ages.now().wrapping_add(REST);
         Ok(())
     }
 
@@ -121,10 +153,11 @@ impl Restorer {
     pub(super) unsafe fn restore_scanned(&mut self, size: usize, limit: usize) -> Result<Scanned> {
         self.ages.next(size / host_page());
         // SAFETY: the caller's promise.
-        unsafe { self.restore_range(0, size, limit) }
+        unsafe { self.restore_range(0, size, limit, |_| {}) }
     }
 
-    /// The same for a part of the memory.
+    /// The same for a part of the memory. Calls `kept` for each page that was compared and
+    /// stays resident.
     ///
     /// # Safety
     ///
@@ -134,6 +167,7 @@ impl Restorer {
         first: usize,
         end: usize,
         limit: usize,
+        mut kept: impl FnMut(usize),
     ) -> Result<Scanned> {
         let page = host_page();
         self.ages.grow(end / page);
@@ -156,8 +190,9 @@ impl Restorer {
                     let changed =
                         unsafe { pages::restore(self.compare, self.plan.image(), self.base, page) };
                     scanned.changed += usize::from(changed);
-                    if self.ages.seen(page, changed) == Verdict::LetGo {
-                        leaving.push(page);
+                    match self.ages.seen(page, changed) {
+                        Verdict::Keep => kept(page),
+                        Verdict::LetGo => leaving.push(page),
                     }
                 };
                 if region.is_shared_zeros() {
@@ -209,7 +244,7 @@ impl Restorer {
     ///
     /// As for [`reset`](Self::reset), and the memory must be clean.
     #[cold]
-    unsafe fn let_go(&mut self) -> Result<()> {
+    pub(super) unsafe fn let_go(&mut self) -> Result<()> {
         let mut leaving = std::mem::take(&mut self.leaving);
         leaving.sort_unstable();
         // SAFETY: the caller's promise.

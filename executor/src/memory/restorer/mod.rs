@@ -1,5 +1,6 @@
 //! One memory and how it is made clean after each use.
 
+mod gate;
 mod in_place;
 
 use super::ages::Ages;
@@ -7,6 +8,7 @@ use super::compare::Compare;
 use super::tracked::Tracked;
 use super::{Plan, Reset, host_page, pages};
 use crate::error::{Error, Result};
+use gate::Gate;
 use std::sync::Arc;
 
 /// Light calls after which a memory that was opened as a whole is watched again,
@@ -39,6 +41,8 @@ pub struct Restorer {
     ages: Ages,
     /// Pages to be let go, found by the reset that is on its way.
     leaving: Vec<usize>,
+    /// For [`Reset::Gated`].
+    gate: Gate,
     /// For [`Reset::Tracked`], unless too many memories are tracked already.
     tracked: Option<Arc<Tracked>>,
     /// Pages that are watched again but still resident (and clean), or were opened
@@ -91,6 +95,7 @@ impl Restorer {
             compare: Compare::new(),
             ages: Ages::new(),
             leaving: Vec::new(),
+            gate: Gate::default(),
             tracked: None,
             resting: Vec::new(),
             rest_until: 0,
@@ -100,6 +105,10 @@ impl Restorer {
             hidden_for: 0,
             broken: false,
         };
+        if matches!(restorer.plan.reset, Reset::Gated { .. }) {
+            // SAFETY: the caller owns the range.
+            unsafe { pages::make_small(base, size) }?;
+        }
         if let Reset::Tracked { limit } = restorer.plan.reset
             && size > 0
         {
@@ -142,7 +151,9 @@ impl Restorer {
     ///
     /// # Safety
     ///
-    /// Nobody may hold a reference into the memory or run on it.
+    /// Nobody may hold a reference into the memory or run on it. What [`Reset::Gated`]
+    /// says about other threads must be true where the memory is of that kind, or it is
+    /// not clean afterwards.
     ///
     /// # Errors
     ///
@@ -238,6 +249,8 @@ impl Restorer {
             // SAFETY: the caller's promise.
             Reset::Resident { limit } => unsafe { self.restore_scanned(size, limit) }.map(drop),
             // SAFETY: the caller's promise.
+            Reset::Gated { limit } => unsafe { self.reset_gated(size, limit) },
+            // SAFETY: the caller's promise.
             Reset::Tracked { limit } => unsafe { self.reset_tracked(size, limit) },
         }
     }
@@ -251,13 +264,11 @@ impl Restorer {
     unsafe fn restore_behind(&mut self, open: usize, behind: Behind) -> Result<()> {
         let size = self.plan.size();
         if open > size {
-            let limit = match (self.plan.reset, behind) {
-                (Reset::Resident { limit } | Reset::Tracked { limit }, Behind::Anything) => limit,
-                (Reset::Resident { limit } | Reset::Tracked { limit }, Behind::MadeZero)
-                    if super::pagemap_scan_available() =>
-                {
+            let limit = match (self.plan.reset.limit(), behind) {
+                (Some(limit), Behind::Anything) => limit,
+                (Some(limit), Behind::MadeZero) if super::pagemap_scan_available() => {
                     // SAFETY: the caller's promise.
-                    unsafe { self.restore_range(size, open, limit) }?;
+                    unsafe { self.restore_range(size, open, limit, |_| {}) }?;
                     self.hidden = self.hidden.max(open);
                     self.hidden_for = 0;
                     return Ok(());
@@ -335,7 +346,7 @@ impl Restorer {
     ///
     /// When the kernel refuses; the memory must then not be used.
     pub unsafe fn trim(&mut self) -> Result<()> {
-        if !matches!(self.plan.reset, Reset::Resident { .. } | Reset::Tracked { .. }) {
+        if self.plan.reset.limit().is_none() {
             return Ok(());
         }
         if std::mem::replace(&mut self.broken, true) {
@@ -364,6 +375,7 @@ impl Restorer {
         // SAFETY: the caller's promise; the memory is clean when its pages are dropped.
         unsafe { pages::discard(self.base, size) }?;
         self.ages.forget_all();
+        self.gate.forget();
         self.resting.clear();
         self.calm = 0;
         if let Some(tracked) = &self.tracked {
@@ -388,6 +400,12 @@ impl Restorer {
             // SAFETY: the caller's promise.
             _ => unsafe { self.start_over() },
         }
+    }
+
+    /// How often a memory of kind [`Reset::Gated`] asked the kernel.
+    #[cfg(test)]
+    pub(super) fn scans(&self) -> usize {
+        self.gate.scans
     }
 
     /// Pages that the next reset will compare.

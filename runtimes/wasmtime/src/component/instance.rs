@@ -11,6 +11,7 @@ use crate::{meter, trap};
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::host::HostState;
+use touchstone_executor::memory::UsedOn;
 use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result, TrapKind};
 use wasmtime::Store;
 use wasmtime::component::{self, Func, Type, TypedFunc, Val};
@@ -20,6 +21,8 @@ const UNPREPARED: Error = Error::Misuse("invoke without prepare");
 
 /// Instantiates in `prepare`, and drops in `finish` or resets there.
 pub(crate) struct ComponentInstance {
+    // Dropped before what gives memories back.
+    used_on: UsedOn,
     shared: Arc<Shared>,
     /// Clean unless the state says that it is used.
     live: Option<Live>,
@@ -104,8 +107,9 @@ impl ComponentInstance {
     /// When the codec does not start.
     pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
         let codec = shared.new_codec()?;
-        let (shared, state) = (Arc::clone(shared), CallState::Idle);
-        Ok(Self { shared, live: None, state, kept: None, typed: None, codec })
+        let (used_on, shared) = (UsedOn::default(), Arc::clone(shared));
+        let state = CallState::Idle;
+        Ok(Self { used_on, shared, live: None, state, kept: None, typed: None, codec })
     }
 }
 
@@ -177,6 +181,7 @@ fn again_without_bound(
 impl Instance for ComponentInstance {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
+        self.used_on.begin();
         let shared = &self.shared;
         match &mut self.live {
             Some(live) => shared.fill(&mut live.tenancy.store)?,
@@ -192,6 +197,7 @@ impl Instance for ComponentInstance {
 
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         output.clear();
+        self.used_on.go_on();
         let shared = &*self.shared;
         let function = shared.functions.get(export.index as usize).ok_or(FOREIGN)?;
         let live = self.live.as_mut().filter(|_| self.state != CallState::Idle);
@@ -232,6 +238,7 @@ impl Instance for ComponentInstance {
     }
 
     fn finish(&mut self) -> Result<()> {
+        self.used_on.end();
         if let Some(Live { tenancy, well, in_place: Some(in_place), .. }) = &mut self.live {
             if self.state == CallState::Used {
                 // The state stays what it is until all is done: after a panic on the way,

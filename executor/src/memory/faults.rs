@@ -1,0 +1,257 @@
+//! Whether a thread had a page fault since a memory was reset on it.
+//!
+//! Right after a scan of a memory ([`pagemap`](super::pagemap)), the pages that can be
+//! written without a fault are those that the scan found: present, private and writable.
+//! As long as the thread's count of faults stays the same, nothing else was written by
+//! that thread, so the list of the last scan is complete and no scan is needed.
+//!
+//! | what happens to a page | why it is not missed |
+//! |---|---|
+//! | the guest or the host writes a page that is not on the list | it faults: the count moves |
+//! | a system call of the thread writes it: `read`, `process_vm_writev`, `O_DIRECT`, `MADV_POPULATE_WRITE` | the kernel faults it in and counts that for the calling thread |
+//! | a page on the list is swapped out, migrated, merged (KSM) or write-protected | it is on the list |
+//! | the reset drops a page | the next write faults |
+//! | `fork` | the parent's pages are on its list; the child has another process number |
+//! | huge pages: `khugepaged` makes absent pages writable without a fault | these memories are mapped with `MADV_NOHUGEPAGE` |
+//! | another thread writes | [`UsedOn`], [`written_elsewhere`] |
+//! | another process writes (`ptrace`, `process_vm_writev`), an asynchronous kernel worker writes (`io_uring`), or another thread calls `mlockall(MCL_CURRENT)` | missed: not to be done to these memories between two resets |
+
+use super::{Mapping, host_page, process};
+use crate::probe::thread_usage;
+use std::cell::Cell;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+thread_local! {
+    /// The number of this thread, 0 before there is one.
+    static THREAD: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The highest number of a thread so far; no number is given out twice.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+#[inline]
+fn thread() -> u64 {
+    match THREAD.get() {
+        0 => new_number(),
+        number => number,
+    }
+}
+
+#[cold]
+fn new_number() -> u64 {
+    let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    THREAD.set(number);
+    number
+}
+
+/// Says that other threads may have written memories of kind
+/// [`Reset::Gated`](super::Reset::Gated) since this thread reset them: the next reset of
+/// each on this thread asks the kernel what was written.
+pub fn written_elsewhere() {
+    new_number();
+}
+
+/// The page faults of the calling thread so far; `None` where the kernel does not say.
+#[inline]
+fn count() -> Option<u64> {
+    thread_usage().map(|usage| usage.page_faults + usage.major_page_faults)
+}
+
+/// The faults of a thread at a moment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark {
+    process: u64,
+    thread: u64,
+    faults: u64,
+}
+
+impl Mark {
+    /// Those of the calling thread so far; `None` where the kernel does not say.
+    pub(super) fn now() -> Option<Self> {
+        Some(Self { process: process::number()?, thread: thread(), faults: count()? })
+    }
+
+    /// Whether it is of the calling thread, which had no fault since.
+    #[inline]
+    pub(super) fn holds(&self) -> bool {
+        self.thread == thread()
+            && process::number() == Some(self.process)
+            && count() == Some(self.faults)
+    }
+}
+
+/// Whether this kernel counts the faults of threads: a sandbox may answer without.
+pub(super) fn is_counted() -> bool {
+    static COUNTED: LazyLock<bool> = LazyLock::new(|| {
+        let (Some(before), Ok(mut page)) = (Mark::now(), Mapping::new(host_page(), host_page()))
+        else {
+            return false;
+        };
+        // Volatile through a slice of bytes: the page is written in any case.
+        std::hint::black_box(page.bytes_mut())[0] = 1;
+        !before.holds()
+    });
+    *COUNTED
+}
+
+/// The thread on which an instance uses its memory, from `prepare` to `finish`.
+///
+/// An [`Instance`](crate::Instance) may be sent to another thread in between. A memory of
+/// kind [`Reset::Gated`](super::Reset::Gated) is reset by the faults of one thread, so
+/// whoever implements `Instance` over such memories notes the thread of each step here.
+/// When they were not all the same, [`end`](Self::end) calls [`written_elsewhere`].
+///
+/// To be ended before the memory is reset, and in `prepare` once more before what the last
+/// call left is reset there. Dropping it ends it: a field of this type stands before those
+/// that give memories back when they are dropped.
+#[derive(Debug, Default)]
+pub struct UsedOn(u64);
+
+impl UsedOn {
+    const NOWHERE: u64 = 0;
+    const SEVERAL: u64 = u64::MAX;
+
+    /// The memory is used from now on.
+    #[inline]
+    pub fn begin(&mut self) {
+        self.0 = thread();
+    }
+
+    /// The memory is used further, maybe on another thread.
+    #[inline]
+    pub fn go_on(&mut self) {
+        if self.0 != thread() {
+            self.0 = Self::SEVERAL;
+        }
+    }
+
+    /// The memory is about to be reset.
+    #[inline]
+    pub fn end(&mut self) {
+        if self.0 != Self::NOWHERE && self.0 != thread() {
+            written_elsewhere();
+        }
+    }
+}
+
+impl Drop for UsedOn {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::OpenOptionsExt;
+
+    /// Whether something that writes a byte of an absent page moves the count.
+    fn moves(write: impl FnOnce(&mut [u8])) -> bool {
+        let size = 16 * host_page();
+        let mut memory = Mapping::new(size, size).unwrap();
+        let mark = Mark::now().unwrap();
+        assert!(mark.holds());
+        write(&mut memory.bytes_mut()[5 * host_page()..6 * host_page()]);
+        !mark.holds()
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs getrusage and mmap")]
+    fn faults_of_system_calls_are_counted_for_the_thread() {
+        assert!(is_counted());
+        assert!(moves(|page| page[7] = 1));
+        assert!(!moves(|_| {}));
+        let mut zeros = std::fs::File::open("/dev/zero").unwrap();
+        assert!(moves(|page| zeros.read_exact(&mut page[..9]).unwrap()), "read");
+        assert!(moves(|page| {
+            let from = [7_u8; 9];
+            let local = libc::iovec { iov_base: from.as_ptr() as *mut _, iov_len: 9 };
+            let remote = libc::iovec { iov_base: page.as_mut_ptr().cast(), iov_len: 9 };
+            // SAFETY: both places are of this process, of so many bytes, and borrowed.
+            let done = unsafe {
+                libc::process_vm_writev(
+                    libc::getpid(),
+                    &raw const local,
+                    1,
+                    &raw const remote,
+                    1,
+                    0,
+                )
+            };
+            // A sandbox may refuse it; then it cannot write either.
+            if done < 0 {
+                page[0] = 1;
+            }
+        }));
+        assert!(moves(|page| {
+            // SAFETY: the page is borrowed; its content stays the same.
+            let done = unsafe {
+                libc::madvise(page.as_mut_ptr().cast(), page.len(), libc::MADV_POPULATE_WRITE)
+            };
+            assert_eq!(done, 0);
+        }));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs getrusage and mmap")]
+    fn direct_reads_are_counted_for_the_thread() {
+        let folder = tempfile::tempdir_in(".").unwrap();
+        let path = folder.path().join("direct");
+        std::fs::write(&path, vec![7; host_page()]).unwrap();
+        let direct = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path);
+        let Ok(file) = direct else {
+            eprintln!("not tested: this file system has no direct reads");
+            return;
+        };
+        assert!(moves(|page| {
+            // SAFETY: the page is borrowed, and of so many bytes.
+            let read =
+                unsafe { libc::read(file.as_raw_fd(), page.as_mut_ptr().cast(), page.len()) };
+            assert_eq!(read, host_page() as isize);
+        }));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs getrusage and mmap")]
+    fn a_mark_is_of_one_thread() {
+        let mark = Mark::now().unwrap();
+        assert!(mark.holds());
+        assert!(!std::thread::scope(|scope| scope.spawn(|| mark.holds()).join().unwrap()));
+        let mark = Mark::now().unwrap();
+        assert!(mark.holds());
+        written_elsewhere();
+        assert!(!mark.holds());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs getrusage and mmap")]
+    fn a_use_on_several_threads_is_noticed() {
+        let elsewhere = |used: &mut UsedOn, step: fn(&mut UsedOn)| {
+            std::thread::scope(|scope| scope.spawn(|| step(used)).join().unwrap());
+        };
+        let ends = |used: &mut UsedOn| {
+            let number = thread();
+            used.end();
+            thread() == number
+        };
+        let mut used = UsedOn::default();
+        assert!(ends(&mut used));
+        used.begin();
+        used.go_on();
+        assert!(ends(&mut used));
+        used.begin();
+        elsewhere(&mut used, UsedOn::go_on);
+        used.go_on();
+        assert!(!ends(&mut used));
+        elsewhere(&mut used, UsedOn::begin);
+        assert!(!ends(&mut used));
+        used.begin();
+        elsewhere(&mut used, UsedOn::go_on);
+        let number = thread();
+        drop(used);
+        assert_ne!(thread(), number);
+    }
+}
