@@ -17,7 +17,9 @@ mod swap;
 
 pub use book::Book;
 pub use estimate::Estimate;
-pub use header::{EngineFacts, Header, Machine, Role, SCHEMA, Sampling, Sweep, Tools, WorkFacts};
+pub use header::{
+    EngineFacts, Header, InitFacts, Machine, Role, SCHEMA, Sampling, Sweep, Tools, WorkFacts,
+};
 pub use line::{
     CellKey, Check, Comparison, Contender, Count, Executor, Finding, Line, Match, Means,
     Observations, Outcome, Purpose, Refusal, Setup, Status,
