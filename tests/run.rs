@@ -360,3 +360,19 @@ fn what_cannot_be_called_is_refused_in_words() {
     let types = folder.module(r#"(module (func (export "f") (param externref)))"#);
     touchstone(&["run", &types, "--call", "f"]).refused(&["no numbers"]);
 }
+
+#[cfg(feature = "wizer")]
+#[test]
+fn a_module_is_pre_initialised_for_all_backends() {
+    const GUEST: &str = r#"(module
+        (memory (export "memory") 1)
+        (global $calls (mut i32) (i32.const 0))
+        (func (export "init") (global.set $calls (i32.const 5)))
+        (func (export "count") (result i32)
+            (global.set $calls (i32.add (global.get $calls) (i32.const 1))) (global.get $calls)))"#;
+    let folder = Folder::new();
+    let module = folder.module(GUEST);
+    everywhere(&[&module, "--init", "init", "--call", "count"], "0x06000000");
+    touchstone(&["run", &module, "--init", "count", "--call", "count"])
+        .refused(&["'count' is () -> (i32)"]);
+}

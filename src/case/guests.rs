@@ -1,5 +1,6 @@
 //! The built guests and their digests.
 
+use super::{Case, init};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -7,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 
-/// The file of a guest, checked against its listed digest.
+/// The bytes of a guest: its file, checked against its listed digest, or what the file was
+/// pre-initialised to.
 #[derive(Debug, Clone)]
 pub struct GuestFile {
     /// The bytes.
@@ -16,12 +18,15 @@ pub struct GuestFile {
     pub sha256: String,
 }
 
-/// Reads guests on demand, each once.
+/// A guest's name, and the export that pre-initialises it.
+type Source = (String, Option<String>);
+
+/// Reads guests on demand, and pre-initialises them, each once.
 #[derive(Debug, Clone)]
 pub struct Guests {
     folder: PathBuf,
-    files: HashMap<String, GuestFile>,
-    modules: HashMap<(String, HeapPages), GuestModule>,
+    files: HashMap<Source, GuestFile>,
+    modules: HashMap<(Source, HeapPages), GuestModule>,
     counting: bool,
 }
 
@@ -56,11 +61,28 @@ impl Guests {
     /// When it is missing, or its digest differs from the listed one: benchmarks must time
     /// the same bytes on every machine.
     pub fn file(&mut self, name: &str) -> Result<&GuestFile> {
-        if !self.files.contains_key(name) {
+        let source = (name.to_owned(), None);
+        if !self.files.contains_key(&source) {
             let file = self.read(name)?;
-            self.files.insert(name.to_owned(), file);
+            self.files.insert(source.clone(), file);
         }
-        Ok(&self.files[name])
+        Ok(&self.files[&source])
+    }
+
+    /// A guest after one of its exports ran: see [`init::initialized`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`file`](Self::file), and [`init::InitError`].
+    pub fn initialized(&mut self, name: &str, export: &str) -> Result<&GuestFile> {
+        let source = (name.to_owned(), Some(export.to_owned()));
+        if !self.files.contains_key(&source) {
+            let bytes = init::initialized(&self.file(name)?.bytes, export)
+                .with_context(|| format!("cannot pre-initialise the guest {name}"))?;
+            let sha256 = digest(&bytes);
+            self.files.insert(source.clone(), GuestFile { bytes: bytes.into(), sha256 });
+        }
+        Ok(&self.files[&source])
     }
 
     fn read(&self, name: &str) -> Result<GuestFile> {
@@ -89,17 +111,34 @@ impl Guests {
         Ok(GuestFile { bytes: bytes.into(), sha256 })
     }
 
-    /// A guest prepared for all backends.
+    /// A guest prepared for all backends, without pre-initialisation.
     ///
     /// # Errors
     ///
     /// Those of [`file`](Self::file), and when the module cannot be hosted.
     pub fn module(&mut self, name: &str, heap: HeapPages) -> Result<GuestModule> {
-        let key = (name.to_owned(), heap);
+        self.prepared((name.to_owned(), None), heap)
+    }
+
+    /// A guest of a case, prepared for all backends: pre-initialised if the case says so.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`initialized`](Self::initialized), and when the module cannot be hosted.
+    pub fn of_case(&mut self, case: &Case, name: &str) -> Result<GuestModule> {
+        self.prepared((name.to_owned(), case.init.clone()), case.heap)
+    }
+
+    fn prepared(&mut self, source: Source, heap: HeapPages) -> Result<GuestModule> {
+        let key = (source, heap);
         if let Some(module) = self.modules.get(&key) {
             return Ok(module.clone());
         }
-        let file = self.file(name)?;
+        let (name, init) = &key.0;
+        let file = match init {
+            Some(export) => self.initialized(name, export)?,
+            None => self.file(name)?,
+        };
         let module = GuestModule::new(name, &file.bytes, heap)?;
         let module = if self.counting { module.counting()? } else { module };
         self.modules.insert(key, module.clone());

@@ -1,6 +1,7 @@
 //! Benchmark cases: data files, one a case, or one a suite of cases that share guests.
 
 mod guests;
+pub mod init;
 mod input;
 mod json;
 mod random;
@@ -11,6 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use touchstone_executor::Strategy;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{HeapPages, similar};
 
@@ -32,6 +34,9 @@ pub struct Case {
     /// from the names of case and guest.
     #[serde(default)]
     pub titles: Vec<String>,
+    /// The export that pre-initialises the guests: it runs once, before any engine gets the
+    /// module, and what it leaves becomes part of the module's bytes.
+    pub init: Option<String>,
     /// The exported function.
     pub export: String,
     /// The calling convention.
@@ -47,6 +52,12 @@ pub struct Case {
     /// Which strategies it is run under.
     #[serde(default)]
     pub sweep: Sweep,
+    /// Only these strategies of the sweep; all of them if empty, which is the default.
+    #[serde(default)]
+    pub strategies: Vec<Strategy>,
+    /// Engines that are not asked, although they could run it.
+    #[serde(default)]
+    pub without: Vec<Without>,
     /// Longest time of a call, seconds. An executor that takes longer is left out with that
     /// reason. Unlimited by default.
     pub budget_s: Option<f64>,
@@ -79,6 +90,16 @@ pub struct Also {
     pub input: Input,
     /// The expected output.
     pub output: Input,
+}
+
+/// An engine that a case leaves out for what it costs to measure, not for what it lacks.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Without {
+    /// The engine, which a build need not have.
+    pub engine: String,
+    /// Why, for the report.
+    pub reason: String,
 }
 
 /// An export that takes the input and ignores it.

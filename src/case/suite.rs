@@ -1,8 +1,9 @@
 //! A suite: scenarios on the same guests, in one file.
 
-use super::{Also, Case, Expect, Input, Take};
+use super::{Also, Case, Expect, Input, Take, Without};
 use crate::record::{Role, Sweep};
 use serde::Deserialize;
+use touchstone_executor::Strategy;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::HeapPages;
 
@@ -16,7 +17,12 @@ pub(super) struct Suite {
     heap: HeapPages,
     #[serde(default)]
     sweep: Sweep,
+    #[serde(default)]
+    strategies: Vec<Strategy>,
+    #[serde(default)]
+    without: Vec<Without>,
     budget_s: Option<f64>,
+    init: Option<String>,
     codec: Option<String>,
     analysis: String,
     scenarios: Vec<Scenario>,
@@ -54,7 +60,19 @@ struct Scenario {
 
 impl Suite {
     pub(super) fn cases(self) -> Vec<Case> {
-        let Self { guests, threads, heap, sweep, budget_s, codec, analysis, scenarios } = self;
+        let Self {
+            guests,
+            threads,
+            heap,
+            sweep,
+            strategies,
+            without,
+            budget_s,
+            init,
+            codec,
+            analysis,
+            scenarios,
+        } = self;
         scenarios
             .into_iter()
             .map(|scenario| Case {
@@ -64,6 +82,7 @@ impl Suite {
                     .iter()
                     .map(|guest| format!("{}/{}", guest.title, scenario.title))
                     .collect(),
+                init: init.clone(),
                 export: scenario.export,
                 codec: codec.clone().filter(|_| scenario.abi == Abi::Codec),
                 abi: scenario.abi,
@@ -71,6 +90,8 @@ impl Suite {
                 threads: threads.clone(),
                 heap,
                 sweep: scenario.sweep.unwrap_or(sweep),
+                strategies: strategies.clone(),
+                without: without.clone(),
                 budget_s: scenario.budget_s.or(budget_s),
                 role: scenario.role,
                 warm: scenario.warm,

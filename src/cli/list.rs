@@ -44,7 +44,7 @@ impl List {
         // The state that each guest can change.
         let (mut lines, mut changes) = (Vec::new(), BTreeSet::new());
         for cell in filter.select("no cell", &plan.cells, |cell| cell.name())? {
-            let module = guests.module(&cell.guest, cell.case.heap)?;
+            let module = guests.of_case(&cell.case, &cell.guest)?;
             changes.insert(format!("{} can change: {}\n", cell.guest, module.info().changeable()));
             lines.push(line(cell, &module));
         }

@@ -37,7 +37,8 @@ pub struct Lab {
 
 /// An artifact, and the time to compile it, ns; `None` if an earlier process of the run did.
 type Compiled = (Artifact, Option<u64>);
-type ArtifactKey = (&'static str, &'static str, String, HeapPages);
+/// Engine, class of artifacts, guest with the digest of its bytes, and heap.
+type ArtifactKey = (&'static str, &'static str, String, [u8; 32], HeapPages);
 /// Engine, strategy, guest and case.
 type ModuleKey = (&'static str, Strategy, String, String);
 
@@ -125,7 +126,7 @@ impl Lab {
         }
         // Drop the old module first: the address space may not hold two pools.
         self.last = None;
-        let guest = self.guests.module(&cell.guest, case.heap).map_err(failed)?;
+        let guest = self.guests.of_case(case, &cell.guest).map_err(failed)?;
         let codec = case.codec.as_ref();
         let codec = codec.map(|name| self.guests.module(name, HeapPages::default()));
         let codec = codec.transpose().map_err(failed)?;
@@ -181,9 +182,9 @@ impl Lab {
     pub fn compile_ahead(&mut self, cells: &[Cell]) {
         let mut wanted = HashMap::new();
         for Cell { key, case, guest, engine } in cells {
-            if let Ok(module) = self.guests.module(guest, case.heap) {
+            if let Ok(module) = self.guests.of_case(case, guest) {
                 let class = engine.artifact_class(key.strategy);
-                let of = (engine.id(), class, module.name().to_owned(), case.heap);
+                let of = (engine.id(), class, module.name().to_owned(), module.sha256(), case.heap);
                 wanted.entry(of).or_insert((engine, key.strategy, module));
             }
         }
@@ -209,7 +210,7 @@ impl Lab {
         heap: HeapPages,
     ) -> touchstone_executor::Result<Compiled> {
         let class = engine.artifact_class(strategy);
-        let key = (engine.id(), class, guest.name().to_owned(), heap);
+        let key = (engine.id(), class, guest.name().to_owned(), guest.sha256(), heap);
         let compiled = match self.artifacts.get(&key) {
             Some(compiled) => compiled.clone(),
             None => {

@@ -1,8 +1,9 @@
 //! Cells, and the reasons for cells that are left out.
 
-use crate::case::{Case, Guests};
+use crate::case::init::InitError;
+use crate::case::{Case, Guests, Without, hex};
 use crate::plan::cores;
-use crate::record::{CellKey, Refusal, Status, Sweep, WorkFacts};
+use crate::record::{CellKey, InitFacts, Refusal, Status, Sweep, WorkFacts};
 use anyhow::Result;
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
@@ -68,7 +69,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// When a guest is missing or its digest differs from the listed one.
+    /// When a guest is missing, its digest differs from the listed one, or it cannot be
+    /// pre-initialised as its case says.
     pub fn new(cases: &[Case], engines: &[Arc<dyn Engine>], guests: &mut Guests) -> Result<Self> {
         let mut plan = Self::default();
         for engine in engines {
@@ -82,16 +84,29 @@ impl Plan {
         for case in cases {
             let case = Arc::new(case.clone());
             for guest in &case.guests {
+                let guest_sha256 = guests.file(guest)?.sha256.clone();
+                let module = match guests.of_case(&case, guest) {
+                    Ok(module) => module,
+                    Err(error) if lacks_init(&error) => {
+                        plan.refuse_init(&case, guest, engines);
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                };
+                let init = case.init.as_ref().map(|export| InitFacts {
+                    export: export.clone(),
+                    sha256: hex(&module.sha256()),
+                });
                 plan.works.push(WorkFacts {
                     case: case.name.clone(),
                     guest: guest.replace('-', "_"),
-                    guest_sha256: guests.file(guest)?.sha256.clone(),
+                    guest_sha256,
+                    init,
                     title: case.title(guest).map(str::to_owned),
                     role: case.role,
                     sweep: case.sweep,
                     place: plan.works.len(),
                 });
-                let module = guests.module(guest, case.heap)?;
                 for engine in engines {
                     plan.cross(&case, &module, engine, engines);
                 }
@@ -102,6 +117,15 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Leaves a case on a guest out, because this build cannot pre-initialise guests.
+    fn refuse_init(&mut self, case: &Case, guest: &str, engines: &[Arc<dyn Engine>]) {
+        self.refusals.extend(engines.iter().map(|engine| Refusal {
+            case: Some(case.name.clone()),
+            guest: Some(guest.replace('-', "_")),
+            ..refusal(&**engine, Status::Unsupported, InitError::NotBuilt.to_string())
+        }));
+    }
+
     /// The cells of a case on a guest and an engine.
     fn cross(
         &mut self,
@@ -110,9 +134,19 @@ impl Plan {
         engine: &Arc<dyn Engine>,
         engines: &[Arc<dyn Engine>],
     ) {
+        let without = case.without.iter().find(|without| without.engine == engine.id());
+        if let Some(Without { reason, .. }) = without {
+            self.refusals.push(Refusal {
+                case: Some(case.name.clone()),
+                ..refusal(&**engine, Status::NotAsked, reason.clone())
+            });
+            return;
+        }
         let mut strategies = Vec::new();
         for strategy in Strategy::all() {
-            if !is_asked(case.sweep, strategy) || !engine.support(strategy).is_supported() {
+            let is_named = case.strategies.is_empty() || case.strategies.contains(&strategy);
+            let is_asked = is_named && is_asked(case.sweep, strategy);
+            if !is_asked || !engine.support(strategy).is_supported() {
                 continue;
             }
             match engine.support_for(strategy, guest) {
@@ -152,6 +186,11 @@ impl Plan {
             self.cells.extend(strategies.iter().map(cell));
         }
     }
+}
+
+/// Whether a guest cannot be had because this build cannot pre-initialise any.
+fn lacks_init(error: &anyhow::Error) -> bool {
+    error.downcast_ref() == Some(&InitError::NotBuilt)
 }
 
 /// The refusal of everything that an engine would do.

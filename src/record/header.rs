@@ -113,6 +113,9 @@ pub struct WorkFacts {
     pub guest: String,
     /// SHA-256 of the guest's bytes as they lie on disk, hexadecimal.
     pub guest_sha256: String,
+    /// How the guest was pre-initialised, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init: Option<InitFacts>,
     /// The title of the case on this guest, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -123,6 +126,15 @@ pub struct WorkFacts {
     pub sweep: Sweep,
     /// Its place in tables: files by name, cases in the order of the file.
     pub place: usize,
+}
+
+/// A pre-initialised guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InitFacts {
+    /// The export that ran.
+    pub export: String,
+    /// SHA-256 of the module afterwards, hexadecimal: the bytes that the engines got.
+    pub sha256: String,
 }
 
 /// The part of a case in overviews, charts and recommendations.

@@ -19,7 +19,9 @@ mod swap;
 pub use book::Book;
 pub use density::{Density, Footprint};
 pub use estimate::Estimate;
-pub use header::{EngineFacts, Header, Machine, Role, SCHEMA, Sampling, Sweep, Tools, WorkFacts};
+pub use header::{
+    EngineFacts, Header, InitFacts, Machine, Role, SCHEMA, Sampling, Sweep, Tools, WorkFacts,
+};
 pub use line::{
     CellKey, Check, Comparison, Contender, Count, Executor, Finding, Line, Match, Means,
     Observations, Outcome, Purpose, Refusal, Setup, Status,

@@ -27,7 +27,7 @@ pub struct Kind {
 /// When a guest is missing or cannot be hosted, or an input cannot be made.
 pub fn kinds(cases: [&Arc<Case>; 2], guests: &mut Guests) -> anyhow::Result<Arc<[Kind; 2]>> {
     let mut kind = |case: &Arc<Case>| {
-        let guest = guests.module(&case.guests[0], case.heap)?;
+        let guest = guests.of_case(case, &case.guests[0])?;
         let heap_base = guest.info().heap_base;
         anyhow::Ok(Kind {
             input: case.input.bytes(heap_base)?.into(),

@@ -33,6 +33,10 @@ pub(super) struct Run {
     /// Call this exported function
     #[arg(long, value_name = "EXPORT")]
     call: String,
+    /// Call this exported function once beforehand and use the module as it is afterwards, on
+    /// every backend (needs the feature wizer)
+    #[arg(long, value_name = "EXPORT")]
+    init: Option<String>,
     /// Use this calling convention: substrate, input, bytes, plain or typed [default: guessed from
     /// the export's signature]
     #[arg(long)]

@@ -72,6 +72,8 @@ impl Shown<'_> {
             json!({
                 "file": self.target.file.display().to_string(),
                 "guest_sha256": self.target.sha256,
+                "init": self.target.init.as_ref().map(|(export, _)| export),
+                "init_sha256": self.target.init.as_ref().map(|(_, sha256)| sha256),
                 "export": self.target.export,
                 "abi": self.target.abi,
                 "backend": row.engine.id(),
@@ -106,12 +108,16 @@ impl Shown<'_> {
     }
 
     fn head(&self) -> String {
-        let Target { file, guest, size, packed, sha256, export, signature, abi, .. } = self.target;
+        let Target { file, guest, size, packed, sha256, init, export, signature, abi, .. } =
+            self.target;
         let is_component = guest.info().component.is_some();
         let guessed = match self.target.guessed && !is_component {
             true => format!(" (guessed from its signature {signature})"),
             false => String::new(),
         };
+        let init = init.as_ref().map_or_else(String::new, |(export, sha256)| {
+            format!("\n  init        {}, SHA-256 afterwards {sha256}", harmless(export))
+        });
         let memory = match guest.info().memory {
             None if is_component => "its own".to_owned(),
             None => "none".to_owned(),
@@ -125,7 +131,7 @@ impl Shown<'_> {
             }
         };
         format!(
-            "{} of {}\n  {} {size} bytes{}, SHA-256 {sha256}\n  convention  {abi}{guessed}\n  \
+            "{} of {}\n  {} {size} bytes{}, SHA-256 {sha256}{init}\n  convention  {abi}{guessed}\n  \
              memory      {memory}\n  input       {}\n",
             self.style.bold(&harmless(export)),
             harmless(&file.display().to_string()),

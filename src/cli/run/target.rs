@@ -3,6 +3,7 @@
 use super::Run;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
+use touchstone::case::init::initialized;
 use touchstone::case::{digest, parse_hex};
 use touchstone::plan::near;
 use touchstone_executor::abi::{ALLOCATOR, Abi};
@@ -27,6 +28,8 @@ pub(super) struct Target {
     pub(super) size: usize,
     pub(super) packed: bool,
     pub(super) sha256: String,
+    /// The export that pre-initialised the module, and the SHA-256 of the module afterwards.
+    pub(super) init: Option<(String, String)>,
     pub(super) export: String,
     pub(super) signature: Signature,
     pub(super) abi: Abi,
@@ -45,7 +48,9 @@ impl Target {
         let shown = run.file.display();
         let bytes = std::fs::read(&run.file).with_context(|| format!("cannot read {shown}"))?;
         let unusable = || format!("cannot use {shown}");
-        let wasm = unpack(&bytes).with_context(unusable)?;
+        let init = run.init.as_ref().map(|export| initialized(&bytes, export));
+        let init = init.transpose().with_context(unusable)?;
+        let wasm = unpack(init.as_deref().unwrap_or(&bytes)).with_context(unusable)?;
         let info = ModuleInfo::read(&wasm).with_context(unusable)?;
         let export = find_export(&info, &run.call).with_context(unusable)?;
         let is_component = info.component.is_some();
@@ -66,7 +71,7 @@ impl Target {
             bail!("the codec convention needs a codec component; only cases can name one");
         }
         let heap = heap(run, abi, is_component);
-        let guest = GuestModule::new(&name(&run.file), &bytes, heap).with_context(unusable)?;
+        let guest = GuestModule::new(&name(&run.file), &wasm, heap).with_context(unusable)?;
         if !is_component {
             Exports::of(&guest).find(&run.call, abi)?;
         }
@@ -77,6 +82,7 @@ impl Target {
             size: bytes.len(),
             packed: bytes.starts_with(&PREFIX),
             sha256: digest(&bytes),
+            init: run.init.clone().zip(init.as_deref().map(digest)),
             export: run.call.clone(),
             signature,
             abi,

@@ -5,14 +5,23 @@ use crate::report::Records;
 use crate::report::markdown::{NOTHING, Table, code, escape};
 use crate::report::matrix::Matrix;
 use crate::report::units::{count, grouped, percent};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Machine, versions, guests, sampling, and what of the record file was left out.
 pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
     let header = &matrix.book.header;
-    let guests = matrix.guests().into_iter().map(|guest| {
+    let guests = matrix.guests().into_iter().flat_map(|guest| {
         let facts = header.works.iter().find(|facts| facts.guest == guest);
-        (code(guest), facts.map_or(NOTHING.to_owned(), |facts| code(&facts.guest_sha256)))
+        let file = facts.map_or(NOTHING.to_owned(), |facts| code(&facts.guest_sha256));
+        let inits = header.works.iter().filter(|facts| facts.guest == guest);
+        let inits: BTreeMap<_, _> = inits
+            .filter_map(|facts| Some((&facts.init.as_ref()?.export, facts.init.as_ref()?)))
+            .collect();
+        let inits = inits.into_iter().map(move |(export, init)| {
+            (format!("{} after {}", code(guest), code(export)), code(&init.sha256))
+        });
+        std::iter::once((code(guest), file)).chain(inits)
     });
     format!(
         "## Environment\n\n{}### Versions\n\n{}### Guests\n\nThe same bytes for every engine.\n\n\
