@@ -5,8 +5,8 @@
 //! pages, and every mutable global is exported, so that a reset in place can
 //! reach it. All backends then get the same bytes.
 //!
-//! A component stays as it is: what is inside it is its own business, and a host
-//! sees nothing of it but its functions.
+//! A component stays as it is: a host sees nothing of it but its functions. For memories that
+//! bring their content along and for a reset in place there are rewritten forms of it.
 
 mod blob;
 mod change;

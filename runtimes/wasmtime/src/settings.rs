@@ -252,9 +252,16 @@ pub(crate) fn describe(
     if compiler == Compiler::Nearcore {
         nearcore::describe(words)
     } else if strategy.instance == InstanceFrom::Reuse {
-        words
+        let words = words
             .with("grown memory", "what has grown is made zero and closed again")
-            .with("grown table", "the instance is replaced by a new one")
+            .with("grown table", "the instance is replaced by a new one");
+        match &info.component {
+            Some(component) if component.has_resources() => words.with(
+                "handles",
+                "numbered as at first; where some are left, the instance is replaced by a new one",
+            ),
+            _ => words,
+        }
     } else {
         words
     }
