@@ -200,8 +200,7 @@ mod tests {
         let component = stripped.info().component.as_ref().unwrap();
         let maxima: Vec<_> = component.with_memory().map(|(_, memory)| memory.maximum).collect();
         assert_eq!(maxima, [Some(65_536), Some(65_535), Some(3)]);
-        let segments = component.modules.iter().flat_map(|module| &module.segments);
-        assert!(segments.clone().count() == 0);
+        assert!(component.modules.iter().all(|module| module.segments.is_empty()));
         assert_eq!(component.needs, guest.info().component.as_ref().unwrap().needs);
     }
 

@@ -258,6 +258,34 @@ fn what_stays_resident_has_a_bound() {
     }
 }
 
+/// For runtimes that make zero themselves what a memory grows by.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
+fn what_lies_behind_a_shrunk_memory_has_a_bound_and_goes_when_it_is_not_needed() {
+    const LIMIT: usize = 1 << 20;
+    let page = host_page();
+    for kind in keeping(LIMIT) {
+        let plan = Plan::new(content(SIZE), kind).unwrap();
+        let mut mapping = Mapping::new(16 * SIZE, 16 * SIZE).unwrap();
+        let base = mapping.base();
+        // SAFETY: the mapping is larger than the plan, and outlives the restorer.
+        let mut restorer = unsafe { plan.install(base) }.unwrap();
+        let mut used = |grown: usize| {
+            mapping.bytes_mut()[..SIZE + grown].fill(7);
+            // SAFETY: nobody has a reference into the mapping, all of which is open.
+            unsafe { restorer.reset_shrunk(SIZE + grown) }.unwrap();
+            assert!(mapping.bytes_mut()[..SIZE] == fresh(SIZE), "{kind:?}");
+            test_support::own_bytes(base as usize + SIZE, 15 * SIZE)
+        };
+        assert!((1..=LIMIT).contains(&used(LIMIT / 2)), "{kind:?}");
+        assert!((1..=LIMIT).contains(&used(12 * SIZE)), "{kind:?}");
+        // Kept while calls grow, however little.
+        assert!((1..=LIMIT).contains(&used(page)), "{kind:?}");
+        let calls = (0..10_000).take_while(|_| used(0) > 0).count();
+        assert!((1..10_000).contains(&calls), "{kind:?}: {calls}");
+    }
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_memory_that_was_written_all_over_is_watched_again_later() {

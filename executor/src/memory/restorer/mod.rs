@@ -299,8 +299,8 @@ impl Restorer {
     /// As for [`reset`](Self::reset).
     unsafe fn drop_hidden(&mut self) -> Result<()> {
         let size = self.plan.size();
-        // SAFETY: closed pages behind the memory, opened by `reset_grown`'s
-        // caller before, in the same mapping.
+        // SAFETY: pages behind the memory that nobody can reach now, opened before by the
+        // caller of `reset_with`, in the same mapping.
         unsafe { pages::discard(self.base.add(size), self.hidden - size) }?;
         self.hidden = 0;
         Ok(())
