@@ -184,8 +184,8 @@ impl<R: Resident> Instance for Reused<R> {
 
     #[inline]
     fn finish(&mut self) -> Result<()> {
-        self.used_on.end();
         if self.state == CallState::Used {
+            self.used_on.end();
             // The state stays what it is until all is done: after a panic on the
             // way, nobody takes the instance for a clean one.
             let reset = self.resident.as_mut().map_or(Ok(true), R::reset);
