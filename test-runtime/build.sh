@@ -22,9 +22,14 @@ padded=(layouts)
 vectors=(layouts-simd)
 # Guests of the second kind, of whose modules components are made.
 components=(json-component json-codec json-composed)
+# A guest with the standard library and a workspace of its own: a JavaScript engine.
+javascript=(javascript)
 guests=("${hosted[@]}" "${payloads[@]}" "${sized[@]}" "${parted[@]}" "${contracts[@]}"
-    "${formats[@]/#/batch-}" "${padded[@]/%/-padded}" "${vectors[@]}" "${components[@]}")
+    "${formats[@]/#/batch-}" "${padded[@]/%/-padded}" "${vectors[@]}" "${components[@]}"
+    "${javascript[@]}")
 target=wasm32v1-none
+# The target that has a standard library.
+standard=wasm32-unknown-unknown
 
 fail() {
     printf 'build.sh: %s\n' "$1" >&2
@@ -72,10 +77,11 @@ cargo=$(rustup which --toolchain "$channel" cargo 2>/dev/null) ||
 rustc=$(rustup which --toolchain "$channel" rustc 2>/dev/null) ||
     fail "rustc $channel is missing; run 'rustup toolchain install $channel --profile minimal'."
 sysroot=$("$rustc" --print sysroot)
-if [[ ! -d $sysroot/lib/rustlib/$target/lib ]]; then
-    rustup target add --toolchain "$channel" "$target" ||
-        fail "the target $target could not be added to toolchain $channel."
-fi
+for needed in "$target" "$standard"; do
+    [[ -d $sysroot/lib/rustlib/$needed/lib ]] ||
+        rustup target add --toolchain "$channel" "$needed" ||
+        fail "the target $needed could not be added to toolchain $channel."
+done
 
 # An empty wrapper also overrides one from a configuration file.
 export RUSTC=$rustc RUSTC_WRAPPER='' RUSTC_WORKSPACE_WRAPPER=''
@@ -86,6 +92,9 @@ export CARGO_HOME
 
 # Dependencies come first, because the flags name the folders they are in.
 "$cargo" fetch --quiet --locked --target "$target"
+for guest in "${javascript[@]}"; do
+    "$cargo" fetch --quiet --locked --target "$standard" --manifest-path "$guest/Cargo.toml"
+done
 
 # Panic messages hold paths of source files; the last prefix that fits a path
 # replaces it, so the more special ones are at the end.
@@ -97,6 +106,9 @@ remap=(
 for registry in "$CARGO_HOME"/registry/src/*/; do
     remap+=("--remap-path-prefix=${registry%/}=/registry")
 done
+
+# The same, and for other folders of the toolchain, which code of the standard library names.
+remap_standard=("--remap-path-prefix=$sysroot=/sysroot" "${remap[@]}")
 
 # Builds packages with flags of their own, the linker's or, from -C on, the compiler's:
 # build NAME FLAG... -- PACKAGE... [--features FEATURE]
@@ -153,6 +165,14 @@ for guest in "${vectors[@]}"; do
     build vectors --export=__heap_base -zstack-size=1048576 -Ctarget-feature=+simd128 -- "$guest"
 done
 
+for guest in "${javascript[@]}"; do
+    flags=('--cfg=getrandom_backend="custom"' -Clink-arg=--export=__heap_base
+        -Clink-arg=-zstack-size=1048576 "${remap_standard[@]}")
+    CARGO_TARGET_DIR=$CARGO_TARGET_DIR/$guest \
+        CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf '%s' "${flags[*]}") \
+        "$cargo" build --locked --release --target "$standard" --manifest-path "$guest/Cargo.toml"
+done
+
 # The guests as they are to be, all in one folder.
 fresh=$CARGO_TARGET_DIR/built
 mkdir -p -- "$fresh"
@@ -173,6 +193,9 @@ for format in "${formats[@]}"; do
 done
 for guest in "${vectors[@]}"; do
     cp -- "$(module vectors "$guest")" "$fresh/$guest.wasm"
+done
+for guest in "${javascript[@]}"; do
+    cp -- "$CARGO_TARGET_DIR/$guest/$standard/release/$guest.wasm" "$fresh/"
 done
 host=$("$rustc" -vV | sed -n 's/^host: //p')
 "$cargo" build --locked --manifest-path componentize/Cargo.toml --target "$host" \

@@ -243,10 +243,10 @@ fn a_raw_reference_judges_what_runs_in_process_on_one_thread() {
         && compare.subject.key.strategy.code == CodeFrom::InProcess
         && !(compare.subject.key.engine == "raw"
             && compare.subject.key.strategy.instance == InstanceFrom::Pooling)));
-    // The interpreted one, and five memories each of reuse and recreate; not the other
+    // The interpreted one, and four memories each of reuse and recreate; not the other
     // engine, which has no raw interface.
     let of = |purpose| found.iter().filter(move |compare| compare.of.purpose == purpose);
-    assert_eq!(of(Purpose::Overhead).count(), 11);
+    assert_eq!(of(Purpose::Overhead).count(), 9);
     assert!(of(Purpose::Overhead).all(|compare| compare.subject.key.engine == "raw"));
     let null: BTreeSet<&str> = of(Purpose::Null).map(|c| &*c.subject.key.engine).collect();
     assert_eq!((null.len(), of(Purpose::Null).count()), (2, 2));

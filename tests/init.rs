@@ -163,3 +163,37 @@ fn guests_that_fail_say_how() {
         assert!(matches!(init(text, "init"), Err(InitError::Unsupported { .. })), "{text}");
     }
 }
+
+/// The case's output and its further ones, on every interpreter of modules and under each
+/// strategy. Compilers, of which Pulley needs one too, take their time with this guest, and
+/// `touchstone bench` checks them.
+#[cfg(feature = "wizer")]
+#[test]
+fn the_javascript_guest_answers_on_every_interpreter() {
+    use touchstone::lab::Lab;
+    use touchstone_executor::{Config, Execution};
+
+    let cases = case::built_in().unwrap();
+    let case = case::find(&cases, "javascript_json").unwrap().clone();
+    // Nothing here depends on time.
+    let cases = [Case { budget_s: None, ..case }];
+    let mut engines = touchstone_runtimes::engines();
+    engines.retain(|engine| {
+        engine.execution() == Execution::Interpreted && engine.id() != "wasmtime_pulley"
+    });
+    let mut guests = Guests::built();
+    let plan = Plan::new(&cases, &engines, &mut guests).unwrap();
+    let mut lab = Lab::new(guests, Config::default()).without_times();
+    for cell in &plan.cells {
+        lab.open(cell).unwrap_or_else(|refused| panic!("{}: {}", cell.name(), refused.reason));
+    }
+    assert_eq!(plan.cells.is_empty(), engines.is_empty());
+}
+
+/// Two processes that pre-initialise the guest themselves compare the same bytes.
+#[cfg(feature = "wizer")]
+#[test]
+fn the_javascript_guest_has_the_same_image_each_time() {
+    let image = || Guests::built().initialized("javascript", "init").unwrap().sha256.clone();
+    assert_eq!(image(), image());
+}

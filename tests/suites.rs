@@ -280,7 +280,8 @@ fn what_is_wrong_with_a_case_is_said() {
         ("take = { export = \"t\", abi = \"input\" }", "it needs warm = true"),
         ("codec = \"dictionary\"", "names a codec where the convention is codec"),
         ("sweep = \"some\"", "some"),
-        ("strategies = [\"pooling\"]", "`strategies`"),
+        ("strategies = [\"pooled\"]", "pooled"),
+        ("without = [{ engine = \"wasmi\" }]", "missing field `reason`"),
         ("budget_s = -1.0", "a budget that is no time above 0 s"),
         ("input = { file = \"inputs/none.json\" }", "cannot read the input"),
         ("input = { json_checksum = 1023, seed = 1 }", "1024 bytes or more"),
@@ -294,6 +295,21 @@ fn what_is_wrong_with_a_case_is_said() {
     assert!(codec.contains("names a codec where the convention is codec"), "{codec}");
     let empty = load("").unwrap_err();
     assert!(empty.contains("has to hold either a [case] or a [suite]"), "{empty}");
+}
+
+#[test]
+fn strategies_narrow_a_sweep_and_engines_are_left_out_with_the_reason() {
+    let narrowed = "threads  = [1]\nstrategies = [\"pooling\", \"instance_reuse\"]\n\
+        without = [{ engine = \"slow\", reason = \"it takes a day\" }]";
+    let cases = load(&with(SUITE, "threads  = [1]", narrowed)).unwrap();
+    let plan = plan(&cases, &engines([&MockEngine::new("mock"), &MockEngine::new("slow")]));
+    let mut strategies: Vec<String> =
+        of(&plan, "nothing", "guest-one").iter().map(|c| c.key.strategy.to_string()).collect();
+    strategies.sort();
+    assert_eq!(strategies, ["instance_reuse", "pooling"]);
+    assert!(plan.cells.iter().all(|cell| cell.key.engine == "mock"));
+    let left_out = plan.refusals.iter().find(|refusal| refusal.reason == "it takes a day").unwrap();
+    assert_eq!((&*left_out.engine, left_out.status), ("slow", Status::NotAsked));
 }
 
 /// Files are read when the cell is opened: one that is gone costs its cell alone.

@@ -7,7 +7,7 @@ use crate::record::{CellKey, InitFacts, Refusal, Status, Sweep, WorkFacts};
 use anyhow::Result;
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Engine, MemoryFrom, Strategy, Support};
+use touchstone_executor::{Engine, MemoryFrom, Owner, Strategy, Support};
 
 /// One cell: a case on a guest, an engine, a strategy and a number of threads.
 #[derive(Clone)]
@@ -183,7 +183,11 @@ impl Plan {
             }
             let cell =
                 |strategy: &Strategy| Cell::new(case, guest.name(), engine, *strategy, threads);
-            self.cells.extend(strategies.iter().map(cell));
+            let asked = strategies.iter().filter(|strategy| {
+                // Where Touchstone's own code comes from is asked on one thread alone.
+                threads == 1 || !strategy.is_precompiled() || strategy.owner() == Owner::Runtime
+            });
+            self.cells.extend(asked.map(cell));
         }
     }
 }
