@@ -145,7 +145,7 @@ impl Plan {
         let mut strategies = Vec::new();
         for strategy in Strategy::all() {
             let is_named = case.strategies.is_empty() || case.strategies.contains(&strategy);
-            let is_asked = is_named && is_asked(case.sweep, strategy);
+            let is_asked = is_named && is_asked(case, strategy);
             if !is_asked || !engine.support(strategy).is_supported() {
                 continue;
             }
@@ -215,17 +215,17 @@ pub(super) fn crowded(threads: usize) -> String {
     format!("{threads} threads on {} processors would time the scheduler", cores())
 }
 
-/// Whether a sweep has a strategy, where the engine supports it.
+/// Whether the sweep of a case has a strategy, where the engine supports it.
 ///
 /// Calls under precompiled variants and Touchstone's pools cost what they cost under
 /// another strategy. Calls under `…_gated` differ from those under `…_tracked` by what it
-/// takes to find written pages, which is the subject of the cases that sweep over all.
-fn is_asked(sweep: Sweep, strategy: Strategy) -> bool {
-    let is_gated = strategy.memory == MemoryFrom::Gated;
+/// takes to find written pages, which is the subject of the cases of the overview.
+fn is_asked(case: &Case, strategy: Strategy) -> bool {
     let is_distinct = !strategy.is_precompiled() && !strategy.is_touchstone_pool();
-    match sweep {
-        Sweep::All => is_distinct || !is_gated,
-        Sweep::Distinct => is_distinct && !is_gated,
-        Sweep::Preferred => is_distinct,
+    match (case.sweep, strategy.memory) {
+        (Sweep::All, MemoryFrom::Gated) => is_distinct && case.role.is_some(),
+        (Sweep::Distinct, MemoryFrom::Gated) => false,
+        (Sweep::All, _) => true,
+        (Sweep::Distinct | Sweep::Preferred, _) => is_distinct,
     }
 }

@@ -153,7 +153,8 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sweep {
-    /// All of them, but for precompiled variants of `…_gated`.
+    /// All of them, but for precompiled variants of `…_gated`, which only cases of the
+    /// overview have.
     #[default]
     All,
     /// Every strategy whose calls differ from another's: precompiled variants change the
