@@ -250,11 +250,13 @@ fn rows_that_differ_in_threads_share_a_module_and_strategies_an_artifact() {
     let place = Place::new("[1, 2]");
     let all = engines([&engine]);
     let job = once(place.job(&all));
-    assert_eq!(job.cells.len(), Strategy::all().len() * 2);
+    let on = |threads| job.cells.iter().filter(|cell| cell.key.threads == threads).count();
+    let (strategies, on_two) = (on(1), on(2));
+    assert!((1..=strategies).contains(&on_two), "{on_two} of {strategies}");
     place.run(&all, job);
     let journal = engine.journal();
     let count = |start: &str| journal.iter().filter(|entry| entry.starts_with(start)).count();
-    assert_eq!((count("compile"), count("load")), (1, Strategy::all().len()));
+    assert_eq!((count("compile"), count("load")), (1, strategies));
 }
 
 #[test]
