@@ -1,11 +1,12 @@
 //! `touchstone density`.
 
 use super::Ended;
-use super::common::{Known, newest, this_program};
+use super::common::{newest, this_program};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
+use touchstone::case::{self, Guests};
 use touchstone::density::{Ask, Asked, COUNTS, FromProcess, serve};
-use touchstone::plan::Filter;
+use touchstone::plan::{Filter, Plan};
 use touchstone::record::{self, DENSITY, Line, RecordFile, Refusal, Sampling, Sink};
 use touchstone::run::{artifacts, header, seed, shown, watch_for_ctrl_c};
 use touchstone::supervise::{Parent, Stop};
@@ -46,22 +47,22 @@ pub(super) struct Density {
 
 impl Density {
     pub(super) fn execute(self) -> Result<Ended> {
-        let Known { engines, plan, guests, .. } = Known::load()?;
+        let (mut cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
+        let mut guests = Guests::built();
         if self.worker {
             let parent = Parent::<Ask, FromProcess>::join()?;
             let parent = parent.context("--worker is for this program's own use")?;
-            return serve(parent, &plan.cells, guests).map(|()| Ended::Well);
+            return serve(parent, cases, &engines, guests).map(|()| Ended::Well);
         }
+        cases.retain(|case| case.name == self.case);
+        let plan = Plan::new(&cases, &engines, &mut guests)?;
         let filter = Filter::new(self.filter.as_deref())?;
-        let first = plan.cells.iter().find(|cell| cell.key.case == self.case);
+        let first = plan.cells.first();
         let first = first.with_context(|| format!("no cell has the case '{}'", self.case))?;
         // Where the code comes from makes no difference to what lives.
         let cells = plan.cells.iter().filter(|cell| {
             let key = &cell.key;
-            key.case == self.case
-                && key.guest == first.key.guest
-                && key.threads == 1
-                && !key.strategy.is_precompiled()
+            key.guest == first.key.guest && key.threads == 1 && !key.strategy.is_precompiled()
         });
         let cells = filter.select("no executor", cells, |cell| cell.key.executor().to_string())?;
         let counts = if self.instances.is_empty() { COUNTS.to_vec() } else { self.instances };

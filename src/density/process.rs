@@ -1,16 +1,18 @@
 //! The process of one number of instances, and its parent.
 
 use super::live;
+use crate::case::{Case, Guests};
 use crate::lab::{Lab, Refused, config_for};
-use crate::plan::Cell;
+use crate::plan::{Cell, Plan};
 use crate::record::{CellKey, Density, Status};
 use crate::supervise::{Death, Heard, Parent, Stop};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::Config;
+use touchstone_executor::{Config, Engine};
 
 /// Longest time of a process, compilation included.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -96,14 +98,18 @@ impl Ask {
 ///
 /// # Errors
 ///
-/// When the parent is gone, or asks for no cell of `cells`.
+/// When the parent is gone, or asks for what the cases and engines do not have.
 pub fn serve(
     mut parent: Parent<Ask, FromProcess>,
-    cells: &[Cell],
-    guests: crate::case::Guests,
+    mut cases: Vec<Case>,
+    engines: &[Arc<dyn Engine>],
+    mut guests: Guests,
 ) -> Result<()> {
     let Some(ask) = parent.hear()? else { return Ok(()) };
-    let cell = cells.iter().find(|cell| cell.key == ask.cell).context("there is no such cell")?;
+    cases.retain(|case| case.name == ask.cell.case);
+    let plan = Plan::new(&cases, engines, &mut guests)?;
+    let mut cells = plan.cells.iter();
+    let cell = cells.find(|cell| cell.key == ask.cell).context("there is no such cell")?;
     let said = match measure(&ask, cell, guests, &mut parent) {
         Ok(density) => FromProcess::Measured(Box::new(density)),
         Err(Refused { status, reason }) => FromProcess::Refused(status, reason),
@@ -114,7 +120,7 @@ pub fn serve(
 fn measure(
     ask: &Ask,
     cell: &Cell,
-    guests: crate::case::Guests,
+    guests: Guests,
     parent: &mut Parent<Ask, FromProcess>,
 ) -> Result<Density, Refused> {
     // One more is opened, to compare its output, and kept by the lab.
