@@ -108,10 +108,13 @@ impl<'a> Counter<'a> {
             if !self.plan.cells.iter().any(is_of) {
                 continue;
             }
-            let strategy = Strategy::all().into_iter().find(|strategy| {
+            let supported = Strategy::all().into_iter().filter(|strategy| {
                 strategy.instance != InstanceFrom::Pooling
                     && engine.support_for(*strategy, &module).is_supported()
             });
+            // A new instance for each call where there is one: a component that is reset in
+            // place may have its first calls made again, on another instance.
+            let strategy = supported.min_by_key(|strategy| !strategy.is_new_instance());
             let Some(strategy) = strategy else { continue };
             let cell = Cell::new(case, guest, engine, strategy, 1);
             if engine.has_meter() {
