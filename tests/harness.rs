@@ -14,7 +14,7 @@ use touchstone::plan::{Budget, Filter, Plan, cores};
 use touchstone::record::{Line, Metric, Status};
 use touchstone::run::{Job, Selection, Tally};
 use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Execution, Strategy, Support, TrapKind};
+use touchstone_executor::{Execution, Support, TrapKind};
 
 /// Runs the one cell of a mock.
 fn one_cell(engine: &MockEngine) -> Ran {

@@ -161,11 +161,13 @@ impl<R: Resident> Instance for Reused<R> {
     #[inline]
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
-        self.used_on.begin();
         if self.resident.is_none() {
             MADE.set(MADE.get() + 1);
-            *self.resident = Some(R::new(&self.shared)?);
+            let mut resident = R::new(&self.shared)?;
+            self.used_on = UsedOn::of(resident.restorer());
+            *self.resident = Some(resident);
         }
+        self.used_on.begin();
         self.state = CallState::Prepared;
         Ok(())
     }
