@@ -5,7 +5,7 @@ use super::common::{newest, this_program};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use touchstone::case::{self, Guests};
-use touchstone::density::{Ask, Asked, COUNTS, FromProcess, serve};
+use touchstone::density::{Ask, Asked, COUNTS, FromProcess, available_memory, serve};
 use touchstone::plan::{Filter, Plan};
 use touchstone::record::{self, DENSITY, Line, RecordFile, Refusal, Sampling, Sink};
 use touchstone::run::{artifacts, header, seed, shown, watch_for_ctrl_c};
@@ -66,7 +66,7 @@ impl Density {
         });
         let cells = filter.select("no executor", cells, |cell| cell.key.executor().to_string())?;
         let counts = if self.instances.is_empty() { COUNTS.to_vec() } else { self.instances };
-        let memory = self.memory.map_or_else(|| available() / 2, |mib| mib << 20);
+        let memory = self.memory.map_or_else(|| available_memory() / 2, |mib| mib << 20);
         let path = self.records.unwrap_or_else(|| record::default_path(DENSITY));
         let seed = seed(self.seed);
         let header = header(Sampling::untimed("density", seed), &engines, &plan);
@@ -113,18 +113,4 @@ impl Density {
         complain(&format!("records: {}", shown(&path)));
         Ok(ended)
     }
-}
-
-/// Memory that is available on this machine, bytes; 8 GiB if the kernel does not say.
-fn available() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kib = text.lines().find_map(|line| {
-        line.strip_prefix("MemAvailable:")?
-            .trim()
-            .strip_suffix("kB")?
-            .trim_end()
-            .parse::<u64>()
-            .ok()
-    });
-    kib.map_or(8 << 30, |kib| kib << 10)
 }

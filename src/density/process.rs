@@ -4,6 +4,7 @@ use super::live;
 use crate::case::{Case, Guests};
 use crate::lab::{Lab, Refused, config_for};
 use crate::plan::{Cell, Plan};
+use crate::proc;
 use crate::record::{CellKey, Density, Status};
 use crate::supervise::{Death, Heard, Parent, Stop};
 use anyhow::{Context, Result};
@@ -138,4 +139,11 @@ fn measure(
     };
     let names = (cell.key.case.as_str(), cell.key.guest.as_str());
     live(&opened, cell.key.executor(), names, ask.instances, ask.seed, progress)
+}
+
+/// Memory that is available on this machine, bytes; 8 GiB if the kernel does not say.
+#[must_use]
+pub fn available_memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    proc::kib(&text, "MemAvailable").map_or(8 << 30, |kib| kib << 10)
 }

@@ -23,7 +23,7 @@ mod work;
 
 pub use cell::measure;
 pub use crew::Crew;
-pub use footprint::footprint;
+pub use footprint::{footprint, resident_kib};
 pub use round::{Round, RoundPlan};
 pub use steps::steps;
 pub use tails::Tails;

@@ -2,6 +2,7 @@
 
 use crate::case::digest;
 use crate::plan::{Plan, cores};
+use crate::proc;
 use crate::record::{EngineFacts, Header, Machine, SCHEMA, Sampling, Tools};
 use std::process::Command;
 use std::sync::Arc;
@@ -49,10 +50,7 @@ pub fn machine() -> Machine {
         cpu: field(&read("/proc/cpuinfo"), "model name", ':'),
         cores: cores(),
         siblings: siblings(),
-        memory_kib: field(&read("/proc/meminfo"), "MemTotal", ':')
-            .trim_end_matches(" kB")
-            .parse()
-            .unwrap_or(0),
+        memory_kib: proc::kib(&read("/proc/meminfo"), "MemTotal").unwrap_or(0),
         kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
         os: field(&read("/etc/os-release"), "PRETTY_NAME", '='),
         pagemap_scan: touchstone_executor::memory::pagemap_scan_available(),

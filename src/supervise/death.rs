@@ -1,5 +1,6 @@
 //! How children end, and how much memory they occupy.
 
+use crate::proc::kib;
 use nix::sys::signal::Signal;
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
@@ -54,10 +55,6 @@ impl fmt::Display for Death {
 /// Memory that a process alone occupies, bytes; 0 where the kernel does not say.
 pub(super) fn occupied(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let field = |name: &str| -> u64 {
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        let number = line.and_then(|rest| rest.trim().strip_suffix(" kB"));
-        number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
-    };
-    (field("RssAnon:") + field("RssShmem:")) << 10
+    let field = |name: &str| kib(&status, name).unwrap_or(0);
+    (field("RssAnon") + field("RssShmem")) << 10
 }

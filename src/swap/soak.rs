@@ -2,7 +2,7 @@
 
 use super::{Messages, Ready};
 use crate::lab::Refused;
-use crate::measure::footprint;
+use crate::measure::resident_kib;
 use crate::record::{Executor, SoakPoint, Swap, SwapFound};
 
 /// Number of swaps after which allocators have taken their arenas.
@@ -35,7 +35,7 @@ pub fn soak(
             messages.send(1 - messages.last())?;
             made += 1;
         }
-        let point = SoakPoint { swaps: made, rss_kib: footprint().rss_kib };
+        let point = SoakPoint { swaps: made, rss_kib: resident_kib() };
         progress(point);
         points.push(point);
     }

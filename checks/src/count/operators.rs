@@ -97,7 +97,7 @@ impl<'a> Counter<'a> {
 
     /// The cells that can count, and whether by the runtime's own meter.
     fn means(&mut self, case: &Arc<Case>, guest: &str) -> Result<Vec<(Cell, bool)>> {
-        let module = self.metered.guests().module(guest, case.heap)?;
+        let module = self.metered.guests().of_case(case, guest)?;
         let is_module = module.info().component.is_none();
         let (mut meters, mut guests) = (Vec::new(), Vec::new());
         for engine in self.engines {

@@ -9,7 +9,7 @@ use crate::named;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::sync::Arc;
-use touchstone::measure::footprint;
+use touchstone::measure::resident_kib;
 use touchstone::plan::Filter;
 use touchstone::supervise::Parent;
 use touchstone_executor::guest::{GuestModule, HeapPages};
@@ -135,7 +135,7 @@ fn attack(mut bench: Bench<'_>, job: &Job) -> Result<Vec<String>> {
             Work::Artifacts => artifacts::make(&mut bench)?,
         }
         neighbour.answers(&bench).context("another guest of the engine, after the attack")?;
-        let after = (footprint().rss_kib, reserved_kib());
+        let after = (resident_kib(), reserved_kib());
         grown = if after.0.saturating_sub(before.0) > RESIDENT_KIB {
             Some((RESIDENT_KIB, "resident"))
         } else if after.1.saturating_sub(before.1) > RESERVED_KIB {

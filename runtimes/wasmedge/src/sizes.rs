@@ -97,7 +97,8 @@ pub(crate) unsafe fn put_back(memory: Memory, size: usize) -> Result<bool> {
         return Ok(false);
     }
     // SAFETY: the range lies in the addresses that WasmEdge has reserved for this memory and
-    // has made accessible, and nobody looks there. It becomes what it was before it grew.
+    // has made accessible, and nobody reads or writes it meanwhile. Before the memory grew, the
+    // range was mapped without access, too.
     let closed = unsafe {
         libc::mmap(
             base.add(size).cast(),

@@ -85,9 +85,9 @@ impl Record {
     ///
     /// As for [`keep`](Self::keep), and no slice of the memory may be alive.
     pub(crate) unsafe fn put_back(&mut self) {
-        // SAFETY: by the caller's promise the record is there and nobody looks at it. What is
-        // overwritten owns nothing and need not be dropped. The size that is written is one
-        // that the memory had, so the buffer has it.
+        // SAFETY: by the caller's promise the record is valid and nobody reads it meanwhile. The
+        // old value owns nothing and need not be dropped. The buffer is large enough for the
+        // size that is written, which the memory had before.
         unsafe { std::ptr::copy_nonoverlapping(&raw const *self.first, self.place.as_ptr(), 1) };
     }
 }

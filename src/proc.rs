@@ -1,0 +1,22 @@
+//! What files of `/proc` say.
+
+/// The value of the line `<name>: <value> kB`, KiB; `None` if there is no such line.
+pub(crate) fn kib(text: &str, name: &str) -> Option<u64> {
+    let value = |line: &str| {
+        let value = line.strip_prefix(name)?.strip_prefix(':')?.trim().strip_suffix("kB")?;
+        value.trim_end().parse().ok()
+    };
+    text.lines().find_map(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_the_kernel_writes_them() {
+        let text = "55f0-7ffd ---p 00000000 00:00 0 [rollup]\nRss:               97436 kB\nPss:  12 kB\nPss_Dirty:  11 kB\n";
+        assert_eq!(kib(text, "Rss"), Some(97_436));
+        assert_eq!((kib(text, "Pss"), kib(text, "VmPTE")), (Some(12), None));
+    }
+}
