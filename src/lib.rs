@@ -14,6 +14,7 @@ pub mod files;
 pub mod lab;
 pub mod measure;
 pub mod plan;
+pub mod pages;
 mod proc;
 pub mod record;
 pub mod report;

@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Layout {
+    /// The name of its file, without the ending.
+    #[serde(skip)]
+    pub name: String,
     /// Its heading.
     pub title: String,
     /// What it shows and how to read it, Markdown.
@@ -53,6 +56,9 @@ pub struct Cause {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shares {
+    /// The name of its file, without the ending.
+    #[serde(skip)]
+    pub name: String,
     /// Its heading.
     pub title: String,
     /// What it shows and how to read it, Markdown.
@@ -120,11 +126,20 @@ struct File {
     shares: Option<Shares>,
 }
 
-fn executor<'de, D: Deserializer<'de>>(from: D) -> Result<Executor, D::Error> {
+/// Reads an executor's name.
+pub(crate) fn executor<'de, D: Deserializer<'de>>(from: D) -> Result<Executor, D::Error> {
     String::deserialize(from)?.parse().map_err(D::Error::custom)
 }
 
-fn executors<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Executor>, D::Error> {
+/// Reads an executor's name where there may be none.
+pub(crate) fn some_executor<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Executor>, D::Error> {
+    executor(from).map(Some)
+}
+
+/// Reads executors' names.
+pub(crate) fn executors<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Executor>, D::Error> {
     let names = Vec::<String>::deserialize(from)?;
     names.iter().map(|name| name.parse().map_err(D::Error::custom)).collect()
 }
@@ -147,12 +162,13 @@ pub fn load_all(folder: &Path) -> Result<(Vec<Layout>, Vec<Shares>)> {
         return Ok((tables, all));
     }
     for path in case::files(folder, "the tables")? {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         match case::data(&path, "the table")? {
             File { table: Some(table), shares: None } => {
                 check(&table).with_context(|| format!("the table {}", path.display()))?;
-                tables.push(table);
+                tables.push(Layout { name, ..table });
             }
-            File { table: None, shares: Some(shares) } => all.push(shares),
+            File { table: None, shares: Some(shares) } => all.push(Shares { name, ..shares }),
             _ => bail!("{} has to hold either a [table] or [shares]", path.display()),
         }
     }

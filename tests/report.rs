@@ -2,14 +2,14 @@
 
 #[path = "report/checks.rs"]
 mod checks;
-#[path = "report/choose.rs"]
-mod choose;
 #[path = "report/counts.rs"]
 mod counts;
 #[path = "fixtures/records.rs"]
 mod fixtures;
 #[path = "report/gate.rs"]
 mod gate;
+#[path = "report/needs.rs"]
+mod needs;
 #[path = "report/order.rs"]
 mod order;
 #[path = "report/shares.rs"]
@@ -40,7 +40,10 @@ impl Place {
         let options = Options {
             records: at(BENCH),
             page: at("BENCHMARK.md"),
+            readme: None,
             images: at("image"),
+            pages: at("benchmark"),
+            division: at("pages.toml"),
             tables: at("tables"),
             explanations: at("explanations.toml"),
             // Most runs here are too small or too noisy for a publication.
@@ -66,10 +69,17 @@ impl Place {
         std::fs::write(self.options.tables.join("1.toml"), text).unwrap();
     }
 
-    /// Writes the report and returns the page.
+    /// Divides the report.
+    fn divide(&self, text: &str) {
+        std::fs::write(&self.options.division, text).unwrap();
+    }
+
+    /// Writes the report and returns the page and the detailed pages behind it.
     fn page(&self) -> String {
-        report::write(&self.options).unwrap();
-        std::fs::read_to_string(&self.options.page).unwrap()
+        let written = report::write(&self.options).unwrap();
+        let is_page = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "md");
+        let pages = written.files.iter().rev().filter(is_page);
+        pages.map(|path| std::fs::read_to_string(path).unwrap()).collect()
     }
 
     fn image(&self, name: &str) -> PathBuf {

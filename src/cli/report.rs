@@ -3,6 +3,7 @@
 use super::Ended;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
+use touchstone::pages;
 use touchstone::record::{self, BENCH};
 use touchstone::report::gate::{Closed, Explanations};
 use touchstone::report::{self, Options, Written};
@@ -29,6 +30,12 @@ pub(super) struct Report {
     /// Write the charts to DIR [default: `image` beside the page]
     #[arg(long, value_name = "DIR")]
     images: Option<PathBuf>,
+    /// Write the detailed pages to DIR [default: `benchmark` beside the page]
+    #[arg(long, value_name = "DIR")]
+    pages: Option<PathBuf>,
+    /// Read from FILE what stands on which page [default: the project's benches/pages.toml]
+    #[arg(long, value_name = "FILE")]
+    division: Option<PathBuf>,
     /// Read the tables that are laid out by hand from DIR [default: the project's
     /// benches/tables]
     #[arg(long, value_name = "DIR")]
@@ -48,11 +55,17 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn execute(self) -> Result<Ended> {
+        // The README shows the project's own numbers.
+        let is_own = self.page.is_none() && self.records.is_none();
         let page =
             self.page.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("BENCHMARK.md"));
+        let readme = is_own.then(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
         let options = Options {
+            readme,
             records: self.records.unwrap_or_else(|| record::default_path(BENCH)),
             images: self.images.unwrap_or_else(|| page.with_file_name("image")),
+            pages: self.pages.unwrap_or_else(|| page.with_file_name("benchmark")),
+            division: self.division.unwrap_or_else(pages::default_path),
             tables: self.tables.unwrap_or_else(tables::default_folder),
             explanations: self.explanations.unwrap_or_else(Explanations::default_path),
             draft: self.draft,

@@ -2,6 +2,7 @@
 //! made of. No case, guest or engine is named here; the run's header says which is which.
 
 use super::Records;
+use crate::pages::Call;
 use crate::record::{Book, CellKey, Estimate, Metric, Refusal, Role, Sweep, WorkFacts};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use touchstone_executor::{Execution, Owner};
@@ -15,6 +16,12 @@ pub(super) struct Work {
     pub guest: String,
     /// Case.
     pub case: String,
+}
+
+impl From<&Call> for Work {
+    fn from(call: &Call) -> Self {
+        Self { guest: call.guest.clone(), case: call.case.clone() }
+    }
 }
 
 impl Work {

@@ -6,19 +6,20 @@
 
 mod charts;
 mod checks;
-mod choose;
-mod facts;
+mod details;
 pub mod gate;
 mod markdown;
 mod matrix;
 mod page;
 mod rank;
 mod sections;
+mod summary;
 pub mod units;
 
 use crate::files;
 use crate::record::{self, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, SWAPS, Skipped};
-use crate::tables;
+use crate::pages::{Pages, Part};
+use crate::tables::{self, Layout, Shares};
 use anyhow::{Context, Result, bail};
 use checks::Checks;
 use matrix::Matrix;
@@ -34,8 +35,15 @@ pub struct Options {
     pub records: PathBuf,
     /// The page, `BENCHMARK.md`. What stands outside its markers is kept.
     pub page: PathBuf,
+    /// A page that shows the findings alone, `README.md`; what stands outside its markers is
+    /// kept. `None` where there is none.
+    pub readme: Option<PathBuf>,
     /// The folder of the charts, `image/`.
     pub images: PathBuf,
+    /// The folder of the detailed pages, `benchmark/`.
+    pub pages: PathBuf,
+    /// The data file that divides the report into pages; it may be missing.
+    pub division: PathBuf,
     /// The folder of the tables that are laid out by hand; it may be missing.
     pub tables: PathBuf,
     /// The explanations of numbers that break a rule of publication; the file may be
@@ -180,21 +188,36 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
     if !options.draft {
         gate.publish()?;
     }
-    let layouts = tables::load_all(&options.tables)?;
+    let (layouts, shares) = tables::load_all(&options.tables)?;
+    let pages = Pages::load(&options.division, &layouts, &shares)?;
     let charts = charts::draw(&matrix)?;
-    let existing = files::read(&options.page)?
-        .map(String::from_utf8)
-        .transpose()
-        .with_context(|| format!("{} is not text", options.page.display()))?;
-    let figures = charts::section(&charts, &images_from_page(options));
-    let page =
-        page::place(existing.as_deref(), &page::generated(&matrix, &gate, &layouts, &figures))
-            .with_context(|| format!("cannot place the report in {}", options.page.display()))?;
+    let content = Content {
+        matrix: &matrix,
+        gate: &gate,
+        pages: &pages,
+        layouts: &layouts,
+        shares: &shares,
+        charts: &charts,
+        images: from_page(options, &options.images),
+        folder: from_page(options, &options.pages),
+        back: back_to_page(options),
+    };
+    let page = place(&options.page, &summary::text(&content))?;
+    let readme = options.readme.as_ref().map(|path| {
+        anyhow::Ok((path.clone(), place(path, &summary::findings(&content))?.into_bytes()))
+    });
+    let readme = readme.transpose()?;
+    let details = pages.pages.iter().map(|page| {
+        let text = details::text(&content, page).into_bytes();
+        (options.pages.join(format!("{}.md", page.file)), text)
+    });
+    let details: Files = details.collect();
     let image = |file: String| options.images.join(file);
     let removed = charts::absent(&charts).map(image).filter(|path| path.exists()).collect();
     let charts = charts.into_iter().flat_map(|chart| chart.files);
     let mut files: Vec<(PathBuf, Vec<u8>)> =
         charts.map(|(file, content)| (image(file), content)).collect();
+    files.extend(details.into_iter().chain(readme));
     files.push((options.page.clone(), page.into_bytes()));
     let books = [Some(&records.bench), records.peers.as_ref(), records.swaps.as_ref()];
     let report = Written {
@@ -208,12 +231,70 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
     Ok((files, report))
 }
 
-/// The way from the page to the images, with a slash at its end. Folders that do not lie
+/// A page with the generated part in its place.
+fn place(path: &Path, body: &str) -> Result<String> {
+    let existing = files::read(path)?
+        .map(String::from_utf8)
+        .transpose()
+        .with_context(|| format!("{} is not text", path.display()))?;
+    page::place(existing.as_deref(), &page::generated(body))
+        .with_context(|| format!("cannot place the report in {}", path.display()))
+}
+
+/// The way from the page to a folder, with a slash at its end. Folders that do not lie
 /// below the page's (`BENCHMARK.md` lies in `.`) are named as they were given.
-fn images_from_page(options: &Options) -> String {
-    let images = &options.images;
-    let below = images.strip_prefix(files::folder_of(&options.page));
-    let below = below.or_else(|_| images.strip_prefix(".")).unwrap_or(images).to_string_lossy();
+fn from_page(options: &Options, folder: &Path) -> String {
+    let below = folder.strip_prefix(files::folder_of(&options.page));
+    let below = below.or_else(|_| folder.strip_prefix(".")).unwrap_or(folder).to_string_lossy();
     let below = below.replace('\\', "/");
     if below.is_empty() { below } else { format!("{}/", below.trim_end_matches('/')) }
+}
+
+/// The way from a detailed page to the page.
+fn back_to_page(options: &Options) -> String {
+    let is_beside = options.pages.parent() == options.page.parent();
+    match options.page.file_name().filter(|_| is_beside) {
+        Some(name) => format!("../{}", name.to_string_lossy()),
+        None => options.page.display().to_string(),
+    }
+}
+
+/// What all pages are made of.
+struct Content<'a> {
+    matrix: &'a Matrix<'a>,
+    gate: &'a gate::Gate,
+    pages: &'a Pages,
+    layouts: &'a [Layout],
+    shares: &'a [Shares],
+    charts: &'a [charts::Chart],
+    /// The way from the page to the charts, with a slash at its end.
+    images: String,
+    /// The way from the page to the detailed pages, with a slash at its end.
+    folder: String,
+    /// The way from a detailed page to the page.
+    back: String,
+}
+
+impl Content<'_> {
+    /// A link from the page to a detailed page.
+    fn link_named(&self, file: &str, title: &str) -> String {
+        format!("[{title}]({}{file}.md)", self.folder)
+    }
+
+    /// A link with "Details" as its text.
+    fn link(&self, file: &str) -> String {
+        self.link_named(file, "Details")
+    }
+
+    /// A link to the page of a part; nothing where it is on none.
+    fn link_to_part(&self, part: Part) -> String {
+        let page = self.pages.pages.iter().find(|page| page.parts.contains(&part));
+        page.map_or_else(String::new, |page| self.link(&page.file))
+    }
+
+    /// A link to the page of a table; nothing where it is on none.
+    fn link_to_table(&self, name: &str) -> String {
+        let page = self.pages.pages.iter().find(|page| page.tables.iter().any(|own| own == name));
+        page.map_or_else(String::new, |page| self.link(&page.file))
+    }
 }

@@ -1,16 +1,5 @@
-//! The page: its parts in order, between two markers.
+//! The page's markers: what stands between them is generated.
 
-use super::choose;
-use super::gate::{self, Gate};
-use super::markdown::code;
-use super::matrix::Matrix;
-use super::sections::{
-    checks, comparisons, density, environment, failed, metrics, rows, settings, shares, swap,
-    tables, threads,
-};
-use super::units::{MARK, count, percent};
-use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
-use crate::tables::{Layout, Shares};
 use anyhow::{Result, bail};
 
 /// The generated part begins with this line.
@@ -19,73 +8,13 @@ pub(super) const BEGIN: &str = "<!-- BEGIN touchstone report -->";
 /// The generated part ends with this line.
 pub(super) const END: &str = "<!-- END -->";
 
-/// How to make the page again.
-const MAKING: &str = "## How this page was made\n\n`make bench` measures; `make report` generates \
-     this page and its charts from `records/` alone. The same records give the same bytes on any \
-     machine.\n\n";
-
-/// The generated part, markers included. `figures` is the section of the charts.
-pub(super) fn generated(
-    matrix: &Matrix<'_>,
-    gate: &Gate,
-    (layouts, calls): &(Vec<Layout>, Vec<Shares>),
-    figures: &str,
-) -> String {
-    let parts = [
-        gate::draft(gate),
-        introduction(matrix),
-        choose::section(matrix),
-        figures.to_owned(),
-        environment::section(matrix),
-        tables::section(matrix, layouts),
-        shares::section(matrix, calls),
-        rows::section(matrix),
-        metrics::phases(matrix),
-        metrics::kernel(matrix),
-        checks::section(&matrix.records.checks),
-        threads::section(matrix),
-        swap::section(matrix.records.swaps.as_ref()),
-        density::section(matrix.records.densities.as_ref()),
-        comparisons::section(matrix.records),
-        gate::anomalies(gate, &matrix.records.other_builds()),
-        failed::section(matrix.book),
-        settings::section(matrix.book),
-        MAKING.to_owned(),
-    ];
+/// The generated part, markers included.
+pub(super) fn generated(body: &str) -> String {
     // A name in a record cannot end the part early: the next run would take
     // what follows for text of the page's owner and keep it.
-    let body = parts.concat().replace("<!--", "< !--");
+    let body = body.replace("<!--", "< !--");
     format!(
         "{BEGIN}\n<!-- Made by: make report\n     Edits up to the END marker are lost. -->\n\n{body}{END}\n"
-    )
-}
-
-/// What the page is, and what † means on it.
-fn introduction(matrix: &Matrix<'_>) -> String {
-    let text = "# Benchmark\n\nWebAssembly executors side by side, on the same guests: the time \
-                of one call on a clean instance, alone and while other threads do the same. Every \
-                ratio is a time over the baseline's time: times slower than the baseline, lower \
-                is better.\n\n";
-    let (cells, marked) = matrix.counts();
-    if cells == 0 {
-        return text.to_owned();
-    }
-    let share = percent(marked as f64 / cells as f64);
-    let sampling = &matrix.book.header.sampling.name;
-    let sketch = match sampling.as_str() {
-        "full" => String::new(),
-        other => format!(
-            "**Caution**: this run was sampled with {} instead of {}. Its numbers are a sketch.\n\n",
-            code(other),
-            code("full")
-        ),
-    };
-    format!(
-        "{text}{MARK} marks a value with interference: fewer than {PROCESSES} processes gave \
-         {CLEAN_SAMPLES} undisturbed samples each, and the value may read up to 2 × slow. {} of \
-         {} ({share}) are marked; a ratio is marked when one of its sides is.\n\n{sketch}",
-        marked,
-        count(cells, "cell"),
     )
 }
 

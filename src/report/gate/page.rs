@@ -3,33 +3,38 @@
 use super::Gate;
 use crate::report::markdown::{Table, code, escape};
 use crate::report::units;
+use indexmap::IndexMap;
 use std::fmt::Write;
 
 /// Lines of a list that stand on the page; the command prints them all.
 const MOST: usize = 50;
 
-/// The section of what breaks a rule and is explained, and of runs of other builds.
-pub(in crate::report) fn anomalies(gate: &Gate, other_builds: &[String]) -> String {
-    let mut text = String::from("## Known anomalies\n\n");
-    if !other_builds.is_empty() {
-        let _ = writeln!(text, "Measured with other builds: {}.\n", other_builds.join("; "));
-    }
-    if gate.explained.is_empty() {
-        text.push_str("No anomalies are known.\n\n");
-        return text;
-    }
-    text.push_str(
-        "These numbers break a rule of publication, if not within their intervals. They are \
-         published with what is known of the cause.\n\n",
-    );
-    let mut table = Table::of_words("cell", ["found", "explanation"]);
+/// What breaks a rule and is explained: cells with the same explanation share a row.
+pub(in crate::report) fn anomalies(gate: &Gate) -> String {
+    let mut rows: IndexMap<&str, Vec<(String, String)>> = IndexMap::new();
     for (violation, explanation) in &gate.explained {
         if let (Some((cell, _)), (found, limit)) = (&violation.cell, &violation.found) {
             let found = escape(&format!("{found} ({limit})"));
-            table.row(code(cell.name(None)), [found, explanation.replace('|', "\\|")]);
+            rows.entry(explanation).or_default().push((code(cell.name(None)), found));
         }
     }
-    text + &table.finish()
+    if rows.is_empty() {
+        return "No number breaks a rule of publication.\n\n".to_owned();
+    }
+    let mut table = Table::of_words("Cell", ["Found", "Explanation"]);
+    for (explanation, cells) in rows {
+        let (cell, found) = &cells[0];
+        let more = match cells.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more of the same call"),
+        };
+        table.row(format!("{cell}{more}"), [found.clone(), explanation.replace('|', "\\|")]);
+    }
+    format!(
+        "These numbers break a rule of publication. They are published with the cause, as far as it \
+         is known.\n\n{}",
+        table.finish()
+    )
 }
 
 /// So many rules are broken.

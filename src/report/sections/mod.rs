@@ -8,7 +8,6 @@ pub(super) mod environment;
 pub(super) mod failed;
 pub(super) mod metrics;
 mod order;
-pub(super) mod rows;
 pub(super) mod settings;
 pub(super) mod shares;
 pub(super) mod swap;

@@ -12,11 +12,7 @@ use crate::tables::{Panel, Shares};
 const PARTS: [&str; 4] =
     ["instance and call", "first touches and cleaning", "taking the input", "the guest's work"];
 
-pub(in crate::report) fn section(matrix: &Matrix<'_>, layouts: &[Shares]) -> String {
-    layouts.iter().map(|shares| tables(matrix, shares)).collect()
-}
-
-fn tables(matrix: &Matrix<'_>, shares: &Shares) -> String {
+pub(in crate::report) fn section(matrix: &Matrix<'_>, shares: &Shares) -> String {
     let mut text = format!("## {}\n\n{}\n\n", escape(&shares.title), shares.text.trim());
     for panel in &shares.panels {
         let headings = ["clean instance", "used instance", "clean / used"];

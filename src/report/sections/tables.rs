@@ -2,25 +2,40 @@
 
 use super::{OPERATORS, function, order, refused};
 use crate::record::{Estimate, Metric};
+use crate::report::Content;
 use crate::report::markdown::{Footnotes, NOTHING, Table, escape};
 use crate::report::matrix::{Cell, Executor, Matrix, Work};
 use crate::report::units::{self, grouped};
 use crate::tables::{Layout, Row};
 
-pub(in crate::report) fn section(matrix: &Matrix<'_>, layouts: &[Layout]) -> String {
-    let mut text = String::new();
-    for layout in layouts {
-        let mut notes = Footnotes::default();
-        let table = table(matrix, layout, &mut notes);
-        let (title, lead) = (escape(&layout.title), layout.text.trim());
-        let differing = order::section(matrix, layout);
-        text += &format!("### {title}\n\n{lead}\n\n{table}{}{differing}", notes.finish());
-    }
-    if text.is_empty() { text } else { format!("## Side by side\n\n{text}") }
+/// A table with what it shows, its footnotes, and where it differs from what was published.
+pub(in crate::report) fn section(matrix: &Matrix<'_>, layout: &Layout) -> String {
+    let mut notes = Footnotes::default();
+    let table = table(matrix, layout, |executor, row| cell(matrix, executor, row, &mut notes));
+    let (title, lead) = (escape(&layout.title), layout.text.trim());
+    let differing = order::section(matrix, layout);
+    format!("## {title}\n\n{lead}\n\n{table}{}{differing}", notes.finish())
+}
+
+/// The rows that were published, with medians alone, and a link to the whole table.
+pub(in crate::report) fn brief(content: &Content<'_>, layout: &Layout) -> String {
+    let matrix = content.matrix;
+    let published = |row: &&Row| row.published.iter().any(|text| !text.is_empty());
+    let rows = layout.rows.iter().filter(published).cloned().collect();
+    let layout = &Layout { rows, ..layout.clone() };
+    let table = table(matrix, layout, |executor, row| {
+        time(matrix, executor, row).map_or_else(|| NOTHING.to_owned(), |time| units::median(&time))
+    });
+    let link = content.link_to_table(&layout.name);
+    format!("### {}\n\n{link}\n\n{table}", escape(&layout.title))
 }
 
 /// A row for each function, ours above what was published.
-fn table(matrix: &Matrix<'_>, layout: &Layout, notes: &mut Footnotes) -> String {
+fn table(
+    matrix: &Matrix<'_>,
+    layout: &Layout,
+    mut print: impl FnMut(&Executor, &Row) -> String,
+) -> String {
     let Layout { columns, rows, aside, operators: counted, relative, multiples, .. } = layout;
     let before = [counted.then(|| OPERATORS.to_owned()), aside.as_deref().map(escape)];
     let headings = columns.iter().map(|column| escape(&column.heading));
@@ -31,7 +46,7 @@ fn table(matrix: &Matrix<'_>, layout: &Layout, notes: &mut Footnotes) -> String 
             aside.is_some().then(|| row.aside.as_deref().map(theirs)),
         ];
         let cells = columns.iter().enumerate().map(|(across, column)| {
-            let mut text = cell(matrix, &column.executor, row, notes);
+            let mut text = print(&column.executor, row);
             let base = match (*relative && down > 0, *multiples && across > 0) {
                 (true, _) => time(matrix, &column.executor, &rows[0]),
                 (_, true) => time(matrix, &columns[0].executor, row),
@@ -45,6 +60,7 @@ fn table(matrix: &Matrix<'_>, layout: &Layout, notes: &mut Footnotes) -> String 
                 None => Some(text),
             }
         });
+        let cells: Vec<_> = cells.collect();
         table.row(heading(row), before.into_iter().flatten().chain(cells));
     }
     table.finish()

@@ -1,55 +1,80 @@
-//! What more threads bring: throughput relative to one.
+//! Times on one and on several threads, of every executor on the guests of the overview.
 
-use crate::report::markdown::{Table, code, details, escape};
-use crate::report::matrix::{Executor, Matrix, Work};
-use crate::report::units::{count, rate, times};
+use super::time_or_word;
+use crate::record::Status;
+use crate::report::markdown::{Footnotes, Table, code};
+use crate::report::matrix::{Cell, Executor, Matrix, Work};
+use crate::report::units::{count, times};
+use std::collections::BTreeSet;
+use std::fmt::Write;
 
 pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
+    let is_shown = |work: &&Work| matrix.threads(work).last() > Some(&1);
     let tables: String =
-        matrix.guests().into_iter().filter_map(|guest| table(matrix, guest)).collect();
+        matrix.works.iter().filter(is_shown).map(|work| table(matrix, work)).collect();
+    let mut text = String::from("## Times on one and on several threads\n\n");
     if tables.is_empty() {
-        return "## Thread scaling\n\nNothing was timed on more than one thread.\n\n".to_owned();
+        return text + "Nothing was timed on more than one thread.\n\n";
     }
-    format!(
-        "## Thread scaling\n\nCalls a second of all threads together, and their ratio to those of \
-         one thread (N × on N threads is perfect). Every thread is pinned to a processor of its \
-         own. The ratio is the median of the processes' ratios, because a process has its own \
-         physical pages.\n\n{tables}"
-    )
+    text.push_str(
+        "Time of one call on a clean instance: median [95 % interval]. On N threads it is the time \
+         of one thread while N−1 others do the same. Throughput is that of all threads over that of \
+         one (N × is perfect): the median of the processes' ratios, because a process has its own \
+         physical pages. Every thread is pinned to a processor of its own.",
+    );
+    let skipped = matrix.book.refusals.iter().filter(|refusal| refusal.status == Status::Skipped);
+    let skipped: BTreeSet<usize> = skipped.filter_map(|refusal| refusal.threads).collect();
+    if !skipped.is_empty() {
+        let numbers: Vec<String> = skipped.iter().map(ToString::to_string).collect();
+        let _ = write!(
+            text,
+            " Rows on {} threads were skipped: more threads than processors would time the \
+             scheduler.",
+            numbers.join(" and ")
+        );
+    }
+    format!("{text}\n\n{tables}")
 }
 
-/// One guest: its cases beside each other.
-fn table(matrix: &Matrix<'_>, guest: &str) -> Option<String> {
-    let works = matrix.works.iter().filter(|work| work.guest == guest);
-    let columns: Vec<(&Work, usize)> = works
-        .map(|work| (work, matrix.threads(work)))
-        .filter(|(_, threads)| threads.last() > Some(&1))
-        .flat_map(|(work, threads)| threads.into_iter().map(move |threads| (work, threads)))
-        .collect();
-    let heading =
-        |(work, n): &(&Work, usize)| format!("{}<br>{}", code(&work.case), count(*n, "thread"));
-    let mut table = Table::new("Executor", columns.iter().map(heading));
-    let mut rows = 0;
+fn table(matrix: &Matrix<'_>, work: &Work) -> String {
+    let threads = matrix.threads(work);
+    let headings = threads.iter().flat_map(|n| {
+        let scaling = (*n > 1).then(|| format!("throughput of {n}"));
+        std::iter::once(count(*n, "thread")).chain(scaling)
+    });
+    let mut table = Table::new("Executor", headings);
+    let mut notes = Footnotes::default();
     for executor in &matrix.executors {
-        if columns.iter().all(|(work, n)| *n == 1 || matrix.time(executor, work, *n).is_none()) {
-            continue;
+        let is_shown = |n: &usize| match matrix.cell(executor, work, *n) {
+            Cell::Timed(_) => true,
+            Cell::Refused(refusal) => refusal.status.is_failure(),
+            Cell::Absent => false,
+        };
+        if threads.iter().any(is_shown) {
+            let cells = threads.iter().flat_map(|n| cells(matrix, executor, (work, *n), &mut notes));
+            let cells: Vec<_> = cells.collect();
+            table.row(heading(matrix, executor), cells);
         }
-        rows += 1;
-        let cells = columns.iter().map(|(work, n)| throughput(matrix, executor, work, *n));
-        table.row(code(executor), cells);
     }
-    let title = format!("<code>{}</code>, {}", escape(guest), count(rows, "executor"));
-    (rows > 0).then(|| details(&title, &table.finish()))
+    format!("### {} on {}\n\n{}{}", code(&work.case), code(&work.guest), table.finish(), notes.finish())
 }
 
-/// Calls a second and, on several threads, their ratio to those of one.
-fn throughput(
+/// The time on a number of threads and, on several, the throughput.
+fn cells(
     matrix: &Matrix<'_>,
     executor: &Executor,
-    work: &Work,
-    threads: usize,
-) -> Option<String> {
-    let all = rate(&matrix.throughput(executor, work, threads)?);
-    let scaling = matrix.scaling(executor, work, threads).filter(|_| threads > 1);
-    Some(scaling.map_or(all.clone(), |scaling| format!("{all} ({})", times(&scaling))))
+    (work, threads): (&Work, usize),
+    notes: &mut Footnotes,
+) -> impl Iterator<Item = Option<String>> + use<> {
+    let time = time_or_word(matrix.cell(executor, work, threads), notes);
+    let scaling = matrix.scaling(executor, work, threads).map(|scaling| times(&scaling));
+    std::iter::once(time).chain((threads > 1).then_some(scaling))
+}
+
+/// An executor, with the state that its calls leak.
+fn heading(matrix: &Matrix<'_>, executor: &Executor) -> String {
+    match matrix.records.checks.leaks(executor) {
+        leaks if leaks.is_empty() => code(executor),
+        leaks => format!("{}<br>**leaks {}**", code(executor), leaks.join(", ")),
+    }
 }

@@ -1,0 +1,266 @@
+//! How the report is divided: a data file that names what the short page shows and which
+//! detailed pages there are.
+//!
+//! The report itself names no engine, case or guest; those that stand for a question are
+//! named here.
+
+use crate::case;
+use crate::record::Executor;
+use crate::tables::{self, Layout, Shares};
+use anyhow::{Result, bail, ensure};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use strum::IntoEnumIterator;
+use touchstone_executor::{Execution, Owner, Strategy};
+
+/// The division of the report.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Pages {
+    /// Sentences of the verdict, the most important first; the first five with records are
+    /// printed.
+    pub findings: Vec<Finding>,
+    /// What readers need, a row each.
+    pub needs: Vec<Need>,
+    /// The call that stands for real work.
+    pub payload: Option<Call>,
+    /// Engines whose strategies stand beside each other.
+    pub ladder: Vec<String>,
+    /// Executors of the table of threads.
+    #[serde(deserialize_with = "tables::executors")]
+    pub threads: Vec<Executor>,
+    /// Tables of real work.
+    pub work: Vec<Group>,
+    /// Tables that were published elsewhere, in short form; file names without their ending.
+    pub documents: Vec<String>,
+    /// What the numbers do not say, a sentence each.
+    pub limits: Vec<String>,
+    /// The detailed pages, in the order of the index.
+    pub pages: Vec<Page>,
+}
+
+/// A sentence that states a ratio of two times.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Finding {
+    /// The sentence. `{subject}` and `{baseline}` stand for the times, `{ratio}` for how many
+    /// times the subject's time the baseline takes.
+    pub text: String,
+    /// The call.
+    pub call: Call,
+    /// Threads that make it at the same time.
+    #[serde(default = "one")]
+    pub threads: usize,
+    /// The executor that the sentence is about.
+    #[serde(deserialize_with = "tables::executor")]
+    pub subject: Executor,
+    /// The executor it is held against; the subject on a used instance when left out.
+    #[serde(default, deserialize_with = "tables::some_executor")]
+    pub baseline: Option<Executor>,
+}
+
+/// A case on a guest.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// The case.
+    pub case: String,
+    /// The guest, as records name it.
+    pub guest: String,
+}
+
+/// What a reader needs, and which executors come into question. The fastest of them is picked.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Need {
+    /// The need.
+    pub need: String,
+    /// The call by which the fastest is picked.
+    pub call: Call,
+    /// The real work that is shown beside; that of all rows when left out.
+    pub payload: Option<Call>,
+    /// Whose strategies come into question; anybody's when left out.
+    pub owner: Option<By>,
+    /// Engines that run code in this way; any when left out.
+    pub execution: Option<Execution>,
+    /// The strategies that come into question; all when left out.
+    #[serde(default)]
+    pub strategies: Vec<Strategy>,
+    /// Engines that come into question; all when left out.
+    #[serde(default)]
+    pub engines: Vec<String>,
+    /// How to adopt the pick, Markdown.
+    pub adopt: String,
+    /// When not to use it, Markdown.
+    pub avoid: String,
+}
+
+/// Who brings about a clean instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// The runtime.
+    Runtime,
+    /// Touchstone.
+    Touchstone,
+}
+
+impl By {
+    /// The owner in a strategy's own words.
+    #[must_use]
+    pub fn owner(self) -> Owner {
+        match self {
+            Self::Runtime => Owner::Runtime,
+            Self::Touchstone => Owner::Touchstone,
+        }
+    }
+}
+
+/// Some calls beside each other.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// The heading.
+    pub title: String,
+    /// The detailed page, its file name without the ending.
+    pub page: String,
+    /// Engines across.
+    pub engines: Vec<String>,
+    /// Calls down.
+    pub rows: Vec<GroupRow>,
+}
+
+/// A row of a group.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupRow {
+    /// What it is called.
+    pub heading: String,
+    /// The call.
+    pub call: Call,
+}
+
+/// A detailed page.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// Its file name without the ending.
+    pub file: String,
+    /// Its heading.
+    pub title: String,
+    /// What it answers, one sentence.
+    pub answers: String,
+    /// Its parts, in this order, before the tables.
+    #[serde(default)]
+    pub parts: Vec<Part>,
+    /// The tables laid out by hand that stand on it; file names without their ending.
+    #[serde(default)]
+    pub tables: Vec<String>,
+}
+
+/// A part of a detailed page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, strum::EnumIter)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Times on one and on several threads.
+    Threads,
+    /// The parts of a call and of what comes before it.
+    Phases,
+    /// Page faults, system calls, signals and sizes.
+    Counts,
+    /// Executors timed in turns.
+    Comparisons,
+    /// What replacing a module costs.
+    Swap,
+    /// Live instances.
+    Density,
+    /// The specification's scripts.
+    Conformance,
+    /// State that a call may see of the call before.
+    Isolation,
+    /// Hostile guests.
+    Hostile,
+    /// Runs that are killed.
+    Survival,
+    /// Machine, versions, guests and sampling.
+    Environment,
+    /// Cells without a time.
+    Refusals,
+    /// Settings in force.
+    Settings,
+}
+
+const fn one() -> usize {
+    1
+}
+
+/// The file in the project: `benches/pages.toml`.
+#[must_use]
+pub fn default_path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/pages.toml")
+}
+
+impl Pages {
+    /// One page with every part and every table.
+    fn undivided(layouts: &[Layout], shares: &[Shares]) -> Self {
+        let tables = layouts.iter().map(|layout| layout.name.clone());
+        let tables = tables.chain(shares.iter().map(|shares| shares.name.clone())).collect();
+        let page = Page {
+            file: "details".to_owned(),
+            title: "Details".to_owned(),
+            answers: "Everything that the records hold.".to_owned(),
+            parts: Part::iter().collect(),
+            tables,
+        };
+        Self { pages: vec![page], ..Self::default() }
+    }
+
+    /// Reads the division; where there is no file, one page has all details.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or is wrong, when a page names a table that does not
+    /// exist, or when a table stands on no page or on two.
+    pub fn load(path: &Path, layouts: &[Layout], shares: &[Shares]) -> Result<Self> {
+        if !path.exists() {
+            return Ok(Self::undivided(layouts, shares));
+        }
+        let pages: Self = case::data(path, "the pages")?;
+        let known: BTreeSet<&str> = layouts
+            .iter()
+            .map(|layout| layout.name.as_str())
+            .chain(shares.iter().map(|shares| shares.name.as_str()))
+            .collect();
+        let mut seen = BTreeSet::new();
+        let mut files = BTreeSet::new();
+        for page in &pages.pages {
+            let Page { file, tables, .. } = page;
+            let is_name = !file.is_empty() && file.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+            ensure!(
+                is_name && files.insert(file),
+                "{}: the file name '{file}' is used twice or is not made of a–z and -",
+                path.display()
+            );
+            for table in tables {
+                let place = format!("{}: the page '{file}'", path.display());
+                ensure!(known.contains(table.as_str()), "{place} names no table: '{table}'");
+                ensure!(seen.insert(table.as_str()), "{place} repeats the table '{table}'");
+            }
+        }
+        for table in &pages.documents {
+            ensure!(
+                layouts.iter().any(|layout| layout.name == *table),
+                "{}: `documents` names no table: '{table}'",
+                path.display()
+            );
+        }
+        if let Some(table) = known.difference(&seen).next() {
+            bail!("{}: the table '{table}' stands on no page", path.display());
+        }
+        if let Some(group) = pages.work.iter().find(|group| !files.contains(&group.page)) {
+            bail!("{}: '{}' names no page: '{}'", path.display(), group.title, group.page);
+        }
+        Ok(pages)
+    }
+}

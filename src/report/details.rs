@@ -1,0 +1,54 @@
+//! The detailed pages: parts and tables, as the data file of the pages divides them.
+
+use super::Content;
+use super::sections::{
+    checks, comparisons, density, environment, failed, metrics, settings, shares, swap, tables,
+    threads,
+};
+use crate::pages::{Page, Part};
+use crate::record::Check;
+use std::fmt::Write;
+
+/// A detailed page, a whole file.
+pub(super) fn text(content: &Content<'_>, page: &Page) -> String {
+    let header = &content.matrix.book.header;
+    let mut text = String::from("<!-- Made by: make report. Edits are lost. -->\n\n");
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "# {}\n\n{} Run {}, commit `{}`; † marks interference. [Summary]({}) \n\n",
+        page.title,
+        page.answers,
+        header.started_at.split('T').next().unwrap_or_default(),
+        header.tools.commit,
+        content.back,
+    );
+    text.extend(page.parts.iter().map(|of| part(content, *of)));
+    for name in &page.tables {
+        let own = content.layouts.iter().filter(|layout| layout.name == *name);
+        text.extend(own.map(|layout| tables::section(content.matrix, layout)));
+        let own = content.shares.iter().filter(|shares| shares.name == *name);
+        text.extend(own.map(|shares| shares::section(content.matrix, shares)));
+    }
+    format!("{}\n", text.trim_end())
+}
+
+fn part(content: &Content<'_>, part: Part) -> String {
+    let matrix = content.matrix;
+    let records = matrix.records;
+    match part {
+        Part::Threads => threads::section(matrix),
+        Part::Phases => metrics::phases(matrix),
+        Part::Counts => metrics::kernel(matrix),
+        Part::Comparisons => comparisons::section(records),
+        Part::Swap => swap::section(records.swaps.as_ref()),
+        Part::Density => density::section(records.densities.as_ref()),
+        Part::Conformance => checks::section(&records.checks, Check::Conformance),
+        Part::Isolation => checks::section(&records.checks, Check::Isolation),
+        Part::Hostile => checks::section(&records.checks, Check::Hostile),
+        Part::Survival => checks::section(&records.checks, Check::Survival),
+        Part::Environment => environment::section(matrix),
+        Part::Refusals => failed::section(matrix.book),
+        Part::Settings => settings::section(matrix.book),
+    }
+}

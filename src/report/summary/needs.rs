@@ -1,0 +1,98 @@
+//! What to use for which need.
+
+use super::failed_assertions;
+use crate::pages::{Call, Need};
+use crate::report::Content;
+use crate::report::markdown::{Table, code};
+use crate::report::matrix::{Executor, Matrix, Work};
+use crate::report::rank::leaders;
+use crate::report::units::{self, grouped};
+
+pub(super) fn section(content: &Content<'_>) -> String {
+    let matrix = content.matrix;
+    let headings = [
+        "Pick",
+        "Clean empty call",
+        "On all threads",
+        "Clean call with JSON",
+        "Memory each",
+        "Failed assertions",
+        "How to adopt it",
+        "Do not use it if",
+    ];
+    let mut table = Table::of_words("Need", headings);
+    let mut has_ties = false;
+    for need in &content.pages.needs {
+        let work = Work::from(&need.call);
+        let Some(leaders) = leaders(matrix, &work, 1, |e| is_wanted(matrix, need, e)) else {
+            continue;
+        };
+        let (executor, time) = leaders.best;
+        let ties = leaders.same + leaders.others.len();
+        has_ties |= ties > 0;
+        let payload = |call: &Call| matrix.time(executor, &Work::from(call), 1);
+        let cells = [
+            Some(format!(
+                "{} ({}){}",
+                code(executor),
+                executor.strategy.owner(),
+                if ties > 0 { format!(" \\[{ties}\\]") } else { String::new() }
+            )),
+            Some(units::time_with_reach(&time)),
+            threads(matrix, executor, &work),
+            need.payload.as_ref().or(content.pages.payload.as_ref()).and_then(payload).map(|time| units::time_with_reach(&time)),
+            memory(matrix, executor),
+            failed_assertions(matrix, &executor.engine)
+                .map(|(failed, all)| format!("{} of {}", grouped(failed), grouped(all))),
+            Some(need.adopt.trim().to_owned()),
+            Some(need.avoid.trim().replace('\n', " ")),
+        ];
+        table.row(&need.need, cells);
+    }
+    let table = table.finish();
+    if table.is_empty() {
+        return table;
+    }
+    let ties = if has_ties {
+        " \\[N\\]: N more of the row's candidates cannot be told from the pick, because the \
+         intervals overlap or the medians differ by less than the noise floor."
+    } else {
+        ""
+    };
+    format!(
+        "## Which should I use?\n\nThe pick of a row is the fastest of its candidates on the empty \
+         call; executors that leak state are no candidates. \"On all threads\" is the time of a \
+         call while every processor makes the same call, and that time over the time alone. Memory \
+         is the proportional memory of one idle instance among thousands.{ties}\n\n{table}"
+    )
+}
+
+fn is_wanted(matrix: &Matrix<'_>, need: &Need, executor: &Executor) -> bool {
+    let runs_so = |wanted| matrix.execution(&executor.engine) == Some(wanted);
+    let of = |wanted: touchstone_executor::Owner| {
+        matrix.is_native(executor) == (wanted == touchstone_executor::Owner::Runtime)
+    };
+    !matrix.is_baseline(&executor.engine)
+        && !executor.strategy.is_precompiled()
+        && need.execution.is_none_or(runs_so)
+        && need.owner.is_none_or(|by| of(by.owner()))
+        && (need.strategies.is_empty() || need.strategies.contains(&executor.strategy))
+        && (need.engines.is_empty() || need.engines.contains(&executor.engine))
+        && matrix.records.checks.leaks(executor).is_empty()
+}
+
+/// The time of a call on the most threads, and its ratio to that on one.
+fn threads(matrix: &Matrix<'_>, executor: &Executor, work: &Work) -> Option<String> {
+    let most = matrix.most_threads(work).filter(|most| *most > 1)?;
+    let (several, alone) = (matrix.time(executor, work, most)?, matrix.time(executor, work, 1)?);
+    let ratio = several.over(alone);
+    Some(format!("{} ({})", units::median(&several), units::times(&ratio)))
+}
+
+/// The memory of an idle instance, from the largest number of live ones.
+fn memory(matrix: &Matrix<'_>, executor: &Executor) -> Option<String> {
+    let all = matrix.records.densities.iter().flat_map(|book| &book.densities);
+    let own = all.filter(|density| density.executor == *executor);
+    let density = own.max_by_key(|density| density.instances)?;
+    Some(format!("{:.1} KiB", density.each(&density.idle)[1]))
+}

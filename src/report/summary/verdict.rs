@@ -1,0 +1,83 @@
+//! The head of the page: where the numbers come from, and five findings.
+
+use crate::pages::Finding;
+use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
+use crate::record::{Estimate, Metric};
+use crate::report::Content;
+use crate::report::markdown::{code, escape};
+use crate::report::matrix::{Matrix, Work};
+use crate::report::units::{self, MARK, count, percent};
+use std::fmt::Write;
+
+/// Sentences that are printed.
+const MOST: usize = 5;
+
+pub(super) fn section(content: &Content<'_>) -> String {
+    let matrix = content.matrix;
+    let mut text = String::from(
+        "# Benchmark\n\nThis page compares WebAssembly executors: which runtime and which strategy \
+         give a clean instance for each call, and at what price. Ratios say how many times slower \
+         a time is than the baseline: 1.00 is the baseline, lower is better. A time is a median; \
+         ± is how far its 95 % interval reaches.\n\n",
+    );
+    let header = &matrix.book.header;
+    let (cells, marked) = matrix.counts();
+    let _ = writeln!(
+        text,
+        "**Machine**: {}, {}, Linux {}. **Run**: {}, commit {}.",
+        escape(&header.machine.cpu),
+        count(header.machine.cores, "processor"),
+        escape(&header.machine.kernel),
+        escape(header.started_at.split('T').next().unwrap_or_default()),
+        code(&header.tools.commit),
+    );
+    if cells > 0 {
+        let _ = writeln!(
+            text,
+            "**Interference**: {marked} of {} ({}) are marked {MARK}. Fewer than {PROCESSES} of their \
+             processes gave {CLEAN_SAMPLES} undisturbed samples each, so they may read up to \
+             2 × slow.",
+            count(cells, "cell"),
+            percent(marked as f64 / cells as f64)
+        );
+    }
+    let sampling = &header.sampling.name;
+    if sampling != "full" {
+        let _ = writeln!(
+            text,
+            "**Caution**: this run was sampled with {} instead of {}. Its numbers are a sketch.",
+            code(sampling),
+            code("full")
+        );
+    }
+    let findings = findings(content);
+    if findings.is_empty() {
+        return text + "\n";
+    }
+    text + "\n## Verdict\n\n" + &findings + "\n"
+}
+
+/// The findings whose times were measured, a line each.
+pub(super) fn findings(content: &Content<'_>) -> String {
+    let all = content.pages.findings.iter().filter_map(|of| finding(content.matrix, of));
+    let lines = (1..).zip(all.take(MOST));
+    lines.map(|(number, finding)| format!("{number}. {finding}\n")).collect()
+}
+
+/// A finding with its numbers; `None` where one of its times is missing.
+fn finding(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
+    let work = Work::from(&of.call);
+    let subject = matrix.time(&of.subject, &work, of.threads)?;
+    let baseline = match &of.baseline {
+        Some(baseline) => matrix.time(baseline, &work, of.threads)?,
+        None => matrix.metric(&of.subject, &work, Metric::WarmCall)?,
+    };
+    let ratio: Estimate = match of.baseline {
+        Some(_) => baseline.over(subject),
+        None => subject.over(baseline),
+    };
+    let text = of.text.trim().replace('\n', " ");
+    let text = text.replace("{subject}", &units::time_with_reach(&subject));
+    let text = text.replace("{baseline}", &units::time_with_reach(&baseline));
+    Some(text.replace("{ratio}", &units::marked(units::factor(ratio.median), ratio.marked)))
+}

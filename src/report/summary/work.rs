@@ -1,0 +1,40 @@
+//! Real work: a few calls of each suite.
+
+use super::{fastest, time};
+use crate::pages::Group;
+use crate::report::Content;
+use crate::report::markdown::{Table, code, escape};
+use crate::report::matrix::Work;
+
+/// Rows of a group that are shown.
+const MOST: usize = 8;
+
+pub(super) fn section(content: &Content<'_>) -> String {
+    let tables: String = content.pages.work.iter().filter_map(|of| group(content, of)).collect();
+    if tables.is_empty() {
+        return tables;
+    }
+    format!(
+        "## Real work\n\nThe time of a call on a clean instance under the fastest strategy of each \
+         engine.\n\n{tables}"
+    )
+}
+
+fn group(content: &Content<'_>, group: &Group) -> Option<String> {
+    let matrix = content.matrix;
+    let mut table = Table::new("Call", group.engines.iter().map(code));
+    for row in group.rows.iter().take(MOST) {
+        let work = Work::from(&row.call);
+        let best = group.engines.iter().map(|engine| {
+            let own = fastest(matrix, &work, |executor| executor.engine == *engine);
+            own.map(|(_, ns)| time(Some(ns)))
+        });
+        let cells: Vec<Option<String>> = best.collect();
+        if cells.iter().any(Option::is_some) {
+            table.row(escape(&row.heading), cells);
+        }
+    }
+    let table = table.finish();
+    let link = content.link(&group.page);
+    (!table.is_empty()).then(|| format!("### {}\n\n{link}\n\n{table}", escape(&group.title)))
+}

@@ -1,0 +1,156 @@
+//! What the page advises, and by which rules.
+
+use super::fixtures::{self, Cell};
+use super::{DIRTY, EMPTY, Metric, Place, Run, assert_has, cell};
+use touchstone::record::Line;
+use touchstone::report;
+use touchstone_executor::Execution;
+
+const DIVISION: &str = r#"
+ladder = ["alpha", "beta"]
+threads = ["alpha_instance_reuse", "alpha_pooling"]
+limits = ["One machine."]
+[[findings]]
+text = "Reuse takes {subject}, the pool {baseline}: {ratio} times slower."
+call = { case = "call_empty_function", guest = "test_runtime" }
+subject = "alpha_instance_reuse"
+baseline = "alpha_pooling"
+[[findings]]
+text = "A clean instance takes {subject}, a used one {baseline}: {ratio} times slower."
+call = { case = "call_empty_function", guest = "test_runtime" }
+subject = "alpha_instance_reuse"
+[[needs]]
+need = "Any"
+call = { case = "call_empty_function", guest = "test_runtime" }
+adopt = "as you like"
+avoid = "never"
+[[needs]]
+need = "The runtime's own"
+call = { case = "call_empty_function", guest = "test_runtime" }
+owner = "runtime"
+adopt = "as its manual says"
+avoid = "never"
+[[needs]]
+need = "Interpreted"
+call = { case = "call_empty_function", guest = "test_runtime" }
+execution = "interpreted"
+adopt = "as its manual says"
+avoid = "calls are long"
+[[needs]]
+need = "Pools of alpha"
+call = { case = "call_empty_function", guest = "test_runtime" }
+engines = ["alpha"]
+strategies = ["pooling", "pooling_cow"]
+adopt = "as its manual says"
+avoid = "never"
+[[pages]]
+file = "threads"
+title = "Threads"
+answers = "How well does it scale?"
+parts = ["threads"]
+"#;
+
+fn divided(run: &Run) -> Place {
+    let place = Place::with(run);
+    place.divide(DIVISION);
+    place
+}
+
+fn null(case: &str, engine: &str, reach: f64) -> Vec<Line> {
+    fixtures::null(case, (engine, "pooling"), [1.0 - reach, 1.0, 1.0 + reach / 2.0])
+}
+
+/// A row of the table of needs.
+fn row<'a>(page: &'a str, need: &str) -> &'a str {
+    page.lines().find(|line| line.starts_with(&format!("| {need}"))).unwrap()
+}
+
+#[test]
+fn every_need_has_its_own_candidates() {
+    let mut reuse = cell("alpha", "instance_reuse_resident", EMPTY, 1, 100.0);
+    reuse.emulated = Some("ours".to_owned());
+    let mut run = Run::of_cells([
+        reuse,
+        cell("beta", "pooling_cow", EMPTY, 1, 400.0),
+        cell("alpha", "pooling", EMPTY, 1, 300.0),
+        cell("alpha", "recreate_instance", EMPTY, 1, 200.0),
+        cell("gamma", "interpreted", EMPTY, 1, 200_000.0),
+    ]);
+    run.header.engines.get_mut("beta").unwrap().execution = Execution::Interpreted;
+    let page = divided(&run).page();
+    assert_has(row(&page, "Any"), "`alpha_instance_reuse_resident` (Touchstone) | 100.0 ns ±1 %");
+    assert_has(row(&page, "The runtime's own"), "`alpha_recreate_instance` (the runtime) | 200.0");
+    assert_has(row(&page, "Interpreted"), "`beta_pooling_cow` (the runtime) | 400.0 ns");
+    assert_has(row(&page, "Pools of alpha"), "`alpha_pooling` (the runtime) | 300.0 ns");
+    assert_has(row(&page, "Pools of alpha"), "| as its manual says | never |");
+}
+
+#[test]
+fn what_cannot_be_told_from_the_pick_is_counted() {
+    let times = [
+        ("alpha", "instance_reuse", 1000.0),
+        ("beta", "instance_reuse", 1010.0),
+        ("alpha", "pooling_cow", 1040.0),
+        ("alpha", "recreate_instance", 9000.0),
+    ];
+    let cells = times.map(|(engine, strategy, ns)| cell(engine, strategy, EMPTY, 1, ns));
+    let run = Run::of_cells(cells);
+    assert_has(row(&divided(&run).page(), "Any"), "`alpha_instance_reuse` (the runtime) \\[1\\] |");
+    // 4 % lie within the noise floor of this case, but not within that of another.
+    let floor = |case, reach| run.clone().and(null(case, "alpha", reach));
+    assert_has(row(&divided(&floor(EMPTY, 0.05)).page(), "Any"), "\\[2\\] |");
+    let both = floor(EMPTY, 0.01).and(null(DIRTY, "alpha", 0.05));
+    assert_has(row(&divided(&both).page(), "Any"), "\\[1\\] |");
+}
+
+#[test]
+fn a_precompiled_variant_or_a_baseline_is_never_picked() {
+    let mut native = cell("native", "instance_reuse", EMPTY, 1, 50.0);
+    native.emulated = Some("on Touchstone's memory".to_owned());
+    let page = divided(&Run::of_cells([
+        cell("alpha", "pooling", EMPTY, 1, 1000.0),
+        cell("alpha", "pooling_precompiled", EMPTY, 1, 990.0),
+        native,
+    ]))
+    .page();
+    assert_has(row(&page, "Any"), "`alpha_pooling` (the runtime) |");
+}
+
+#[test]
+fn findings_are_computed_and_left_out_where_a_time_is_missing() {
+    let reuse: Cell = cell("alpha", "instance_reuse", EMPTY, 1, 100.0);
+    let pool = cell("alpha", "pooling", EMPTY, 1, 2000.0);
+    let page = divided(&Run::of_cells([reuse.clone(), pool.clone().noisy()])).page();
+    assert_has(&page, "1. Reuse takes 100.0 ns ±1 %, the pool 2.000 µs ±1 %†: 20.0† times slower.");
+    assert!(!page.contains("A clean instance takes"), "{page}");
+    let used = reuse.with(Metric::WarmCall, 50.0);
+    let page = divided(&Run::of_cells([used])).page();
+    assert_has(&page, "1. A clean instance takes 100.0 ns ±1 %, a used one 50.00 ns");
+    assert!(!page.contains("Reuse takes"), "{page}");
+}
+
+#[test]
+fn a_page_says_what_it_answers_and_is_linked() {
+    let cells = [1, 2].map(|n| cell("alpha", "pooling", EMPTY, n, 1000.0));
+    let page = divided(&Run::of_cells(cells)).page();
+    assert_has(&page, "| [Threads](benchmark/threads.md) | How well does it scale? |");
+    assert_has(&page, "# Threads\n\nHow well does it scale?");
+    assert_has(&page, "[Summary](../BENCHMARK.md)");
+    assert_has(&page, "| `alpha_pooling` | 1.000 µs ±1 % | 1.000 µs ±1 % | 1.00 × |");
+}
+
+#[test]
+fn a_division_that_does_not_fit_is_refused() {
+    let table = "[[pages]]\nfile = \"more\"\ntitle = \"M\"\nanswers = \"?\"\ntables = [\"none\"]\n";
+    for (text, says) in [
+        ("documents = [\"none\"]", "`documents` names no table: 'none'"),
+        (table, "the page 'more' names no table: 'none'"),
+        ("[[pages]]\nfile = \"A\"\ntitle = \"\"\nanswers = \"\"", "the file name 'A'"),
+        ("ladders = []", "unknown field `ladders`"),
+    ] {
+        let place = Place::with(&Run::of_cells([cell("alpha", "pooling", EMPTY, 1, 1.0)]));
+        place.divide(text);
+        let error = format!("{:#}", report::write(&place.options).unwrap_err());
+        assert!(error.contains(says), "{error}");
+    }
+}
