@@ -236,7 +236,8 @@ impl Pages {
         let mut files = BTreeSet::new();
         for page in &pages.pages {
             let Page { file, tables, .. } = page;
-            let is_name = !file.is_empty() && file.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+            let is_name =
+                !file.is_empty() && file.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
             ensure!(
                 is_name && files.insert(file),
                 "{}: the file name '{file}' is used twice or is not made of a–z and -",

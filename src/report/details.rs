@@ -12,11 +12,11 @@ use std::fmt::Write;
 /// A detailed page, a whole file.
 pub(super) fn text(content: &Content<'_>, page: &Page) -> String {
     let header = &content.matrix.book.header;
-    let mut text = String::from("<!-- Made by: make report. Edits are lost. -->\n\n");
+    let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = write!(
         text,
-        "# {}\n\n{} Run {}, commit `{}`; † marks interference. [Summary]({}) \n\n",
+        "# {}\n\n{} Run {}, commit `{}`; † marks interference. [Summary]({})\n\n",
         page.title,
         page.answers,
         header.started_at.split('T').next().unwrap_or_default(),
@@ -30,7 +30,9 @@ pub(super) fn text(content: &Content<'_>, page: &Page) -> String {
         let own = content.shares.iter().filter(|shares| shares.name == *name);
         text.extend(own.map(|shares| shares::section(content.matrix, shares)));
     }
-    format!("{}\n", text.trim_end())
+    // A name in a record cannot hide what follows.
+    let text = text.replace("<!--", "< !--");
+    format!("<!-- Made by: make report. Edits are lost. -->\n\n{}\n", text.trim_end())
 }
 
 fn part(content: &Content<'_>, part: Part) -> String {

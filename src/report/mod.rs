@@ -17,8 +17,8 @@ mod summary;
 pub mod units;
 
 use crate::files;
-use crate::record::{self, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, SWAPS, Skipped};
 use crate::pages::{Pages, Part};
+use crate::record::{self, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, SWAPS, Skipped};
 use crate::tables::{self, Layout, Shares};
 use anyhow::{Context, Result, bail};
 use checks::Checks;

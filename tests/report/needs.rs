@@ -95,7 +95,7 @@ fn what_cannot_be_told_from_the_pick_is_counted() {
     ];
     let cells = times.map(|(engine, strategy, ns)| cell(engine, strategy, EMPTY, 1, ns));
     let run = Run::of_cells(cells);
-    assert_has(row(&divided(&run).page(), "Any"), "`alpha_instance_reuse` (the runtime) \\[1\\] |");
+    assert_has(row(&divided(&run).page(), "Any"), "`alpha_instance_reuse` (Touchstone) \\[1\\] |");
     // 4 % lie within the noise floor of this case, but not within that of another.
     let floor = |case, reach| run.clone().and(null(case, "alpha", reach));
     assert_has(row(&divided(&floor(EMPTY, 0.05)).page(), "Any"), "\\[2\\] |");

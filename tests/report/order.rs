@@ -62,7 +62,7 @@ fn a_reversed_order_has_its_cause_or_is_unexplained() {
     assert_has(
         &page,
         "Differences, published → here:\n\n* `A` / `B`: 2.00 → 0.500 (empty); `empty, two` / `empty`: 3.00 → 1.50 \
-         (B). **Cause:** unexplained.\n\n",
+         (B). **Cause:** unexplained.\n",
     );
     let page = place(&format!("{TABLE}{CAUSE}")).page();
     assert_has(&page, "* `A` / `B`: 2.00 → 0.500 (empty). **Cause:** counted and told.\n");

@@ -14,7 +14,7 @@ fn skipped(threads: usize) -> Line {
 
 #[test]
 fn skipped_threads_are_one_sentence() {
-    let timed = Run::of_cells([cell("alpha", "pooling", EMPTY, 1, 1000.0)]);
+    let timed = Run::of_cells([1, 2].map(|n| cell("alpha", "pooling", EMPTY, n, 1000.0)));
     assert!(!Place::with(&timed).page().contains("were skipped"));
     let page = Place::with(&timed.and([4, 8, 16].map(skipped))).page();
     assert_has(&page, " Rows on 4 and 8 and 16 threads were skipped");

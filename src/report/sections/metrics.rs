@@ -5,7 +5,7 @@ use super::source;
 use crate::record::{Metric, Role};
 use crate::report::markdown::{Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
-use crate::report::units;
+use crate::report::units::{self, grouped};
 use indexmap::IndexMap;
 
 /// Parts of a call.
@@ -41,14 +41,36 @@ pub(in crate::report) fn kernel(benches: &Matrix<'_>) -> String {
     let matrix = Matrix::by(benches.records, book, Metric::SystemCalls);
     let tables: String =
         matrix.works.iter().map(|work| table(&matrix, work, "", &COUNTED)).collect();
+    let operators = operators(benches);
     if tables.is_empty() {
-        return tables;
+        return operators;
     }
     format!(
         "## Counts\n\nWhat each call on a clean instance takes from the kernel, on one thread that \
          repeats the same call: means per call, counted from outside on {}. System calls are those of the calling thread; signals are mostly first writes to a \
-         watched page. Executors with the same counts and sizes share a row.\n\n{tables}",
+         watched page. Executors with the same counts and sizes share a row.\n\n{tables}{operators}",
         source(&matrix.book.header)
+    )
+}
+
+/// What the guests execute. Nothing where nothing was counted.
+fn operators(matrix: &Matrix<'_>) -> String {
+    let mut table = Table::new("Call", ["operators", "of a second call"]);
+    for work in &matrix.works {
+        let [first, second] = [false, true].map(|warm| matrix.operators(work, warm).map(grouped));
+        if first.is_some() {
+            table.row(format!("{} on {}", code(&work.case), code(&work.guest)), [first, second]);
+        }
+    }
+    let table = table.finish();
+    if table.is_empty() {
+        return table;
+    }
+    format!(
+        "## Operators\n\nWebAssembly operators that the guest executes in one call: on a clean \
+         instance, and in a second call on an instance that was not reset. The number is the same \
+         on every machine and executor. Operators that only shape the code count nothing; each \
+         function that is entered counts one more.\n\n{table}"
     )
 }
 

@@ -51,12 +51,19 @@ fn table(matrix: &Matrix<'_>, work: &Work) -> String {
             Cell::Absent => false,
         };
         if threads.iter().any(is_shown) {
-            let cells = threads.iter().flat_map(|n| cells(matrix, executor, (work, *n), &mut notes));
+            let cells =
+                threads.iter().flat_map(|n| cells(matrix, executor, (work, *n), &mut notes));
             let cells: Vec<_> = cells.collect();
             table.row(heading(matrix, executor), cells);
         }
     }
-    format!("### {} on {}\n\n{}{}", code(&work.case), code(&work.guest), table.finish(), notes.finish())
+    format!(
+        "### {} on {}\n\n{}{}",
+        code(&work.case),
+        code(&work.guest),
+        table.finish(),
+        notes.finish()
+    )
 }
 
 /// The time on a number of threads and, on several, the throughput.

@@ -14,8 +14,16 @@ const MOST: usize = 6;
 pub(super) fn section(content: &Content<'_>) -> String {
     let checks = &content.matrix.records.checks;
     let all = [
-        (Check::Conformance, Part::Conformance, "Conformance: assertions of the specification's scripts"),
-        (Check::Isolation, Part::Isolation, "Isolation: can a call see state of the call before it?"),
+        (
+            Check::Conformance,
+            Part::Conformance,
+            "Conformance: assertions of the specification's scripts",
+        ),
+        (
+            Check::Isolation,
+            Part::Isolation,
+            "Isolation: can a call see state of the call before it?",
+        ),
         (Check::Hostile, Part::Hostile, "Hostile guests: attacks on the host"),
         (Check::Survival, Part::Survival, "Survival: runs that are killed or run out of disk"),
     ];
@@ -64,7 +72,11 @@ fn exceptions(checked: &Checked<'_>) -> String {
             shown.join(", ")
         ));
     }
-    if parts.is_empty() { "none".to_owned() } else { parts.iter().map(|p| escape_keeping_code(p)).collect::<Vec<_>>().join("; ") }
+    if parts.is_empty() {
+        "none".to_owned()
+    } else {
+        parts.iter().map(|p| escape_keeping_code(p)).collect::<Vec<_>>().join("; ")
+    }
 }
 
 /// Names are in code style already.

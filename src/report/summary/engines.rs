@@ -2,8 +2,8 @@
 
 use super::{failed_assertions, fastest, named};
 use crate::record::{Estimate, Metric, Role};
-use crate::report::markdown::{NOTHING, Table, code};
 use crate::report::Content;
+use crate::report::markdown::{NOTHING, Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::units::{self, grouped, time};
 use std::collections::BTreeMap;
@@ -31,9 +31,8 @@ pub(super) fn section(content: &Content<'_>) -> String {
             payload.as_ref().and_then(|work| best(work, &is_own)).map(named),
             execution(matrix, engine),
             payload.as_ref().and_then(|work| compile_and_load(matrix, engine, work)),
-            failed_assertions(matrix, engine).map(|(failed, all)| {
-                format!("{} of {}", grouped(failed), grouped(all))
-            }),
+            failed_assertions(matrix, engine)
+                .map(|(failed, all)| format!("{} of {}", grouped(failed), grouped(all))),
         ];
         if cells.iter().any(Option::is_some) {
             table.row(code(engine), cells.map(|cell| cell.or(Some(NOTHING.to_owned()))));
@@ -79,9 +78,8 @@ fn execution(matrix: &Matrix<'_>, engine: &str) -> Option<String> {
 
 /// Compiling and loading the guest of the payload.
 fn compile_and_load(matrix: &Matrix<'_>, engine: &str, work: &Work) -> Option<String> {
-    let own = |executor: &&Executor| {
-        executor.engine == engine && !executor.strategy.is_precompiled()
-    };
+    let own =
+        |executor: &&Executor| executor.engine == engine && !executor.strategy.is_precompiled();
     matrix.executors.iter().filter(own).find_map(|executor| {
         let load = matrix.metric(executor, work, Metric::Load)?;
         let compile = matrix.metric(executor, work, Metric::Compile);

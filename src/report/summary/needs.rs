@@ -40,7 +40,11 @@ pub(super) fn section(content: &Content<'_>) -> String {
             )),
             Some(units::time_with_reach(&time)),
             threads(matrix, executor, &work),
-            need.payload.as_ref().or(content.pages.payload.as_ref()).and_then(payload).map(|time| units::time_with_reach(&time)),
+            need.payload
+                .as_ref()
+                .or(content.pages.payload.as_ref())
+                .and_then(payload)
+                .map(|time| units::time_with_reach(&time)),
             memory(matrix, executor),
             failed_assertions(matrix, &executor.engine)
                 .map(|(failed, all)| format!("{} of {}", grouped(failed), grouped(all))),
@@ -50,7 +54,8 @@ pub(super) fn section(content: &Content<'_>) -> String {
         table.row(&need.need, cells);
     }
     let table = table.finish();
-    if table.is_empty() {
+    let leaky = leaky(matrix);
+    if table.is_empty() && leaky.is_empty() {
         return table;
     }
     let ties = if has_ties {
@@ -63,7 +68,23 @@ pub(super) fn section(content: &Content<'_>) -> String {
         "## Which should I use?\n\nThe pick of a row is the fastest of its candidates on the empty \
          call; executors that leak state are no candidates. \"On all threads\" is the time of a \
          call while every processor makes the same call, and that time over the time alone. Memory \
-         is the proportional memory of one idle instance among thousands.{ties}\n\n{table}"
+         is the proportional memory of one idle instance among thousands.{ties}\n\n{leaky}{table}"
+    )
+}
+
+/// What is not to be used. Empty where nothing leaks.
+fn leaky(matrix: &Matrix<'_>) -> String {
+    let leaks = matrix.executors.iter().filter_map(|executor| {
+        let leaks = matrix.records.checks.leaks(executor);
+        (!leaks.is_empty()).then(|| format!("{} ({})", code(executor), leaks.join(", ")))
+    });
+    let names: Vec<String> = leaks.collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        "**Do not use**, because a call sees state of the call before it: {}.\n\n",
+        names.join("; ")
     )
 }
 
