@@ -79,7 +79,7 @@ fn run() -> Result<ExitCode> {
     let asked = Asked {
         arguments: &arguments,
         engines: &engines,
-        purposes: vec![Purpose::Null, Purpose::Overhead, Purpose::Against],
+        purposes: vec![Purpose::Null, Purpose::Overhead, Purpose::Deadline, Purpose::Against],
         exact: matches.get_flag("exact"),
         worker: &|| {
             let program = std::env::current_exe().context("cannot find this program")?;

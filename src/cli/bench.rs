@@ -36,7 +36,7 @@ impl Bench {
         }
         let purposes = match self.arguments.selection.overview {
             true => vec![Purpose::Null],
-            false => vec![Purpose::Null, Purpose::Overhead, Purpose::Against],
+            false => vec![Purpose::Null, Purpose::Overhead, Purpose::Deadline, Purpose::Against],
         };
         let asked = Asked {
             arguments: &self.arguments,

@@ -95,6 +95,7 @@ fn line(of: &Match, measured: Result<Judged, &str>) -> String {
         }
         (Means::After { case, .. }, _) => format!("itself_without_{case}"),
         (_, Means::Raw) => "raw".to_owned(),
+        (Means::Limited, _) => "itself_without_deadline".to_owned(),
         _ => baseline.to_string(),
     };
     let mut fields = vec![

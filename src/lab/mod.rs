@@ -15,7 +15,7 @@ use opened::failed;
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::probe::check_execution;
 use touchstone_executor::{Artifact, ArtifactFolder, Config, Engine, Execution, Strategy, Support};
@@ -34,6 +34,9 @@ pub struct Lab {
     /// Whether the way of execution is probed by the time of a kernel.
     probes_execution: bool,
 }
+
+/// A deadline that no call reaches.
+const FAR_AWAY: Duration = Duration::from_secs(3600);
 
 /// An artifact, and the time to compile it, ns; `None` if an earlier process of the run did.
 type Compiled = (Artifact, Option<u64>);
@@ -71,6 +74,14 @@ impl Lab {
     #[must_use]
     pub fn without_times(self) -> Self {
         Self { probes_execution: false, ..self }
+    }
+
+    /// A lab over the same guests whose calls have a deadline that none of them reaches. It
+    /// shares no artifacts: code that looks at the clock is other code.
+    #[must_use]
+    pub fn limited(&self) -> Self {
+        let config = Config { deadline: Some(FAR_AWAY), ..self.config.clone() };
+        Self { probes_execution: self.probes_execution, ..Self::new(self.guests.clone(), config) }
     }
 
     /// Saves artifacts in a private folder, and restores those that an earlier process of the

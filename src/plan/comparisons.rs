@@ -95,6 +95,8 @@ enum Baseline {
     Itself,
     /// The same executor on one thread.
     OneThread,
+    /// The same executor without the deadline that the subject has.
+    Unlimited,
     /// The same executor in the same bursts, without the call of this other case.
     Without(String),
     /// Another executor.
@@ -180,6 +182,7 @@ impl Entry {
             (Some("raw"), None) => Baseline::Raw,
             (Some("itself"), None) => Baseline::Itself,
             (Some("itself_on_1_thread"), None) => Baseline::OneThread,
+            (Some("itself_without_deadline"), None) => Baseline::Unlimited,
             (Some(name), None) => Baseline::Executor(name.parse().map_err(Error::msg)?),
         })
     }
@@ -201,7 +204,7 @@ impl Entry {
             }
             Baseline::Raw => ensure!(alone, "'raw' is for one thread"),
             Baseline::Without(_) => ensure!(alone, "'after' is for one thread"),
-            Baseline::Itself | Baseline::Executor(_) => {}
+            Baseline::Itself | Baseline::Unlimited | Baseline::Executor(_) => {}
         }
         for name in &self.cases {
             let case = case::find(cases, name)?;
@@ -287,7 +290,7 @@ impl Entry {
                 known.engines.iter().filter_map(best).collect()
             }
             Baseline::Executor(other) => executors.filter(|executor| executor != other).collect(),
-            Baseline::OneThread | Baseline::Without(_) => executors.collect(),
+            Baseline::OneThread | Baseline::Unlimited | Baseline::Without(_) => executors.collect(),
         })
     }
 
@@ -303,6 +306,7 @@ impl Entry {
         let (skip, burst) = (self.skip, self.burst);
         let (means, against) = match baseline {
             Baseline::Raw => (Means::Contract, Means::Raw),
+            Baseline::Unlimited => (Means::Limited, Means::Contract),
             Baseline::Without(case) => {
                 (Means::After { case: case.clone(), skip, burst }, Means::Bursts { skip, burst })
             }

@@ -232,6 +232,8 @@ pub enum Purpose {
     /// An executor against a peer, itself on one thread, or itself without a heavy call
     /// before: `make peers`.
     Peers,
+    /// The price of a deadline.
+    Deadline,
     /// A swap method against recompiling, or against sorted messages.
     Swap,
     /// Requested on the command line.
@@ -259,6 +261,8 @@ pub enum Means {
     Contract,
     /// Through the raw interface of the runtime.
     Raw,
+    /// Through the contract, with a deadline that no call reaches.
+    Limited,
     /// In bursts, each after a call of another case on the same instance.
     After {
         /// The other case.
@@ -318,6 +322,7 @@ impl fmt::Display for Contender {
         let executor = &self.executor;
         f.pad(&match &self.means {
             Means::Contract => executor.to_string(),
+            Means::Limited => format!("{executor} with a deadline"),
             Means::Raw => format!("raw API of {}", executor.engine),
             Means::After { case, .. } => format!("{executor} after {case}"),
             Means::Bursts { .. } => format!("{executor} in bursts"),

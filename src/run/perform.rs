@@ -119,7 +119,10 @@ impl Performer {
     ///
     /// When it is refused, gives a wrong output, or a thread cannot be started.
     fn side(&mut self, compare: &Compare, side: &Contender, cell: &Cell) -> Result<Crew> {
-        let opened = self.lab.open(cell)?;
+        let opened = match side.means {
+            Means::Limited => self.lab.limited().open(cell)?,
+            _ => self.lab.open(cell)?,
+        };
         let another = match (&side.means, &compare.another) {
             (Means::After { .. }, Some(case)) => Some(opened.loaded.clone().open(case)?),
             _ => None,

@@ -39,6 +39,7 @@ pub(in crate::report) fn section(records: &Records) -> String {
     let groups = [
         (Purpose::Null, "Executors against themselves"),
         (Purpose::Overhead, "Adapters against the raw interface of their runtime"),
+        (Purpose::Deadline, "Calls with a deadline that none reaches against calls without"),
         (Purpose::Against, "Executors against the one that the case names"),
     ];
     let mut is_empty = true;

@@ -1,7 +1,9 @@
 //! What to use for which need.
 
 use super::failed_assertions;
+use crate::compare::{self, MARGIN};
 use crate::pages::{Call, Need};
+use crate::record::Purpose;
 use crate::report::Content;
 use crate::report::markdown::{Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
@@ -15,6 +17,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
         "Clean empty call",
         "On all threads",
         "Clean call with JSON",
+        "With a deadline",
         "Memory each",
         "Failed assertions",
         "How to adopt it",
@@ -45,6 +48,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
                 .or(content.pages.payload.as_ref())
                 .and_then(payload)
                 .map(|time| units::time_with_reach(&time)),
+            deadline(matrix, executor),
             memory(matrix, executor),
             failed_assertions(matrix, &executor.engine)
                 .map(|(failed, all)| format!("{} of {}", grouped(failed), grouped(all))),
@@ -67,8 +71,9 @@ pub(super) fn section(content: &Content<'_>) -> String {
     format!(
         "## Which should I use?\n\nThe pick of a row is the fastest of its candidates on the empty \
          call; executors that leak state are no candidates. \"On all threads\" is the time of a \
-         call while every processor makes the same call, and that time over the time alone. Memory \
-         is the proportional memory of one idle instance among thousands.{ties}\n\n{leaky}{table}"
+         call while every processor makes the same call, and that time over the time alone. \"With a \
+         deadline\" is the time of the call with a deadline that it does not reach over the time \
+         without, in turns. Memory is the proportional memory of one idle instance among thousands.{ties}\n\n{leaky}{table}"
     )
 }
 
@@ -108,6 +113,17 @@ fn threads(matrix: &Matrix<'_>, executor: &Executor, work: &Work) -> Option<Stri
     let (several, alone) = (matrix.time(executor, work, most)?, matrix.time(executor, work, 1)?);
     let ratio = several.over(alone);
     Some(format!("{} ({})", units::median(&several), units::times(&ratio)))
+}
+
+/// How many times slower a call is with a deadline that it does not reach, timed in turns: of
+/// this executor, or of another strategy on its engine.
+fn deadline(matrix: &Matrix<'_>, executor: &Executor) -> Option<String> {
+    let limited = matrix.book.comparisons.iter().filter(|(of, _)| of.purpose == Purpose::Deadline);
+    let mut own: Vec<_> =
+        limited.filter(|(of, _)| of.subject.executor.engine == executor.engine).collect();
+    own.sort_by_key(|(of, _)| of.subject.executor != *executor);
+    let (_, processes) = own.first()?;
+    compare::judge(*processes, MARGIN).map(|judged| units::times(&judged.ratio))
 }
 
 /// The memory of an idle instance, from the largest number of live ones.
