@@ -3,6 +3,8 @@
 //! They put some executors beside each other, in the shape of a table that was
 //! published elsewhere where there is one, with its numbers beside ours.
 
+pub mod charts;
+
 use crate::case;
 use crate::record::Executor;
 use anyhow::{Context, Result, bail, ensure};
@@ -14,6 +16,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Layout {
+    /// The name of its file without `.toml`.
+    #[serde(skip)]
+    pub name: String,
     /// Its heading.
     pub title: String,
     /// What it shows and how to read it, Markdown.
@@ -150,7 +155,8 @@ pub fn load_all(folder: &Path) -> Result<(Vec<Layout>, Vec<Shares>)> {
         match case::data(&path, "the table")? {
             File { table: Some(table), shares: None } => {
                 check(&table).with_context(|| format!("the table {}", path.display()))?;
-                tables.push(table);
+                let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                tables.push(Layout { name, ..table });
             }
             File { table: None, shares: Some(shares) } => all.push(shares),
             _ => bail!("{} has to hold either a [table] or [shares]", path.display()),
