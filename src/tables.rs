@@ -125,6 +125,20 @@ struct File {
     shares: Option<Shares>,
 }
 
+/// The number in a published text: a time in ns, a difference in per cent as a ratio, or a count.
+#[must_use]
+pub fn number(text: &str) -> Option<f64> {
+    let words = text.split_whitespace();
+    words.clone().zip(words.skip(1).chain([""])).find_map(|(word, unit)| {
+        let units = [("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+        let scale = units.iter().find(|(name, _)| *name == unit).map_or(1.0, |(_, ns)| *ns);
+        match word.strip_suffix('%') {
+            Some(share) => Some(1.0 + share.replace('−', "-").parse::<f64>().ok()? / 100.0),
+            None => Some(word.parse::<f64>().ok()? * scale),
+        }
+    })
+}
+
 fn executor<'de, D: Deserializer<'de>>(from: D) -> Result<Executor, D::Error> {
     String::deserialize(from)?.parse().map_err(D::Error::custom)
 }

@@ -33,6 +33,9 @@ pub(super) struct Report {
     /// benches/tables]
     #[arg(long, value_name = "DIR")]
     tables: Option<PathBuf>,
+    /// Read what the charts show from FILE [default: the project's benches/charts.toml]
+    #[arg(long, value_name = "FILE")]
+    charts: Option<PathBuf>,
     /// Read the explanations of numbers that break a rule of publication from FILE [default:
     /// the project's benches/explanations.toml]
     #[arg(long, value_name = "FILE")]
@@ -54,6 +57,7 @@ impl Report {
             records: self.records.unwrap_or_else(|| record::default_path(BENCH)),
             images: self.images.unwrap_or_else(|| page.with_file_name("image")),
             tables: self.tables.unwrap_or_else(tables::default_folder),
+            charts: self.charts.unwrap_or_else(tables::charts::default_path),
             explanations: self.explanations.unwrap_or_else(Explanations::default_path),
             draft: self.draft,
             page,

@@ -2,7 +2,7 @@
 //! made of. No case, guest or engine is named here; the run's header says which is which.
 
 use super::Records;
-use crate::record::{Book, CellKey, Estimate, Metric, Refusal, Role, Sweep, WorkFacts};
+use crate::record::{Book, CellKey, Estimate, Metric, Refusal, Role, WorkFacts};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use touchstone_executor::{Execution, Owner};
 
@@ -188,12 +188,6 @@ impl<'a> Matrix<'a> {
         self.works_of(role).next()
     }
 
-    /// Whether each engine runs a work under its preferred strategy alone: it is about
-    /// what the guest does.
-    pub(super) fn is_preferred_only(&self, work: &Work) -> bool {
-        self.facts(work).is_some_and(|facts| facts.sweep == Sweep::Preferred)
-    }
-
     /// How an engine runs code; `None` where the header does not say.
     pub(super) fn execution(&self, engine: &str) -> Option<Execution> {
         self.book.header.engines.get(engine).map(|facts| facts.execution)
@@ -202,12 +196,6 @@ impl<'a> Matrix<'a> {
     /// Whether an engine runs no modules: the baseline, which nobody can choose.
     pub(super) fn is_baseline(&self, engine: &str) -> bool {
         self.execution(engine) == Some(Execution::Native)
-    }
-
-    /// An engine's name in headings and legends.
-    pub(super) fn label(&self, engine: &str) -> String {
-        let note = if self.is_baseline(engine) { " (baseline)" } else { "" };
-        format!("{engine}{note}")
     }
 
     /// Whether the runtime itself does an executor's strategy, on every guest.

@@ -17,7 +17,7 @@ mod sections;
 pub mod units;
 
 use crate::files;
-use crate::record::{self, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, SWAPS, Skipped};
+use crate::record::{self, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RESETS, SWAPS, Skipped};
 use crate::tables;
 use anyhow::{Context, Result, bail};
 use checks::Checks;
@@ -38,6 +38,8 @@ pub struct Options {
     pub images: PathBuf,
     /// The folder of the tables that are laid out by hand; it may be missing.
     pub tables: PathBuf,
+    /// The file that says what the charts show; it may be missing.
+    pub charts: PathBuf,
     /// The explanations of numbers that break a rule of publication; the file may be
     /// missing.
     pub explanations: PathBuf,
@@ -108,6 +110,7 @@ struct Records {
     peers: Option<Book>,
     swaps: Option<Book>,
     densities: Option<Book>,
+    resets: Option<Book>,
     counts: Option<Book>,
     checks: Checks,
     older_runs: usize,
@@ -128,8 +131,9 @@ impl Records {
             path if path == records || !path.exists() => Ok(Loaded::default()),
             path => read(&path),
         };
-        let [peers, swaps, densities, counts] =
-            [beside(PEERS)?, beside(SWAPS)?, beside(DENSITY)?, beside(COUNTS)?].map(Loaded::newest);
+        let files =
+            [beside(PEERS)?, beside(SWAPS)?, beside(DENSITY)?, beside(RESETS)?, beside(COUNTS)?];
+        let [peers, swaps, densities, resets, counts] = files.map(Loaded::newest);
         let checks = Checks::of(beside(CHECKS)?);
         let Some(bench) = bench.newest() else {
             let path = records.display();
@@ -141,7 +145,18 @@ impl Records {
             }
         };
         let noise = Noise::of(&bench);
-        Ok(Self { bench, noise, peers, swaps, densities, counts, checks, older_runs, skipped })
+        Ok(Self {
+            bench,
+            noise,
+            peers,
+            swaps,
+            densities,
+            resets,
+            counts,
+            checks,
+            older_runs,
+            skipped,
+        })
     }
 
     /// The lines of the file of the benchmarks that could not be read.
@@ -157,6 +172,7 @@ impl Records {
             (PEERS, &self.peers),
             (SWAPS, &self.swaps),
             (DENSITY, &self.densities),
+            (RESETS, &self.resets),
             (COUNTS, &self.counts),
         ];
         let line = |(name, book): (&str, &Option<Book>)| {
@@ -181,7 +197,8 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
         gate.publish()?;
     }
     let layouts = tables::load_all(&options.tables)?;
-    let charts = charts::draw(&matrix)?;
+    let shown = tables::charts::load(&options.charts)?;
+    let charts = charts::draw(&matrix, &shown, &layouts.0)?;
     let existing = files::read(&options.page)?
         .map(String::from_utf8)
         .transpose()
@@ -191,7 +208,7 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
         page::place(existing.as_deref(), &page::generated(&matrix, &gate, &layouts, &figures))
             .with_context(|| format!("cannot place the report in {}", options.page.display()))?;
     let image = |file: String| options.images.join(file);
-    let removed = charts::absent(&charts).map(image).filter(|path| path.exists()).collect();
+    let removed = charts::absent(&shown, &charts).map(image).filter(|path| path.exists()).collect();
     let charts = charts.into_iter().flat_map(|chart| chart.files);
     let mut files: Vec<(PathBuf, Vec<u8>)> =
         charts.map(|(file, content)| (image(file), content)).collect();

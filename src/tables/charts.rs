@@ -3,9 +3,8 @@
 
 use super::executor;
 use crate::case;
-use crate::record::Executor;
+use crate::record::{Drift, Executor, Place, Touch};
 use anyhow::{Context, Result, bail, ensure};
-use indexmap::IndexMap;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -133,11 +132,11 @@ pub struct Resets {
     /// Its heading.
     pub title: String,
     /// What is written of each page.
-    pub touch: String,
+    pub touch: Touch,
     /// How the written pages lie.
-    pub place: String,
+    pub place: Place,
     /// Which pages the next call writes.
-    pub drift: String,
+    pub drift: Drift,
     /// The executors, a line each.
     pub lines: Vec<ResetLine>,
 }
@@ -210,9 +209,9 @@ pub struct ThenAndNow {
     /// Headings of columns of that table, a bar each.
     pub columns: Vec<String>,
     /// What its cases are called.
-    pub cases: IndexMap<String, String>,
+    pub cases: BTreeMap<String, String>,
     /// What its guests are called.
-    pub guests: IndexMap<String, String>,
+    pub guests: BTreeMap<String, String>,
 }
 
 /// The file of the charts: `benches/charts.toml` in the project.
