@@ -18,7 +18,7 @@ pub(super) const TITLE: f64 = 18.0;
 /// Radius of a dot, px.
 pub(super) const DOT: f64 = 6.0;
 /// Width of the outline of a hollow mark, px.
-const OUTLINE: u32 = 2;
+const OUTLINE: f64 = 2.0;
 /// Plotters draws in whole units; so many of them are a pixel, or curves would have steps.
 const UNITS: f64 = 10.0;
 /// What plotters calls a size is the height of a line; the em that SVG and people mean is
@@ -30,12 +30,12 @@ pub(super) type Point = (f64, f64);
 
 /// One shape.
 enum Item {
-    /// Corner, size, whether only its outline is drawn.
-    Rect(Point, Point, bool),
+    /// Corner, size.
+    Rect(Point, Point),
     /// Corners, width.
     Path(Vec<Point>, u32),
-    /// Centre, whether only its outline is drawn.
-    Dot(Point, bool),
+    /// Centre, radius.
+    Dot(Point, f64),
     /// Text of a size, bold or not, whose point is on a side of it.
     Text { at: Point, text: String, size: f64, bold: bool, side: HPos },
 }
@@ -94,28 +94,23 @@ impl Canvas {
 
     /// Adds a filled rectangle.
     pub(super) fn rect(&mut self, corner: Point, size: Point, color: RGBColor) {
-        self.items.push((Item::Rect(corner, size, false), color));
+        self.items.push((Item::Rect(corner, size), color));
     }
 
     /// Adds a bar or a cell; hollow where its value is marked.
     pub(super) fn bar(&mut self, corner: Point, size: Point, hollow: bool, color: RGBColor) {
-        if hollow {
-            let inset = f64::from(OUTLINE) / 2.0;
-            let corner = (corner.0 + inset, corner.1 + inset);
-            let size = ((size.0 - 2.0 * inset).max(1.0), (size.1 - 2.0 * inset).max(1.0));
-            self.rect(corner, size, self.background);
-            self.items.push((Item::Rect(corner, size, true), color));
-        } else {
-            self.rect(corner, size, color);
+        self.rect(corner, size, color);
+        let inside = (size.0 - 2.0 * OUTLINE, size.1 - 2.0 * OUTLINE);
+        if hollow && inside.0 > 0.0 && inside.1 > 0.0 {
+            self.rect((corner.0 + OUTLINE, corner.1 + OUTLINE), inside, self.background);
         }
     }
 
     /// Adds a dot; hollow where its value is marked.
     pub(super) fn dot(&mut self, at: Point, hollow: bool, color: RGBColor) {
-        let ground = if hollow { self.background } else { color };
-        self.items.push((Item::Dot(at, false), ground));
+        self.items.push((Item::Dot(at, DOT), color));
         if hollow {
-            self.items.push((Item::Dot(at, true), color));
+            self.items.push((Item::Dot(at, DOT - OUTLINE), self.background));
         }
     }
 
@@ -148,21 +143,17 @@ impl Canvas {
         let at = |(x, y): Point| (whole(x), whole(y));
         area.fill(&self.background).map_err(failed)?;
         for (item, color) in &self.items {
-            let style = |outlined| {
-                if outlined { color.stroke_width(units(OUTLINE)) } else { color.filled() }
-            };
             match item {
-                Item::Rect((x, y), (w, h), outlined) => {
+                Item::Rect((x, y), (w, h)) => {
                     let corners = [at((*x, *y)), at((x + w, y + h))];
-                    area.draw(&Rectangle::new(corners, style(*outlined)))
+                    area.draw(&Rectangle::new(corners, color.filled()))
                 }
                 Item::Path(corners, width) => {
                     let corners: Vec<(i32, i32)> = corners.iter().copied().map(at).collect();
                     area.draw(&PathElement::new(corners, color.stroke_width(units(*width))))
                 }
-                Item::Dot(centre, outlined) => {
-                    let radius = if *outlined { DOT - 1.0 } else { DOT };
-                    area.draw(&Circle::new(at(*centre), whole(radius), style(*outlined)))
+                Item::Dot(centre, radius) => {
+                    area.draw(&Circle::new(at(*centre), whole(*radius), color.filled()))
                 }
                 Item::Text { at: point, text, size, bold, side } => {
                     let style = TextStyle::from(font(size * UNITS, *bold))
@@ -212,4 +203,25 @@ pub(super) fn small(text: &str) -> f64 {
 /// Widest of some small texts, px; 0 without any.
 pub(super) fn widest<'a>(texts: impl IntoIterator<Item = &'a str>) -> f64 {
     texts.into_iter().map(small).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marked_values_are_hollow() {
+        let drawn = |hollow| {
+            let mut canvas = Canvas::new((100.0, 50.0), "a <b>", WHITE);
+            canvas.bar((10.0, 10.0), (50.0, 10.0), hollow, BLUE);
+            canvas.dot((80.0, 15.0), hollow, BLUE);
+            String::from_utf8(canvas.svg().unwrap()).unwrap()
+        };
+        let shapes = |svg: &str, color: &str| svg.matches(&format!("fill=\"{color}\"")).count();
+        let (filled, hollow) = (drawn(false), drawn(true));
+        assert_eq!((shapes(&filled, "#FFFFFF"), shapes(&filled, "#0000FF")), (1, 2));
+        assert_eq!((shapes(&hollow, "#FFFFFF"), shapes(&hollow, "#0000FF")), (3, 2));
+        assert!(hollow.contains("<title>a &lt;b&gt;</title>"));
+        assert!(hollow.starts_with("<svg width=\"100\" height=\"50\" viewBox=\"0 0 1000 500\""));
+    }
 }

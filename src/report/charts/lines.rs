@@ -99,6 +99,10 @@ impl Lines {
                 canvas.dot(at(point), point.1.marked, color);
             }
         }
+        for crossing in &self.crossings {
+            let at = (horizontal.at(crossing.x), vertical.at(crossing.y));
+            canvas.dot(at, false, theme.text);
+        }
         self.names(&mut canvas, (top, bottom), &horizontal, &vertical, theme);
         Some(canvas)
     }
@@ -119,10 +123,6 @@ impl Lines {
             canvas.line((x, y - 8.0), (x, end), 1, theme.muted);
             let (x, side) = if is_left { (x + PAD, HPos::Left) } else { (x - PAD, HPos::Right) };
             canvas.text((x, y), &crossing.label, side, theme.text);
-        }
-        for crossing in &self.crossings {
-            let at = (horizontal.at(crossing.x), vertical.at(crossing.y));
-            canvas.dot(at, false, theme.text);
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) fn pick(
             note: ladder
                 .rows
                 .iter()
-                .map(|named| format!("{}: {}", named.label, named.executor.strategy))
+                .map(|named| format!("{}: {}", named.executor.strategy, named.label))
                 .collect::<Vec<_>>()
                 .join("; "),
         },

@@ -34,7 +34,7 @@ pub(super) fn pick(matrix: &Matrix<'_>, chart: &Resets) -> Option<(String, Form)
         })
         .collect();
     let finding = finding(&lowest, &xs, &crossings)?;
-    let marks = xs.iter().map(|bytes| (*bytes as f64, units::bytes(*bytes))).collect();
+    let marks = xs.iter().map(|bytes| (*bytes as f64, size(*bytes as f64))).collect();
     let form = Form::Lines(Lines {
         frame: Frame {
             title: chart.title.clone(),
@@ -110,15 +110,13 @@ fn meeting(before: &Series, after: &Series, from: u64, to: u64) -> (f64, f64) {
     ends().unwrap_or((right, at(after, to).unwrap_or(1.0)))
 }
 
-/// A size in the digits that an estimate between two points has.
+/// A size in two or three digits: `4 KiB`, `3.1 MiB`, `256 KiB`.
 fn size(bytes: f64) -> String {
-    let step = 10_f64.powf(bytes.log10().floor() - 1.0);
-    let kib = bytes / 1024.0;
-    match kib {
-        k if k >= 1024.0 => format!("{} MiB", short(k / 1024.0)),
-        k if k >= 1.0 => format!("{} KiB", short(k)),
-        _ => format!("{} B", (bytes / step).round() * step),
-    }
+    let (value, unit) = match bytes / 1024.0 {
+        kib if kib >= 1024.0 => (kib / 1024.0, "MiB"),
+        kib => (kib, "KiB"),
+    };
+    format!("{} {unit}", short(value).trim_end_matches(".0"))
 }
 
 /// Which line is the lowest where, with its time at both ends.
@@ -128,7 +126,7 @@ fn finding(lowest: &[(u64, u64, &Series)], xs: &[u64], crossings: &[Crossing]) -
     let time = |line: &Series, x| at(line, x).map(units::time_short);
     let mut text = format!(
         "A clean call that writes {} is fastest with `{}` ({})",
-        units::bytes(*first),
+        size(*first as f64),
         start.label,
         time(start, *first)?
     );
@@ -136,5 +134,5 @@ fn finding(lowest: &[(u64, u64, &Series)], xs: &[u64], crossings: &[Crossing]) -
         text += &format!(", from about {} with `{}`", size(crossing.x), stretch.2.label);
     }
     let end_time = time(end, *last)?;
-    Some(format!("{text}; at {} it takes {end_time}.", units::bytes(*last)))
+    Some(format!("{text}; at {} it takes {end_time}.", size(*last as f64)))
 }
