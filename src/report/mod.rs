@@ -131,9 +131,11 @@ impl Records {
             path if path == records || !path.exists() => Ok(Loaded::default()),
             path => read(&path),
         };
-        let files =
-            [beside(PEERS)?, beside(SWAPS)?, beside(DENSITY)?, beside(RESETS)?, beside(COUNTS)?];
-        let [peers, swaps, densities, resets, counts] = files.map(Loaded::newest);
+        let [peers, swaps, densities, resets, counts] = [PEERS, SWAPS, DENSITY, RESETS, COUNTS]
+            .map(&mut beside)
+            .map(|loaded| loaded.map(Loaded::newest));
+        let (peers, swaps, densities, resets, counts) =
+            (peers?, swaps?, densities?, resets?, counts?);
         let checks = Checks::of(beside(CHECKS)?);
         let Some(bench) = bench.newest() else {
             let path = records.display();

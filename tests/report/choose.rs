@@ -202,7 +202,7 @@ fn a_baseline_is_shown_and_never_chosen() {
     assert_has(&page, "### `native`\n\nThe baseline: the guests' own code");
     assert_has(&page, "| native_instance_reuse |");
     let chart = std::fs::read_to_string(with.image("engines.svg")).unwrap();
-    assert!(chart.contains("native code, no clean instance: 50 ns"));
+    assert!(chart.contains("native code on a clean instance: 50 ns"));
 }
 
 #[test]

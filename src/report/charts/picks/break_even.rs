@@ -49,8 +49,9 @@ pub(super) fn pick<'a>(
     let most = chart.most_calls.max(10) as f64;
     let winners = winners(&costs, most);
     let label = |cost: &Cost<'_>| units::marked(cost.of.label.clone(), cost.marked);
-    let crossings: Vec<Crossing> = winners[1..]
+    let crossings: Vec<Crossing> = winners
         .iter()
+        .skip(1)
         .map(|(calls, cost)| Crossing {
             x: *calls,
             y: cost.total(*calls),
@@ -125,10 +126,10 @@ fn finding(chart: &BreakEven, winners: &[(f64, &Cost<'_>)]) -> Option<String> {
         format!("`{}`{mark}", cost.of.executor)
     };
     let mut text = format!(
-        "With compilation and load counted, {} is done first with {} of {} ({})",
-        name(first),
-        if others.is_empty() { "any number" } else { "few calls" },
+        "For {}, with compilation and load counted, {} is done first with {} ({})",
         chart.work.label,
+        name(first),
+        if others.is_empty() { "any number of calls" } else { "few calls" },
         units::time_short(first.total(1.0))
     );
     for (calls, cost) in others {

@@ -55,8 +55,7 @@ pub(super) fn pick(
             note: strategies(&rows),
         },
         rows: rows.iter().map(row).collect(),
-        line: native
-            .map(|native| (native, format!("native code, no clean instance: {}", native.time()))),
+        line: native.map(|(native, name)| (native, format!("{name}: {}", native.time()))),
         heading: "the runtime's own strategy".to_owned(),
     };
     let finding = finding(chart, &rows, native)?;
@@ -102,7 +101,7 @@ fn best<'a>(matrix: &'a Matrix<'_>, chart: &Engines, engine: &'a str) -> Option<
 
 /// The fastest of Touchstone's strategies against the fastest of the runtimes' own, and
 /// against native code.
-fn finding(chart: &Engines, rows: &[Best<'_>], native: Option<Value>) -> Option<String> {
+fn finding(chart: &Engines, rows: &[Best<'_>], native: Option<(Value, &str)>) -> Option<String> {
     let least = |of: fn(&Best<'_>) -> Option<(String, Value)>| {
         rows.iter().filter_map(of).min_by(|a, b| a.1.median.total_cmp(&b.1.median))
     };
@@ -110,12 +109,8 @@ fn finding(chart: &Engines, rows: &[Best<'_>], native: Option<Value>) -> Option<
     let own = least(|best| best.own.map(|(of, value)| (of.to_string(), value)));
     let label = &chart.work.label;
     let against = |value: Value| {
-        native.map_or_else(String::new, |native| {
-            format!(
-                ", {} native code without a clean instance ({})",
-                times(value, native),
-                native.time()
-            )
+        native.map_or_else(String::new, |(native, name)| {
+            format!(", {} as long as {name} ({})", times(value, native), native.time())
         })
     };
     Some(match (ours, own) {

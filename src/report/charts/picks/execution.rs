@@ -66,7 +66,7 @@ fn means(matrix: &Matrix<'_>, engines: &[String], suite: &Suite) -> (usize, Vec<
         .works
         .iter()
         .filter(is_wanted)
-        .filter_map(|work| Some((work, baseline(matrix, work)?)))
+        .filter_map(|work| Some((work, baseline(matrix, work)?.0)))
         .collect();
     let ratios: Vec<Vec<Option<Value>>> = engines
         .iter()
@@ -125,16 +125,15 @@ fn finding(matrix: &Matrix<'_>, rows: &[Row]) -> Option<String> {
             let low = own().map(|value| value.median).fold(f64::INFINITY, f64::min);
             let high = own().map(|value| value.median).fold(0.0, f64::max);
             let mark = if own().any(|value| value.marked) { MARK } else { "" };
-            format!("{} to {}{mark} times as long with `{}`", short(low), short(high), row.label)
+            format!("{} to {}{mark} times", short(low), short(high))
+                + &format!(" as long as native code with `{}`", row.label)
         })
     };
     let texts = [
-        best(Execution::Compiled).map(|text| format!("{text}, the fastest engine that compiles,")),
-        best(Execution::Interpreted).map(|text| format!("{text}, the fastest interpreter")),
+        best(Execution::Compiled).map(|text| text + ", the fastest engine that compiles"),
+        best(Execution::Interpreted).map(|text| text + ", the fastest interpreter"),
     ];
     let texts: Vec<String> = texts.into_iter().flatten().collect();
-    let text = texts.join(" and ");
-    let text = text.trim_end_matches(',');
-    (!text.is_empty())
-        .then(|| format!("Suite by suite, the guest's code takes {text}; native code is 1."))
+    let text = texts.join(", and ");
+    (!text.is_empty()).then(|| format!("Suite by suite, the guest's code takes {text}."))
 }

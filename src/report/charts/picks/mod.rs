@@ -58,14 +58,15 @@ fn time(matrix: &Matrix<'_>, executor: &Executor, named: &ChartWork) -> Option<V
     matrix.time(executor, &work(named), 1).map(Value::from)
 }
 
-/// The time of a call by the baseline on an instance that is not made clean, ns: the guest's
-/// code alone. Where that was not timed, the fastest clean call.
-fn baseline(matrix: &Matrix<'_>, work: &Work) -> Option<Value> {
+/// The time of a call by the baseline, ns, and what it is called: on an instance that is not made
+/// clean, which is the guest's code alone; where that was not timed, the fastest clean call.
+fn baseline(matrix: &Matrix<'_>, work: &Work) -> Option<(Value, &'static str)> {
     let own = || matrix.executors.iter().filter(|executor| matrix.is_baseline(&executor.engine));
     let warm = own().find_map(|executor| matrix.metric(executor, work, Metric::WarmCall));
     let clean = || own().filter_map(|executor| matrix.time(executor, work, 1));
     let least = || clean().min_by(|a, b| a.median.total_cmp(&b.median));
-    warm.or_else(least).map(Value::from)
+    let warm = warm.map(|time| (time.into(), "native code without a clean instance"));
+    warm.or_else(|| Some((least()?.into(), "native code on a clean instance")))
 }
 
 /// How many times slower the first is than the second, as prose: `39 times slower`.
