@@ -3,6 +3,8 @@
 //! They put some executors beside each other, in the shape of a table that was
 //! published elsewhere where there is one, with its numbers beside ours.
 
+pub mod charts;
+
 use crate::case;
 use crate::record::Executor;
 use anyhow::{Context, Result, bail, ensure};
@@ -124,6 +126,20 @@ pub struct Row {
 struct File {
     table: Option<Layout>,
     shares: Option<Shares>,
+}
+
+/// The number in a published text: a time in ns, a difference in per cent as a ratio, or a count.
+#[must_use]
+pub fn number(text: &str) -> Option<f64> {
+    let words = text.split_whitespace();
+    words.clone().zip(words.skip(1).chain([""])).find_map(|(word, unit)| {
+        let units = [("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+        let scale = units.iter().find(|(name, _)| *name == unit).map_or(1.0, |(_, ns)| *ns);
+        match word.strip_suffix('%') {
+            Some(share) => Some(1.0 + share.replace('−', "-").parse::<f64>().ok()? / 100.0),
+            None => Some(word.parse::<f64>().ok()? * scale),
+        }
+    })
 }
 
 /// Reads an executor's name.

@@ -301,6 +301,10 @@ fn recorded_in(path: &std::path::Path) {
     newer.append(path);
 }
 
+/// Charts that show what the made-up records have.
+const CHARTS: [&str; 2] =
+    ["--charts", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/charts.toml")];
+
 fn recorded(folder: &Folder) -> PathBuf {
     let path = folder.at("records.jsonl");
     recorded_in(&path);
@@ -389,7 +393,7 @@ fn report_writes_checks_and_names_its_files() {
     let page = folder.at("out/BENCHMARK.md");
     let arguments = |more: &[&'static str]| {
         let places = ["--records", path.to_str().unwrap(), "--page", page.to_str().unwrap()];
-        touchstone(&[&["report", "--draft"], &places[..], more].concat())
+        touchstone(&[&["report", "--draft"], &CHARTS, &places[..], more].concat())
     };
     arguments(&["--check"]).found(&["BENCHMARK.md"]);
     assert!(!page.exists(), "a check writes nothing");
@@ -419,8 +423,8 @@ fn a_report_that_cannot_be_written_leaves_the_old_one_whole() {
     let path = recorded(&folder);
     let (records, page) = (path.to_str().unwrap(), folder.at("BENCHMARK.md"));
     let report = |more: &[&str]| {
-        let places = ["report", "--draft", "--records", records, "--page", page.to_str().unwrap()];
-        touchstone(&[&places[..], more].concat())
+        let places = ["--records", records, "--page", page.to_str().unwrap()];
+        touchstone(&[&["report", "--draft"], &CHARTS, &places[..], more].concat())
     };
     report(&[]).well();
     let before = std::fs::read(&page).unwrap();

@@ -74,13 +74,8 @@ impl Engine for WithRaw {
     }
 }
 
-const EVERY: [Purpose; 5] = [
-    Purpose::Null,
-    Purpose::Overhead,
-    Purpose::Deadline,
-    Purpose::Against,
-    Purpose::Peers,
-];
+const EVERY: [Purpose; 5] =
+    [Purpose::Null, Purpose::Overhead, Purpose::Deadline, Purpose::Against, Purpose::Peers];
 
 /// Rows of a file's text, over some cases.
 fn rows(text: &str, cases: &[Case]) -> anyhow::Result<Rows> {

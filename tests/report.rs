@@ -1,5 +1,7 @@
 //! The report, made from records that are made up.
 
+#[path = "report/charts.rs"]
+mod charts;
 #[path = "report/checks.rs"]
 mod checks;
 #[path = "report/counts.rs"]
@@ -19,13 +21,16 @@ mod smaller;
 #[path = "fixtures/svg.rs"]
 mod svg;
 
-use fixtures::{Run, cell, comparison, contender, large_matrix, null, refusal};
-use std::path::{Path, PathBuf};
+use fixtures::{Run, cell, comparison, contender, executor, large_matrix, null, refusal};
+use std::path::PathBuf;
 use touchstone::record::{BENCH, COUNTS, Line, Means, Metric, PEERS, Purpose, SWAPS, Status};
 use touchstone::report::{self, Options};
 
 const EMPTY: &str = "call_empty_function";
 const DIRTY: &str = "dirty_1mb_of_memory";
+
+/// Charts that show what the made-up records have.
+const CHARTS: &str = include_str!("fixtures/charts.toml");
 
 /// A folder with a record file in it.
 struct Place {
@@ -43,6 +48,7 @@ fn options(folder: &Path) -> Options {
         pages: folder.join("benchmark"),
         division: folder.join("pages.toml"),
         tables: folder.join("tables"),
+        charts: folder.join("charts.toml"),
         explanations: folder.join("explanations.toml"),
         draft: true,
     }
@@ -52,6 +58,7 @@ impl Place {
     fn empty() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = options(folder.path());
+        std::fs::write(&options.charts, CHARTS).unwrap();
         Self { _folder: folder, options }
     }
 
@@ -322,8 +329,8 @@ fn check_finds_what_differs() {
 
     let page = std::fs::read_to_string(&place.options.page).unwrap();
     std::fs::write(&place.options.page, page.replace("130.0 ns", "100.0 ns")).unwrap();
-    std::fs::remove_file(place.image("latency.svg")).unwrap();
-    let wanted = vec![place.image("latency.svg"), place.options.page.clone()];
+    std::fs::remove_file(place.image("ladder.svg")).unwrap();
+    let wanted = vec![place.image("ladder.svg"), place.options.page.clone()];
     assert_eq!(check(), wanted);
 }
 
@@ -342,18 +349,6 @@ fn text_outside_the_markers_is_kept() {
     std::fs::write(&place.options.page, "<!-- BEGIN touchstone report -->\nno end").unwrap();
     let error = format!("{:#}", report::write(&place.options).unwrap_err());
     assert!(error.contains("<!-- END -->"), "{error}");
-}
-
-#[test]
-fn a_chart_without_records_is_removed_and_nothing_else_is() {
-    let place = Place::with(&small());
-    report::write(&place.options).unwrap();
-    std::fs::write(place.image("mine.svg"), "mine").unwrap();
-    std::fs::write(place.image("pooling.svg"), "of an earlier report").unwrap();
-    assert_eq!(report::check(&place.options).unwrap().removed, [place.image("pooling.svg")]);
-    let removed = report::write(&place.options).unwrap().removed;
-    assert_eq!(removed, [place.image("pooling.svg")]);
-    assert!(place.image("mine.svg").exists());
 }
 
 #[test]
@@ -390,7 +385,7 @@ fn comparisons_alone_and_cells_without_a_time_make_a_page() {
 
     let failed = refusal(("alpha", "pooling"), Some(EMPTY), Status::Failed, "no memory");
     let page = Place::with(&Run::of([failed])).page();
-    assert_has(&page, "There is nothing to draw for the chart `latency`.");
+    assert_has(&page, "There are no records that a chart could show.");
     assert_has(&page, "The run holds no comparisons");
     assert_has(&page, "| failed | `alpha` | no memory |");
 }
@@ -474,34 +469,6 @@ fn peers_and_swaps_come_from_files_of_their_own() {
     assert_has(&page, "| 0.100 × [0.090 – 0.110], faster |");
 }
 
-#[test]
-fn no_text_of_a_chart_lies_on_another() {
-    for all in [small(), large_matrix(&[1, 2]), large_matrix(&[1, 2, 4, 8, 16])] {
-        let place = Place::with(&all);
-        let files = report::write(&place.options).unwrap().files;
-        for path in files.iter().filter(|path| path.extension().is_some_and(|e| e == "svg")) {
-            assert_readable(path);
-        }
-    }
-}
-
-/// No text of a chart is too small, outside the picture or on another.
-fn assert_readable(path: &Path) {
-    let picture = std::fs::read_to_string(path).unwrap();
-    let (width, height) = svg::size(&picture);
-    let texts = svg::texts(&picture);
-    for (index, text) in texts.iter().enumerate() {
-        assert!(text.size >= 11.0, "{}: {text:?} is too small", path.display());
-        let inside = text.left >= 0.0
-            && text.right <= width
-            && text.middle > 5.0
-            && text.middle < height - 5.0;
-        assert!(inside, "{}: {text:?} leaves the picture", path.display());
-        let other = texts[index + 1..].iter().find(|other| text.overlaps(other));
-        assert!(other.is_none(), "{}: {text:?} lies on {other:?}", path.display());
-    }
-}
-
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
 
@@ -518,21 +485,5 @@ proptest::proptest! {
         let page = place.summary();
         proptest::prop_assert_eq!(page.matches("<!-- END -->").count(), 1);
         proptest::prop_assert!(report::check(&place.options).unwrap().files.is_empty());
-    }
-}
-
-/// Writes the report of a large matrix to the folder in `TOUCHSTONE_LOOK`, to be
-/// looked at: `TOUCHSTONE_LOOK=/tmp/look cargo test --test report -- --ignored`.
-#[test]
-#[ignore = "for looking at the charts"]
-fn look() {
-    let folder = PathBuf::from(std::env::var_os("TOUCHSTONE_LOOK").unwrap());
-    for (name, threads) in [("two", vec![1, 2]), ("sixteen", vec![1, 2, 4, 8, 16])] {
-        let folder = folder.join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        let options = options(&folder);
-        let _ = std::fs::remove_file(&options.records);
-        large_matrix(&threads).append(&options.records);
-        report::write(&options).unwrap();
     }
 }

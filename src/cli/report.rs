@@ -40,6 +40,9 @@ pub(super) struct Report {
     /// benches/tables]
     #[arg(long, value_name = "DIR")]
     tables: Option<PathBuf>,
+    /// Read what the charts show from FILE [default: the project's benches/charts.toml]
+    #[arg(long, value_name = "FILE")]
+    charts: Option<PathBuf>,
     /// Read the explanations of numbers that break a rule of publication from FILE [default:
     /// the project's benches/explanations.toml]
     #[arg(long, value_name = "FILE")]
@@ -67,6 +70,7 @@ impl Report {
             pages: self.pages.unwrap_or_else(|| page.with_file_name("benchmark")),
             division: self.division.unwrap_or_else(pages::default_path),
             tables: self.tables.unwrap_or_else(tables::default_folder),
+            charts: self.charts.unwrap_or_else(tables::charts::default_path),
             explanations: self.explanations.unwrap_or_else(Explanations::default_path),
             draft: self.draft,
             page,

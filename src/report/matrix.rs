@@ -3,7 +3,7 @@
 
 use super::Records;
 use crate::pages::Call;
-use crate::record::{Book, CellKey, Estimate, Metric, Refusal, Role, Sweep, WorkFacts};
+use crate::record::{Book, CellKey, Estimate, Metric, Refusal, Role, WorkFacts};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use touchstone_executor::{Execution, Owner};
 
@@ -75,12 +75,6 @@ impl<'a> Matrix<'a> {
         Self::with(records, book, book.cells.keys().filter_map(value).collect())
     }
 
-    /// The same with some cells alone.
-    pub(super) fn only(&self, wanted: impl Fn(&CellKey) -> bool) -> Self {
-        let calls = self.calls.iter().filter(|(cell, _)| wanted(cell));
-        Self::with(self.records, self.book, calls.map(|(cell, call)| (*cell, *call)).collect())
-    }
-
     fn with(records: &'a Records, book: &'a Book, calls: HashMap<&'a CellKey, Estimate>) -> Self {
         let executors: BTreeSet<Executor> = calls.keys().map(|cell| cell.executor()).collect();
         let works: HashSet<Work> = calls.keys().map(|cell| Work::of(cell)).collect();
@@ -112,17 +106,6 @@ impl<'a> Matrix<'a> {
     /// Another metric of a cell on one thread.
     pub(super) fn metric(&self, of: &Executor, work: &Work, metric: Metric) -> Option<Estimate> {
         self.book.estimate(&of.cell(&work.case, &work.guest, 1), metric)
-    }
-
-    /// Calls a second of all threads of a cell together.
-    pub(super) fn throughput(
-        &self,
-        of: &Executor,
-        work: &Work,
-        threads: usize,
-    ) -> Option<Estimate> {
-        let key = of.cell(&work.case, &work.guest, threads);
-        self.calls.get(&key).and_then(|_| self.book.throughput(&key))
     }
 
     /// Throughput on several threads over that on one.
@@ -182,23 +165,9 @@ impl<'a> Matrix<'a> {
         self.works.iter().filter(move |work| self.role(work) == Some(role))
     }
 
-    /// The works of the overview: empty calls and calls that write memory, on every guest
-    /// that has them; where there are none, the first two works.
-    pub(super) fn overview(&self) -> Vec<&Work> {
-        let of_role = |work: &&Work| is_overview(self.role(work));
-        let works: Vec<&Work> = self.works.iter().filter(of_role).collect();
-        if works.is_empty() { self.works.iter().take(2).collect() } else { works }
-    }
-
     /// The first work that plays a part, the first guest's where it has one.
     pub(super) fn main_work(&self, role: Role) -> Option<&Work> {
         self.works_of(role).next()
-    }
-
-    /// Whether each engine runs a work under its preferred strategy alone: it is about
-    /// what the guest does.
-    pub(super) fn is_preferred_only(&self, work: &Work) -> bool {
-        self.facts(work).is_some_and(|facts| facts.sweep == Sweep::Preferred)
     }
 
     /// How an engine runs code; `None` where the header does not say.
@@ -209,12 +178,6 @@ impl<'a> Matrix<'a> {
     /// Whether an engine runs no modules: the baseline, which nobody can choose.
     pub(super) fn is_baseline(&self, engine: &str) -> bool {
         self.execution(engine) == Some(Execution::Native)
-    }
-
-    /// An engine's name in headings and legends.
-    pub(super) fn label(&self, engine: &str) -> String {
-        let note = if self.is_baseline(engine) { " (baseline)" } else { "" };
-        format!("{engine}{note}")
     }
 
     /// Whether the runtime itself does an executor's strategy, on every guest.

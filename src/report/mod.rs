@@ -18,7 +18,7 @@ pub mod units;
 
 use crate::files;
 use crate::pages::{Pages, Part};
-use crate::record::{self, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, SWAPS, Skipped};
+use crate::record::{self, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RESETS, SWAPS, Skipped};
 use crate::tables::{self, Layout, Shares};
 use anyhow::{Context, Result, bail};
 use checks::Checks;
@@ -46,6 +46,8 @@ pub struct Options {
     pub division: PathBuf,
     /// The folder of the tables that are laid out by hand; it may be missing.
     pub tables: PathBuf,
+    /// The file that says what the charts show; it may be missing.
+    pub charts: PathBuf,
     /// The explanations of numbers that break a rule of publication; the file may be
     /// missing.
     pub explanations: PathBuf,
@@ -116,6 +118,7 @@ struct Records {
     peers: Option<Book>,
     swaps: Option<Book>,
     densities: Option<Book>,
+    resets: Option<Book>,
     counts: Option<Book>,
     checks: Checks,
     older_runs: usize,
@@ -136,8 +139,11 @@ impl Records {
             path if path == records || !path.exists() => Ok(Loaded::default()),
             path => read(&path),
         };
-        let [peers, swaps, densities, counts] =
-            [beside(PEERS)?, beside(SWAPS)?, beside(DENSITY)?, beside(COUNTS)?].map(Loaded::newest);
+        let [peers, swaps, densities, resets, counts] = [PEERS, SWAPS, DENSITY, RESETS, COUNTS]
+            .map(&mut beside)
+            .map(|loaded| loaded.map(Loaded::newest));
+        let (peers, swaps, densities, resets, counts) =
+            (peers?, swaps?, densities?, resets?, counts?);
         let checks = Checks::of(beside(CHECKS)?);
         let Some(bench) = bench.newest() else {
             let path = records.display();
@@ -149,7 +155,18 @@ impl Records {
             }
         };
         let noise = Noise::of(&bench);
-        Ok(Self { bench, noise, peers, swaps, densities, counts, checks, older_runs, skipped })
+        Ok(Self {
+            bench,
+            noise,
+            peers,
+            swaps,
+            densities,
+            resets,
+            counts,
+            checks,
+            older_runs,
+            skipped,
+        })
     }
 
     /// The lines of the file of the benchmarks that could not be read.
@@ -165,6 +182,7 @@ impl Records {
             (PEERS, &self.peers),
             (SWAPS, &self.swaps),
             (DENSITY, &self.densities),
+            (RESETS, &self.resets),
             (COUNTS, &self.counts),
         ];
         let line = |(name, book): (&str, &Option<Book>)| {
@@ -190,7 +208,8 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
     }
     let (layouts, shares) = tables::load_all(&options.tables)?;
     let pages = Pages::load(&options.division, &layouts, &shares)?;
-    let charts = charts::draw(&matrix)?;
+    let shown = tables::charts::load(&options.charts)?;
+    let charts = charts::draw(&matrix, &shown, &layouts)?;
     let content = Content {
         matrix: &matrix,
         gate: &gate,
@@ -198,6 +217,7 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
         layouts: &layouts,
         shares: &shares,
         charts: &charts,
+        shown: &shown,
         images: from_page(options, &options.images),
         folder: from_page(options, &options.pages),
         back: back_to_page(options),
@@ -213,7 +233,7 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
     });
     let details: Files = details.collect();
     let image = |file: String| options.images.join(file);
-    let removed = charts::absent(&charts).map(image).filter(|path| path.exists()).collect();
+    let removed = charts::absent(&shown, &charts).map(image).filter(|path| path.exists()).collect();
     let charts = charts.into_iter().flat_map(|chart| chart.files);
     let mut files: Vec<(PathBuf, Vec<u8>)> =
         charts.map(|(file, content)| (image(file), content)).collect();
@@ -267,6 +287,8 @@ struct Content<'a> {
     layouts: &'a [Layout],
     shares: &'a [Shares],
     charts: &'a [charts::Chart],
+    /// What the charts show.
+    shown: &'a tables::charts::Charts,
     /// The way from the page to the charts, with a slash at its end.
     images: String,
     /// The way from the page to the detailed pages, with a slash at its end.

@@ -1,7 +1,7 @@
-//! What charts are drawn with: shapes and text in px, turned into SVG and PNG by plotters.
+//! What charts are drawn with: shapes and text in px, turned into SVG by plotters.
 //!
-//! Both files come out the same on every machine: the font is embedded, coordinates are
-//! whole pixels, and nothing depends on the clock or the locale.
+//! The files come out the same on every machine: text is measured with an embedded font,
+//! coordinates are whole tenths of a pixel, and nothing depends on the clock or the locale.
 
 use anyhow::{Context, Result, anyhow};
 use plotters::coord::Shift;
@@ -9,48 +9,38 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontDesc, register_font};
 
-/// Smallest text in any chart, px.
-pub(super) const SMALL: f64 = 11.0;
+/// Text of labels and numbers, px: the smallest in any chart.
+pub(super) const SMALL: f64 = 13.0;
 /// Text of headings, px.
-pub(super) const NORMAL: f64 = 12.0;
+pub(super) const NORMAL: f64 = 14.0;
 /// Text of titles, px.
-pub(super) const TITLE: f64 = 17.0;
-/// Radius of a marker, px.
-pub(super) const DOT: f64 = 4.5;
+pub(super) const TITLE: f64 = 18.0;
+/// Radius of a dot, px.
+pub(super) const DOT: f64 = 6.0;
+/// Width of the outline of a hollow mark, px.
+const OUTLINE: f64 = 2.0;
+/// Plotters draws in whole units; so many of them are a pixel, or curves would have steps.
+const UNITS: f64 = 10.0;
 /// What plotters calls a size is the height of a line; the em that SVG and people mean is
 /// this much smaller.
 const LINE_PER_EM: f64 = 1.24;
-/// Plotters centres a bitmap's text by its em box, an SVG's by the height of an x. So much
-/// lower a bitmap's text must go to look the same, em.
-const PNG_NUDGE: f64 = 0.15;
 
 /// A point, px from the upper left corner.
 pub(super) type Point = (f64, f64);
-
-/// The corners of each form of marker, as multiples of its radius, so that all forms weigh
-/// alike; a disc has none. The form is a second way, besides colour, to tell categories
-/// apart: five forms against seven colours repeat only after 35.
-const FORMS: [&[Point]; 5] = [
-    &[],
-    &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
-    &[(0.0, -1.2), (1.15, 0.85), (-1.15, 0.85)],
-    &[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)],
-    &[(0.0, 1.2), (1.15, -0.85), (-1.15, -0.85)],
-];
 
 /// One shape.
 enum Item {
     /// Corner, size.
     Rect(Point, Point),
-    /// Ends, width.
-    Line(Point, Point, u32),
-    /// Index of the form, centre.
-    Marker(usize, Point),
+    /// Corners, width.
+    Path(Vec<Point>, u32),
+    /// Centre, radius.
+    Dot(Point, f64),
     /// Text of a size, bold or not, whose point is on a side of it.
     Text { at: Point, text: String, size: f64, bold: bool, side: HPos },
 }
 
-/// A whole chart, before it is SVG or PNG: both are drawn from the same list.
+/// A whole chart, before it is SVG.
 pub(super) struct Canvas {
     /// Size, px.
     pub size: Point,
@@ -70,20 +60,36 @@ impl Canvas {
 
     /// Adds small text; its point is on `side` of it.
     pub(super) fn text(&mut self, at: Point, text: &str, side: HPos, color: RGBColor) {
-        // XML has no way to write most control characters.
-        let text = text.replace(char::is_control, " ");
-        self.items.push((Item::Text { at, text, size: SMALL, bold: false, side }, color));
+        self.add_text(at, text, SMALL, false, side, color);
     }
 
     /// Adds a bold heading that begins at a point.
     pub(super) fn heading(&mut self, at: Point, text: &str, size: f64, color: RGBColor) {
-        let (text, side) = (text.replace(char::is_control, " "), HPos::Left);
-        self.items.push((Item::Text { at, text, size, bold: true, side }, color));
+        self.add_text(at, text, size, true, HPos::Left, color);
+    }
+
+    fn add_text(
+        &mut self,
+        at: Point,
+        text: &str,
+        size: f64,
+        bold: bool,
+        side: HPos,
+        color: RGBColor,
+    ) {
+        // XML has no way to write most control characters.
+        let text = text.replace(char::is_control, " ");
+        self.items.push((Item::Text { at, text, size, bold, side }, color));
     }
 
     /// Adds a line.
     pub(super) fn line(&mut self, from: Point, to: Point, width: u32, color: RGBColor) {
-        self.items.push((Item::Line(from, to, width), color));
+        self.path(vec![from, to], width, color);
+    }
+
+    /// Adds a line with corners.
+    pub(super) fn path(&mut self, corners: Vec<Point>, width: u32, color: RGBColor) {
+        self.items.push((Item::Path(corners, width), color));
     }
 
     /// Adds a filled rectangle.
@@ -91,58 +97,49 @@ impl Canvas {
         self.items.push((Item::Rect(corner, size), color));
     }
 
-    /// Adds the marker of a category.
-    pub(super) fn marker(&mut self, category: usize, at: Point, color: RGBColor) {
-        self.items.push((Item::Marker(category % FORMS.len(), at), color));
+    /// Adds a bar or a cell; hollow where its value is marked.
+    pub(super) fn bar(&mut self, corner: Point, size: Point, hollow: bool, color: RGBColor) {
+        self.rect(corner, size, color);
+        let inside = (size.0 - 2.0 * OUTLINE, size.1 - 2.0 * OUTLINE);
+        if hollow && inside.0 > 0.0 && inside.1 > 0.0 {
+            self.rect((corner.0 + OUTLINE, corner.1 + OUTLINE), inside, self.background);
+        }
     }
 
-    /// Adds an upright stroke, for a second value beside a marker: thin, so that both show
-    /// where they coincide.
-    pub(super) fn stroke(&mut self, (x, y): Point, color: RGBColor) {
-        self.line((x, y - 6.5), (x, y + 6.5), 2, color);
+    /// Adds a dot; hollow where its value is marked.
+    pub(super) fn dot(&mut self, at: Point, hollow: bool, color: RGBColor) {
+        self.items.push((Item::Dot(at, DOT), color));
+        if hollow {
+            self.items.push((Item::Dot(at, DOT - OUTLINE), self.background));
+        }
     }
 
     /// The chart as an SVG document.
     pub(super) fn svg(&self) -> Result<Vec<u8>> {
         let mut document = String::new();
-        let area = SVGBackend::with_string(&mut document, self.pixels()).into_drawing_area();
-        self.draw(&area, 0.0)?;
+        let (width, height) = (pixels(self.size.0), pixels(self.size.1));
+        let [wide, high] = [width, height].map(|pixels| pixels * UNITS as u32);
+        let area = SVGBackend::with_string(&mut document, (wide, high)).into_drawing_area();
+        self.draw(&area)?;
         drop(area);
+        let (_, shapes) =
+            document.split_once('>').context("drawing a chart: no SVG was written")?;
         // Readers that cannot show the picture read its title.
         let title = self.title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        let title = format!(" role=\"img\">\n<title>{title}</title>\n");
-        Ok(document.replacen(">\n", &title, 1).into_bytes())
+        let svg = format!(
+            "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {wide} {high}\" \
+             xmlns=\"http://www.w3.org/2000/svg\" role=\"img\">\n<title>{title}</title>{shapes}"
+        );
+        Ok(svg.into_bytes())
     }
 
-    /// The chart as a PNG file.
-    pub(super) fn png(&self) -> Result<Vec<u8>> {
-        let (width, height) = self.pixels();
-        let mut rgb = vec![0; width as usize * height as usize * 3];
-        let area = BitMapBackend::with_buffer(&mut rgb, (width, height)).into_drawing_area();
-        self.draw(&area, PNG_NUDGE)?;
-        drop(area);
-        let mut file = Vec::new();
-        let mut encoder = png::Encoder::new(&mut file, width, height);
-        encoder.set_color(png::ColorType::Rgb);
-        encoder.set_compression(png::Compression::Best);
-        let mut writer = encoder.write_header().context("encoding a chart")?;
-        writer.write_image_data(&rgb).context("encoding a chart")?;
-        writer.finish().context("encoding a chart")?;
-        Ok(file)
-    }
-
-    /// Size in whole pixels; charts are at most some thousand pixels wide and high.
-    fn pixels(&self) -> (u32, u32) {
-        let whole = |size: f64| size.ceil().clamp(1.0, 30_000.0) as u32;
-        (whole(self.size.0), whole(self.size.1))
-    }
-
-    /// Draws every shape onto a backend; `nudge` moves text down, em.
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, nudge: f64) -> Result<()> {
+    /// Draws every shape onto a backend.
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Result<()> {
         let failed =
             |error: DrawingAreaErrorKind<DB::ErrorType>| anyhow!("drawing a chart: {error}");
         // Clamped to what a picture can hold; the casts lose only fractions.
-        let whole = |value: f64| value.round().clamp(-30_000.0, 30_000.0) as i32;
+        let whole = |value: f64| (value * UNITS).round().clamp(-300_000.0, 300_000.0) as i32;
+        let units = |pixels: u32| pixels * UNITS as u32;
         let at = |(x, y): Point| (whole(x), whole(y));
         area.fill(&self.background).map_err(failed)?;
         for (item, color) in &self.items {
@@ -151,29 +148,29 @@ impl Canvas {
                     let corners = [at((*x, *y)), at((x + w, y + h))];
                     area.draw(&Rectangle::new(corners, color.filled()))
                 }
-                Item::Line(from, to, width) => {
-                    let style = color.stroke_width(*width);
-                    area.draw(&PathElement::new([at(*from), at(*to)], style))
+                Item::Path(corners, width) => {
+                    let corners: Vec<(i32, i32)> = corners.iter().copied().map(at).collect();
+                    area.draw(&PathElement::new(corners, color.stroke_width(units(*width))))
                 }
-                Item::Marker(form, centre) if FORMS[*form].is_empty() => {
-                    area.draw(&Circle::new(at(*centre), DOT.ceil() as i32, color.filled()))
+                Item::Dot(centre, radius) => {
+                    area.draw(&Circle::new(at(*centre), whole(*radius), color.filled()))
                 }
-                Item::Marker(form, (x, y)) => {
-                    let corner = |corner: &Point| at((x + corner.0 * DOT, y + corner.1 * DOT));
-                    let corners: Vec<(i32, i32)> = FORMS[*form].iter().map(corner).collect();
-                    area.draw(&Polygon::new(corners, color.filled()))
-                }
-                Item::Text { at: (x, y), text, size, bold, side } => {
-                    let style = TextStyle::from(font(*size, *bold))
+                Item::Text { at: point, text, size, bold, side } => {
+                    let style = TextStyle::from(font(size * UNITS, *bold))
                         .color(color)
                         .pos(Pos::new(*side, VPos::Center));
-                    area.draw_text(text, &style, at((*x, y + nudge * size)))
+                    area.draw_text(text, &style, at(*point))
                 }
             }
             .map_err(failed)?;
         }
         area.present().map_err(failed)
     }
+}
+
+/// A size in whole pixels; charts are at most some thousand pixels wide and high.
+fn pixels(size: f64) -> u32 {
+    size.ceil().clamp(1.0, 30_000.0) as u32
 }
 
 /// Makes the fonts known to plotters. Everything else here needs it.
@@ -190,15 +187,41 @@ fn font(size: f64, bold: bool) -> FontDesc<'static> {
     FontDesc::new(FontFamily::SansSerif, size * LINE_PER_EM, style)
 }
 
-/// Width of a text, px. The embedded font is wider than most: in an SVG the reader's own
-/// font is used and fits all the more.
+/// Width of a text, px. The embedded font is wider than most: the reader's own font fits all
+/// the more.
 pub(super) fn width(text: &str, size: f64, bold: bool) -> f64 {
     // Without the font: a generous mean width of a letter.
     let guess = |_| text.chars().count() as f64 * size * 0.65;
     font(size, bold).box_size(text).map_or_else(guess, |(width, _)| f64::from(width))
 }
 
+/// Width of a small text, px.
+pub(super) fn small(text: &str) -> f64 {
+    width(text, SMALL, false)
+}
+
 /// Widest of some small texts, px; 0 without any.
 pub(super) fn widest<'a>(texts: impl IntoIterator<Item = &'a str>) -> f64 {
-    texts.into_iter().map(|text| width(text, SMALL, false)).fold(0.0, f64::max)
+    texts.into_iter().map(small).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marked_values_are_hollow() {
+        let drawn = |hollow| {
+            let mut canvas = Canvas::new((100.0, 50.0), "a <b>", WHITE);
+            canvas.bar((10.0, 10.0), (50.0, 10.0), hollow, BLUE);
+            canvas.dot((80.0, 15.0), hollow, BLUE);
+            String::from_utf8(canvas.svg().unwrap()).unwrap()
+        };
+        let shapes = |svg: &str, color: &str| svg.matches(&format!("fill=\"{color}\"")).count();
+        let (filled, hollow) = (drawn(false), drawn(true));
+        assert_eq!((shapes(&filled, "#FFFFFF"), shapes(&filled, "#0000FF")), (1, 2));
+        assert_eq!((shapes(&hollow, "#FFFFFF"), shapes(&hollow, "#0000FF")), (3, 2));
+        assert!(hollow.contains("<title>a &lt;b&gt;</title>"));
+        assert!(hollow.starts_with("<svg width=\"100\" height=\"50\" viewBox=\"0 0 1000 500\""));
+    }
 }

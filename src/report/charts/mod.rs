@@ -1,111 +1,119 @@
-//! The charts: dot plots, each as SVG on a light and on a dark ground, and as PNG.
+//! The charts, each as SVG on a light and on a dark ground. What they show stands in
+//! `benches/charts.toml`; each comes with a sentence that says what it shows, in numbers.
 
 mod axis;
+mod bars;
 mod canvas;
-mod dots;
+mod dumbbells;
+mod frame;
+mod heat;
+mod lines;
 mod picks;
 mod theme;
 
-use super::markdown::code;
+use super::markdown::escape;
 use super::matrix::Matrix;
+use crate::record::Estimate;
+use crate::tables::Layout;
+use crate::tables::charts::Charts;
 use anyhow::{Context, Result};
+use bars::Bars;
 use canvas::Canvas;
-use dots::Dots;
+use dumbbells::Dumbbells;
+use heat::Heat;
+use lines::Lines;
 use rayon::prelude::*;
 use std::fmt::Write;
-
-/// The name of a chart, what it shows and how to read it, and what goes into it.
-type Kind = (&'static str, &'static str, fn(&Matrix<'_>) -> Option<Dots>);
-
-/// All charts there can be. A file in the images folder that is named after one of them is
-/// removed when there is nothing to draw for it any more.
-const CHARTS: [Kind; 6] = [
-    (
-        "latency",
-        "Every executor by the time of an empty call, without precompiled variants.",
-        picks::latency,
-    ),
-    (
-        "recreate",
-        "The executors that make a new instance for each call, fastest on top.",
-        |matrix| picks::family(matrix, "A new instance for each call", true),
-    ),
-    ("reuse", "The executors that reset one instance, fastest on top.", |matrix| {
-        picks::family(matrix, "One instance, reset for each call", false)
-    }),
-    (
-        "pooling",
-        "Pools beside `instance_reuse`, engine by engine: a pool that lies to the left of it is \
-         faster.",
-        picks::pooling,
-    ),
-    (
-        "threads",
-        "Throughput over that of one thread: on the thick line, scaling is perfect; at 1 × the \
-         threads wait for each other.",
-        picks::threads,
-    ),
-    (
-        "suites",
-        "The guests' own work, one row a call, one dot an engine. Each engine runs these suites \
-         under one strategy, because the guest's work is the same under all.",
-        picks::suites,
-    ),
-];
+use theme::Theme;
 
 /// A chart that was drawn.
 #[derive(Debug)]
 pub(super) struct Chart {
-    name: &'static str,
-    title: String,
-    /// File names and contents.
-    pub files: [(String, Vec<u8>); 3],
+    /// The name of its files.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// What can be seen in it, in one sentence with numbers.
+    pub finding: String,
+    /// File names and contents: on a light and on a dark ground.
+    pub files: [(String, Vec<u8>); 2],
 }
 
-/// File names of a chart: on a light and on a dark ground, and as PNG.
-fn file_names(name: &str) -> [String; 3] {
-    [".svg", "-dark.svg", ".png"].map(|ending| format!("{name}{ending}"))
+/// What a chart shows, before it is laid out.
+struct Drawing {
+    name: String,
+    finding: String,
+    form: Form,
+}
+
+/// How a chart shows it.
+enum Form {
+    Bars(Bars),
+    Dumbbells(Dumbbells),
+    Lines(Lines),
+    Heat(Heat),
+}
+
+impl Form {
+    /// Lays the chart out; `None` where there is nothing to show.
+    fn canvas(&self, theme: &Theme) -> Option<Canvas> {
+        match self {
+            Self::Bars(bars) => Some(bars.canvas(theme)),
+            Self::Dumbbells(dumbbells) => dumbbells.canvas(theme),
+            Self::Lines(lines) => lines.canvas(theme),
+            Self::Heat(heat) => heat.canvas(theme),
+        }
+    }
+}
+
+/// File names of a chart: on a light and on a dark ground.
+fn file_names(name: &str) -> [String; 2] {
+    [".svg", "-dark.svg"].map(|ending| format!("{name}{ending}"))
 }
 
 /// Draws every chart for which there are records.
-pub(super) fn draw(matrix: &Matrix<'_>) -> Result<Vec<Chart>> {
+///
+/// # Errors
+///
+/// When a chart shows a table or a column that is not among `tables`.
+pub(super) fn draw(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> Result<Vec<Chart>> {
     canvas::register()?;
-    let chart = |(name, _, pick): Kind| {
-        let dots = pick(matrix)?;
-        let light = dots::canvas(&dots, &theme::LIGHT)?;
-        let dark = dots::canvas(&dots, &theme::DARK)?;
-        Some(files(name, &light, &dark).map(|files| Chart { name, title: dots.title, files }))
+    let drawings = picks::all(matrix, charts, tables)?;
+    let chart = |Drawing { name, finding, form }: Drawing| {
+        let (light, dark) = (form.canvas(&theme::LIGHT)?, form.canvas(&theme::DARK)?);
+        let (title, [svg, dark_svg]) = (light.title.clone(), file_names(&name));
+        let files = light.svg().and_then(|light| Ok([(svg, light), (dark_svg, dark.svg()?)]));
+        Some(files.map(|files| Chart { name, title, finding, files }))
     };
-    let charts = CHARTS.into_par_iter().filter_map(chart);
-    charts.collect::<Result<_>>().context("drawing the charts")
+    let drawn = drawings.into_par_iter().filter_map(chart);
+    drawn.collect::<Result<_>>().context("drawing the charts")
 }
 
-/// The files of a chart.
-fn files(name: &str, light: &Canvas, dark: &Canvas) -> Result<[(String, Vec<u8>); 3]> {
-    let [svg, dark_svg, png] = file_names(name);
-    Ok([(svg, light.svg()?), (dark_svg, dark.svg()?), (png, light.png()?)])
+/// How many times slower than native code each engine executes, over the suites of the chart.
+pub(super) fn execution(matrix: &Matrix<'_>, charts: &Charts) -> Vec<(String, Estimate)> {
+    charts.execution.as_ref().map_or_else(Vec::new, |chart| picks::overalls(matrix, chart))
 }
 
 /// File names of the charts that were not drawn.
-pub(super) fn absent(charts: &[Chart]) -> impl Iterator<Item = String> {
-    let names = CHARTS.into_iter().map(|(name, ..)| name);
-    names.filter(|name| charts.iter().all(|chart| chart.name != *name)).flat_map(file_names)
+pub(super) fn absent(charts: &Charts, drawn: &[Chart]) -> impl Iterator<Item = String> {
+    let names = picks::names(charts).filter(|name| drawn.iter().all(|chart| chart.name != *name));
+    names.flat_map(|name| file_names(&name)).collect::<Vec<_>>().into_iter()
 }
 
 /// The charts in the page; `folder` is where the images are, as seen from it.
 pub(super) fn section(charts: &[Chart], folder: &str) -> String {
     let mut text = String::from("## Charts\n\n");
-    for (name, reading, _) in CHARTS {
-        let Some(chart) = charts.iter().find(|chart| chart.name == name) else {
-            let _ = writeln!(text, "There is nothing to draw for the chart {}.\n", code(name));
-            continue;
-        };
-        let [light, dark, _] = file_names(name);
+    if charts.is_empty() {
+        text.push_str("There are no records that a chart could show.\n\n");
+    }
+    for Chart { name, title, finding, .. } in charts {
+        let ([light, dark], finding) = (file_names(name), escape(finding));
+        let title = escape(title).replace('"', "'");
         let _ = writeln!(
             text,
-            "{reading}\n\n<picture>\n  <source media=\"(prefers-color-scheme: dark)\" \
-             srcset=\"{folder}{dark}\">\n  <img alt=\"{}\" src=\"{folder}{light}\">\n</picture>\n",
-            chart.title
+            "{finding}\n\n<picture>\n  <source media=\"(prefers-color-scheme: dark)\" \
+             srcset=\"{folder}{dark}\">\n  <img alt=\"{title}\" src=\"{folder}{light}\">\n\
+             </picture>\n"
         );
     }
     text

@@ -1,6 +1,7 @@
 //! Colours that are distinct for colour-blind readers, on a light and a dark background.
 
-use plotters::style::RGBColor;
+use crate::tables::charts::Hue;
+use plotters::style::{BLACK, RGBColor, WHITE};
 
 /// The colours of one variant of every chart.
 #[derive(Debug)]
@@ -15,8 +16,31 @@ pub(super) struct Theme {
     pub grid: RGBColor,
     /// Every other row.
     pub band: RGBColor,
-    /// Categories, after Okabe and Ito; the order is the same in both themes.
-    categories: [RGBColor; 7],
+    /// The two ends of the scale of a heat table.
+    heat: [RGBColor; 2],
+    /// One for each [`Hue`].
+    hue: fn(Hue) -> u32,
+}
+
+/// A colour as it is used: a hue, and how much of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Fill {
+    /// The hue.
+    pub hue: Hue,
+    /// The share of the hue; the rest is the background.
+    pub share: f64,
+}
+
+impl Fill {
+    /// All of a hue: a value with Touchstone's part in it.
+    pub(super) fn full(hue: Hue) -> Self {
+        Self { hue, share: 1.0 }
+    }
+
+    /// Half of it: a value of the runtime alone.
+    pub(super) fn half(hue: Hue) -> Self {
+        Self { hue, share: 0.5 }
+    }
 }
 
 /// Light ground.
@@ -26,15 +50,19 @@ pub(super) static LIGHT: Theme = Theme {
     muted: RGBColor(0x59, 0x63, 0x6e),
     grid: RGBColor(0xdc, 0xe0, 0xe5),
     band: RGBColor(0xf3, 0xf5, 0xf7),
-    categories: [
-        RGBColor(0x00, 0x72, 0xb2),
-        RGBColor(0xd5, 0x5e, 0x00),
-        RGBColor(0x00, 0x9e, 0x73),
-        RGBColor(0xcc, 0x79, 0xa7),
-        RGBColor(0xe6, 0x9f, 0x00),
-        RGBColor(0x56, 0xb4, 0xe9),
-        RGBColor(0x4d, 0x4d, 0x4d),
-    ],
+    heat: [RGBColor(0xf0, 0xf4, 0xf8), RGBColor(0x08, 0x3c, 0x6e)],
+    hue: |hue| match hue {
+        Hue::Blue => 0x00_72_b2,
+        Hue::Sky => 0x3f_a9_dc,
+        Hue::Violet => 0x7a_5c_b8,
+        Hue::Orange => 0xe6_8a_00,
+        Hue::Yellow => 0xc9_a8_00,
+        Hue::Green => 0x00_9e_73,
+        Hue::Red => 0xa8_2a_3c,
+        Hue::Pink => 0xcc_6f_a2,
+        Hue::Brown => 0x8a_5a_3c,
+        Hue::Grey => 0x6b_73_7c,
+    },
 };
 
 /// Dark ground.
@@ -44,20 +72,76 @@ pub(super) static DARK: Theme = Theme {
     muted: RGBColor(0x9d, 0xa7, 0xb3),
     grid: RGBColor(0x2d, 0x33, 0x3b),
     band: RGBColor(0x15, 0x1b, 0x23),
-    categories: [
-        RGBColor(0x56, 0xb4, 0xe9),
-        RGBColor(0xe8, 0x73, 0x22),
-        RGBColor(0x1f, 0xb8, 0x8b),
-        RGBColor(0xd9, 0x8c, 0xb8),
-        RGBColor(0xe6, 0x9f, 0x00),
-        RGBColor(0xf0, 0xe4, 0x42),
-        RGBColor(0xb8, 0xb8, 0xb8),
-    ],
+    heat: [RGBColor(0x16, 0x22, 0x30), RGBColor(0x7c, 0xc4, 0xf5)],
+    hue: |hue| match hue {
+        Hue::Blue => 0x2f_92_d6,
+        Hue::Sky => 0x6c_c4_f0,
+        Hue::Violet => 0x9e_84_d8,
+        Hue::Orange => 0xf0_9c_1a,
+        Hue::Yellow => 0xe3_ca_3a,
+        Hue::Green => 0x1f_b8_8b,
+        Hue::Red => 0xd8_5a_66,
+        Hue::Pink => 0xd9_8c_b8,
+        Hue::Brown => 0xb0_80_60,
+        Hue::Grey => 0x98_a0_a8,
+    },
 };
 
 impl Theme {
-    /// Colour of the category with this index; after the last it starts again.
-    pub(super) fn category(&self, index: usize) -> RGBColor {
-        self.categories[index % self.categories.len()]
+    /// A colour on this background.
+    pub(super) fn fill(&self, fill: Fill) -> RGBColor {
+        let [_, red, green, blue] = (self.hue)(fill.hue).to_be_bytes();
+        mix(self.background, RGBColor(red, green, blue), fill.share)
+    }
+
+    /// The ground of a cell of a heat table, 0 to 1, and the colour of text on it.
+    pub(super) fn heat(&self, share: f64) -> (RGBColor, RGBColor) {
+        let ground = mix(self.heat[0], self.heat[1], share);
+        // Black and white are equally far from this luminance.
+        let text = if luminance(ground) > 0.179 { BLACK } else { WHITE };
+        (ground, text)
+    }
+}
+
+/// A share of the second colour in the first.
+fn mix(a: RGBColor, b: RGBColor, share: f64) -> RGBColor {
+    // Between the two, so never out of range.
+    let part = |a: u8, b: u8| {
+        (f64::from(a) + (f64::from(b) - f64::from(a)) * share.clamp(0.0, 1.0)).round() as u8
+    };
+    RGBColor(part(a.0, b.0), part(a.1, b.1), part(a.2, b.2))
+}
+
+/// Relative luminance as WCAG defines it, 0 to 1.
+fn luminance(RGBColor(red, green, blue): RGBColor) -> f64 {
+    let linear = |part: u8| {
+        let part = f64::from(part) / 255.0;
+        if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Contrast of two colours as WCAG defines it, 1 to 21.
+    fn contrast(a: RGBColor, b: RGBColor) -> f64 {
+        let (a, b) = (luminance(a) + 0.05, luminance(b) + 0.05);
+        (a / b).max(b / a)
+    }
+
+    #[test]
+    fn every_text_can_be_read_on_its_ground() {
+        for theme in [&LIGHT, &DARK] {
+            for ground in [theme.background, theme.band] {
+                assert!(contrast(theme.text, ground) > 7.0);
+                assert!(contrast(theme.muted, ground) > 4.5);
+            }
+            for step in 0..=20 {
+                let (ground, text) = theme.heat(f64::from(step) / 20.0);
+                assert!(contrast(text, ground) > 4.5, "{step}: {ground:?}");
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::record::Estimate;
 use crate::report::markdown::code;
 use crate::report::matrix::Matrix;
 use crate::report::units::factor;
-use crate::tables::{Cause, Layout, Row};
+use crate::tables::{Cause, Layout, Row, number};
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use touchstone_executor::Execution;
@@ -95,17 +95,4 @@ fn values<'a>(matrix: &Matrix<'_>, layout: &'a Layout) -> Vec<Value<'a>> {
         add((OPERATORS, 0), theirs, count);
     }
     values
-}
-
-/// The number in a published text: a time in ns, a difference in per cent as a ratio, or a count.
-fn number(text: &str) -> Option<f64> {
-    let words = text.split_whitespace();
-    words.clone().zip(words.skip(1).chain([""])).find_map(|(word, unit)| {
-        let units = [("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
-        let scale = units.iter().find(|(name, _)| *name == unit).map_or(1.0, |(_, ns)| *ns);
-        match word.strip_suffix('%') {
-            Some(share) => Some(1.0 + share.replace('−', "-").parse::<f64>().ok()? / 100.0),
-            None => Some(word.parse::<f64>().ok()? * scale),
-        }
-    })
 }

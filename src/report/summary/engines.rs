@@ -1,12 +1,11 @@
 //! Engines at a glance.
 
 use super::{failed_assertions, fastest, named};
-use crate::record::{Estimate, Metric, Role};
-use crate::report::Content;
+use crate::record::{Metric, Role};
 use crate::report::markdown::{NOTHING, Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::units::{self, grouped, time};
-use std::collections::BTreeMap;
+use crate::report::{Content, charts};
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;
@@ -19,6 +18,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
         "Failed assertions",
     ];
     let mut table = Table::new("Engine", headings);
+    let execution = charts::execution(matrix, content.shown);
     let empty = matrix.main_work(Role::EmptyCall);
     let payload = content.pages.payload.as_ref().map(Work::from);
     for engine in matrix.engines() {
@@ -29,7 +29,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
             empty.and_then(|work| best(work, &native)).map(named),
             empty.and_then(|work| best(work, &is_own)).map(named),
             payload.as_ref().and_then(|work| best(work, &is_own)).map(named),
-            execution(matrix, engine),
+            execution.iter().find(|(own, _)| own == engine).map(|(_, mean)| units::times(mean)),
             payload.as_ref().and_then(|work| compile_and_load(matrix, engine, work)),
             failed_assertions(matrix, engine)
                 .map(|(failed, all)| format!("{} of {}", grouped(failed), grouped(all))),
@@ -46,34 +46,9 @@ pub(super) fn section(content: &Content<'_>) -> String {
         format!(" The call with JSON is {} on {}.", code(&work.case), code(&work.guest))
     });
     format!(
-        "## Engines at a glance\n\n\"Execution / native\" is the geometric mean, over the suites that \
-         every engine runs under one strategy, of the time on a used instance over the time of \
-         native code. Compile + load is once per module.{payload}\n\n{table}"
+        "## Engines at a glance\n\n\"Execution / native\" is the geometric mean over the suites of the chart \
+         below of the time on a used instance over that of native code. Compile + load is once per module.{payload}\n\n{table}"
     )
-}
-
-/// How many times slower than native code an engine executes: the geometric mean over suites
-/// of the geometric means over their calls.
-fn execution(matrix: &Matrix<'_>, engine: &str) -> Option<String> {
-    let native = matrix.engines().into_iter().find(|name| matrix.is_baseline(name))?;
-    let used = |engine: &str, work| {
-        let mut own = matrix.executors.iter().filter(|executor| executor.engine == engine);
-        own.find_map(|executor| matrix.metric(executor, work, Metric::WarmCall))
-    };
-    let mut suites: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-    for work in matrix.works.iter().filter(|work| matrix.is_preferred_only(work)) {
-        if let (Some(own), Some(base)) = (used(engine, work), used(native, work)) {
-            let (sum, number) = suites.entry(&work.guest).or_default();
-            *sum += (own.median / base.median).ln();
-            *number += 1.0;
-        }
-    }
-    let means: Vec<f64> = suites.values().map(|(sum, number)| sum / number).collect();
-    let mean = means.iter().sum::<f64>() / means.len() as f64;
-    mean.is_finite().then(|| {
-        let median = mean.exp();
-        units::times(&Estimate { median, interval: None, marked: false })
-    })
 }
 
 /// Compiling and loading the guest of the payload.

@@ -1,0 +1,146 @@
+//! Groups of horizontal bars with their numbers, in one panel or in several beside each other.
+
+use super::axis::{Axis, Spread};
+use super::canvas::{self, Canvas, NORMAL};
+use super::frame::{self, Frame, MARGIN, PAD, Value, WIDTH};
+use super::theme::{Fill, Theme};
+use crate::report::markdown::NOTHING;
+use plotters::style::text_anchor::HPos;
+
+/// Bars, ready to be laid out.
+#[derive(Debug)]
+pub(super) struct Bars {
+    /// Title, legend and notes.
+    pub frame: Frame,
+    /// How the axes spread their values.
+    pub spread: Spread,
+    /// What stands above each panel; a single panel may have nothing.
+    pub panels: Vec<String>,
+    /// Groups of rows, from above.
+    pub groups: Vec<Group>,
+}
+
+/// Rows with a heading.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// Stands above the rows.
+    pub heading: String,
+    /// The rows, from above.
+    pub rows: Vec<Row>,
+}
+
+/// A label and its bars.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// Stands left of the panels.
+    pub label: String,
+    /// The bars of each panel, from above; `None` where there is no value.
+    pub panels: Vec<Vec<(Fill, Option<Value>)>>,
+}
+
+/// Height of a group's heading, px.
+const HEAD: f64 = 26.0;
+/// Height of a bar among several of a row, with its distance to the next, px.
+const PITCH: f64 = 15.0;
+/// Height of a bar that is the only one of its row, with its distance to the next, px.
+const ALONE: f64 = 20.0;
+/// Distance between groups, px.
+const BREAK: f64 = 8.0;
+/// Distance between panels, px.
+const GAP: f64 = 24.0;
+/// Height of the axis' labels, px.
+const FOOT: f64 = 24.0;
+
+impl Bars {
+    /// Every value of a panel.
+    fn values(&self, panel: usize) -> impl Iterator<Item = Value> {
+        let rows = self.groups.iter().flat_map(|group| &group.rows);
+        rows.filter_map(move |row| row.panels.get(panel)).flatten().filter_map(|bar| bar.1)
+    }
+
+    /// How many rows there are.
+    pub(super) fn rows(&self) -> usize {
+        self.groups.iter().map(|group| group.rows.len()).sum()
+    }
+
+    /// Lays the bars out.
+    pub(super) fn canvas(&self, theme: &Theme) -> Canvas {
+        let heads = if self.panels.iter().any(|heading| !heading.is_empty()) { HEAD } else { 0.0 };
+        let bars = |row: &Row| row.panels.iter().map(Vec::len).max().unwrap_or(1);
+        let is_single = self.groups.iter().flat_map(|group| &group.rows).all(|row| bars(row) == 1);
+        let (pitch, air) = if is_single { (ALONE, 5.0) } else { (PITCH, 9.0) };
+        let tall = |row: &Row| bars(row) as f64 * pitch + air;
+        let of_group = |group: &Group| {
+            let heading = if group.heading.is_empty() { 0.0 } else { HEAD };
+            heading + group.rows.iter().map(tall).sum::<f64>() + BREAK
+        };
+        let height = heads + self.groups.iter().map(of_group).sum::<f64>() - BREAK;
+        let count = self.panels.len();
+        let has_marked = (0..count).flat_map(|panel| self.values(panel)).any(|v| v.marked);
+        let mut canvas = self.frame.canvas(height + FOOT, has_marked, theme);
+        let labels = self.groups.iter().flat_map(|group| &group.rows).map(|row| &*row.label);
+        let left = MARGIN + canvas::widest(labels) + PAD;
+        let width = ((WIDTH - MARGIN - left + GAP) / count as f64 - GAP).max(40.0);
+        let begin = |panel: usize| left + panel as f64 * (width + GAP);
+        let top = self.frame.top();
+        let bottom = top + height;
+        let axes: Vec<Option<Axis>> = (0..count)
+            .map(|panel| {
+                let texts: Vec<String> = self.values(panel).map(Value::time).collect();
+                let room = canvas::widest(texts.iter().map(String::as_str)) + PAD;
+                let axis = Axis::of_bars(self.spread, self.values(panel).map(|v| v.median))?;
+                Some(axis.on(begin(panel), begin(panel) + (width - room).max(20.0)))
+            })
+            .collect();
+        for (panel, axis) in axes.iter().enumerate() {
+            if let Some(heading) = self.panels.get(panel).filter(|heading| !heading.is_empty()) {
+                canvas.heading((begin(panel), top + HEAD / 2.0), heading, NORMAL, theme.text);
+            }
+            if let Some(axis) = axis {
+                frame::grid(&mut canvas, axis, (top + heads, bottom), theme);
+            }
+        }
+        let mut y = top + heads;
+        for group in &self.groups {
+            if !group.heading.is_empty() {
+                let wide = canvas::width(&group.heading, NORMAL, true);
+                canvas.rect((MARGIN, y + 2.0), (wide + PAD, HEAD - 4.0), theme.background);
+                canvas.heading((MARGIN, y + HEAD / 2.0), &group.heading, NORMAL, theme.text);
+                y += HEAD;
+            }
+            for row in &group.rows {
+                let own = tall(row);
+                canvas.text((left - PAD, y + own / 2.0), &row.label, HPos::Right, theme.text);
+                for (panel, bars) in row.panels.iter().enumerate() {
+                    let Some(axis) = axes.get(panel).copied().flatten() else { continue };
+                    let first = y + (own - bars.len() as f64 * pitch) / 2.0;
+                    for (index, (fill, value)) in bars.iter().enumerate() {
+                        let at = first + index as f64 * pitch;
+                        let place = (begin(panel), at, pitch);
+                        bar(&mut canvas, &axis, place, (*fill, *value), theme);
+                    }
+                }
+                y += own;
+            }
+            y += BREAK;
+        }
+        canvas
+    }
+}
+
+/// Draws a bar with its number, or a dash.
+fn bar(
+    canvas: &mut Canvas,
+    axis: &Axis,
+    (begin, y, pitch): (f64, f64, f64),
+    (fill, value): (Fill, Option<Value>),
+    theme: &Theme,
+) {
+    let middle = y + pitch / 2.0;
+    let Some(value) = value else {
+        return canvas.text((begin + 3.0, middle), NOTHING, HPos::Left, theme.muted);
+    };
+    let end = axis.at(value.median).max(begin + 2.0);
+    canvas.bar((begin, y + 1.0), (end - begin, pitch - 2.0), value.marked, theme.fill(fill));
+    frame::on_ground(canvas, (end + 5.0, middle), &value.time(), theme);
+}

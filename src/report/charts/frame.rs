@@ -1,0 +1,139 @@
+//! What all forms of charts share: the width, the title, the legend, the note on hollow marks.
+
+use super::canvas::{self, Canvas, Point, SMALL, TITLE};
+use super::theme::{Fill, Theme};
+use crate::record::Estimate;
+use crate::report::units::{self, MARK};
+use plotters::style::text_anchor::HPos;
+
+/// Width of every chart, px.
+pub(super) const WIDTH: f64 = 800.0;
+/// Distance of everything from the edges, px.
+pub(super) const MARGIN: f64 = 20.0;
+/// Distance between a label and what it names, px.
+pub(super) const PAD: f64 = 8.0;
+/// Height of a line of small text with its distance to the next, px.
+pub(super) const LINE: f64 = 18.0;
+
+/// A value in a chart: its median, and whether it is marked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Value {
+    /// The median.
+    pub median: f64,
+    /// Whether interference touched it.
+    pub marked: bool,
+}
+
+impl Value {
+    /// A time, ns, as it is written beside its mark.
+    pub(super) fn time(self) -> String {
+        units::marked(units::time_short(self.median), self.marked)
+    }
+}
+
+impl From<Estimate> for Value {
+    fn from(Estimate { median, marked, .. }: Estimate) -> Self {
+        Self { median, marked }
+    }
+}
+
+/// The texts of a chart beside its marks.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Frame {
+    /// What it shows.
+    pub title: String,
+    /// What its axis is of, with the unit where the labels do not have it.
+    pub axis: String,
+    /// What the colours or marks mean, where that is not written beside them.
+    pub legend: Vec<(Fill, String)>,
+    /// What else a reader has to know.
+    pub note: String,
+}
+
+impl Frame {
+    /// Height of everything above the plot, px.
+    pub(super) fn top(&self) -> f64 {
+        let legend = if self.legend.is_empty() { 0.0 } else { 26.0 };
+        50.0 + legend
+    }
+
+    /// Height of everything below the axis' labels, px.
+    pub(super) fn bottom(&self, has_marked: bool) -> f64 {
+        let lines = usize::from(!self.axis.is_empty()) + self.notes(has_marked).len();
+        lines as f64 * LINE + 12.0
+    }
+
+    /// A canvas with all of this and an empty plot of a height. The axis' labels are part of
+    /// the plot.
+    pub(super) fn canvas(&self, plot: f64, has_marked: bool, theme: &Theme) -> Canvas {
+        let height = self.top() + plot + self.bottom(has_marked);
+        let mut canvas = Canvas::new((WIDTH, height), &self.title, theme.background);
+        canvas.heading((MARGIN, 26.0), &self.title, TITLE, theme.text);
+        let mut at: Point = (MARGIN + 6.0, 56.0);
+        for (fill, text) in &self.legend {
+            canvas.dot(at, false, theme.fill(*fill));
+            canvas.text((at.0 + 12.0, at.1), text, HPos::Left, theme.text);
+            at.0 += canvas::small(text) + 36.0;
+        }
+        let mut y = self.top() + plot + LINE / 2.0;
+        if !self.axis.is_empty() {
+            canvas.text((WIDTH - MARGIN, y), &self.axis, HPos::Right, theme.muted);
+            y += LINE;
+        }
+        for note in self.notes(has_marked) {
+            canvas.text((MARGIN, y), &note, HPos::Left, theme.muted);
+            y += LINE;
+        }
+        canvas
+    }
+
+    /// The note and the one on marks, in lines that fit.
+    fn notes(&self, has_marked: bool) -> Vec<String> {
+        let marked = format!("{MARK}, hollow: touched by interference, may read up to 2× slow.");
+        let mut text = self.note.clone();
+        if has_marked {
+            text = format!("{text} {marked}");
+        }
+        wrapped(&text, WIDTH - 2.0 * MARGIN)
+    }
+}
+
+/// A text in lines of small text that are at most so wide, where its words allow it.
+pub(super) fn wrapped(text: &str, most: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if canvas::width(&format!("{line} {word}"), SMALL, false) <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// The label of a mark on an axis of times.
+pub(super) fn tick(ns: f64) -> String {
+    if ns == 0.0 { "0".to_owned() } else { units::time_short(ns).replace(".0 ", " ") }
+}
+
+/// Lines and labels of a horizontal axis of times from `top` to `bottom`; the labels stand
+/// below.
+pub(super) fn grid(
+    canvas: &mut Canvas,
+    axis: &super::axis::Axis,
+    (top, bottom): (f64, f64),
+    theme: &Theme,
+) {
+    for (x, value) in axis.marks(66.0) {
+        canvas.line((x, top), (x, bottom), 1, theme.grid);
+        canvas.text((x, bottom + 12.0), &tick(value), HPos::Center, theme.muted);
+    }
+}
+
+/// A text with its ground, which hides the lines behind it. It begins at a point.
+pub(super) fn on_ground(canvas: &mut Canvas, (x, y): Point, text: &str, theme: &Theme) {
+    canvas.rect((x - 2.0, y - 8.0), (canvas::small(text) + 4.0, 16.0), theme.background);
+    canvas.text((x, y), text, HPos::Left, theme.text);
+}

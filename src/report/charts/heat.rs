@@ -1,0 +1,78 @@
+//! A table of ratios whose cells are the darker the larger they are.
+
+use super::canvas::{self, Canvas, DOT};
+use super::frame::{Frame, MARGIN, PAD, Value, WIDTH};
+use super::theme::{Fill, Theme};
+use crate::report::markdown::NOTHING;
+use crate::report::units;
+use plotters::style::text_anchor::HPos;
+
+/// A heat table, ready to be laid out.
+#[derive(Debug)]
+pub(super) struct Heat {
+    /// Title and notes.
+    pub frame: Frame,
+    /// What stands above each column, in two lines.
+    pub columns: Vec<[String; 2]>,
+    /// The rows, from above.
+    pub rows: Vec<Row>,
+}
+
+/// A row of ratios.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// Stands left of the cells.
+    pub label: String,
+    /// The colour of its dot.
+    pub fill: Fill,
+    /// The ratios; `None` where there is none.
+    pub cells: Vec<Option<Value>>,
+}
+
+/// Height of the columns' headings, px.
+const HEAD: f64 = 44.0;
+/// Height of a row, px.
+const ROW: f64 = 34.0;
+
+impl Heat {
+    /// Lays the table out; `None` without any ratio.
+    pub(super) fn canvas(&self, theme: &Theme) -> Option<Canvas> {
+        let values = || self.rows.iter().flat_map(|row| row.cells.iter().flatten());
+        let largest = values().map(|value| value.median).fold(1.0, f64::max);
+        values().next()?;
+        let height = HEAD + self.rows.len() as f64 * ROW + 6.0;
+        let mut canvas = self.frame.canvas(height, values().any(|value| value.marked), theme);
+        let dot = 2.0 * DOT + 6.0;
+        let left = canvas::widest(self.rows.iter().map(|row| &*row.label));
+        let left = MARGIN + dot + left + PAD;
+        let width = (WIDTH - MARGIN - left) / self.columns.len() as f64;
+        let middle = |column: usize| left + (column as f64 + 0.5) * width;
+        let top = self.frame.top();
+        for (index, [name, below]) in self.columns.iter().enumerate() {
+            canvas.text((middle(index), top + 10.0), name, HPos::Center, theme.text);
+            canvas.text((middle(index), top + 28.0), below, HPos::Center, theme.muted);
+        }
+        for (index, row) in self.rows.iter().enumerate() {
+            let y = top + HEAD + index as f64 * ROW;
+            canvas.dot((MARGIN + DOT, y + ROW / 2.0), false, theme.fill(row.fill));
+            canvas.text((MARGIN + dot, y + ROW / 2.0), &row.label, HPos::Left, theme.text);
+            for (column, value) in row.cells.iter().enumerate() {
+                let at = (middle(column), y + ROW / 2.0);
+                let Some(value) = value else {
+                    canvas.text(at, NOTHING, HPos::Center, theme.muted);
+                    continue;
+                };
+                // A share of the way to the largest ratio, in powers.
+                let share = value.median.max(1.0).ln() / largest.ln().max(f64::MIN_POSITIVE);
+                let (ground, on_it) = theme.heat(share);
+                let corner = (left + column as f64 * width + 1.0, y + 1.0);
+                canvas.bar(corner, (width - 2.0, ROW - 2.0), value.marked, ground);
+                let text =
+                    units::marked(format!("{} ×", units::factor(value.median)), value.marked);
+                let color = if value.marked { theme.text } else { on_it };
+                canvas.text(at, &text, HPos::Center, color);
+            }
+        }
+        Some(canvas)
+    }
+}

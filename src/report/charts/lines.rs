@@ -1,0 +1,183 @@
+//! Lines over two logarithmic axes, named at their ends; where the lowest line changes, the
+//! point is marked and named.
+
+use super::axis::Axis;
+use super::canvas::{self, Canvas};
+use super::frame::{self, Frame, LINE, MARGIN, PAD, Value, WIDTH};
+use super::theme::{Fill, Theme};
+use plotters::style::text_anchor::HPos;
+
+/// Lines, ready to be laid out.
+#[derive(Debug)]
+pub(super) struct Lines {
+    /// Title, legend and notes; the axis' text is that of the horizontal axis.
+    pub frame: Frame,
+    /// What the vertical axis is of.
+    pub vertical: String,
+    /// The values of the horizontal axis with a mark, and their labels.
+    pub marks: Vec<(f64, String)>,
+    /// The lines.
+    pub series: Vec<Series>,
+    /// Points at which another line becomes the lowest: value, time, and what is said of it.
+    pub crossings: Vec<Crossing>,
+}
+
+/// A line.
+#[derive(Debug)]
+pub(super) struct Series {
+    /// Stands at its end.
+    pub label: String,
+    /// Its colour.
+    pub fill: Fill,
+    /// Its points, from the left.
+    pub points: Vec<(f64, Value)>,
+    /// Whether its points are measured, so that they are shown.
+    pub dotted: bool,
+}
+
+/// A point at which another line becomes the lowest.
+#[derive(Debug)]
+pub(super) struct Crossing {
+    /// Where on the horizontal axis.
+    pub x: f64,
+    /// The time there, ns.
+    pub y: f64,
+    /// What begins there.
+    pub label: String,
+}
+
+/// Height of the plot, px.
+const HEIGHT: f64 = 340.0;
+/// Height of the axis' labels, px.
+const FOOT: f64 = 24.0;
+/// Least distance of the names at the lines' ends, px.
+const APART: f64 = 17.0;
+
+impl Lines {
+    /// Lays the lines out; `None` where no line has two points.
+    pub(super) fn canvas(&self, theme: &Theme) -> Option<Canvas> {
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let vertical = Axis::of_points(points().map(|point| point.1.median))?;
+        let xs = || points().map(|point| point.0);
+        let (first, last) = (xs().fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max));
+        if first >= last {
+            return None;
+        }
+        let band = 1.5 * LINE + self.crossings.len() as f64 * LINE + 10.0;
+        let is_marked = points().any(|point| point.1.marked);
+        let mut canvas = self.frame.canvas(band + HEIGHT + FOOT, is_marked, theme);
+        let top = self.frame.top() + band;
+        let bottom = top + HEIGHT;
+        let vertical = vertical.on(bottom, top);
+        let ticks: Vec<(f64, String)> =
+            vertical.marks(30.0).into_iter().map(|(y, ns)| (y, frame::tick(ns))).collect();
+        let left = MARGIN + canvas::widest(ticks.iter().map(|tick| &*tick.1)) + PAD;
+        let names = canvas::widest(self.series.iter().map(|series| &*series.label));
+        let right = WIDTH - MARGIN - names - 26.0;
+        let horizontal = Axis::between(first, last).on(left + 4.0, right);
+        for (y, label) in &ticks {
+            canvas.line((left, *y), (right, *y), 1, theme.grid);
+            canvas.text((left - PAD, *y), label, HPos::Right, theme.muted);
+        }
+        let mut free = 0.0;
+        for (value, label) in &self.marks {
+            let (x, half) = (horizontal.at(*value), canvas::small(label) / 2.0);
+            canvas.line((x, top), (x, bottom), 1, theme.grid);
+            if x - half >= free {
+                canvas.text((x, bottom + 12.0), label, HPos::Center, theme.muted);
+                free = x + half + 10.0;
+            }
+        }
+        let above = self.frame.top() + LINE / 2.0;
+        canvas.text((MARGIN, above), &self.vertical, HPos::Left, theme.muted);
+        self.crossings(&mut canvas, above + 1.4 * LINE, &horizontal, &vertical, theme);
+        for series in &self.series {
+            let color = theme.fill(series.fill);
+            let at = |point: &(f64, Value)| (horizontal.at(point.0), vertical.at(point.1.median));
+            canvas.path(series.points.iter().map(at).collect(), 2, color);
+            for point in series.points.iter().filter(|_| series.dotted) {
+                canvas.dot(at(point), point.1.marked, color);
+            }
+        }
+        for crossing in &self.crossings {
+            let at = (horizontal.at(crossing.x), vertical.at(crossing.y));
+            canvas.dot(at, false, theme.text);
+        }
+        self.names(&mut canvas, (top, bottom), &horizontal, &vertical, theme);
+        Some(canvas)
+    }
+
+    /// Names the crossings above the plot, a line of text each, with a line down to the point.
+    fn crossings(
+        &self,
+        canvas: &mut Canvas,
+        first: f64,
+        horizontal: &Axis,
+        vertical: &Axis,
+        theme: &Theme,
+    ) {
+        for (index, crossing) in self.crossings.iter().enumerate() {
+            let y = first + index as f64 * LINE;
+            let (x, end) = (horizontal.at(crossing.x), vertical.at(crossing.y));
+            let is_left = x + PAD + canvas::small(&crossing.label) <= WIDTH - MARGIN;
+            canvas.line((x, y - 8.0), (x, end), 1, theme.muted);
+            let (x, side) = if is_left { (x + PAD, HPos::Left) } else { (x - PAD, HPos::Right) };
+            canvas.text((x, y), &crossing.label, side, theme.text);
+        }
+    }
+
+    /// Names the lines at their ends, as far apart as text has to be.
+    fn names(
+        &self,
+        canvas: &mut Canvas,
+        (top, bottom): (f64, f64),
+        horizontal: &Axis,
+        vertical: &Axis,
+        theme: &Theme,
+    ) {
+        let end = |series: &Series| series.points.last().map(|last| (last.0, last.1.median));
+        let mut ends: Vec<(f64, f64, &Series)> = self
+            .series
+            .iter()
+            .filter_map(|series| {
+                let (x, y) = end(series)?;
+                Some((horizontal.at(x), vertical.at(y), series))
+            })
+            .collect();
+        ends.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let wanted: Vec<f64> = ends.iter().map(|end| end.1).collect();
+        for ((x, from, series), y) in ends.iter().zip(apart(&wanted, (top, bottom))) {
+            let color = theme.fill(series.fill);
+            let to = WIDTH - MARGIN - canvas::widest(self.series.iter().map(|s| &*s.label));
+            canvas.path(vec![(x + 8.0, *from), (to - 4.0, y)], 1, color);
+            canvas.text((to, y), &series.label, HPos::Left, theme.text);
+        }
+    }
+}
+
+/// Places as near to some sorted ones as their distance and the room allow.
+fn apart(wanted: &[f64], (top, bottom): (f64, f64)) -> Vec<f64> {
+    let mut places = wanted.to_vec();
+    let mut least = top;
+    for place in &mut places {
+        *place = place.max(least);
+        least = *place + APART;
+    }
+    let mut most = bottom;
+    for place in places.iter_mut().rev() {
+        *place = place.min(most);
+        most = *place - APART;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_keep_their_distance_and_stay_inside() {
+        let places = apart(&[10.0, 11.0, 12.0, 95.0, 99.0], (0.0, 100.0));
+        assert_eq!(places, [10.0, 27.0, 44.0, 83.0, 100.0]);
+    }
+}

@@ -1,0 +1,157 @@
+//! Compilation, load and a number of calls: which engine is done first.
+
+use super::super::Form;
+use super::super::frame::{Frame, Value};
+use super::super::lines::{Crossing, Lines, Series};
+use super::super::theme::Fill;
+use super::work;
+use crate::record::Metric;
+use crate::report::matrix::Matrix;
+use crate::report::units::{self, MARK};
+use crate::tables::charts::{BreakEven, Charts, Named};
+
+/// Points of a line in each power of ten: the lines are curves on these axes.
+const POINTS: i32 = 8;
+
+/// What an engine costs.
+struct Cost<'a> {
+    of: &'a Named,
+    /// Until the first call has returned, ns.
+    first: f64,
+    /// Each call after it, ns.
+    later: f64,
+    marked: bool,
+}
+
+impl Cost<'_> {
+    /// Until so many calls have returned, ns.
+    fn total(&self, calls: f64) -> f64 {
+        self.first + (calls - 1.0) * self.later
+    }
+}
+
+/// The sentence and the chart; `None` where nothing was timed.
+pub(super) fn pick<'a>(
+    matrix: &Matrix<'_>,
+    charts: &Charts,
+    chart: &'a BreakEven,
+) -> Option<(String, Form)> {
+    let work = work(&chart.work);
+    let cost = |of: &'a Named| {
+        let executor = &of.executor;
+        let metric = |metric| matrix.metric(executor, &work, metric);
+        let parts = [metric(Metric::Compile)?, metric(Metric::Load)?, metric(Metric::FirstCall)?];
+        let call = matrix.time(executor, &work, 1)?;
+        let first = parts.iter().map(|part| part.median).sum();
+        Some(Cost { of, first, later: call.median, marked: call.marked })
+    };
+    let costs: Vec<Cost<'_>> = chart.lines.iter().filter_map(cost).collect();
+    let most = chart.most_calls.max(10) as f64;
+    let winners = winners(&costs, most);
+    let label = |cost: &Cost<'_>| units::marked(cost.of.label.clone(), cost.marked);
+    let crossings: Vec<Crossing> = winners
+        .iter()
+        .skip(1)
+        .map(|(calls, cost)| Crossing {
+            x: *calls,
+            y: cost.total(*calls),
+            label: format!("from {} calls: {}", rounded(*calls), cost.of.label),
+        })
+        .collect();
+    let steps = (most.log10() * f64::from(POINTS)).ceil() as i32;
+    let points = |cost: &Cost<'_>| {
+        let calls =
+            (0..=steps).map(|step| 10_f64.powf(f64::from(step) / f64::from(POINTS)).min(most));
+        calls.map(|n| (n, Value { median: cost.total(n), marked: cost.marked })).collect()
+    };
+    let series = costs.iter().map(|cost| Series {
+        label: label(cost),
+        fill: Fill::full(charts.hue(&cost.of.executor.engine)),
+        points: points(cost),
+        dotted: false,
+    });
+    let decades = (0..=most.log10().floor() as i32).map(|decade| 10_f64.powi(decade));
+    let lines = Lines {
+        frame: Frame {
+            title: chart.title.clone(),
+            axis: "Number of calls N; logarithmic axis".to_owned(),
+            legend: Vec::new(),
+            note: String::new(),
+        },
+        vertical: "Compilation, load, first call and N − 1 calls on clean instances, 1 thread; \
+                   logarithmic axis"
+            .to_owned(),
+        marks: decades.map(|calls| (calls, rounded(calls))).collect(),
+        series: series.collect(),
+        crossings,
+    };
+    let finding = finding(chart, &winners)?;
+    Some((finding, Form::Lines(lines)))
+}
+
+/// Which engine is done first from how many calls on, from one call to the most.
+fn winners<'a, 'b>(costs: &'a [Cost<'b>], most: f64) -> Vec<(f64, &'a Cost<'b>)> {
+    let by_first = |a: &&Cost<'_>, b: &&Cost<'_>| a.first.total_cmp(&b.first);
+    let Some(mut current) = costs.iter().min_by(by_first) else { return Vec::new() };
+    let mut winners = vec![(1.0, current)];
+    loop {
+        // Of the lines that rise more slowly, the one that is met first.
+        let meeting = |cost: &'a Cost<'b>| {
+            let calls = 1.0 + (cost.first - current.first) / (current.later - cost.later);
+            (cost.later < current.later).then_some((calls, cost))
+        };
+        let met = costs.iter().filter_map(meeting).min_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((calls, next)) = met.filter(|met| met.0 <= most) else { return winners };
+        winners.push((calls, next));
+        current = next;
+    }
+}
+
+/// A number of calls in two digits: `4,800`, `1 million`.
+fn rounded(calls: f64) -> String {
+    let step = 10_f64.powf((calls.log10().floor() - 1.0).max(0.0));
+    let calls = (calls / step).round() * step;
+    if calls >= 1e6 {
+        return format!("{} million", calls / 1e6);
+    }
+    // At least one and below a million.
+    units::grouped(calls as u64)
+}
+
+/// Who is done first, and from how many calls on another one is.
+fn finding(chart: &BreakEven, winners: &[(f64, &Cost<'_>)]) -> Option<String> {
+    let ((_, first), others) = winners.split_first()?;
+    let name = |cost: &Cost<'_>| {
+        let mark = if cost.marked { MARK } else { "" };
+        format!("`{}`{mark}", cost.of.executor)
+    };
+    let mut text = format!(
+        "For {}, with compilation and load counted, {} is done first with {} ({})",
+        chart.work.label,
+        name(first),
+        if others.is_empty() { "any number of calls" } else { "few calls" },
+        units::time_short(first.total(1.0))
+    );
+    for (calls, cost) in others {
+        let at = units::time_short(cost.total(*calls));
+        text += &format!(", {} from about {} calls on ({at})", name(cost), rounded(*calls));
+    }
+    Some(text + ".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_engine_is_done_first_where_its_line_crosses_the_lowest() {
+        let named = Named { label: String::new(), executor: "some_interpreted".parse().unwrap() };
+        let cost = |first, later| Cost { of: &named, first, later, marked: false };
+        // The third is never the lowest.
+        let costs = [cost(100.0, 10.0), cost(1000.0, 1.0), cost(1000.0, 9.0), cost(5000.0, 0.5)];
+        let found: Vec<f64> = winners(&costs, 1e6).iter().map(|winner| winner.0).collect();
+        assert_eq!(found, [1.0, 101.0, 8001.0]);
+        assert_eq!(winners(&costs, 1000.0).len(), 2);
+        assert_eq!([4836.0, 1.2e6, 7.0].map(rounded), ["4,800", "1.2 million", "7"]);
+    }
+}
