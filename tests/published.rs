@@ -225,7 +225,7 @@ fn named(cell: &str) -> impl Iterator<Item = &str> {
 fn section() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("METHODOLOGY.md");
     let text = std::fs::read_to_string(path).unwrap();
-    let (_, section) = text.split_once("\n## Beside the published tables\n").unwrap();
+    let (_, section) = text.split_once("\n## Published tables\n").unwrap();
     section.split("\n## ").next().unwrap().to_owned()
 }
 
