@@ -153,7 +153,7 @@ pub fn load_all(folder: &Path) -> Result<(Vec<Layout>, Vec<Shares>)> {
                 tables.push(table);
             }
             File { table: None, shares: Some(shares) } => all.push(shares),
-            _ => bail!("{} has to hold either a [table] or [shares]", path.display()),
+            _ => bail!("{} must contain either [table] or [shares]", path.display()),
         }
     }
     Ok((tables, all))

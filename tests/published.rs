@@ -66,7 +66,7 @@ fn executors(all: &mut BTreeMap<Place, String>) {
         // One name of the original lacks a word.
         let function = row[0].replace("kusama", "large").replace("memory_test", "memory_from_test");
         for (column, value) in rows[0].iter().zip(row).skip(1) {
-            all.insert(place("The table of 2022, filled", &function, column), value.clone());
+            all.insert(place("Substrate's executors, 2022", &function, column), value.clone());
         }
     }
 }
@@ -82,7 +82,7 @@ fn deserialization(all: &mut BTreeMap<Place, String>) {
     }
 }
 
-const ACCOUNTS: &str = "Accounts: what a codec costs inside a guest";
+const ACCOUNTS: &str = "Accounts: thirteen encodings";
 
 /// The compute units. The document has most of them in a summary, too.
 fn accounts(all: &mut BTreeMap<Place, String>) {

@@ -354,7 +354,7 @@ fn what_cannot_be_called_is_refused_in_words() {
     run(&["--call", "echo", "--input", "0xzz"]).refused(&["--input", "no hexadecimal"]);
     run(&["--call", "echo", "--input", "hello"]).refused(&["none of @FILE, 0xHEX, text:TEXT"]);
     run(&["--call", "echo", "--input", "@/does/not/exist"]).refused(&["cannot read the input"]);
-    run(&["--call", "echo", "--timeout", "0"]).refused(&["'0' is no number of seconds above 0"]);
+    run(&["--call", "echo", "--timeout", "0"]).refused(&["'0' is not a number of seconds above 0"]);
     run(&["--call", "echo", "--timeout", "1e99"]).refused(&["no number of seconds"]);
     run(&[]).refused(&["--call"]);
     let types = folder.module(r#"(module (func (export "f") (param externref)))"#);

@@ -77,7 +77,7 @@ pub enum Error {
         reason: String,
     },
     /// The backend cannot do the strategy, or not for this module.
-    #[error("{engine} cannot do {strategy} here: {reason}")]
+    #[error("{engine} does not support {strategy} here: {reason}")]
     Unsupported {
         /// The backend.
         engine: &'static str,

@@ -39,7 +39,7 @@ pub struct Heap {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeapError {
     /// More than [`LARGEST`] was asked for.
-    #[error("{size} bytes were asked for, at most {LARGEST} can be had at once")]
+    #[error("{size} bytes were requested; the largest allocation has {LARGEST}")]
     TooLarge {
         /// What was asked for, bytes.
         size: u32,

@@ -230,7 +230,7 @@ impl Run<'_> {
                     deadline = Instant::now() + limit;
                 }
                 Ok(Heard::Message(FromWorker::Ended(place, done))) => {
-                    let task = tasks.get(place).context("a worker did what nobody asked for")?;
+                    let task = tasks.get(place).context("a worker finished an unknown task")?;
                     self.keep(process, task, *done)?;
                     over = place + 1;
                     budget = None;

@@ -35,9 +35,35 @@ const OPENINGS: [(&str, &str); 17] = [
 
 /// Words that turn a heading into a sentence or a question.
 const SENTENCE_WORDS: [&str; 29] = [
-    "is", "are", "was", "were", "has", "have", "had", "does", "do", "did", "can", "cannot", "may",
-    "must", "will", "should", "costs", "takes", "needs", "covers", "touches", "runs", "overtakes",
-    "what", "how", "why", "whose", "which", "where",
+    "is",
+    "are",
+    "was",
+    "were",
+    "has",
+    "have",
+    "had",
+    "does",
+    "do",
+    "did",
+    "can",
+    "cannot",
+    "may",
+    "must",
+    "will",
+    "should",
+    "costs",
+    "takes",
+    "needs",
+    "covers",
+    "touches",
+    "runs",
+    "overtakes",
+    "what",
+    "how",
+    "why",
+    "whose",
+    "which",
+    "where",
 ];
 
 static PHRASES: LazyLock<Vec<Phrase>> = LazyLock::new(|| {
@@ -163,5 +189,8 @@ fn heading(prose: &str) -> Option<Broken> {
         let word = prose.split(' ').find(|word| is_verb(word))?;
         format!("a heading is no sentence or question (\"{word}\")")
     };
-    Some(Broken { rule, instead: "the name of the content: \"Data flow\", \"Thread scaling\"".into() })
+    Some(Broken {
+        rule,
+        instead: "the name of the content: \"Data flow\", \"Thread scaling\"".into(),
+    })
 }

@@ -89,7 +89,7 @@ impl Home {
     /// nothing can run on it any more.
     pub(crate) fn install(mut self, plan: &Plan) -> Result<Self> {
         let Some(lent) = &mut self.lent else {
-            return Err(Error::Misuse("no memory was lent that a plan could be for"));
+            return Err(Error::Misuse("a plan needs a lent memory"));
         };
         let open = lent.mapping.accessible();
         if plan.size() > open {
