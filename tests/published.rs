@@ -310,7 +310,7 @@ fn the_sizes_of_the_large_guest_are_those_of_its_module() {
     }
 }
 
-/// How many times dearer than zero-copy the others are, in the text of the accounts' table.
+/// Ratios to zero-copy encodings, in the text of the accounts' table.
 #[test]
 fn the_summary_of_the_accounts_is_evaluated_with_the_numbers_that_stand_there() {
     let table = layouts().into_iter().find(|table| table.title == ACCOUNTS).unwrap();
@@ -348,7 +348,7 @@ fn the_summary_of_the_accounts_is_evaluated_with_the_numbers_that_stand_there() 
         for number in [
             format!("{} (bincode)", updates[0]),
             format!("{} (borsh) for updates", updates[1]),
-            format!("{} times as dear", updates[2]),
+            format!("costs {} times as much", updates[2]),
             format!("{} and {} for reads", reads[0], reads[1]),
         ] {
             assert!(text.contains(&number), "{zero_copy}: '{number}' is not in: {text}");
