@@ -61,8 +61,8 @@ impl Support {
                      with PAGEMAP_SCAN and restored in place, then mutable globals and tables"
                 }
                 MemoryFrom::Tracked => {
-                    "one instance on Touchstone's memory, mapped copy-on-write; written pages known \
-                     from write faults and restored in place, then mutable globals and tables"
+                    "one instance on Touchstone's memory, mapped copy-on-write; written pages found \
+                     by write faults and restored in place, then mutable globals and tables"
                 }
                 MemoryFrom::Gated => {
                     "one instance on Touchstone's memory, mapped copy-on-write; written pages found \
@@ -82,7 +82,7 @@ impl Support {
             memory,
             match memory {
                 MemoryFrom::Segments => {
-                    return Self::unsupported("a memory that is recycled comes from an image");
+                    return Self::unsupported("a recycled memory needs an image");
                 }
                 MemoryFrom::CopyOnWrite => {
                     "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
@@ -94,7 +94,7 @@ impl Support {
                 }
                 MemoryFrom::Tracked => {
                     "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
-                     written pages known from write faults and restored in place"
+                     written pages found by write faults and restored in place"
                 }
                 MemoryFrom::Gated => {
                     "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \

@@ -194,10 +194,9 @@ impl Module for Loaded {
                 ),
         };
         let stack = match (&shared.taken, self.claimed) {
-            (None, _) => "nothing recurs".to_owned(),
+            (None, _) => "no function recurs".to_owned(),
             (Some(_), _) => format!(
-                "recursive calls count up to {} KiB by code added to the guest; WasmEdge has no \
-                 limit",
+                "recursion limited to {} KiB by code added to the guest; WasmEdge has no limit",
                 COUNTED >> 10
             ),
         };
