@@ -1,5 +1,5 @@
-//! Components behind the contract: the same phases and strategies as for modules, as
-//! far as Wasmtime lets a host at what is inside a component.
+//! Components behind the contract: the same steps and strategies as for modules, as far as
+//! Wasmtime gives a host access to the inside of a component.
 
 mod codec;
 mod in_place;
