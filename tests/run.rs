@@ -351,7 +351,7 @@ fn what_cannot_be_called_is_refused_in_words() {
         .refused(&["substrate, input, bytes, plain, typed, codec"]);
     run(&["--call", "add"]).refused(&["8 bytes of parameters", "the input has 0"]);
     run(&["--call", "echo", "--input", "0x123"]).refused(&["--input", "whole bytes"]);
-    run(&["--call", "echo", "--input", "0xzz"]).refused(&["--input", "no hexadecimal"]);
+    run(&["--call", "echo", "--input", "0xzz"]).refused(&["--input", "not a hexadecimal"]);
     run(&["--call", "echo", "--input", "hello"]).refused(&["none of @FILE, 0xHEX, text:TEXT"]);
     run(&["--call", "echo", "--input", "@/does/not/exist"]).refused(&["cannot read the input"]);
     run(&["--call", "echo", "--timeout", "0"]).refused(&["'0' is not a number of seconds above 0"]);

@@ -178,7 +178,7 @@ fn a_baseline_is_shown_and_never_chosen() {
         baseline("recreate_instance", EMPTY, 60.0),
         baseline("instance_reuse", DIRTY, 2990.0),
     ];
-    let no_pool = "there is no runtime that could have a pool";
+    let no_pool = "there is no runtime with a pool";
     let without = Place::with(&Run::of_cells(chosen.clone())).page();
     let with = Place::with(&Run::of_cells(chosen.into_iter().chain(native)).and([refusal(
         ("native", "pooling"),

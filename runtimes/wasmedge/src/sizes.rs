@@ -110,7 +110,7 @@ pub(crate) unsafe fn put_back(memory: Memory, size: usize) -> Result<bool> {
         )
     };
     if closed == libc::MAP_FAILED {
-        return Err(Error::system("cannot close what a memory has grown by")(
+        return Err(Error::system("cannot close the grown part of a memory")(
             std::io::Error::last_os_error(),
         ));
     }
