@@ -41,7 +41,7 @@ pub struct Cause {
     /// Headings of the rows or columns that are slower where they were published; any when
     /// left out, here and below.
     pub slower: Vec<String>,
-    /// Headings of those that they are held against.
+    /// Headings of those that they are compared with.
     pub faster: Vec<String>,
     /// Headings of the columns or rows, or names of the engines, with which that is so.
     pub at: Vec<String>,

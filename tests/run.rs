@@ -200,7 +200,7 @@ fn an_endless_loop_is_stopped() {
     ran.found(&[
         "stopped: still running after 0.5 s",
         "--timeout SECONDS",
-        "left out, because the same code was stopped already",
+        "left out, because the same code was already stopped",
     ]);
     // Once for each backend, and not for each strategy.
     let most =

@@ -324,7 +324,7 @@ impl Entry {
 }
 
 impl Known<'_> {
-    /// The cell of one side, or why it cannot be had.
+    /// The cell of one side, or why it is unsupported.
     fn cell(&self, case: &Arc<Case>, guest: &str, side: &Contender) -> Result<Cell, String> {
         let Contender { executor, threads, .. } = side;
         let engine = self.engines.iter().find(|engine| engine.id() == executor.engine);

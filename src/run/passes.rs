@@ -115,7 +115,7 @@ struct Run<'a> {
     sink: &'a mut dyn Sink,
     observer: &'a mut dyn Observer,
     done: Finished,
-    /// Comparisons that failed or cannot be had, and whether they failed.
+    /// Comparisons that failed or are unsupported, and whether they failed.
     broken: BTreeSet<(Task, bool)>,
     deaths: usize,
     probe_ns: u64,

@@ -5,7 +5,7 @@
 //! code ends. The count is the one that Wasmtime's fuel gives with its default costs
 //! and nothing for the length of bulk operators: one for each operator, none for those
 //! that only shape the code ([`cost`]), and one more for each function that is entered.
-//! So the two can be held against each other.
+//! So the two can be compared with each other.
 
 use super::info::ModuleInfo;
 use super::rewrite::{Sections, unreadable};

@@ -9,7 +9,7 @@
 //! again, WasmEdge maps new pages, all zero, over the closed ones.
 //!
 //! The interface gives out the address of the limits. Where in them the number lies is
-//! transcribed from `ast/type.h` of WasmEdge 0.17 and held against limits of our own before
+//! transcribed from `ast/type.h` of WasmEdge 0.17 and compared with limits of our own before
 //! it is used: where it lies elsewhere, nothing shrinks.
 
 use crate::api::{Limits, Memory};

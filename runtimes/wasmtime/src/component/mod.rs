@@ -17,7 +17,7 @@ pub(crate) use loaded::Loaded;
 use touchstone_executor::guest::ComponentInfo;
 use touchstone_executor::{InstanceFrom, MemoryFrom, Strategy};
 
-/// Why a strategy cannot be had for a component; `None` when it can.
+/// Why a strategy is unsupported for a component; `None` if it is supported.
 pub(crate) fn refusal(strategy: Strategy, component: &ComponentInfo) -> Option<String> {
     match (strategy.instance, strategy.memory) {
         (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
