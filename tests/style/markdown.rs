@@ -6,14 +6,14 @@ use std::ops::Range;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// Stands for a space inside a code span, so that the span counts as one word.
-pub const CODE_SPACE: char = '\u{2423}';
+pub(crate) const CODE_SPACE: char = '\u{2423}';
 
 /// Abbreviations whose full stop does not end a sentence.
 const ABBREVIATIONS: [&str; 6] = ["e.g.", "i.e.", "vs.", "cf.", "ca.", "etc."];
 
 /// Where a sentence stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub(crate) enum Place {
     /// A heading; never split.
     Heading,
     /// A paragraph, a list item or a cell of a table.
@@ -22,36 +22,36 @@ pub enum Place {
 
 /// One sentence, its white space reduced to single spaces.
 #[derive(Debug)]
-pub struct Sentence {
+pub(crate) struct Sentence {
     /// Line of the document on which the sentence begins, from 1.
-    pub line: usize,
-    pub place: Place,
+    pub(crate) line: usize,
+    pub(crate) place: Place,
     /// The text. Code spans keep their backquotes; a space inside one is [`CODE_SPACE`].
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl Sentence {
     /// Number of words. A code span is part of one word; punctuation alone is no word.
-    pub fn words(&self) -> usize {
+    pub(crate) fn words(&self) -> usize {
         let is_word = |word: &&str| word.contains(|of: char| of.is_alphanumeric() || of == '`');
         self.text.split(' ').filter(is_word).count()
     }
 
     /// The text with empty code spans: what rules about words look at.
-    pub fn prose(&self) -> String {
+    pub(crate) fn prose(&self) -> String {
         let parts = self.text.split('`').enumerate();
         parts.map(|(at, part)| if at % 2 == 0 { part } else { "``" }).collect()
     }
 
     /// The text as a reader sees it.
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         self.text.replace(CODE_SPACE, " ")
     }
 }
 
 /// All sentences of `document`, in order. Code blocks, HTML and descriptions of images are
 /// left out. A sentence ends with its paragraph, list item, heading or cell at the latest.
-pub fn sentences(document: &str) -> Vec<Sentence> {
+pub(crate) fn sentences(document: &str) -> Vec<Sentence> {
     let lines: Vec<usize> =
         document.bytes().enumerate().filter(|(_, of)| *of == b'\n').map(|(at, _)| at).collect();
     let mut reader = Reader { lines, ..Reader::default() };

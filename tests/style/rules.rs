@@ -104,18 +104,18 @@ struct Phrase {
 }
 
 /// All avoided spellings.
-pub fn avoided() -> impl Iterator<Item = &'static str> {
+pub(crate) fn avoided() -> impl Iterator<Item = &'static str> {
     PHRASES.iter().flat_map(|phrase| phrase.avoid.iter().map(String::as_str))
 }
 
 /// A sentence that breaks a rule.
 #[derive(Debug)]
-pub struct Finding {
-    pub line: usize,
-    pub sentence: String,
-    pub rule: String,
+pub(crate) struct Finding {
+    pub(crate) line: usize,
+    pub(crate) sentence: String,
+    pub(crate) rule: String,
     /// What to write instead.
-    pub instead: String,
+    pub(crate) instead: String,
 }
 
 impl fmt::Display for Finding {
@@ -126,7 +126,7 @@ impl fmt::Display for Finding {
 }
 
 /// All findings in a Markdown document, by line.
-pub fn check(document: &str) -> Vec<Finding> {
+pub(crate) fn check(document: &str) -> Vec<Finding> {
     let sentences = sentences(document);
     sentences.iter().flat_map(|sentence| broken(sentence).map(|of| of.finding(sentence))).collect()
 }
