@@ -5,40 +5,40 @@ CARGO     ?= cargo
 comma     := ,
 space     := $(subst ,, )
 FEATURES  ?= all$(if $(filter peers,$(MAKECMDGOALS)),$(comma)substrate)
-# Seconds that the differential tests go on for (the parsers half as long, the memories a
-# quarter), and where their numbers start.
+# Duration of the differential tests in seconds (half of it for the parsers, a quarter for the
+# memories), and their seed.
 FUZZ_SECONDS ?= 600
 FUZZ_SEED    ?= 1
-# Swaps after which memory must not have grown, and the rungs that make them.
+# Number of swaps after which memory must not have grown, and the methods that make them.
 SWAPS        ?= 100000
 SOAK         ?= ^wasmtime/(load_artifact|instantiate|two_live_instances|pool)
-# Each compiles a Cranelift of its own: only where it is asked for.
+# Each compiles another Cranelift: excluded unless FEATURES names it.
 CRATES  := --workspace $(foreach name,substrate wasmer,$(if $(findstring $(name),$(FEATURES)),,--exclude touchstone-$(name)))
-# What some backends need beside crates, prepared once in .toolchain/; targets over
+# Requirements of some backends beside crates, prepared once in .toolchain/. Targets over
 # the whole workspace build all backends.
 TOOLS   := .toolchain/libclang.toml .toolchain/wasmedge.toml
-# What a build with FEATURES needs of it.
+# The subset that a build with FEATURES needs.
 with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density costs gate checks report guests guests-check check sanitize audit fmt lint doc clean
 
-help: ## this list
+help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## say what is missing, in a sentence each
+setup: ## check for cargo and a C compiler
 	@command -v $(CARGO) >/dev/null || { echo "cargo is missing: install Rust 1.95 or newer from https://rustup.rs"; exit 2; }
 	@command -v cc >/dev/null || { echo "a C compiler is missing: install gcc or clang (Debian: apt-get install build-essential)"; exit 2; }
 
-libclang: ## find libclang for the bindings of Wasm3, or fetch it into .toolchain, and try it
+libclang: ## find libclang for the bindings of Wasm3, or fetch it into .toolchain, and test it
 	@runtimes/wasm3/libclang/prepare.sh
 	@$(CARGO) check --quiet --locked -p touchstone-wasm3-libclang
 
 .toolchain/libclang.toml:
 	@$(MAKE) --no-print-directory libclang
 
-wasmedge: ## prepare libwasmedge in .toolchain (the system's, the release's or Debian's), or check it
+wasmedge: ## find libwasmedge, or fetch it into .toolchain (from the release or Debian), and test it
 	@runtimes/wasmedge/library/prepare.sh
 
 .toolchain/wasmedge.toml:
@@ -46,11 +46,11 @@ wasmedge: ## prepare libwasmedge in .toolchain (the system's, the release's or D
 
 # In release, so that tests and benches share one build of the runtimes; the
 # executor's own tests once more with overflow checks and debug assertions.
-test: setup $(TOOLS) ## all tests, over every backend of FEATURES
+test: setup $(TOOLS) ## run all tests on every backend of FEATURES
 	$(CARGO) test --locked -p touchstone-executor
 	$(CARGO) test --release $(CRATES) --locked --features=$(FEATURES)
 
-fuzz: setup $(NEEDED) ## random files, memories and modules for FUZZ_SECONDS from FUZZ_SEED on, or the one module FUZZ_INDEX
+fuzz: setup $(NEEDED) ## run the fuzz tests for FUZZ_SECONDS from FUZZ_SEED on, or only on module FUZZ_INDEX
 	$(if $(FUZZ_INDEX),,FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) $(CARGO) test --release --locked -p touchstone-fuzz-targets \
 	  fuzz -- --ignored --nocapture)
 	$(if $(FUZZ_INDEX),,FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) $(CARGO) test --release --locked -p touchstone-executor \
@@ -62,20 +62,20 @@ RUN      = $(CARGO) run --locked --release --quiet --features=$(FEATURES) --
 
 QUICK    = target/quick
 
-quick: setup $(NEEDED) ## measure the overview on every engine: page and charts in target/quick
+quick: setup $(NEEDED) ## measure the overview on every engine; write page and charts to target/quick
 	$(RUN) bench --overview --sampling quick --replace --records $(QUICK)/records.jsonl
 	$(RUN) report --draft --records $(QUICK)/records.jsonl --page $(QUICK)/BENCHMARK.md
 
-bench: setup $(NEEDED) ## measure everything anew, then BENCHMARK.md and image/
+bench: setup $(NEEDED) ## measure the full matrix, and write BENCHMARK.md and image/
 	$(RUN) bench --replace
 	$(RUN) report
 
-# On the standard output are the rows alone.
-peers: setup $(NEEDED) ## compare executors with Substrate's, in turns: a line with tabs for each row
+# The standard output has only the rows.
+peers: setup $(NEEDED) ## compare executors with their peers, in turns; print tab-separated lines
 	@$(RUN) peers
 
 # SOAK is a filter over <engine>/<method>; each method that it matches makes SWAPS swaps.
-swap: setup $(NEEDED) ## replace modules while messages arrive: time, memory, and latency under load
+swap: setup $(NEEDED) ## measure replacing modules while messages arrive: time, memory, latency under load
 	$(RUN) swap --swaps $(SWAPS) --soak '$(SOAK)'
 
 density: setup $(NEEDED) ## measure many live instances in one process: memory, mappings, calls on random ones
@@ -84,18 +84,18 @@ density: setup $(NEEDED) ## measure many live instances in one process: memory, 
 costs: setup $(NEEDED) ## count operators, page faults, system calls and code sizes, and store them
 	$(CHECKS) costs --store
 
-gate: setup $(NEEDED) ## count again and compare with what is stored
+gate: setup $(NEEDED) ## count again and compare with the stored counts
 	$(CHECKS) gate
 
 CHECKS   = $(CARGO) run --locked --release --quiet -p touchstone-checks --features=$(subst $(space),$(comma),$(addprefix touchstone/,$(subst $(comma),$(space),$(FEATURES)))) --
 
-checks: setup $(NEEDED) ## conformance, isolation, hostile guests and survival on every executor; store the findings
+checks: setup $(NEEDED) ## check conformance, isolation, hostile guests and survival, and store the findings
 	$(CHECKS) conformance --store
 	$(CHECKS) isolation --store
 	$(CHECKS) hostile --store
 	$(CHECKS) survival --store
 
-report: setup $(NEEDED) ## BENCHMARK.md and image/ from the stored records alone
+report: setup $(NEEDED) ## generate BENCHMARK.md and image/ from the stored records
 	$(RUN) report
 
 guests: setup ## rebuild the guests byte for byte
@@ -104,20 +104,20 @@ guests: setup ## rebuild the guests byte for byte
 guests-check: setup ## rebuild the guests and compare with the checked-in digests
 	test-runtime/build.sh --check
 
-check: fmt lint doc ## format, clippy, documentation
+check: fmt lint doc ## check format, clippy and documentation
 
-# Miri runs what needs no mappings, protection or signals, and tries many orders of
-# threads for what signal handlers read without a lock. The sanitizers leave the fault
-# handler alone and three tests out: two use up what the sanitizer needs itself, one
-# counts page faults. rustix goes through libc for ThreadSanitizer, which does not see
-# its own system calls: a memory at the address of an unmapped one then looks like the
-# same memory, used by two threads.
+# Miri runs the tests without mappings, protection or signals, and tries many orders of
+# threads for data that signal handlers read without a lock. The sanitizers do not touch the
+# fault handler. They skip three tests: two exhaust resources that the sanitizer needs, one
+# counts page faults. For ThreadSanitizer rustix uses libc, because the sanitizer does not see
+# direct system calls: a memory at the address of an unmapped one would look like the same
+# memory, used by two threads.
 NIGHTLY   := $(CARGO) +nightly
 MIRI      := MIRIFLAGS="-Zmiri-disable-isolation" $(NIGHTLY) miri test --locked -p touchstone-executor --lib
 SANITIZED  = --locked -p touchstone-executor --target $$(rustc -vV | sed -n 's/^host: //p') -- \
 	--skip a_process_without_mappings --skip a_refusal_of_the_kernel --skip pages_written_with_their_clean
 
-sanitize: setup ## the executor's tests under Miri, AddressSanitizer and ThreadSanitizer (a nightly compiler; 15 minutes)
+sanitize: setup ## run the executor's tests under Miri and the sanitizers (nightly compiler; 15 minutes)
 	@$(NIGHTLY) miri --version >/dev/null 2>&1 && test -d "$$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library" || { \
 	  echo "Miri or the library's sources are missing: rustup toolchain install nightly --component miri,rust-src"; exit 2; }
 	$(MIRI)
@@ -126,7 +126,7 @@ sanitize: setup ## the executor's tests under Miri, AddressSanitizer and ThreadS
 	RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=handle_segv=0 $(NIGHTLY) test --target-dir target/sanitize-address $(SANITIZED)
 	RUSTFLAGS="-Zsanitizer=thread --cfg=rustix_use_libc" TSAN_OPTIONS=handle_segv=0 $(NIGHTLY) test -Zbuild-std --target-dir target/sanitize-thread $(SANITIZED)
 
-audit: setup ## the locked dependencies against the advisories, with cargo-deny (network)
+audit: setup ## check the locked dependencies for advisories, with cargo-deny (network)
 	@$(CARGO) deny --version >/dev/null 2>&1 || { echo "cargo-deny is missing: cargo install --locked cargo-deny"; exit 2; }
 	$(CARGO) deny --locked check
 
@@ -143,6 +143,6 @@ lint: $(TOOLS)
 doc: $(TOOLS)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CRATES) --no-deps --locked --features=$(FEATURES)
 
-clean: ## what was built; records, page, charts and .toolchain stay
+clean: ## delete build outputs; keep records, page, charts and .toolchain
 	$(CARGO) clean
 	rm -rf test-runtime/target

@@ -46,7 +46,7 @@ pub struct Cause {
     /// Headings of the rows or columns that are slower where they were published; any when
     /// left out, here and below.
     pub slower: Vec<String>,
-    /// Headings of those that they are held against.
+    /// Headings of those that they are compared with.
     pub faster: Vec<String>,
     /// Headings of the columns or rows, or names of the engines, with which that is so.
     pub at: Vec<String>,
@@ -185,7 +185,7 @@ pub fn load_all(folder: &Path) -> Result<(Vec<Layout>, Vec<Shares>)> {
                 tables.push(Layout { name, ..table });
             }
             File { table: None, shares: Some(shares) } => all.push(Shares { name, ..shares }),
-            _ => bail!("{} has to hold either a [table] or [shares]", path.display()),
+            _ => bail!("{} must contain either [table] or [shares]", path.display()),
         }
     }
     Ok((tables, all))

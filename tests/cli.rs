@@ -90,7 +90,7 @@ fn a_filter_that_means_nothing_names_near_ones() {
             "show" | "bench" => vec![command, "(unclosed", "--records", file],
             _ => vec![command, "(unclosed"],
         };
-        touchstone(&arguments).refused(&["'(unclosed' is no regular expression"]);
+        touchstone(&arguments).refused(&["'(unclosed' is not a regular expression"]);
     }
 }
 
@@ -178,7 +178,7 @@ fn bench_names_what_it_cannot_use() {
     bench(&["--engines", "nobody"]).refused(&["there is no engine 'nobody' in this build"]);
     bench(&["--strategies", "poling"]).refused(&["there is no strategy 'poling'"]);
     bench(&["--threads", "77"]).refused(&["nothing is left to measure"]);
-    bench(&["--budget", "0"]).refused(&["'0' is no number of seconds above 0"]);
+    bench(&["--budget", "0"]).refused(&["'0' is not a number of seconds above 0"]);
     bench(&["--resume", "--replace"]).refused(&["cannot be used with"]);
     bench(&["--worker"]).refused(&["--worker is for this program's own use"]);
     assert!(!file.exists(), "nothing was begun");
@@ -233,8 +233,8 @@ fn compare_holds_executors_runs_and_builds_against_each_other() {
     let with = |more: &[&str]| touchstone(&[&["compare", &*executor, &executor], more].concat());
     with(&["--case", "call_emty_function"]).refused(&["near: call_empty_function"]);
     with(&["--guest", "nobody"]).refused(&["has no guest 'nobody'"]);
-    with(&["--threshold", "0"]).refused(&["--threshold is a number above 0"]);
-    with(&["--rounds", "0"]).refused(&["--processes and --rounds are 1 or more"]);
+    with(&["--threshold", "0"]).refused(&["--threshold must be a number above 0"]);
+    with(&["--rounds", "0"]).refused(&["--processes and --rounds must be at least 1"]);
     touchstone(&["compare", "--side"]).refused(&["--side is for this program's own use"]);
 }
 

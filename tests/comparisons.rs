@@ -216,10 +216,10 @@ fn what_is_wrong_in_the_file_is_named_with_its_line() {
         (format!("{raw}threads = [2]\n"), "'raw' is for one thread"),
         (alone, "is for several threads"),
         (format!("{after}threads = [2]\n"), "'after' is for one thread"),
-        (format!("{after}burst = 0\n"), "'burst' is 1 or more"),
+        (format!("{after}burst = 0\n"), "'burst' must be at least 1"),
         (after.replace("dirty_1mb_of_memory", "call_empty_function"), "another case"),
         (after.replace("dirty_1mb_of_memory", "call_empty_function_with_32_pages"), "same heap"),
-        (format!("{GOOD}\n{}", raw.clone() + "threads = [2]\n"), "at line 7 are wrong: 'raw'"),
+        (format!("{GOOD}\n{}", raw.clone() + "threads = [2]\n"), "at line 7 are invalid: 'raw'"),
     ] {
         let error = format!("{:#}", rows(&text, &cases).unwrap_err());
         assert!(error.contains(said), "'{said}' is not in: {error}");

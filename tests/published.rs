@@ -66,7 +66,7 @@ fn executors(all: &mut BTreeMap<Place, String>) {
         // One name of the original lacks a word.
         let function = row[0].replace("kusama", "large").replace("memory_test", "memory_from_test");
         for (column, value) in rows[0].iter().zip(row).skip(1) {
-            all.insert(place("The table of 2022, filled", &function, column), value.clone());
+            all.insert(place("Substrate's executors, 2022", &function, column), value.clone());
         }
     }
 }
@@ -82,7 +82,7 @@ fn deserialization(all: &mut BTreeMap<Place, String>) {
     }
 }
 
-const ACCOUNTS: &str = "Accounts: what a codec costs inside a guest";
+const ACCOUNTS: &str = "Accounts: thirteen encodings";
 
 /// The compute units. The document has most of them in a summary, too.
 fn accounts(all: &mut BTreeMap<Place, String>) {
@@ -225,7 +225,7 @@ fn named(cell: &str) -> impl Iterator<Item = &str> {
 fn section() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("METHODOLOGY.md");
     let text = std::fs::read_to_string(path).unwrap();
-    let (_, section) = text.split_once("\n## Beside the published tables\n").unwrap();
+    let (_, section) = text.split_once("\n## Published tables\n").unwrap();
     section.split("\n## ").next().unwrap().to_owned()
 }
 
@@ -310,7 +310,7 @@ fn the_sizes_of_the_large_guest_are_those_of_its_module() {
     }
 }
 
-/// How many times dearer than zero-copy the others are, in the text of the accounts' table.
+/// Ratios to zero-copy encodings, in the text of the accounts' table.
 #[test]
 fn the_summary_of_the_accounts_is_evaluated_with_the_numbers_that_stand_there() {
     let table = layouts().into_iter().find(|table| table.title == ACCOUNTS).unwrap();
@@ -348,7 +348,7 @@ fn the_summary_of_the_accounts_is_evaluated_with_the_numbers_that_stand_there() 
         for number in [
             format!("{} (bincode)", updates[0]),
             format!("{} (borsh) for updates", updates[1]),
-            format!("{} times as dear", updates[2]),
+            format!("costs {} times as much", updates[2]),
             format!("{} and {} for reads", reads[0], reads[1]),
         ] {
             assert!(text.contains(&number), "{zero_copy}: '{number}' is not in: {text}");

@@ -225,7 +225,7 @@ fn rows_are_given_as_multiples_of_the_first() {
 fn a_table_that_does_not_fit_is_refused_with_its_place() {
     for (from, to, says) in [
         (r#"["41.5 µs", ""]"#, r#"["41.5 µs"]"#, "has 2 columns, but 1 published values"),
-        ("threads = 1", "thread = 1", "1.toml is wrong"),
+        ("threads = 1", "thread = 1", "1.toml is invalid"),
         ("gamma_pooling", "gamma", "'gamma' is no executor"),
     ] {
         let place = with_table(&BESIDE.replacen(from, to, 1));

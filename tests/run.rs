@@ -200,7 +200,7 @@ fn an_endless_loop_is_stopped() {
     ran.found(&[
         "stopped: still running after 0.5 s",
         "--timeout SECONDS",
-        "left out, because the same code was stopped already",
+        "left out, because the same code was already stopped",
     ]);
     // Once for each backend, and not for each strategy.
     let most =
@@ -351,10 +351,10 @@ fn what_cannot_be_called_is_refused_in_words() {
         .refused(&["substrate, input, bytes, plain, typed, codec"]);
     run(&["--call", "add"]).refused(&["8 bytes of parameters", "the input has 0"]);
     run(&["--call", "echo", "--input", "0x123"]).refused(&["--input", "whole bytes"]);
-    run(&["--call", "echo", "--input", "0xzz"]).refused(&["--input", "no hexadecimal"]);
+    run(&["--call", "echo", "--input", "0xzz"]).refused(&["--input", "not a hexadecimal"]);
     run(&["--call", "echo", "--input", "hello"]).refused(&["none of @FILE, 0xHEX, text:TEXT"]);
     run(&["--call", "echo", "--input", "@/does/not/exist"]).refused(&["cannot read the input"]);
-    run(&["--call", "echo", "--timeout", "0"]).refused(&["'0' is no number of seconds above 0"]);
+    run(&["--call", "echo", "--timeout", "0"]).refused(&["'0' is not a number of seconds above 0"]);
     run(&["--call", "echo", "--timeout", "1e99"]).refused(&["no number of seconds"]);
     run(&[]).refused(&["--call"]);
     let types = folder.module(r#"(module (func (export "f") (param externref)))"#);

@@ -286,7 +286,7 @@ fn what_is_wrong_with_a_case_is_said() {
         ("input = { file = \"inputs/none.json\" }", "cannot read the input"),
         ("input = { json_checksum = 1023, seed = 1 }", "1024 bytes or more"),
         ("input = { json = 2000 }", "an input is"),
-        (SUITE, "has to hold either a [case] or a [suite]"),
+        (SUITE, "must contain either [case] or [suite]"),
     ] {
         let error = load(&format!("{CASE}{added}\n")).unwrap_err();
         assert!(error.contains(says), "{added}: {error}");
@@ -294,7 +294,7 @@ fn what_is_wrong_with_a_case_is_said() {
     let codec = load(&with(CASE, "\"plain\"", "\"codec\"")).unwrap_err();
     assert!(codec.contains("names a codec where the convention is codec"), "{codec}");
     let empty = load("").unwrap_err();
-    assert!(empty.contains("has to hold either a [case] or a [suite]"), "{empty}");
+    assert!(empty.contains("must contain either [case] or [suite]"), "{empty}");
 }
 
 #[test]

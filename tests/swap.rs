@@ -144,9 +144,9 @@ fn the_file_is_read_and_what_is_wrong_in_it_is_said_with_what_to_do() {
     for (from, to, said) in [
         ("replacements = 50\n", "", "missing field `replacements`"),
         ("replacements", "replacement", "unknown field `replacement`"),
-        ("replacements = 50", "replacements = 0", "'replacements' is 1 or more"),
+        ("replacements = 50", "replacements = 0", "'replacements' must be at least 1"),
         ("\"second\"", "\"third\"", "no case 'third'"),
-        ("\"second\"", "\"first\"", "not the same twice"),
+        ("\"second\"", "\"first\"", "must name two different cases"),
         ("\"first\", ", "", "2"),
     ] {
         let error = format!("{:#}", read(&GOOD.replace(from, to)).unwrap_err());

@@ -27,15 +27,15 @@ const FOREIGN: Error = Error::Misuse("the export handle is of another module");
 pub enum Abi {
     /// Substrate's: `(pointer, length) -> packed pointer and length`.
     Substrate,
-    /// The host keeps the input; the guest asks for it.
+    /// The host keeps the input; the guest fetches it.
     Input,
-    /// The guest is given the input's bytes, in a buffer of its own.
+    /// The guest gets the input's bytes in a buffer of its allocator.
     Bytes,
     /// Numbers in, numbers out.
     Plain,
-    /// A component is given values that the host has already.
+    /// A component gets values that the host has already.
     Typed,
-    /// A component is given a value that a codec makes of the input's bytes.
+    /// A component gets a value that a codec makes of the input's bytes.
     Codec,
 }
 
@@ -113,13 +113,12 @@ impl FromStr for Abi {
     }
 }
 
-/// A live instance as the conventions see it: the few things a backend has to
-/// offer so that [`invoke`] can do the rest.
+/// The operations of a live instance that [`invoke`] needs; each backend implements them.
 pub trait Live {
-    /// The linear memory; empty where the module has none.
+    /// The linear memory; empty if the module has none.
     fn memory(&mut self) -> &mut [u8];
 
-    /// Grows the memory; `false` when it is refused.
+    /// Grows the memory; `false` if the runtime refuses.
     fn grow_memory(&mut self, pages: u32) -> bool;
 
     /// Allocator, input and log of this instance.
@@ -165,7 +164,7 @@ pub trait Live {
 ///
 /// # Errors
 ///
-/// When the host side breaks or the handle is of another module.
+/// When the host side fails, or the handle is of another module.
 pub fn invoke<L: Live>(
     live: &mut L,
     export: ExportId,
@@ -189,8 +188,8 @@ pub fn invoke<L: Live>(
     })
 }
 
-/// The input is always allocated, also an empty one: Substrate's executor does
-/// the same, and every backend pays it alike.
+/// Places the input. An empty input is allocated too, on every backend, as Substrate's
+/// executor does.
 fn substrate<L: Live>(
     live: &mut L,
     index: u32,
@@ -228,7 +227,7 @@ fn substrate<L: Live>(
     })
 }
 
-/// Takes from the host's heap, growing the memory where the heap asks for it.
+/// Allocates from the host's heap, and grows the memory if the heap requests it.
 fn allocate<L: Live>(live: &mut L, size: u32) -> Result<u32, HeapError> {
     loop {
         let (memory, host) = live.memory_and_host();

@@ -9,11 +9,11 @@ use std::sync::OnceLock;
 /// Bytes that are compared at once: they stay in the processor's cache.
 const CHUNK: usize = 64 * 1024;
 
-/// What a compiler made, which nobody else can change: in memory because Rust sees to
-/// it, in the file because the file is compared before it is used.
+/// Compiled code, protected against changes: in memory by Rust, in the file by a comparison
+/// before each use.
 ///
-/// A runtime that maps code runs whatever it maps. None of those here can tell that a
-/// byte of machine code is another one than it made.
+/// A runtime runs any code that it maps. None of the runtimes here detects a changed byte of
+/// machine code.
 #[derive(Debug)]
 pub struct CompiledCode {
     bytes: Vec<u8>,
@@ -36,12 +36,11 @@ impl CompiledCode {
         &self.bytes
     }
 
-    /// The code in a file, which is written when first asked for. Whoever loads it takes
-    /// [`staged`](Self::staged).
+    /// Writes the code to its file, once. Load the file through [`staged`](Self::staged).
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn stage(&self) -> Result<&File> {
         if let Some(file) = self.file.get() {
             return Ok(file);
@@ -56,11 +55,11 @@ impl CompiledCode {
         Ok(self.file.get_or_init(|| file))
     }
 
-    /// The file, after a look that it holds what was compiled and nothing else.
+    /// The file, after a check that it holds exactly the compiled code.
     ///
     /// # Errors
     ///
-    /// [`Error::BadArtifact`] when it holds anything else; when it cannot be read.
+    /// [`Error::BadArtifact`] when the file has other content; when it cannot be read.
     pub fn staged(&self, engine: &'static str) -> Result<&File> {
         let file = self.stage()?;
         let failed = || Error::system("cannot read the precompiled code");

@@ -1,4 +1,4 @@
-//! What is asked of a backend, and what is really in force.
+//! Requested settings of a backend, and its effective configuration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,29 +7,28 @@ use std::time::Duration;
 use crate::guest::GuestModule;
 use crate::host::LogSink;
 
-/// What is asked of a backend beside the strategy. What belongs to the guest
-/// (heap pages, limits) is part of [`crate::guest::GuestModule`].
+/// Requested settings of a backend. Settings of the guest (heap pages, limits) are part of
+/// [`crate::guest::GuestModule`].
 #[derive(Clone)]
 pub struct Config {
-    /// How long one call may run before the guest is stopped with
-    /// [`TrapKind::DeadlineExceeded`](crate::TrapKind::DeadlineExceeded).
-    /// `None`: no check at all. A check costs time in every loop, so a
-    /// timed row has none.
+    /// Time limit of one call. The guest is then stopped with
+    /// [`TrapKind::DeadlineExceeded`](crate::TrapKind::DeadlineExceeded). `None` disables the
+    /// check, which costs time in every loop; timed rows have none.
     pub deadline: Option<Duration>,
-    /// Whether runtimes that can count the operators that a guest executes do so. That
-    /// costs time in all of its code, so a timed row does without.
+    /// Whether runtimes count the executed operators, if they can. Counting slows all of the
+    /// guest's code, so timed rows do not count.
     pub metered: bool,
     /// Highest level that the guest may log at: 0 off, 1 error … 5 trace.
     pub max_log_level: u32,
-    /// Where the guest's log lines go.
+    /// Receiver of the guest's log lines.
     pub log: Option<Arc<LogSink>>,
-    /// Instances that may live at the same time, for backends that reserve.
+    /// Number of instances that may live at the same time, for backends that reserve memory.
     pub instances: u32,
     /// Whether a compiler may use all processors.
     pub parallel_compilation: bool,
     /// The component that makes values of the input's bytes for
     /// [`Abi::Codec`](crate::abi::Abi::Codec). It is a part of the host: it is
-    /// compiled, instantiated and told the types outside of the calls, and no
+    /// compiled, instantiated and given the types outside of the calls, and no
     /// deadline stops it.
     pub codec: Option<GuestModule>,
 }
@@ -62,14 +61,14 @@ impl std::fmt::Debug for Config {
     }
 }
 
-/// What is really in force, in words, key by key: part of every record.
+/// The effective configuration, as keys and values in words; part of every record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(transparent))]
 pub struct EffectiveConfig(BTreeMap<String, String>);
 
 impl EffectiveConfig {
-    /// An empty one.
+    /// An empty configuration.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -18,11 +18,11 @@ pub trait Engine: Send + Sync {
     /// Short name, as in filters and tables: `wasmtime`.
     fn id(&self) -> &'static str;
 
-    /// Version of the linked runtime: the receipt in every record.
+    /// Version of the linked runtime, as stored in every record.
     fn version(&self) -> &str;
 
-    /// How this engine executes guests. A claim, which
-    /// [`probe::check_execution`](crate::probe::check_execution) holds against
+    /// The claimed way of executing guests.
+    /// [`probe::check_execution`](crate::probe::check_execution) compares the claim with
     /// the speed of a kernel.
     fn execution(&self) -> Execution;
 
@@ -33,30 +33,30 @@ pub trait Engine: Send + Sync {
         None
     }
 
-    /// Number of calls after which the runtime catches up on work that it put off, such as
-    /// dropping the pages of many instances together. A measurement covers whole periods. The
-    /// default is 1: nothing is put off.
+    /// Number of calls after which the runtime does its deferred work, such as dropping the
+    /// pages of many instances together. A measurement covers whole periods. The default is
+    /// 1: nothing is deferred.
     fn period(&self, _strategy: Strategy) -> u64 {
         1
     }
 
-    /// Whether the strategy can be had here at all, on this machine.
+    /// Whether this engine supports the strategy on this machine.
     fn support(&self, strategy: Strategy) -> Support;
 
-    /// Whether the strategy can be had for this module, told from its bytes
-    /// alone. The default asks [`support`](Self::support) and refuses components, and
-    /// reuse in place for modules with state that cannot be brought back.
+    /// Whether this engine supports the strategy for this module, decided from the
+    /// module's bytes. The default asks [`support`](Self::support), refuses components, and
+    /// refuses reuse in place for modules with state that cannot be restored.
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         self.support(strategy).unless(guest.info().refusal(strategy))
     }
 
-    /// Strategies with the same class share an artifact. The default is one
-    /// class for all.
+    /// Class of the strategy's artifact. Strategies with the same class share an artifact.
+    /// The default is one class for all.
     fn artifact_class(&self, _strategy: Strategy) -> &'static str {
         "any"
     }
 
-    /// Turns a guest into what this engine loads: machine code for a compiler,
+    /// Compiles a guest to the form that this engine loads: machine code for a compiler,
     /// translated code for an interpreter.
     ///
     /// # Errors
@@ -65,14 +65,13 @@ pub trait Engine: Send + Sync {
     fn compile(&self, guest: &GuestModule, strategy: Strategy, config: &Config)
     -> Result<Artifact>;
 
-    /// What [`compile`](Self::compile) would make, taken over from another process of the
-    /// run, which [saved](Artifact::save) it into the folder. `None` where there is
-    /// nothing that was made of exactly this by exactly this engine; the default is that
-    /// an engine takes nothing over.
+    /// Restores the artifact that another process of the run [saved](Artifact::save) into
+    /// the folder, instead of compiling. `None` if the folder has no artifact of exactly this
+    /// guest by exactly this engine. The default restores nothing.
     ///
     /// # Errors
     ///
-    /// When there is something that cannot be read, or the strategy is unsupported.
+    /// When the file cannot be read, or the strategy is unsupported.
     fn restore(
         &self,
         _guest: &GuestModule,
@@ -83,14 +82,14 @@ pub trait Engine: Send + Sync {
         Ok(None)
     }
 
-    /// Puts the artifact where [`load`](Self::load) will take it from under the
-    /// strategy, for instance into a file: what happens ahead of time and is no
-    /// part of loading. `load` does it if it was not done. The default stages the
-    /// artifact's [`code`](Artifact::code) for strategies that load it from a file.
+    /// Stages the artifact for [`load`](Self::load) under the strategy, for instance in a
+    /// file. Staging happens ahead of time and is not part of loading. An artifact that was
+    /// not staged is staged by `load`. The default stages the artifact's
+    /// [`code`](Artifact::code) for strategies that load it from a file.
     ///
     /// # Errors
     ///
-    /// When it cannot be stored, or another engine made the artifact.
+    /// When the code cannot be stored, or another engine made the artifact.
     fn stage(&self, artifact: &Artifact, strategy: Strategy) -> Result<()> {
         match artifact.code(self.id())? {
             Some(code) if strategy.code == CodeFrom::Precompiled => code.stage().map(drop),
@@ -98,8 +97,8 @@ pub trait Engine: Send + Sync {
         }
     }
 
-    /// Makes a module that can be instantiated under the strategy. Whoever
-    /// publishes numbers has to [`probe`](Module::probe) it first.
+    /// Makes a module that can be instantiated under the strategy. Call
+    /// [`Module::probe`] before publishing numbers.
     ///
     /// # Errors
     ///
@@ -113,24 +112,24 @@ pub trait Engine: Send + Sync {
         config: &Config,
     ) -> Result<Box<dyn Module>>;
 
-    /// The same call on a clean instance, written against the runtime's own
-    /// interface: what this adapter is held against. `None` where the strategy
-    /// is not the runtime's own.
+    /// The raw reference: the same call on a clean instance, written against the runtime's
+    /// own interface. The report compares the adapter with it. `None` if the strategy is not
+    /// the runtime's own.
     ///
     /// # Errors
     ///
-    /// When the runtime fails to set it up.
+    /// When the runtime fails to set up the call.
     fn raw(&self, _guest: &GuestModule, _call: &RawCall<'_>) -> Result<Option<RawCaller>> {
         Ok(None)
     }
 
-    /// Whether instances answer [`Instance::operators`] where
-    /// [`Config::metered`](crate::Config::metered) asks for it.
+    /// Whether instances implement [`Instance::operators`] under
+    /// [`Config::metered`](crate::Config::metered).
     fn has_meter(&self) -> bool {
         false
     }
 
-    /// Whether [`raw`](Self::raw) has something for the strategy.
+    /// Whether [`raw`](Self::raw) supports the strategy.
     fn has_raw(&self, _strategy: Strategy) -> bool {
         false
     }
@@ -144,11 +143,11 @@ pub trait Engine: Send + Sync {
     serde(rename_all = "snake_case")
 )]
 pub enum Execution {
-    /// By an interpreter, of WebAssembly or of code of its own.
+    /// By an interpreter, of WebAssembly or of translated code.
     Interpreted,
-    /// As machine code that was made of the module.
+    /// As machine code compiled from the module.
     Compiled,
-    /// As machine code of the host's own compiler; there is no module.
+    /// As machine code of the host's compiler, without a module.
     Native,
 }
 
@@ -162,10 +161,10 @@ impl std::fmt::Display for Execution {
     }
 }
 
-/// What a raw reference is to call, in Substrate's convention.
+/// The call of a raw reference, in Substrate's convention.
 #[derive(Debug, Clone, Copy)]
 pub struct RawCall<'a> {
-    /// How a clean instance comes about.
+    /// Strategy of the clean instance.
     pub strategy: Strategy,
     /// Settings, the same as the adapter's.
     pub config: &'a Config,
@@ -178,26 +177,26 @@ pub struct RawCall<'a> {
 /// Makes one call on a clean instance and puts the output into the buffer.
 pub type RawCaller = Box<dyn FnMut(&mut Vec<u8>) -> Result<()> + Send>;
 
-/// A guest as an engine keeps it between `compile` and `load`.
+/// A compiled guest, between `compile` and `load`.
 #[derive(Clone)]
 pub struct Artifact {
     engine: &'static str,
     size: usize,
     code: Option<Arc<CompiledCode>>,
-    /// Under which the code can be kept; `None` where it cannot.
+    /// Key of the code in an artifact folder; `None` if the code cannot be shared.
     key: Option<ArtifactKey>,
     content: Arc<dyn Any + Send + Sync>,
 }
 
 impl Artifact {
-    /// Wraps what an engine made. `size` is in bytes, 0 where the runtime does
-    /// not say.
+    /// Wraps an engine's compiled guest. `size` is in bytes, 0 if the runtime does not report
+    /// the size.
     pub fn new<T: Any + Send + Sync>(engine: &'static str, size: usize, content: T) -> Self {
         Self { engine, size, code: None, key: None, content: Arc::new(content) }
     }
 
-    /// The same for code that is loaded from a file where a strategy says so. `content`
-    /// is what else the engine has to know.
+    /// Wraps code that some strategies load from a file. `content` is the engine's further
+    /// data.
     pub fn of_code<T: Any + Send + Sync>(
         engine: &'static str,
         code: impl Into<Arc<CompiledCode>>,
@@ -208,15 +207,14 @@ impl Artifact {
         Self { engine, size, code, key: None, content: Arc::new(content) }
     }
 
-    /// The same with the key of its code, by which other processes of the run may take it
-    /// over.
+    /// Adds the key of the code, by which other processes of the run can restore it.
     #[must_use]
     pub fn keyed(self, key: Option<ArtifactKey>) -> Self {
         Self { key, ..self }
     }
 
-    /// Saves the code for [`Engine::restore`] in other processes of the run. `false` where
-    /// the engine offers no such thing; nothing was written then.
+    /// Saves the code for [`Engine::restore`] in other processes of the run. Returns `false`,
+    /// and writes nothing, if the engine does not support restoring.
     ///
     /// # Errors
     ///
@@ -226,13 +224,13 @@ impl Artifact {
         folder.write(key, code).map(|()| true)
     }
 
-    /// Size in bytes, 0 where the runtime does not say.
+    /// Size in bytes, 0 if the runtime does not report the size.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// What `engine` put in.
+    /// The content that `engine` stored.
     ///
     /// # Errors
     ///
@@ -245,7 +243,7 @@ impl Artifact {
         })
     }
 
-    /// The compiled code that `engine` put in; `None` where it keeps none.
+    /// The compiled code that `engine` stored; `None` if it stored none.
     ///
     /// # Errors
     ///
@@ -273,8 +271,8 @@ impl std::fmt::Debug for Artifact {
 
 /// A loaded module. Shared by all threads.
 pub trait Module: Send + Sync {
-    /// Finds an export once, checks its signature against the convention, and
-    /// gives the handle that calls use.
+    /// Resolves an export once and returns the handle for calls. The export's signature must
+    /// fit the convention.
     ///
     /// # Errors
     ///
@@ -282,54 +280,54 @@ pub trait Module: Send + Sync {
     /// backend cannot call it ([`Error::ExportUnsupported`]).
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId>;
 
-    /// An instance for one thread at a time. Nothing needs to be clean yet:
-    /// `prepare` sees to that.
+    /// Makes an instance for one thread at a time. The instance need not be clean before
+    /// `prepare`.
     ///
     /// # Errors
     ///
-    /// When the runtime cannot make one.
+    /// When the runtime cannot make an instance.
     fn new_instance(&self) -> Result<Box<dyn Instance>>;
 
-    /// Looks at a live instance: is what the strategy's name says really in
-    /// force? What was seen becomes part of [`effective`](Self::effective).
+    /// Checks on a live instance that the mode named by the strategy is in force. The
+    /// findings become part of [`effective`](Self::effective).
     ///
     /// # Errors
     ///
-    /// [`Error::WrongMode`] when it is not.
+    /// [`Error::WrongMode`] when another mode is in force.
     fn probe(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// What is really in force.
+    /// The effective configuration.
     fn effective(&self) -> EffectiveConfig;
 }
 
 /// Makes calls, one after the other, each on a clean state.
 pub trait Instance: Send {
-    /// Brings about a clean state: instantiates, resets or takes from the pool.
-    /// After a call that was not finished, it finishes first.
+    /// Provides a clean state: instantiates, resets or takes from the pool. An unfinished
+    /// call is finished first.
     ///
     /// # Errors
     ///
     /// When the runtime fails; the instance may be prepared again.
     fn prepare(&mut self) -> Result<()>;
 
-    /// Runs an export once. `output` is cleared and holds the export's output
-    /// when [`Outcome::Returned`] comes back.
+    /// Runs an export once. `output` is cleared, and holds the export's output if the result
+    /// is [`Outcome::Returned`].
     ///
     /// # Errors
     ///
-    /// When the host side breaks, or without a `prepare` before.
+    /// When the host side fails, or `prepare` was not called before.
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome>;
 
-    /// Gives back, drops or decommits what the call used.
+    /// Returns, drops or resets the instance after a call.
     ///
     /// # Errors
     ///
     /// When the runtime fails.
     fn finish(&mut self) -> Result<()>;
 
-    /// The three steps in a row: what the tables time.
+    /// Makes the three steps of a call; the tables time this function.
     ///
     /// # Errors
     ///
@@ -341,39 +339,37 @@ pub trait Instance: Send {
         outcome
     }
 
-    /// Lets go of what an idle instance keeps resident: the next call is as clean,
-    /// and slower. Meant between `finish` and `prepare`; before a `finish` nothing
-    /// happens.
+    /// Releases the resident memory of an idle instance. The next call is as clean, and
+    /// slower. Call this function between `finish` and `prepare`; before a `finish` it does
+    /// nothing.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses; the instance can be used all the same.
+    /// When the kernel refuses; the instance remains usable.
     fn trim(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Operators that the guest executed since a point of the runtime's choice, by the
-    /// runtime's own count: one for each, whatever its length, none for those that only
-    /// shape the code, and one more for each function that is entered. Only
-    /// differences mean something. `None` without
-    /// [`Config::metered`](crate::Config::metered), before `prepare`, and where
-    /// there is no such count.
+    /// Number of operators that the guest executed, by the runtime's own count: one per
+    /// operator, none for operators that only shape the code, and one per function entered.
+    /// The start of the count is unspecified, so use differences only. `None` without
+    /// [`Config::metered`](crate::Config::metered), before `prepare`, and on runtimes without
+    /// a count.
     fn operators(&mut self) -> Option<u64> {
         None
     }
 
     /// The linear memory between `prepare` and `finish`, for tests that compare
-    /// states; `None` where there is none or it cannot be seen.
+    /// states; `None` if there is none or it is not accessible.
     fn memory(&mut self) -> Option<&[u8]> {
         None
     }
 }
 
-/// Where an instance stands between `prepare` and `finish`, for backends that
-/// need to remember it.
+/// Step of an instance's call, for backends that need to remember it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CallState {
-    /// Nothing is known to be clean.
+    /// The state may be dirty.
     #[default]
     Idle,
     /// `prepare` was done.
@@ -387,14 +383,14 @@ pub enum CallState {
 pub struct ExportId {
     /// Position in the module's list of exported functions.
     pub index: u32,
-    /// The convention it is called by.
+    /// The calling convention.
     pub abi: Abi,
-    /// Position of the guest's allocator, where the convention needs it.
+    /// Position of the guest's allocator, if the convention needs it.
     allocator: Option<u32>,
 }
 
 impl ExportId {
-    /// The handle of an export that needs no other one beside it.
+    /// The handle of an export that needs no allocator.
     #[must_use]
     pub const fn new(index: u32, abi: Abi) -> Self {
         Self { index, abi, allocator: None }
@@ -422,8 +418,8 @@ impl Exports {
     ///
     /// # Errors
     ///
-    /// When there is no such function, it is an import passed on, or its
-    /// signature does not fit. The same for what the convention needs beside it.
+    /// When there is no such function, it is a re-exported import, or its signature does not
+    /// fit. The same holds for the allocator, if the convention needs it.
     pub fn find(&self, name: &str, abi: Abi) -> Result<ExportId> {
         let index = self.position(name)?;
         abi.check(name, self.0[index as usize].signature.as_ref())?;
@@ -442,7 +438,7 @@ impl Exports {
     ///
     /// # Errors
     ///
-    /// When there is no such function, or it is an import passed on.
+    /// When there is no such function, or it is a re-exported import.
     pub fn position(&self, name: &str) -> Result<u32> {
         let Some(index) = self.0.iter().position(|export| export.name == name) else {
             return Err(Error::NoSuchExport {
@@ -465,7 +461,7 @@ impl Exports {
         self.0.get(index as usize)
     }
 
-    /// Its type; `None` also where it uses other types than numbers.
+    /// Type of the export; `None` also if it uses other types than numbers.
     #[must_use]
     pub fn signature(&self, index: u32) -> Option<&Signature> {
         self.get(index)?.signature.as_ref()

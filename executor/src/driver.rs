@@ -1,5 +1,5 @@
-//! The two ways in which backends come to a clean instance for each call: a new
-//! one, and one that is reset in place. What is the same for all of them.
+//! The part of an instance that all backends share: a new instance per call, or one that is
+//! reset in place.
 
 use crate::abi::{self, Live};
 use crate::contract::{CallState, ExportId, Instance};
@@ -12,18 +12,18 @@ use std::sync::Arc;
 
 const UNPREPARED: Error = Error::Misuse("invoke without prepare");
 
-/// An instance that is made for one call and dropped after it.
+/// An instance that exists for one call.
 pub trait Disposable: Live + Send + Sized {
-    /// What all instances of a module share.
+    /// Data that all instances of a module share.
     type Shared: Send + Sync;
-    /// What outlives an instance and is used for the next one: buffers, mostly.
+    /// Data that outlives an instance and serves the next one, such as buffers.
     type Kept: Send;
 
-    /// Makes a new instance. `kept` is what the last one left, dirty as it was.
+    /// Makes a new instance. `kept` comes from the last instance, uncleaned.
     ///
     /// # Errors
     ///
-    /// When the runtime cannot make one.
+    /// When the runtime cannot make an instance.
     fn new(shared: &Arc<Self::Shared>, kept: Option<Self::Kept>) -> Result<Self>;
 
     /// Drops the instance.
@@ -40,7 +40,7 @@ pub struct Fresh<L: Disposable> {
 }
 
 impl<L: Disposable> Fresh<L> {
-    /// Nothing is made before the first call is prepared.
+    /// The instance is made when the first call is prepared.
     #[must_use]
     pub fn new(shared: &Arc<L::Shared>) -> Self {
         let used_on = UsedOn::default();
@@ -83,9 +83,9 @@ impl<L: Disposable> Instance for Fresh<L> {
     }
 }
 
-/// An instance that is used for many calls and made clean after each.
+/// An instance that is used for many calls and reset after each.
 pub trait Resident: Send + Sized {
-    /// What all instances of a module share.
+    /// Data that all instances of a module share.
     type Shared: Send + Sync;
     /// The instance as the calling conventions see it.
     type Live: Live;
@@ -94,28 +94,28 @@ pub trait Resident: Send + Sized {
     ///
     /// # Errors
     ///
-    /// When the runtime cannot make one.
+    /// When the runtime cannot make an instance.
     fn new(shared: &Arc<Self::Shared>) -> Result<Self>;
 
     /// The instance.
     fn live(&mut self) -> &mut Self::Live;
 
-    /// Makes it clean; `false` when that cannot be done in place, because
-    /// something grew that cannot shrink: it is then replaced by a new one.
+    /// Resets the instance in place. Returns `false` if something grew that cannot shrink;
+    /// the caller then replaces the instance.
     ///
     /// # Errors
     ///
-    /// When it fails half-way; the instance is replaced then, too.
+    /// When the reset fails; the instance is then replaced too.
     fn reset(&mut self) -> Result<bool>;
 
-    /// What looks after its memory, where that is one of ours.
+    /// The restorer of the memory, if it is one of Touchstone's.
     fn restorer(&mut self) -> Option<&mut Restorer>;
 
-    /// Lets go of what the memory of a clean instance keeps resident.
+    /// Releases the resident memory of a clean instance.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses; the instance is replaced then.
+    /// When the kernel refuses; the instance is then replaced.
     fn trim(&mut self) -> Result<()> {
         match self.restorer() {
             // SAFETY: the instance is clean, not running, and borrowed here alone.
@@ -149,7 +149,7 @@ pub struct Reused<R: Resident> {
 }
 
 impl<R: Resident> Reused<R> {
-    /// Nothing is made before the first call is prepared.
+    /// The instance is made when the first call is prepared.
     #[must_use]
     pub fn new(shared: &Arc<R::Shared>) -> Self {
         let (used_on, state) = (UsedOn::default(), CallState::Idle);

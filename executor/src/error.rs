@@ -1,13 +1,12 @@
-//! Failures of the host: the module cannot be used, the backend cannot do
-//! what was asked, or something under us broke. Never a guest's trap.
+//! Failures of the host: an unusable module, an unsupported request, or a failure of the
+//! runtime or the system. A guest's trap is not an error.
 
 use crate::strategy::Strategy;
 
-/// Shorthand for results of the contract.
+/// Result of the contract's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A failure of the host. Each one says what to do about it, where something
-/// can be done.
+/// A failure of the host. The message names the remedy, if there is one.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The bytes are neither a module nor a compressed blob of one.
@@ -19,27 +18,27 @@ pub enum Error {
     /// The bytes are a module, but not a valid one.
     #[error("the module does not validate: {reason} (at offset {offset:#x})")]
     Invalid {
-        /// What the validator says.
+        /// The validator's message.
         reason: String,
-        /// Where in the module, bytes from its start.
+        /// Offset in the module, bytes.
         offset: usize,
     },
-    /// A compressed blob that cannot be unpacked.
+    /// The compressed blob cannot be unpacked.
     #[error("cannot unpack the compressed blob: {reason}")]
     Blob {
         /// What is wrong with it.
         reason: String,
     },
-    /// The module uses something that no host here offers, or a limit is exceeded.
+    /// The module needs an unsupported feature, or exceeds a limit.
     #[error("the module cannot be hosted: {reason}")]
     Unhostable {
-        /// What it uses.
+        /// The feature or the limit.
         reason: String,
     },
-    /// There is no export of that name.
+    /// The module has no export of that name.
     #[error("the module has no exported function '{name}'{}", near(.candidates))]
     NoSuchExport {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// Exports with a similar name.
         candidates: Vec<String>,
@@ -58,11 +57,11 @@ pub enum Error {
     WrongSignature {
         /// The export.
         name: String,
-        /// The convention that was asked for.
+        /// The requested convention.
         abi: crate::abi::Abi,
-        /// What the convention needs.
+        /// The signature that the convention needs.
         expected: &'static str,
-        /// What the export has, in words.
+        /// The export's signature, in words.
         found: String,
     },
     /// The module has the export, but this backend cannot call it, whatever the
@@ -71,22 +70,22 @@ pub enum Error {
     ExportUnsupported {
         /// The backend.
         engine: &'static str,
-        /// The export, or the part of it that was asked for.
+        /// The export, or the requested part of it.
         name: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The backend cannot do the strategy, or not for this module.
-    #[error("{engine} cannot do {strategy} here: {reason}")]
+    /// The backend does not support the strategy, or not for this module.
+    #[error("{engine} does not support {strategy} here: {reason}")]
     Unsupported {
         /// The backend.
         engine: &'static str,
         /// The strategy.
         strategy: Strategy,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// After loading, something else was in force than the strategy's name says.
+    /// After loading, another mode was in force than the strategy names.
     #[error(
         "{engine} was asked for {strategy}, but {reason}; its times would stand under a wrong name"
     )]
@@ -95,7 +94,7 @@ pub enum Error {
         engine: &'static str,
         /// The strategy.
         strategy: Strategy,
-        /// What was found instead.
+        /// The mode that was found.
         reason: String,
     },
     /// An artifact that this backend did not make, or that is damaged.
@@ -109,29 +108,29 @@ pub enum Error {
     /// `invoke` without `prepare`, or an export of another module.
     #[error("misuse of the contract: {0}")]
     Misuse(&'static str),
-    /// The runtime refused or broke.
+    /// The runtime failed.
     #[error("{engine} failed to {action}: {reason}")]
     Runtime {
         /// The backend.
         engine: &'static str,
-        /// What it was doing, after "to".
+        /// The failed action, after "to".
         action: &'static str,
-        /// What it says.
+        /// The runtime's message.
         reason: String,
     },
-    /// The operating system refused.
+    /// A system call failed.
     #[error("{action}: {source}")]
     System {
-        /// What was tried.
+        /// The failed action.
         action: &'static str,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
 }
 
 impl Error {
-    /// A closure that wraps what a runtime says, for `map_err`.
+    /// A closure for `map_err` that wraps a runtime's error.
     pub fn runtime<E: std::fmt::Display>(
         engine: &'static str,
         action: &'static str,
@@ -140,7 +139,7 @@ impl Error {
         move |error| Self::Runtime { engine, action, reason: format!("{error:#}") }
     }
 
-    /// A closure that wraps what the system says, for `map_err`.
+    /// A closure for `map_err` that wraps a system error.
     pub fn system<E: Into<std::io::Error>>(action: &'static str) -> impl FnOnce(E) -> Self {
         move |error| Self::System { action, source: error.into() }
     }

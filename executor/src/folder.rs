@@ -21,22 +21,21 @@ const MAGIC: &[u8] = b"touchstone artifact 1\n";
 /// Largest code that is read back, bytes.
 const MOST: u64 = 2 << 30;
 
-/// What compiled code was made from and by: code is only taken over under a key that is
-/// equal in every byte.
+/// Key of compiled code. Code is restored only under a key that is equal in every byte.
 ///
-/// The key has the engine and its version, the class of the artifact, the guest as it
-/// came and as it was prepared (and so its heap pages), the settings that decide about
-/// code, the running binary and the boot of the machine. Code therefore never outlives a
-/// rebuild of Touchstone or a restart.
+/// The key contains the engine and its version, the class of the artifact, and the guest before
+/// and after its preparation (and so its heap pages). It also contains the settings that affect
+/// code, the running binary and the boot of the machine. Code therefore never outlives a rebuild
+/// of Touchstone or a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArtifactKey(String);
 
 impl ArtifactKey {
-    /// The key of what an engine makes of a guest. `made_of` has whatever else decides
-    /// about the code, for instance the digest of a rewritten module.
+    /// The key of a guest's code on an engine. `made_of` has everything else that affects
+    /// the code, for instance the digest of a rewritten module.
     ///
-    /// `None` where the kernel does not tell which binary runs or which boot this is:
-    /// code is not shared there.
+    /// `None` if the kernel does not identify the running binary or the boot; code is then
+    /// not shared.
     #[must_use]
     pub fn new<E: Engine + ?Sized>(
         engine: &E,
@@ -113,14 +112,13 @@ fn hexadecimal(bytes: &[u8]) -> String {
 
 /// A folder with compiled code, which one run creates and its processes open.
 ///
-/// The code is machine code that runtimes execute, and neither its digest nor its key is
-/// a secret: whoever can write to the folder can run code in every process that reads
-/// from it. The folder is therefore created with mode 0700 and refused if it belongs to
-/// another user or gives others any access; other processes of the same user are
-/// trusted, as they are with all memory of this one.
+/// Runtimes execute the code, and neither its digest nor its key is a secret: a process that
+/// can write to the folder can run code in every process that reads from it. The folder is
+/// therefore created with mode 0700, and refused if it belongs to another user or gives others
+/// any access. Other processes of the same user are trusted.
 ///
-/// No file in it is ever mapped. Code is read into memory and checked there, and goes
-/// the way of code that was compiled in this process: see [`CompiledCode`].
+/// No file of the folder is mapped. Code is read into memory, checked, and handled like code
+/// that was compiled in this process: see [`CompiledCode`].
 #[derive(Debug)]
 pub struct ArtifactFolder {
     /// Held open, so that nobody can put another folder in its place.
@@ -128,11 +126,11 @@ pub struct ArtifactFolder {
 }
 
 impl ArtifactFolder {
-    /// Creates the folder, with mode 0700. Whoever creates it also removes it.
+    /// Creates the folder with mode 0700. The caller removes it.
     ///
     /// # Errors
     ///
-    /// When there is something of this name already, or the folder cannot be made.
+    /// When the name exists already, or the folder cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         DirBuilder::new()
             .mode(0o700)
@@ -145,7 +143,7 @@ impl ArtifactFolder {
     ///
     /// # Errors
     ///
-    /// When it is no folder (nor is a symbolic link), belongs to another user, gives
+    /// When the path is not a folder (a symbolic link is not), belongs to another user, gives
     /// others any access, or cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
         let open = || -> io::Result<Self> {
@@ -165,11 +163,11 @@ impl ArtifactFolder {
         PathBuf::from(format!("/proc/self/fd/{}/{name}", self.folder.as_raw_fd()))
     }
 
-    /// Keeps code under its key, whole or not at all; code of the same key is replaced.
+    /// Stores code under its key, atomically. Code of the same key is replaced.
     ///
     /// # Errors
     ///
-    /// When the file cannot be written. What was there before stays.
+    /// When the file cannot be written. The old file then remains.
     pub fn write(&self, key: &ArtifactKey, code: &CompiledCode) -> Result<()> {
         let write = || -> io::Result<()> {
             // Mode 0600.
@@ -182,12 +180,12 @@ impl ArtifactFolder {
         write().map_err(Error::system("cannot keep the compiled code"))
     }
 
-    /// The code that is kept under exactly this key; `None` where there is none, or its
-    /// file is not exactly what [`write`](Self::write) wrote.
+    /// The code stored under exactly this key; `None` if there is none, or the file is not
+    /// exactly as [`write`](Self::write) wrote it.
     ///
     /// # Errors
     ///
-    /// When the file is there and cannot be read.
+    /// When the file exists and cannot be read.
     pub fn read(&self, key: &ArtifactKey) -> Result<Option<CompiledCode>> {
         let read = || -> io::Result<Option<CompiledCode>> {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

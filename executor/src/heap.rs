@@ -6,8 +6,8 @@
 //! allocator. Layout and limits are Substrate's, so that addresses and dirtied
 //! pages are comparable: 8 bytes of header before each allocation, sizes
 //! rounded up to powers of two from 8 bytes to 32 MiB. A header holds the size
-//! class and the occupied bit while in use, and the next free header else.
-//! Headers lie in the guest's reach, so nothing read from them is trusted.
+//! class and the occupied bit while in use, otherwise the next free header.
+//! The guest can write the headers, so their content is never trusted.
 
 /// Bytes of a page of linear memory.
 pub const WASM_PAGE: usize = 65_536;
@@ -24,7 +24,7 @@ pub const OCCUPIED: u64 = 1 << 32;
 /// End of a free list.
 const NONE: u32 = u32::MAX;
 
-/// The allocator's state: what a clean instance starts with is [`Heap::new`].
+/// The allocator's state. A clean instance starts with [`Heap::new`].
 #[derive(Debug, Clone)]
 pub struct Heap {
     /// First free header of each class.
@@ -38,13 +38,13 @@ pub struct Heap {
 /// Why an allocation or a release was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeapError {
-    /// More than [`LARGEST`] was asked for.
-    #[error("{size} bytes were asked for, at most {LARGEST} can be had at once")]
+    /// More than [`LARGEST`] was requested.
+    #[error("{size} bytes were requested; the largest allocation has {LARGEST}")]
     TooLarge {
-        /// What was asked for, bytes.
+        /// Requested size, bytes.
         size: u32,
     },
-    /// The memory is too small; growing it by so many pages and asking again helps.
+    /// The memory is too small: grow it and call again.
     #[error("the guest's memory is full ({pages} more pages needed)")]
     NeedsMemory {
         /// Missing pages of 64 KiB.
@@ -53,10 +53,10 @@ pub enum HeapError {
     /// The end of a 32-bit memory is reached.
     #[error("the guest's address space is full")]
     AddressSpace,
-    /// The pointer was not given out by this allocator, or is free already.
+    /// The pointer is not an allocation of this allocator, or is free already.
     #[error("{pointer:#x} is not an allocation in use")]
     NotAllocated {
-        /// The pointer that was to be freed.
+        /// The pointer to free.
         pointer: u32,
     },
     /// The guest overwrote the allocator's headers.
@@ -81,12 +81,11 @@ impl Heap {
         }
     }
 
-    /// Gives out `size` bytes (at least 8), 8-byte aligned, all of them inside
-    /// `memory`.
+    /// Allocates `size` bytes (at least 8), 8-byte aligned, inside `memory`.
     ///
     /// # Errors
     ///
-    /// [`HeapError::NeedsMemory`] asks the caller to grow the memory and to
+    /// [`HeapError::NeedsMemory`] requests that the caller grow the memory and
     /// call again; the others are final.
     pub fn allocate(&mut self, memory: &mut [u8], size: u32) -> Result<u32, HeapError> {
         if self.poisoned {
@@ -117,7 +116,7 @@ impl Heap {
         Ok(header + HEADER)
     }
 
-    /// Takes back what [`allocate`](Self::allocate) gave.
+    /// Frees an allocation of [`allocate`](Self::allocate).
     ///
     /// # Errors
     ///

@@ -1,11 +1,9 @@
-//! The host functions: few, and only those without which no guest of the three
-//! conventions answers. Whatever else a guest imports becomes a stub that traps
-//! by name when it is called.
+//! The host functions that the calling conventions need. Every other import becomes a stub
+//! that traps with the import's name.
 //!
-//! Whoever adds one that has the kernel write to the guest's memory (`read(2)`,
-//! `recv(2)`) passes the place through [`memory::writable`](crate::memory::writable)
-//! first: a system call that writes to a page of a tracked memory which nobody has
-//! written yet fails with `EFAULT` or ends early.
+//! A host function whose system call writes to the guest's memory (`read(2)`, `recv(2)`) must
+//! call [`memory::writable`](crate::memory::writable) first. Otherwise a write to a page of a
+//! tracked memory that was not written before fails with `EFAULT` or ends early.
 
 use crate::heap::{Heap, HeapError};
 use crate::outcome::{Trap, TrapKind};
@@ -16,13 +14,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Takes a guest's log line: level (0 error … 4 trace), target, message.
 pub type LogSink = dyn Fn(u32, &str, &str) + Send + Sync;
 
-/// A function that the host offers to guests, all of them in the import
-/// module `env`.
+/// A host function, in the import module `env`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HostFunction {
     /// `(size) -> pointer`: the host's allocator.
     Malloc,
-    /// `(pointer)`: gives memory back to the host's allocator.
+    /// `(pointer)`: returns memory to the host's allocator.
     Free,
     /// `() -> level`: highest level that is logged, 0 off … 5 trace.
     MaxLogLevel,
@@ -66,9 +63,8 @@ impl HostFunction {
         Signature::new(params, results)
     }
 
-    /// The host function behind an import, if its name and type fit. An import
-    /// of the right name with another type is answered by a stub like any
-    /// unknown one.
+    /// The host function of an import, if name and type fit. An import of the right name
+    /// with another type gets a stub, like an unknown one.
     #[must_use]
     pub fn find(module: &str, name: &str, signature: &Signature) -> Option<Self> {
         Self::ALL.into_iter().find(|function| {
@@ -83,7 +79,7 @@ impl HostFunction {
     }
 }
 
-/// What the host keeps for one instance beside its memory.
+/// State of the host for one instance, without its memory.
 pub struct HostState {
     heap: Heap,
     heap_base: Option<u32>,
@@ -93,8 +89,8 @@ pub struct HostState {
 }
 
 impl HostState {
-    /// The state of a clean instance. Without a heap base, every allocation is
-    /// refused: there is no place that the host could know to be free.
+    /// The state of a clean instance. Without a heap base, every allocation is refused,
+    /// because the host cannot know which memory is free.
     #[must_use]
     pub fn new(heap_base: Option<u32>, config: &crate::Config) -> Self {
         Self {
@@ -106,14 +102,14 @@ impl HostState {
         }
     }
 
-    /// Brings the state back to that of a clean instance, keeping buffers.
+    /// Resets the state to that of a clean instance, keeping buffers.
     pub fn reset(&mut self) {
         self.heap = Heap::new(self.heap_base.unwrap_or(u32::MAX));
         self.input.clear();
     }
 
-    /// The same with the allocator as it was found to be on a clean instance, whose
-    /// start function may have allocated.
+    /// Resets the state, with the allocator's state of a clean instance, whose start function
+    /// may have allocated.
     #[inline]
     pub fn reset_to(&mut self, heap: &Heap) {
         self.heap.clone_from(heap);
@@ -125,13 +121,13 @@ impl HostState {
         &mut self.heap
     }
 
-    /// Keeps the input for guests that ask for it.
+    /// Stores the input for guests that fetch it.
     pub fn set_input(&mut self, input: &[u8]) {
         self.input.clear();
         self.input.extend_from_slice(input);
     }
 
-    /// The input that the host keeps.
+    /// The stored input.
     #[must_use]
     pub fn input_bytes(&self) -> &[u8] {
         &self.input
@@ -166,7 +162,7 @@ impl HostState {
     ///
     /// # Errors
     ///
-    /// When a text does not lie in memory.
+    /// When a text lies outside the memory.
     pub fn log(&self, memory: &[u8], level: u32, target: u64, message: u64) -> Result<(), Trap> {
         if !self.logs(level) {
             return Ok(());
@@ -181,10 +177,10 @@ impl HostState {
         Ok(())
     }
 
-    /// The same for texts that do not lie in the guest's memory.
+    /// Logs texts that are outside the guest's memory.
     ///
-    /// A sink that panics loses the message: the panic ends here, because it must not
-    /// unwind through a runtime and leave an instance that is neither used nor done.
+    /// A panic of the sink is caught and loses the message, because it must not unwind through
+    /// a runtime.
     pub fn log_texts(&self, level: u32, target: &[u8], message: &[u8]) {
         if let Some(log) = &self.log
             && self.logs(level)

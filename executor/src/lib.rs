@@ -1,16 +1,14 @@
-//! The executor contract of Touchstone, and what every backend shares.
+//! The executor contract of Touchstone, and the code that all backends share.
 //!
 //! A backend is an [`Engine`]. It turns a [`guest::GuestModule`] into an
 //! [`Artifact`], an artifact into a [`Module`] under one [`Strategy`], and a
-//! module into [`Instance`]s. An instance makes calls, each of them on a state
-//! that cannot be told from a brand-new instance: `prepare`, `invoke`,
-//! `finish`.
+//! module into [`Instance`]s. An instance makes calls in three steps: `prepare`,
+//! `invoke`, `finish`. Each call sees the state of a brand-new instance.
 //!
-//! This crate knows no backend. It owns what all of them need: the guests'
-//! calling conventions ([`abi`]), the host functions ([`host`]) and the host's
-//! allocator ([`heap`]), the look into a module and its rewriting ([`guest`]),
-//! the memory image and its resets ([`memory`]), and a [`mock`] engine to test
-//! a harness with.
+//! This crate depends on no backend. It contains the guests' calling conventions
+//! ([`abi`]), the host functions ([`host`]), the host's allocator ([`heap`]), the
+//! inspection and rewriting of modules ([`guest`]), the memory image and its resets
+//! ([`memory`]), and a [`mock`] engine for tests of a harness.
 
 pub mod abi;
 mod code;

@@ -1,5 +1,5 @@
-//! An engine without a runtime, to test a harness with: it answers what it is
-//! told to, fails where it is told to, and writes down what was done to it.
+//! An engine without a runtime, for tests of a harness. It returns programmed answers and
+//! failures, and keeps a journal of the calls.
 
 use crate::abi::Abi;
 use crate::config::{Config, EffectiveConfig};
@@ -14,7 +14,7 @@ use crate::support::Support;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a mock is asked to answer.
+/// A call of a mock.
 #[derive(Debug)]
 pub struct MockCall<'a> {
     /// Name of the export.
@@ -23,11 +23,11 @@ pub struct MockCall<'a> {
     pub input: &'a [u8],
     /// The strategy of the module.
     pub strategy: Strategy,
-    /// Calls that this instance made before, as a leaky instance would know.
+    /// Number of earlier calls of this instance, as a leaky instance would know.
     pub calls_before: u64,
 }
 
-/// What a mock answers.
+/// The answer of a mock.
 #[derive(Debug, Clone)]
 pub enum Answer {
     /// The export returns this.
@@ -38,7 +38,7 @@ pub enum Answer {
     Fail(String),
 }
 
-/// What a strategy of a mock forgets to bring back between calls.
+/// State that a strategy of a mock does not restore between calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leak {
     /// A byte of the memory.
@@ -97,7 +97,7 @@ pub struct MockEngine {
 
 impl MockEngine {
     /// An engine that supports everything and returns its input. It claims to be
-    /// native code, so that nobody holds its speed against it.
+    /// native code, so that its speed is not checked.
     #[must_use]
     pub fn new(id: &'static str) -> Self {
         Self {
@@ -111,21 +111,21 @@ impl MockEngine {
         }
     }
 
-    /// What it claims about its execution.
+    /// Sets the claimed execution.
     #[must_use]
     pub fn executing(mut self, execution: Execution) -> Self {
         self.execution = execution;
         self
     }
 
-    /// Every call takes at least this long (it spins).
+    /// Makes every call take at least this long, by spinning.
     #[must_use]
     pub fn with_latency(mut self, latency: Duration) -> Self {
         self.latency = latency;
         self
     }
 
-    /// Calls are answered by this.
+    /// Sets the answer of calls.
     #[must_use]
     pub fn answering(
         mut self,
@@ -135,7 +135,7 @@ impl MockEngine {
         self
     }
 
-    /// Strategies are supported as this says.
+    /// Sets the support of strategies.
     #[must_use]
     pub fn supporting(
         mut self,
@@ -145,9 +145,8 @@ impl MockEngine {
         self
     }
 
-    /// Its instances have a memory and a global, which every call changes and
-    /// whose value follows every output. Strategies bring both back, but for
-    /// what this says.
+    /// Gives instances a memory and a global. Every call changes them and appends their values
+    /// to the output. Strategies restore both, except the given leaks.
     #[must_use]
     pub fn leaking(
         mut self,
@@ -157,7 +156,7 @@ impl MockEngine {
         self
     }
 
-    /// What was done so far: `compile`, `load pooling`, `instance`, `call f`.
+    /// The journal: `compile`, `load pooling`, `instance`, `call f`.
     #[must_use]
     pub fn journal(&self) -> Vec<String> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -1,5 +1,5 @@
-//! What a guest's work came to. A trap is a result of the guest; a broken host
-//! is an [`Error`](crate::Error) and another type.
+//! Results of a guest's call. A trap is a result of the guest; a failure of the host is an
+//! [`Error`](crate::Error).
 
 use std::fmt;
 
@@ -24,17 +24,16 @@ impl Outcome {
     }
 }
 
-/// Why a guest stopped.
+/// A trap of a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trap {
     /// The kind, the same for every backend.
     pub kind: TrapKind,
-    /// What the runtime said about it, in its own words; empty where it says
-    /// nothing more than the kind.
+    /// The runtime's message; empty if it adds nothing to the kind.
     pub detail: String,
 }
 
-/// Kinds of traps that every backend can tell apart.
+/// Kinds of traps, the same on every backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrapKind {
     /// `unreachable` was executed, in Rust usually a panic.
@@ -53,7 +52,7 @@ pub enum TrapKind {
     StackOverflow,
     /// The call's deadline has passed.
     DeadlineExceeded,
-    /// An import that no host function answers was called.
+    /// The guest called an import without a host function.
     MissingImport {
         /// Module part of the import's name.
         module: String,
@@ -67,22 +66,22 @@ pub enum TrapKind {
         /// What was wrong.
         reason: String,
     },
-    /// The export returned a pointer and a length that do not lie in its memory.
+    /// The export returned a pointer and a length outside its memory.
     BadResult {
-        /// What it returned; `None` where the runtime does not say.
+        /// The returned values; `None` if the runtime does not report them.
         claim: Option<Claim>,
     },
-    /// The input does not fit: the host's allocator could not place it, or it
-    /// has not the size of the export's parameters.
+    /// The input does not fit: the host's allocator could not place it, or its size is not
+    /// that of the export's parameters.
     BadInput {
         /// What was wrong.
         reason: String,
     },
-    /// Anything else; the detail has the runtime's words.
+    /// Another trap; the detail has the runtime's message.
     Other,
 }
 
-/// An output that is none.
+/// An output outside the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     /// Start of the claimed output.
@@ -94,13 +93,13 @@ pub struct Claim {
 }
 
 impl Trap {
-    /// A trap without more words.
+    /// A trap without a message.
     #[must_use]
     pub const fn new(kind: TrapKind) -> Self {
         Self { kind, detail: String::new() }
     }
 
-    /// A trap with the runtime's words.
+    /// A trap with the runtime's message.
     #[must_use]
     pub fn with_detail(kind: TrapKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into() }
@@ -149,6 +148,5 @@ impl fmt::Display for Trap {
     }
 }
 
-/// So that a trap can travel through a runtime's own error type and be found
-/// again on the other side.
+/// Lets a trap pass through a runtime's own error type.
 impl std::error::Error for Trap {}

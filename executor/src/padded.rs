@@ -1,13 +1,13 @@
-//! Keeping apart what different threads write.
+//! Cache-line padding for values that different threads write.
 
 use std::ops::{Deref, DerefMut};
 
 /// A value that shares no cache line with another one: 128 bytes, because processors
 /// fetch lines of 64 bytes in pairs.
 ///
-/// For what an instance or a thread writes in every call. If two of those lie side by
-/// side, their threads wait for each other although they share nothing. A field of this
-/// type aligns the whole struct that it is in, so one is enough for all of its fields.
+/// For values that an instance or a thread writes in every call. If two such values share a cache
+/// line, their threads slow each other (false sharing). A field of this type aligns its whole
+/// struct, so one padded field is enough.
 #[derive(Debug, Default, Clone, Copy)]
 #[repr(align(128))]
 pub struct Padded<T>(pub T);

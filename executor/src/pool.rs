@@ -191,13 +191,13 @@ impl Module for Pool {
     }
 
     fn effective(&self) -> EffectiveConfig {
-        let when = if self.idle.late { "taken" } else { "given back" };
+        let when = if self.idle.late { "taken" } else { "returned" };
         self.module().effective().with(
             "pool",
             format!(
-                "ours, for all threads, of which each gets back what it gave last; up to {} idle \
-                 instances, each reset when it is {when}; those not needed for long let go of \
-                 their pages",
+                "Touchstone's, shared by all threads: a thread gets the instance that it returned \
+                 last. Up to {} idle instances, reset when {when}. Instances that stay unused \
+                 release their pages",
                 self.idle.instances.capacity()
             ),
         )

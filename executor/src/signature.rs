@@ -34,8 +34,8 @@ impl fmt::Display for ValueType {
     }
 }
 
-/// A number on its way into or out of a guest. Floats travel as their bits, so
-/// that a NaN's payload is not lost.
+/// A number that is passed into or out of a guest. Floats are passed as bits, so the payload of a
+/// NaN is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are WebAssembly's own")]
 pub enum Value {
@@ -90,7 +90,7 @@ impl Value {
     }
 }
 
-/// A function's type, where it uses number types only.
+/// Type of a function with only number types.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Signature {
     /// Types of the parameters.

@@ -1,21 +1,21 @@
-//! Whether a backend can do a strategy, and by which means.
+//! Whether a backend supports a strategy, and by which means.
 
 use crate::memory::Reset;
 use crate::strategy::MemoryFrom;
 
-/// Whether a backend can do a strategy.
+/// Whether a backend supports a strategy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Support {
-    /// The runtime does it itself.
+    /// The runtime implements the strategy.
     Native,
-    /// This project does it with what the runtime offers.
+    /// Touchstone implements the strategy on top of the runtime.
     Emulated {
-        /// By which means, in a phrase that fits a footnote.
+        /// The means, in a phrase that fits a footnote.
         how: &'static str,
     },
-    /// It cannot be had.
+    /// The strategy is unsupported.
     Unsupported {
-        /// Why, in a phrase that fits a footnote.
+        /// The reason, in a phrase that fits a footnote.
         reason: String,
     },
 }
@@ -26,7 +26,7 @@ impl Support {
         Self::Unsupported { reason: reason.into() }
     }
 
-    /// The same, unless there is a reason against it for the guest at hand.
+    /// This support, or the refusal for the guest if there is one.
     #[must_use]
     pub fn unless(self, refusal: Option<String>) -> Self {
         match refusal {
@@ -35,14 +35,14 @@ impl Support {
         }
     }
 
-    /// Whether calls can be made at all.
+    /// Whether calls are possible.
     #[must_use]
     pub fn is_supported(&self) -> bool {
         !matches!(self, Self::Unsupported { .. })
     }
 
-    /// One instance on Touchstone's memory, reset in place: how most backends come to
-    /// the `instance_reuse…` strategies.
+    /// One instance on Touchstone's memory, reset in place: the usual implementation of
+    /// `instance_reuse…`.
     #[must_use]
     pub fn reset_in_place(memory: MemoryFrom) -> Self {
         Self::unless_refused(
@@ -61,8 +61,8 @@ impl Support {
                      with PAGEMAP_SCAN and restored in place, then mutable globals and tables"
                 }
                 MemoryFrom::Tracked => {
-                    "one instance on Touchstone's memory, mapped copy-on-write; written pages known \
-                     from write faults and restored in place, then mutable globals and tables"
+                    "one instance on Touchstone's memory, mapped copy-on-write; written pages found \
+                     by write faults and restored in place, then mutable globals and tables"
                 }
                 MemoryFrom::Gated => {
                     "one instance on Touchstone's memory, mapped copy-on-write; written pages found \
@@ -73,16 +73,16 @@ impl Support {
         )
     }
 
-    /// A new instance each call on a memory of Touchstone's that the ones before have used:
-    /// how most backends come to `recreate_instance_cow` and its like. There is no
-    /// such thing with data segments.
+    /// A new instance per call on a recycled memory of Touchstone's: the usual
+    /// implementation of `recreate_instance_cow` and similar strategies. Unsupported with
+    /// copied data segments.
     #[must_use]
     pub fn on_recycled_memory(memory: MemoryFrom) -> Self {
         Self::unless_refused(
             memory,
             match memory {
                 MemoryFrom::Segments => {
-                    return Self::unsupported("a memory that is recycled comes from an image");
+                    return Self::unsupported("a recycled memory needs an image");
                 }
                 MemoryFrom::CopyOnWrite => {
                     "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
@@ -94,7 +94,7 @@ impl Support {
                 }
                 MemoryFrom::Tracked => {
                     "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
-                     written pages known from write faults and restored in place"
+                     written pages found by write faults and restored in place"
                 }
                 MemoryFrom::Gated => {
                     "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
@@ -105,7 +105,7 @@ impl Support {
         )
     }
 
-    /// Emulated so, where this machine can reset memories of this kind.
+    /// Emulated by this means, if this machine can reset memories of this kind.
     #[must_use]
     pub fn unless_refused(memory: MemoryFrom, how: &'static str) -> Self {
         match Reset::of(memory).refusal() {

@@ -190,7 +190,7 @@ fn only_what_is_lost_for_good_refuses_reuse() {
     }
 }
 
-/// A memory of ours gets its content from the bytes: later segments lie over
+/// A memory of Touchstone's gets its content from the bytes: later segments lie over
 /// earlier ones, and one outside is found before a guest runs.
 #[test]
 fn an_image_is_what_instantiation_writes() {

@@ -173,7 +173,7 @@ pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
         bail!("'{text}' does not start with 0x");
     };
     if !digits.len().is_multiple_of(2) || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        bail!("'{text}' is no hexadecimal number of whole bytes");
+        bail!("'{text}' is not a hexadecimal number of whole bytes");
     }
     (0..digits.len())
         .step_by(2)

@@ -221,7 +221,7 @@ pub fn load(path: &Path) -> Result<Vec<Case>> {
     let mut cases = match data(path, "the case")? {
         CaseFile { case: Some(case), suite: None } => vec![case],
         CaseFile { case: None, suite: Some(suite) } => suite.cases(),
-        _ => bail!("{} has to hold either a [case] or a [suite]", path.display()),
+        _ => bail!("{} must contain either [case] or [suite]", path.display()),
     };
     let folder = path.parent().unwrap_or(Path::new("."));
     for case in &mut cases {
@@ -259,7 +259,7 @@ pub fn data<T: DeserializeOwned>(path: &Path, what: &str) -> Result<T> {
     let path_shown = path.display();
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read {what} {path_shown}"))?;
-    toml::from_str(&text).with_context(|| format!("{what} {path_shown} is wrong"))
+    toml::from_str(&text).with_context(|| format!("{what} {path_shown} is invalid"))
 }
 
 /// What is wrong with a case that was parsed; `None` if it is valid.

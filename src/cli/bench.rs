@@ -12,9 +12,9 @@ use touchstone::terminal::progress::Progress;
 /// Measures cells and comparisons, and appends the records.
 ///
 /// A cell is a case on a guest, an engine, a strategy and a number of threads. Each is
-/// measured in at least three fresh processes, one per engine and pass, in random order. Its
+/// measured in at least three fresh processes, one per engine and pass, in random order. The
 /// output is compared before anything is timed. A probe detects interference by other tenants
-/// of the processor. Samples with interference are taken again, and estimates with too few
+/// of the processor. Samples with interference are repeated, and estimates with too few
 /// clean samples are marked † in the report.
 ///
 /// Exits with 1 when a cell failed, and with 130 when the run was stopped.

@@ -26,8 +26,8 @@ use touchstone_executor::{Engine, Strategy};
 /// of A over the time of B: times slower than the baseline B. Executors and builds run in pairs
 /// of fresh processes that make rounds in turns, in random order. The verdict compares the 95 %
 /// interval of the ratio with the threshold: *equivalent* if it lies within, *slower* or
-/// *faster* if it lies beyond, otherwise *not enough data*. It ends with a verdict after 12 pairs
-/// or more.
+/// *faster* if it lies beyond, otherwise *not enough data*. The command
+/// ends with a verdict, after at least 12 pairs of processes.
 ///
 /// Exits with 1 when A is slower than B.
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub(super) struct Compare {
     /// Treat differences of up to this many per cent as equivalent
     #[arg(long, value_name = "PERCENT", default_value_t = MARGIN * 100.0)]
     threshold: f64,
-    /// Make the calls of this case [default: the empty call]
+    /// Call the export of this case [default: the empty call]
     #[arg(long)]
     case: Option<String>,
     /// Call this guest [default: the first of the case]
@@ -81,13 +81,19 @@ impl Compare {
             return Ok(Ended::Well);
         }
         let margin = self.threshold / 100.0;
-        ensure!(margin > 0.0 && margin.is_finite(), "--threshold is a number above 0");
-        ensure!(self.processes > 0 && self.rounds > 0, "--processes and --rounds are 1 or more");
-        let (Some(a), Some(b)) = (&self.a, &self.b) else { bail!("A and B are needed") };
+        ensure!(margin > 0.0 && margin.is_finite(), "--threshold must be a number above 0");
+        ensure!(
+            self.processes > 0 && self.rounds > 0,
+            "--processes and --rounds must be at least 1"
+        );
+        let (Some(a), Some(b)) = (&self.a, &self.b) else {
+            bail!("name the subject A and the baseline B")
+        };
         match (Path::new(a).is_file(), Path::new(b).is_file()) {
             (true, true) if is_program(Path::new(a)) && is_program(Path::new(b)) => {
                 let executor = self.executor.as_deref();
-                let executor = executor.context("two builds need --executor: what both run")?;
+                let executor =
+                    executor.context("two builds need --executor, the executor that both run")?;
                 let label = |path: &str| Means::Build(path.to_owned());
                 let of = self.of(&engines, (executor, label(a)), (executor, label(b)))?;
                 self.contest(of, &|| side(Path::new(a)), &|| side(Path::new(b)), margin)
@@ -98,7 +104,7 @@ impl Compare {
                 let here = || this_program(&["compare", "--side"]);
                 self.contest(of, &here, &here, margin)
             }
-            _ => bail!("one of '{a}' and '{b}' is a file and the other is not"),
+            _ => bail!("one of '{a}' and '{b}' is a file and the other is not; give two of a kind"),
         }
     }
 
@@ -109,7 +115,7 @@ impl Compare {
             Some(name) => case::find(&cases, name)?,
             None => {
                 let empty = cases.iter().find(|case| case.role == Some(Role::EmptyCall));
-                empty.context("there is no empty call; --case names another")?
+                empty.context("there is no case with an empty call; name a case with --case")?
             }
         };
         let guest = match &self.guest {

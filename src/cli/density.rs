@@ -15,20 +15,20 @@ use touchstone::terminal::{complain, print};
 
 /// Measures many live instances in one process: memory, mappings, and calls on random ones.
 ///
-/// Each number of instances of an executor has a process of its own. All instances are prepared;
-/// then each is called once in random order, and random ones after that. A call is on a clean
-/// instance, which is prepared again within the time of the call. When a process dies, takes
-/// more than its memory or two minutes, this is said, and larger numbers are left out.
+/// Each number of instances of an executor has its own process. All instances are prepared. Then
+/// each is called once in random order, and random ones after that. The time of a call includes
+/// preparing the instance for the next call. If a process dies or exceeds its memory or two
+/// minutes, the command reports the reason and leaves out larger numbers.
 ///
-/// Exits with 1 when a call failed or gave a wrong output.
+/// Exits with 1 when a call failed or returned a wrong output.
 #[derive(Debug, clap::Args)]
 pub(super) struct Density {
     /// Measure only executors whose name this regular expression matches
     filter: Option<String>,
-    /// Make N live instances; may be given several times [default: 1 to 20000 in six steps]
+    /// Make N live instances; repeatable [default: 1 to 20000 in six steps]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     instances: Vec<u64>,
-    /// Make the call of this case
+    /// Call the export of this case
     #[arg(long, value_name = "CASE", default_value = "call_empty_function")]
     case: String,
     /// End a process that occupies more than N MiB [default: half of the available memory]
@@ -58,7 +58,8 @@ impl Density {
         let plan = Plan::new(&cases, &engines, &mut guests)?;
         let filter = Filter::new(self.filter.as_deref())?;
         let first = plan.cells.first();
-        let first = first.with_context(|| format!("no cell has the case '{}'", self.case))?;
+        let first =
+            first.with_context(|| format!("no executor can run the case '{}'", self.case))?;
         // Where the code comes from makes no difference to what lives.
         let cells = plan.cells.iter().filter(|cell| {
             let key = &cell.key;

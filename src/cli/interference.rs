@@ -10,8 +10,7 @@ use touchstone::terminal::{Style, Table, print};
 /// Shows whether other tenants of this machine use the same cores.
 ///
 /// Runs the interference probe on every processor at once. `.` is clean, `o` is partly
-/// clean, `#` has interference. A run repeats samples with interference, so interference
-/// makes it longer.
+/// clean, `#` has interference. Interference makes a run longer, because samples are repeated.
 #[derive(Debug, clap::Args)]
 pub(super) struct Interference {
     /// Watch for this many seconds

@@ -10,12 +10,12 @@ use touchstone::terminal::{Style, Table, print};
 use touchstone_executor::Support;
 use touchstone_executor::guest::GuestModule;
 
-/// Lists every cell (case, guest, engine, strategy, threads) and why others are left out.
+/// Lists every cell (case, guest, engine, strategy, threads), and the reasons for omitted ones.
 ///
 /// Status `runtime`: the runtime implements the strategy. Status `touchstone`: Touchstone
 /// implements it on top of the runtime. Below the table are the state that each guest can
-/// change, which a strategy must restore, and what is left out, with the reason. Nothing is
-/// compiled or run.
+/// change, which a strategy must restore, and the omitted combinations with the reason. Nothing
+/// is compiled or run.
 #[derive(Debug, clap::Args)]
 pub(super) struct List {
     /// List only cells whose name this regular expression matches

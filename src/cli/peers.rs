@@ -10,20 +10,20 @@ use touchstone::record::{self, Book, Line, Match, Means, Purpose, RecordFile, Si
 use touchstone::run::seed;
 use touchstone::terminal::{complain, print};
 
-/// Times executors against their peers, in turns, and prints a line for each row.
+/// Compares executors with their peers, in turns, and prints one line per row.
 ///
 /// The rows are those of benches/comparisons.toml with the purpose `peers`. A line has eight
-/// fields with tabs between them: case, guest, threads, strategy, reference, ratio, low, high.
+/// tab-separated fields: case, guest, threads, strategy, reference, ratio, low, high.
 /// The ratio of these lines is how many times faster the strategy is than the reference; the
-/// records hold times slower than the baseline. A row that cannot be timed has - for numbers
+/// records hold times slower than the baseline. A row without a time has "-" for numbers
 /// and a ninth field with the reason.
 ///
-/// Exits with 1 when an output was wrong or something failed.
+/// Exits with 1 when an output was wrong or a row failed.
 #[derive(Debug, clap::Args)]
 pub(super) struct Peers {
-    /// Time only rows whose name this regular expression matches
+    /// Compare only rows whose name this regular expression matches
     filter: Option<String>,
-    /// Time each row in N fresh processes
+    /// Compare each row in N fresh processes
     #[arg(long, value_name = "N", default_value = "6")]
     processes: u32,
     /// Make N rounds in each process; a round times both sides once

@@ -16,16 +16,16 @@ use touchstone_executor::probe::thread_usage;
 /// Repeats a call and prints its cost: time, steps, page faults, context switches.
 ///
 /// Use it under a profiler: `perf record -- touchstone repeat …`, `strace -cf touchstone
-/// repeat …`. Outputs are compared. On several threads, faults and switches are those of one
-/// thread that makes the same calls alone.
+/// repeat …`. Outputs are compared. On several threads, faults and switches are those of a
+/// separate measurement on one thread.
 #[derive(Debug, clap::Args)]
 pub(super) struct Repeat {
     /// Run the cells whose name this regular expression matches, one after the other
     filter: String,
-    /// Run each for this many seconds
+    /// Run each cell for this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = touchstone::run::seconds)]
     seconds: Duration,
-    /// Stop after N calls of a thread instead
+    /// Stop after N calls per thread instead
     #[arg(long, value_name = "N")]
     calls: Option<u64>,
 }
@@ -90,9 +90,9 @@ impl Repeat {
         let mut caller = Caller::new(opened)?;
         let counted = (ROUND.as_nanos() as u64 / opened.estimate_ns.max(1)).clamp(1, 1000);
         caller.time(counted)?;
-        let before = thread_usage().context("the kernel does not count")?;
+        let before = thread_usage().context("the kernel does not report page faults")?;
         caller.time(counted)?;
-        let after = thread_usage().context("the kernel does not count")?;
+        let after = thread_usage().context("the kernel does not report page faults")?;
         let each = |count: u64| count as f64 / counted as f64;
         let whole = |value: f64| format!("{value:.0}");
         Ok([

@@ -16,11 +16,10 @@ use touchstone::terminal::{complain, print, warn_of_skipped};
 ///
 /// The report shows the newest run of each record file. If numbers contradict each other, it
 /// lists the broken rules, writes nothing and exits with 1. Files are replaced only after all
-/// of them could be written, so a failure leaves the old report whole.
+/// of them are written, so a failure leaves the old report complete.
 #[derive(Debug, clap::Args)]
 pub(super) struct Report {
-    /// Read the benchmarks' records from FILE, and those of peers, swaps, counts and checks
-    /// from the files beside it [default: the project's records/records.jsonl]
+    /// Read the benchmarks' records from FILE, and the other records from the files beside it [default: the project's records/records.jsonl]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
     /// Write the page to FILE and keep the text outside its markers [default: BENCHMARK.md of
@@ -36,22 +35,21 @@ pub(super) struct Report {
     /// Read from FILE what stands on which page [default: the project's benches/pages.toml]
     #[arg(long, value_name = "FILE")]
     division: Option<PathBuf>,
-    /// Read the tables that are laid out by hand from DIR [default: the project's
+    /// Read the hand-made tables from DIR [default: the project's
     /// benches/tables]
     #[arg(long, value_name = "DIR")]
     tables: Option<PathBuf>,
     /// Read what the charts show from FILE [default: the project's benches/charts.toml]
     #[arg(long, value_name = "FILE")]
     charts: Option<PathBuf>,
-    /// Read the explanations of numbers that break a rule of publication from FILE [default:
+    /// Read the explanations of numbers that break a rule of the publishing gate from FILE [default:
     /// the project's benches/explanations.toml]
     #[arg(long, value_name = "FILE")]
     explanations: Option<PathBuf>,
-    /// Write the page even if rules of publication are broken, and list them at the top
+    /// Write the page even if rules of the publishing gate are broken, and list them at the top
     #[arg(long)]
     draft: bool,
-    /// Write nothing; print the files that differ from what would be written,
-    /// and exit with 1 if there are any
+    /// Write nothing; print the files that would change, and exit with 1 if there are any
     #[arg(long)]
     check: bool,
 }

@@ -20,12 +20,12 @@ use touchstone::terminal::{Style, Table, print};
 /// Shows the newest run of a record file.
 #[derive(Debug, clap::Args)]
 pub(super) struct Show {
-    /// Show only what has a name that this regular expression matches
+    /// Show only entries whose name this regular expression matches
     filter: Option<String>,
-    /// Print one JSON object per line; what was not measured is null
+    /// Print one JSON object per line; values that were not measured are null
     #[arg(long)]
     json: bool,
-    /// With --json: print the raw samples and rounds too
+    /// With --json: also print the raw samples and rounds
     #[arg(long, requires = "json")]
     samples: bool,
     /// Read the records from FILE [default: the project's records/records.jsonl]

@@ -14,18 +14,19 @@ use touchstone::swap::{self, Method, Ready};
 use touchstone::terminal::{complain, print};
 use touchstone_executor::Engine;
 
-/// Measure what replacing modules costs
+/// Measures replacing modules while messages arrive.
 ///
-/// Messages of two kinds (benches/swap.toml) are each answered by a module of its own. The
-/// methods to have the right one at hand are recompile, load_artifact, instantiate,
-/// two_live_instances and pool. Each is compared with recompile, and with the same messages
-/// sorted by kind, in at least three fresh processes. Then threads call while another one
-/// replaces the module (under_load). With --swaps, a method swaps for long and the resident
-/// memory is read on the way. Every answer is compared with the expected one. Exits with 1
-/// when a call failed or an answer was wrong.
+/// Each of two kinds of messages (benches/swap.toml) is answered by its own module. The methods
+/// that provide the right module are recompile, load_artifact, instantiate, two_live_instances and
+/// pool. Each is compared with recompile, and with the same messages sorted by kind, in at least
+/// three fresh processes. Then threads call while another thread replaces the module (under_load).
+/// With --swaps, a method makes N swaps while the resident memory is read. Every answer is compared
+/// with the expected one.
+///
+/// Exits with 1 when a call failed or an answer was wrong.
 #[derive(Debug, clap::Args)]
 pub(super) struct Swap {
-    /// Measure only what this regular expression matches: `<engine>/<method>`, or
+    /// Measure only names that this regular expression matches: `<engine>/<method>` or
     /// `<engine>/under_load`
     filter: Option<String>,
     /// Take many samples, or few with wider intervals
@@ -37,7 +38,7 @@ pub(super) struct Swap {
     /// Swap N times by each method that --soak matches, and read the resident memory
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(20..))]
     swaps: Option<u64>,
-    /// Swap for long only by the methods that this regular expression matches:
+    /// Make the swaps of --swaps only by methods that this regular expression matches:
     /// `<engine>/<method>`
     #[arg(long, value_name = "REGEX", requires = "swaps")]
     soak: Option<String>,

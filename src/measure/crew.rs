@@ -119,7 +119,7 @@ impl Crew {
         for member in &self.members {
             let order = Order { plan, start: Arc::clone(&start) };
             if member.orders.send(order).is_err() {
-                bail!("a thread ended before its time");
+                bail!("a thread ended too early");
             }
         }
         let turns = self.gather()?;

@@ -192,7 +192,7 @@ impl Plan {
     }
 }
 
-/// Whether a guest cannot be had because this build cannot pre-initialise any.
+/// Whether a guest is unsupported because this build cannot pre-initialise any.
 fn lacks_init(error: &anyhow::Error) -> bool {
     error.downcast_ref() == Some(&InitError::NotBuilt)
 }

@@ -121,13 +121,13 @@ impl Rows {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read the comparisons in {}", path.display()))?;
         let file: File = toml::from_str(&text)
-            .with_context(|| format!("the comparisons in {} are wrong", path.display()))?;
+            .with_context(|| format!("the comparisons in {} are invalid", path.display()))?;
         let mut entries = Vec::new();
         for entry in file.rows {
             let line = 1 + text[..entry.span().start].matches('\n').count();
             let entry = entry.into_inner();
             entry.check(cases).with_context(|| {
-                format!("the comparisons in {} at line {line} are wrong", path.display())
+                format!("the comparisons in {} at line {line} are invalid", path.display())
             })?;
             entries.push(entry);
         }
@@ -193,9 +193,9 @@ impl Entry {
             ("guests", self.guests.as_ref().is_some_and(Vec::is_empty)),
             ("threads", self.threads.is_empty() || self.threads.contains(&0)),
         ] {
-            ensure!(!none, "'{what}' needs one or more, and numbers from 1 upwards");
+            ensure!(!none, "'{what}' needs at least one number, all at least 1");
         }
-        ensure!(self.burst > 0, "'burst' is 1 or more");
+        ensure!(self.burst > 0, "'burst' must be at least 1");
         self.named()?;
         let alone = self.threads == [1];
         match self.baseline()? {
@@ -328,7 +328,7 @@ impl Entry {
 }
 
 impl Known<'_> {
-    /// The cell of one side, or why it cannot be had.
+    /// The cell of one side, or why it is unsupported.
     fn cell(&self, case: &Arc<Case>, guest: &str, side: &Contender) -> Result<Cell, String> {
         let Contender { executor, threads, .. } = side;
         let engine = self.engines.iter().find(|engine| engine.id() == executor.engine);

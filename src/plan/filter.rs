@@ -28,7 +28,7 @@ impl Filter {
     pub fn new(text: Option<&str>) -> Result<Self> {
         let Some(text) = text else { return Ok(Self::All) };
         let pattern = regex::Regex::new(text)
-            .with_context(|| format!("the filter '{text}' is no regular expression"))?;
+            .with_context(|| format!("the filter '{text}' is not a regular expression"))?;
         Ok(Self::Pattern(pattern))
     }
 

@@ -193,7 +193,7 @@ impl Sink for RecordFile {
     /// neither a kill nor a crash loses them. If the disk is full, a partly written line is
     /// removed.
     fn append(&mut self, line: &Line) -> Result<()> {
-        let mut bytes = serde_json::to_vec(line).context("a record that JSON cannot hold")?;
+        let mut bytes = serde_json::to_vec(line).context("cannot write the record as JSON")?;
         bytes.push(b'\n');
         let end = self.file.metadata().map(|file| file.len());
         let written = self.file.write_all(&bytes);

@@ -74,7 +74,7 @@ pub fn seed(given: Option<u64>) -> u64 {
 ///
 /// When the text is no such number.
 pub fn seconds(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("'{text}' is no number of seconds above 0");
+    let wrong = || format!("'{text}' is not a number of seconds above 0");
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
     let time = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
     if time.is_zero() { Err(wrong()) } else { Ok(time) }

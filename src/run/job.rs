@@ -138,7 +138,7 @@ impl Job {
             bail!("nothing matches '{}'{}", text.as_str(), near(text.as_str(), &names));
         }
         if cells.is_empty() && compares.is_empty() {
-            bail!("nothing is left to measure: the options leave everything out");
+            bail!("nothing to measure: the options exclude every cell");
         }
         // Only selected engines need reasons for what is left out.
         let wanted: BTreeSet<&str> = cells.iter().map(|cell| cell.key.engine.as_str()).collect();

@@ -115,7 +115,7 @@ struct Run<'a> {
     sink: &'a mut dyn Sink,
     observer: &'a mut dyn Observer,
     done: Finished,
-    /// Comparisons that failed or cannot be had, and whether they failed.
+    /// Comparisons that failed or are unsupported, and whether they failed.
     broken: BTreeSet<(Task, bool)>,
     deaths: usize,
     probe_ns: u64,
@@ -230,7 +230,7 @@ impl Run<'_> {
                     deadline = Instant::now() + limit;
                 }
                 Ok(Heard::Message(FromWorker::Ended(place, done))) => {
-                    let task = tasks.get(place).context("a worker did what nobody asked for")?;
+                    let task = tasks.get(place).context("a worker finished an unknown task")?;
                     self.keep(process, task, *done)?;
                     over = place + 1;
                     budget = None;

@@ -52,16 +52,16 @@ pub fn default_file() -> PathBuf {
 /// When the file cannot be read or is wrong; the message names it.
 pub fn load(path: &Path, cases: &[Case]) -> Result<SwapPlan> {
     let file = case::data(path, "the swap plan")?;
-    parse(file, cases).with_context(|| format!("the swap plan {} is wrong", path.display()))
+    parse(file, cases).with_context(|| format!("the swap plan {} is invalid", path.display()))
 }
 
 fn parse(file: File, cases: &[Case]) -> Result<SwapPlan> {
-    ensure!(file.replacements > 0, "'replacements' is 1 or more");
+    ensure!(file.replacements > 0, "'replacements' must be at least 1");
     let [first, second] = &file.kinds;
-    ensure!(first != second, "'kinds' are two cases, and not the same twice");
+    ensure!(first != second, "'kinds' must name two different cases");
     let find = |name: &str| {
         let case = case::find(cases, name)?;
-        ensure!(case.codec.is_none(), "'{name}' needs a codec, which a swap has none of");
+        ensure!(case.codec.is_none(), "'{name}' needs a codec, which swaps do not support");
         Ok(Arc::new(case.clone()))
     };
     Ok(SwapPlan {

@@ -59,7 +59,7 @@ fn side(
     let (name, is_sorted) = match &contender.means {
         Means::Swap { method } => (method, false),
         Means::Sorted { method } => (method, true),
-        _ => bail!("{contender} is no way to swap modules"),
+        _ => bail!("{contender} is not a swap method"),
     };
     let method: Method = name.parse().with_context(|| format!("there is no method {name}"))?;
     let ready = Ready::new(method, engine, kinds, lab)?;

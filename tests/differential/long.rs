@@ -146,7 +146,7 @@ pub(crate) fn run_as_told(engines: Vec<Arc<dyn Engine>>) -> Result<Tally, String
 fn number(name: &str) -> Result<Option<u64>, String> {
     match std::env::var(name) {
         Ok(text) if !text.is_empty() => {
-            text.parse().map(Some).map_err(|_| format!("{name} is no number: '{text}'"))
+            text.parse().map(Some).map_err(|_| format!("{name} is not a number: '{text}'"))
         }
         _ => Ok(None),
     }

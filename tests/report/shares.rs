@@ -111,9 +111,9 @@ fn a_layout_that_is_both_or_neither_is_refused() {
     for text in [format!("{LAYOUT}{}", TABLE.replace('\n', "\n ")), String::new()] {
         let place = with(&[&text]);
         let error = format!("{:#}", touchstone::report::write(&place.options).unwrap_err());
-        assert!(error.contains("has to hold either a [table] or [shares]"), "{error}");
+        assert!(error.contains("must contain either [table] or [shares]"), "{error}");
     }
     let place = with(&[&LAYOUT.replacen("noop = ", "nop = ", 1)]);
     let error = format!("{:#}", touchstone::report::write(&place.options).unwrap_err());
-    assert!(error.contains("1.toml is wrong") && error.contains("`nop`"), "{error}");
+    assert!(error.contains("1.toml is invalid") && error.contains("`nop`"), "{error}");
 }

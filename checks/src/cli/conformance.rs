@@ -15,13 +15,12 @@ use touchstone_checks::conformance::suite::{Source, sources};
 use touchstone_checks::conformance::{Conformance as Found, OnEngine, failures};
 use touchstone_checks::engines;
 
-/// Drives the test scripts of the WebAssembly specification through every engine that
-/// runs modules.
+/// Runs the test scripts of the WebAssembly specification on every engine that runs modules.
 ///
-/// Without --store, nothing is written.
+/// Writes nothing without --store.
 #[derive(Debug, clap::Args)]
 pub(super) struct Conformance {
-    /// Regular expression over `<engine>/<group>/<script>`
+    /// Run only scripts whose name, `<engine>/<group>/<script>`, this regular expression matches
     filter: Option<String>,
     #[command(flatten)]
     keep: Keep,
@@ -44,7 +43,7 @@ impl Conformance {
             .filter(|(scripts, _)| *scripts > 0)
             .collect();
         if jobs.is_empty() {
-            bail!("the filter means no script on any engine");
+            bail!("the filter matches no script; names are <engine>/<group>/<script>");
         }
         let progress = Progress::new(jobs.iter().map(|(scripts, _)| scripts).sum(), true);
         // Each has processes of its own.

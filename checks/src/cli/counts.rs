@@ -10,15 +10,15 @@ use touchstone::run::shown;
 use touchstone::terminal::{Style, Table, complain, print, warn_of_skipped};
 use touchstone_checks::count::{self, Change, Counted, Verdict, compare};
 
-/// Count what calls cost: operators that the guests execute, page faults, system calls,
-/// signals, bytes of code
+/// Counts the costs of calls: executed operators, page faults, system calls, signals, bytes of
+/// code.
 ///
-/// The operators of each case are counted by every engine of this build that can, and have
-/// to be the same by all of them. Nothing is written without --store.
+/// Every engine of this build that can count operators does so for each case, and all engines must
+/// agree. Writes nothing without --store.
 #[derive(Debug, clap::Args)]
 pub(super) struct Costs {
-    /// Count only what this regular expression matches: `<case>_from_<guest>`, or the name
-    /// of a cell
+    /// Count only names that this regular expression matches: `<case>_from_<guest>`, or a
+    /// cell
     filter: Option<String>,
     /// Replace the stored counts; not with a filter
     #[arg(long, conflicts_with = "filter")]
@@ -26,21 +26,22 @@ pub(super) struct Costs {
     /// Store the counts in this file [default: records/counts.jsonl of the project]
     #[arg(long, value_name = "FILE")]
     counts: Option<PathBuf>,
-    /// Make the calls that another process of this program counts
+    /// Serve as the counted process of another run
     #[arg(long, hide = true)]
     worker: bool,
 }
 
-/// Count again and compare with the stored counts
+/// Counts again and compares with the stored counts.
 ///
-/// Operators and sizes of guests have to be the same on every machine. Page faults, system
-/// calls and signals are compared on the kernel of the stored counts, sizes of artifacts on
-/// its processor; they may grow by half a per cent. Exits with 1 and a table when a count
-/// grew, and with 1 when nothing could be compared.
+/// Operators and sizes of guests must be the same on every machine. Page faults, system calls and
+/// signals are compared only on the kernel of the stored counts, sizes of artifacts only on its
+/// processor. These may grow by 0.5 %.
+///
+/// Exits with 1 when a count grew, with a table, and when nothing could be compared.
 #[derive(Debug, clap::Args)]
 pub(super) struct Gate {
-    /// Count only what this regular expression matches: `<case>_from_<guest>`, or the name
-    /// of a cell
+    /// Count only names that this regular expression matches: `<case>_from_<guest>`, or a
+    /// cell
     filter: Option<String>,
     /// Compare with this file [default: records/counts.jsonl of the project]
     #[arg(long, value_name = "FILE")]

@@ -11,17 +11,15 @@ use touchstone_checks::engines;
 use touchstone_checks::hostile::{Hostile as Findings, Job, Limits, Verdict, Watch, jobs};
 use touchstone_executor::Strategy;
 
-/// Runs hostile guests on every engine that runs modules: loops without an end,
-/// bombs of memory, tables and code, exhausted stacks, wrong pointers, malformed modules,
-/// tampered artifacts.
+/// Runs hostile guests on every engine that runs modules: endless loops, memory, table and code
+/// bombs, exhausted stacks, wrong pointers, malformed modules, tampered artifacts.
 ///
-/// The attacks are made in processes of their own. An attack is held when a clear error
-/// or trap stops it within its limit, the next call on the same instance and another
-/// guest's call on the same engine are right, and memory does not grow when it is made
-/// again.
+/// Each engine is attacked in a separate process. An attack is held if three conditions are met:
+/// a clear error or trap stops it within its limit, the next calls on the same instance and of
+/// another guest are right, and memory does not grow when the attack is repeated.
 #[derive(Debug, clap::Args)]
 pub(super) struct Hostile {
-    /// Regular expression over `<attack>/<engine>`
+    /// Run only attacks whose name, `<attack>/<engine>`, this regular expression matches
     filter: Option<String>,
     #[command(flatten)]
     keep: Keep,
@@ -34,7 +32,7 @@ impl Hostile {
         let jobs = |engine: &str| jobs(engine, &pattern).len();
         let all: usize = engines().iter().map(|engine| jobs(engine.id())).sum();
         if all == 0 {
-            bail!("the filter means no attack on an engine of this build");
+            bail!("the filter matches no attack; names are <attack>/<engine>");
         }
         let progress = Progress::new(all, true);
         let mut watch = Watch::new(filter, Limits::default());

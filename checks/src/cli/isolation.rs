@@ -8,13 +8,13 @@ use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, print};
 use touchstone_checks::isolation::{Isolation as Findings, Reason, Tally, Verdict, find, jobs};
 
-/// Does a call see anything of the one before? Planted guests change every kind of state,
-/// and look in the next call.
+/// Checks whether a call can see state of the call before. Guests change every kind of state and
+/// look for the change in the next call.
 ///
-/// Exits with 1 when something leaks, or a call failed.
+/// Exits with 1 when state leaks or a call failed.
 #[derive(Debug, clap::Args)]
 pub(super) struct Isolation {
-    /// Regular expression over `<executor>/<kind of state>`
+    /// Check only names, `<executor>/<kind of state>`, that this regular expression matches
     filter: Option<String>,
     #[command(flatten)]
     keep: Keep,

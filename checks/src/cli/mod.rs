@@ -18,11 +18,11 @@ use touchstone_checks::conformance::run::take_steps;
 use touchstone_checks::hostile::attack_in_this_process;
 use touchstone_checks::survival::Job;
 
-/// Checks the executors of this build: conformance, isolation, hostile guests, what survives of
-/// a broken run, and counts of what calls cost.
+/// Checks the executors of this build: conformance, isolation, hostile guests, survival of records,
+/// and counts of the costs of calls.
 ///
-/// Each check prints a table, and exits with 1 if something failed. --store keeps the
-/// findings for the report.
+/// Each check prints a table, and exits with 1 if a check failed. --store keeps the findings for
+/// the report.
 #[derive(Debug, Parser)]
 #[command(name = "touchstone-checks", version, arg_required_else_help = true, max_term_width = 100)]
 struct Arguments {
@@ -38,13 +38,13 @@ enum Command {
     Survival(survival::Survival),
     Costs(counts::Costs),
     Gate(counts::Gate),
-    /// Takes the steps of scripts for `conformance`
+    /// Serve as a child of `conformance`
     #[command(hide = true)]
     Steps,
-    /// Makes the attacks for `hostile`
+    /// Serve as a child of `hostile`
     #[command(hide = true)]
     Attacks,
-    /// Is a run to which something happens
+    /// Serve as a run of `survival`
     #[command(hide = true)]
     Survivor {
         job: String,

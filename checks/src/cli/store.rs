@@ -14,7 +14,7 @@ pub(super) struct Keep {
     /// Replace the stored findings of this check; not with a filter
     #[arg(long, conflicts_with = "filter")]
     store: bool,
-    /// File of the findings [default: `checks.jsonl` in the project's `records`]
+    /// Store the findings in FILE [default: records/checks.jsonl of the project]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
 }

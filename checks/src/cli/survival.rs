@@ -13,18 +13,18 @@ use touchstone_checks::survival::{self, Plan, ROUNDS, SEED};
 /// Kills runs at random moments, fills their disk, starts a second run on their records, and
 /// checks that no finished cell is lost.
 ///
-/// What is run is the harness itself, over an engine without a runtime, in processes of
-/// its own and on record files in a temporary folder.
+/// The runs use an engine without a runtime, in separate processes, with record files in a
+/// temporary folder.
 #[derive(Debug, clap::Args)]
 pub(super) struct Survival {
-    /// Regular expression over the names of what happens
+    /// Run only scenarios whose name this regular expression matches
     filter: Option<String>,
     #[command(flatten)]
     keep: Keep,
-    /// Rounds of each kind of kill
+    /// Kill N runs of each kind
     #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = at_least_one)]
     rounds: usize,
-    /// Where the random moments start
+    /// Use this seed for the random moments
     #[arg(long, value_name = "N", default_value_t = SEED)]
     seed: u64,
 }
@@ -32,7 +32,7 @@ pub(super) struct Survival {
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
-        _ => Err(format!("'{text}' is no number above 0")),
+        _ => Err(format!("'{text}' is not a number above 0")),
     }
 }
 

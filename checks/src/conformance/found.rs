@@ -49,7 +49,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Assertions that the engine was held against.
+    /// Assertions that the engine was compared with.
     #[must_use]
     pub fn driven(self) -> u64 {
         self.passed + self.failed

@@ -54,7 +54,7 @@ impl Known {
     pub fn load(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read {}", path.display()))?;
-        Self::parse(&text).with_context(|| format!("{} is wrong", path.display()))
+        Self::parse(&text).with_context(|| format!("{} is invalid", path.display()))
     }
 
     fn parse(text: &str) -> Result<Self> {

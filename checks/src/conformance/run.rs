@@ -83,7 +83,7 @@ struct Order {
 pub fn take_steps(engines: &[Arc<dyn Engine>]) -> Result<()> {
     let mut parent =
         Parent::<Order, Line>::join()?.context("this process takes steps for another one")?;
-    let order = parent.hear()?.context("the parent asks for no steps")?;
+    let order = parent.hear()?.context("the parent sent no steps")?;
     let engine = named(engines, &order.engine)?;
     let sources = meant(&**engine, &Filter::new(order.filter.as_deref())?);
     // Two closures say something, one after the other.
@@ -186,13 +186,16 @@ pub fn run(
                     pending.as_mut().context("a step outside of any script")?.at = Some(step);
                 }
                 Line::Ended(verdict) => {
-                    let pending = pending.as_mut().context("the end of no step")?;
-                    pending.steps.push((pending.at.take().context("the end of no step")?, verdict));
+                    let pending = pending.as_mut().context("a step ended that did not begin")?;
+                    pending.steps.push((
+                        pending.at.take().context("a step ended that did not begin")?,
+                        verdict,
+                    ));
                 }
                 Line::Done(steps) => {
-                    let script = pending.take().context("the end of no script")?;
+                    let script = pending.take().context("a script ended that did not begin")?;
                     if script.steps.len() as u64 != steps {
-                        bail!("{} steps came back of {steps}", script.steps.len());
+                        bail!("the child returned {} of {steps} steps", script.steps.len());
                     }
                     let source = &sources[script.index];
                     order = Order { first: script.index + 1, skip: BTreeSet::new(), ..order };

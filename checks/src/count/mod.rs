@@ -79,7 +79,7 @@ pub fn count(
     };
     let cells: Vec<Cell> = plan.cells.iter().filter(is_counted).cloned().collect();
     if works.is_empty() && cells.is_empty() {
-        bail!("the filter matches no case and none of the cells that are counted");
+        bail!("the filter matches no case and no counted cell");
     }
     let progress = Progress::new(works.len() + cells.len(), true);
     let (mut lines, mut problems, mut untraced) = (Vec::new(), Vec::new(), None);

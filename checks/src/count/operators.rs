@@ -149,7 +149,7 @@ fn calls(lab: &mut Lab, cell: &Cell, by_meter: bool) -> Result<Counts> {
         let output = invoke(instance, opened.export, &opened.input)?;
         let more = read(instance, reader)?.checked_sub(before);
         ensure!(output == *opened.expected, "the output is not the expected one");
-        more.context("the counter went backwards")?
+        more.context("the counter decreased")?
             .checked_sub(entries)
             .context("fewer operators than entries")
     };
@@ -163,10 +163,10 @@ fn calls(lab: &mut Lab, cell: &Cell, by_meter: bool) -> Result<Counts> {
 
 fn read(instance: &mut dyn Instance, reader: Option<ExportId>) -> Result<u64> {
     let Some(export) = reader else {
-        return instance.operators().context("it does not count, though it says it can");
+        return instance.operators().context("the engine claims to count operators and does not");
     };
     let count = invoke(instance, export, &[])?.try_into();
-    Ok(u64::from_le_bytes(count.ok().context("the counter is no 64-bit number")?))
+    Ok(u64::from_le_bytes(count.ok().context("the counter is not a 64-bit number")?))
 }
 
 fn invoke(instance: &mut dyn Instance, export: ExportId, input: &[u8]) -> Result<Vec<u8>> {

@@ -27,7 +27,7 @@ pub(super) struct Section {
 ///
 /// When the kernel does not permit it.
 pub(super) fn begin() -> Result<()> {
-    ptrace::traceme().context("the kernel lets nobody trace this process")?;
+    ptrace::traceme().context("the kernel does not allow tracing this process")?;
     section(|| Ok(()))
 }
 
@@ -101,7 +101,7 @@ pub(super) fn follow(pid: u32, mut between: impl FnMut() -> Result<()>) -> Resul
             Some(_) => ptrace::syscall(pid, deliver),
             None => ptrace::cont(pid, deliver),
         }
-        .context("the traced process cannot go on")?;
+        .context("cannot continue the traced process")?;
     }
     if current.is_some() || sections.is_empty() {
         bail!("the traced process ended before its calls were counted");

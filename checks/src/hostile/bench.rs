@@ -80,7 +80,7 @@ impl<'a> Bench<'a> {
     pub(super) fn strategy(&self, guest: &GuestModule) -> Result<Strategy> {
         self.class
             .strategy(&**self.engine, guest, CodeFrom::InProcess)
-            .context("no strategy of this class can be had")
+            .context("no strategy of this class is available")
     }
 
     /// Compiles a guest, once for all strategies that share its artifact.

@@ -37,7 +37,7 @@ const DATA: u64 = 16 << 30;
 pub fn attack_in_this_process(engines: &[Arc<dyn Engine>]) -> Result<()> {
     let mut parent = Parent::join()?.context("this process makes attacks for another one")?;
     guard();
-    let order: Order = parent.hear()?.context("the parent asks for no attacks")?;
+    let order: Order = parent.hear()?.context("the parent sent no attacks")?;
     let engine = named(engines, &order.engine)?;
     let no_deadline = no_deadline(&**engine)?;
     let has_deadline = no_deadline.is_none();

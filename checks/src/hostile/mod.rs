@@ -60,7 +60,7 @@ enum Line {
     Phase(Phase),
     /// It ended.
     End { job: usize, ended: Ended },
-    /// It is not made: the strategy cannot be had for the guest.
+    /// It is not made: the strategy is unsupported for the guest.
     Without { job: usize },
 }
 

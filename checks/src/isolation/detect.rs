@@ -34,7 +34,7 @@ pub(super) struct Detector<'a> {
     clean: Vec<u8>,
     observe: ExportId,
     spoils: Vec<(&'a Spoil, ExportId)>,
-    /// Observations that were held against the clean one.
+    /// Observations that were compared with the clean one.
     pub(super) checks: u64,
 }
 

@@ -65,7 +65,7 @@ pub struct EngineFound {
 pub struct Row {
     /// The strategies.
     pub strategies: Vec<Strategy>,
-    /// Observations of each strategy that were held against the clean one, by kind.
+    /// Observations of each strategy that were compared with the clean one, by kind.
     pub checks: BTreeMap<String, u64>,
     /// Kinds that are not simply clean, by name.
     pub others: BTreeMap<String, Other>,
@@ -216,7 +216,7 @@ pub struct Tally {
     pub absent: usize,
     /// Pairs that failed.
     pub failed: usize,
-    /// Observations that were held against a clean one.
+    /// Observations that were compared with a clean one.
     pub checks: u64,
 }
 

@@ -85,12 +85,12 @@ impl Job {
     ///
     /// When it is no job.
     pub fn parse(text: &str) -> Result<Self> {
-        serde_json::from_str(text).context("this is no job of the survival checks")
+        serde_json::from_str(text).context("not a job of the survival checks")
     }
 
     /// As it is handed to a process.
     pub(super) fn text(&self) -> Result<String> {
-        serde_json::to_string(self).context("a job that JSON cannot hold")
+        serde_json::to_string(self).context("cannot write the job as JSON")
     }
 
     /// All cells.

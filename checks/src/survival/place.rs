@@ -127,7 +127,7 @@ impl Running {
                 Heard::Message(Said::Finished(id)) => self.told.finished.push(id),
                 Heard::Message(Said::Sentence(sentence)) => self.told.said.push(sentence),
                 Heard::Ended(death) => return Ok(Some(death)),
-                Heard::Silent => bail!("a run said nothing for {} s", SILENCE.as_secs()),
+                Heard::Silent => bail!("a run sent no message for {} s", SILENCE.as_secs()),
             }
         }
     }
@@ -135,6 +135,8 @@ impl Running {
 
 fn content(file: &mut File) -> Result<String> {
     let mut bytes = Vec::new();
-    file.rewind().and_then(|()| file.read_to_end(&mut bytes)).context("cannot hear a run")?;
+    file.rewind()
+        .and_then(|()| file.read_to_end(&mut bytes))
+        .context("cannot read the output of a run")?;
     Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
 }

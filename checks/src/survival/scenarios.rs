@@ -43,7 +43,8 @@ pub(super) fn full_disk(place: &mut Place<'_>) -> Result<Scenario> {
     let mut scenario = Scenario::default();
     let whole = place.job();
     place.run(&whole)?;
-    let length = std::fs::metadata(&whole.records).context("cannot look at records")?.len();
+    let length =
+        std::fs::metadata(&whole.records).context("cannot read the size of the records")?.len();
     for _ in 0..place.rounds().min(FEW) {
         // The limit holds for the file of the standard error too: a complaint has to fit.
         let room = COMPLAINT + place.random(length.saturating_sub(COMPLAINT));
@@ -132,7 +133,7 @@ pub(super) fn clock(place: &mut Place<'_>) -> Result<Scenario> {
                 }
             }
         }
-        std::fs::write(&job.records, early).context("cannot set records ahead")?;
+        std::fs::write(&job.records, early).context("cannot write the records")?;
         let told = super::place::Told { finished: finished[..left].to_vec(), ..Default::default() };
         scenario.rounds += 1;
         scenario.look_after(place, &job, &told)?;

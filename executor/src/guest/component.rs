@@ -1,5 +1,5 @@
-//! A static look at a component: what it exports, which core modules are in it,
-//! and what an instance of it takes.
+//! Static inspection of a component: its exports, its core modules, and the resources of an
+//! instance.
 
 use super::component_memory;
 use super::component_reset;
@@ -20,13 +20,13 @@ use wasmparser::{
 /// First bytes of a component: the magic number, the version, the layer.
 pub(super) const HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
 
-/// What is known about a component without running it, beside its exports.
+/// Properties of a component, known without running it, except its exports.
 #[derive(Debug, Clone, Default)]
 pub struct ComponentInfo {
     /// The core modules in it, nested ones included, in the order of their bytes.
     pub modules: Vec<CoreModule>,
-    /// What one instance takes; `None` where it instantiates what it is only given
-    /// at run time.
+    /// Resources of one instance; `None` if the component instantiates arguments that are known
+    /// only at run time.
     pub needs: Option<Needs>,
     /// The components, each after those inside it: the outermost is the last.
     pub(super) parts: Vec<Part>,
@@ -38,7 +38,7 @@ pub struct ComponentInfo {
 /// A core module inside a component.
 #[derive(Debug, Clone, Default)]
 pub struct CoreModule {
-    /// Where it lies in the component.
+    /// Place of its bytes in the component.
     pub bytes: Range<usize>,
     /// The memory that it defines.
     pub memory: Option<MemoryLimits>,
@@ -62,7 +62,7 @@ pub struct CoreModule {
     pub has_start: bool,
 }
 
-/// What one instance of a component takes of a runtime.
+/// Resources of one instance of a component.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Instances of core modules.
@@ -79,13 +79,13 @@ impl ComponentInfo {
         self.modules.iter().filter_map(|module| Some((module, module.memory?)))
     }
 
-    /// Why a host cannot bring the initial memories along with their content.
+    /// The reason why a host cannot provide the initial memories; `None` if it can.
     #[must_use]
     pub fn image_refusal(&self) -> Option<String> {
         component_memory::limits(self).err()
     }
 
-    /// Why the initial memories cannot be told from the bytes alone.
+    /// The reason why the bytes alone do not determine the initial memories.
     pub(super) fn unknown_content(&self) -> Option<String> {
         self.with_memory().find_map(|(module, _)| image_refusal(module.has_start, &module.segments))
     }

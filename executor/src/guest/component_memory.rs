@@ -1,9 +1,7 @@
-//! The memories inside a component, for hosts that bring them along with their
-//! content.
+//! The memories inside a component, for hosts that provide them with their content.
 //!
-//! A runtime that asks a host for memory says which limits it is to have, not which
-//! module it is for. So the limits tell: each core module that defines a memory gets
-//! a largest size that no other one has.
+//! A runtime that requests memory from a host states the limits of the memory, not its module.
+//! Therefore each core module that defines a memory gets a distinct maximum size.
 
 use super::component::{ComponentInfo, CoreModule};
 use super::info::MemoryLimits;
@@ -24,9 +22,8 @@ const LAST_PAGES: u32 = 64;
 #[derive(Debug, Clone)]
 pub struct ComponentMemory {
     /// Its largest size in pages of 64 KiB, in the component
-    /// [`without_data`](super::GuestModule::without_data): what tells it from the
-    /// others. One that may grow to all of 4 GiB grows to a few pages less, if
-    /// there are others of the kind before it.
+    /// [`without_data`](super::GuestModule::without_data); it identifies the memory. A memory
+    /// that may grow to 4 GiB grows to a few pages less, if other such memories precede it.
     pub largest: u32,
     /// Its initial size and content.
     pub content: InitialMemory,

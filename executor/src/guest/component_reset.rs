@@ -2,8 +2,8 @@
 //! instances with state gets a function that saves and restores that state, and the
 //! outermost component exports them all.
 //!
-//! A function for all of them is not possible: a component must not be entered by a
-//! component that it is inside of, or that is inside of it.
+//! One function for all of them is not possible: a component must not be entered by a component
+//! that contains it, or that it contains.
 
 use super::component::{ComponentInfo, CoreModule};
 use super::component_memory;
@@ -23,7 +23,7 @@ pub(super) const EXPORT: &str = "touchstone-reset";
 const MOST: u32 = 1000;
 
 impl ComponentInfo {
-    /// Why an instance cannot be made clean in place.
+    /// The reason why an instance cannot be reset in place; `None` if it can.
     #[must_use]
     pub fn reset_refusal(&self) -> Option<String> {
         let any = |what: fn(&CoreModule) -> bool| self.modules.iter().any(what);
@@ -71,9 +71,9 @@ impl ComponentInfo {
     /// The added exports of the component
     /// [`resettable`](super::GuestModule::resettable): `func(call: u32, handles: u32) ->
     /// u32`. The first parameter and the result are those of
-    /// [`StateCall`](super::StateCall). The second one says how many handles there were at
-    /// most at a time since the instance was clean; the function traps if more are taken
-    /// now, or were since then.
+    /// [`StateCall`](super::StateCall). The second one is the largest number of handles at
+    /// a time since the instance was clean. The function traps if more are in use now, or were
+    /// since then.
     #[must_use]
     pub fn reset_functions(&self) -> Vec<String> {
         self.parts.last().map(|root| self.names(root)).unwrap_or_default()

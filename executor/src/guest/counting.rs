@@ -1,11 +1,10 @@
-//! Counting the operators that a guest executes, by a module that counts itself:
-//! the same number on every backend, whatever it does with the code.
+//! Counts the operators that a guest executes, by rewriting the module. The number is the same on
+//! every backend.
 //!
-//! A counter is added as one more global, and code that adds to it wherever straight
-//! code ends. The count is the one that Wasmtime's fuel gives with its default costs
-//! and nothing for the length of bulk operators: one for each operator, none for those
-//! that only shape the code ([`cost`]), and one more for each function that is entered.
-//! So the two can be held against each other.
+//! The rewritten module has a counter as one more global, and code that increases it at the end
+//! of each straight piece of code. The count equals that of Wasmtime's fuel with default costs and
+//! no cost for the length of bulk operators: one per operator, none for operators that only shape
+//! the code ([`cost`]), and one per function entered.
 
 use super::info::ModuleInfo;
 use super::rewrite::{Sections, unreadable};
@@ -15,13 +14,13 @@ use std::sync::Arc;
 use wasm_encoder::{Encode, SectionId};
 use wasmparser::{FunctionBody, Operator, Parser, Payload, TypeRef};
 
-/// Export that a counting module has more: `() -> (i64)`, the operators executed since
+/// Additional export of a counting module: `() -> (i64)`, the operators executed since
 /// instantiation.
 pub const OPERATORS: &str = "__touchstone_operators";
 
 impl GuestModule {
-    /// The same module, counting the operators that it executes: they are what its
-    /// additional export [`OPERATORS`] returns.
+    /// The module with a count of the executed operators, which the additional export
+    /// [`OPERATORS`] returns.
     ///
     /// The count of one call is the difference between the counter after it and before
     /// it, less one for the entry of each function that the host called.

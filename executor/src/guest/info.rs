@@ -1,5 +1,5 @@
-//! A static look at a module: what it imports and exports, and which state it
-//! can change.
+//! Static inspection of a module: its imports and exports, and the state that it can
+//! change.
 
 use super::change::Changeable;
 use super::component::{self, ComponentInfo};
@@ -15,7 +15,7 @@ use wasmparser::{
     TypeRef, ValidPayload, Validator, WasmFeatures,
 };
 
-/// What is known about a module without running it. Of a component, only the
+/// Properties of a module, known without running it. Of a component, only the
 /// exported functions and [`component`](Self::component) are filled in.
 #[derive(Debug, Clone, Default)]
 pub struct ModuleInfo {
@@ -34,8 +34,8 @@ pub struct ModuleInfo {
     pub segments: Vec<Segment>,
     /// Bytes of all active data segments.
     pub data_bytes: usize,
-    /// Mutable globals, without those that hold no number and that no
-    /// instruction sets: they keep their value, and nobody has to save it.
+    /// Mutable globals, except those that hold no number and that no instruction sets: these
+    /// keep their value.
     pub mutable_globals: Vec<MutableGlobal>,
     /// Tables.
     pub tables: Vec<Table>,
@@ -45,15 +45,15 @@ pub struct ModuleInfo {
     pub has_start: bool,
     /// Whether any instruction can write a table's entries or grow it.
     pub writes_tables: bool,
-    /// Whether any instruction drops a passive segment. To drop one that is
-    /// active or declared changes nothing: that is done since instantiation.
+    /// Whether any instruction drops a passive segment. Active and declared segments are
+    /// dropped at instantiation already.
     pub drops_segments: bool,
     /// Whether any instruction grows the memory.
     pub grows_memory: bool,
     /// Whether it has vectors of 128 bits: an instruction that works on them, a parameter,
     /// result, local or global that is one.
     pub uses_vectors: bool,
-    /// What is known about it as a component; `None` when it is a core module.
+    /// Properties of a component; `None` for a core module.
     pub component: Option<ComponentInfo>,
 }
 
@@ -64,8 +64,8 @@ pub struct FunctionExport {
     pub name: String,
     /// Its type; `None` when it uses other types than numbers, and in a component.
     pub signature: Option<Signature>,
-    /// Whether it is a function that the module imports and passes on. Nobody
-    /// can call it: host functions work on the memory of the code that calls them.
+    /// Whether it is a re-exported import. Such a function cannot be called, because host
+    /// functions work on the memory of the calling code.
     pub imported: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct FunctionImport {
 pub struct MemoryLimits {
     /// Initial size.
     pub minimum: u32,
-    /// Largest size, where the module gives one.
+    /// Maximum size, if the module gives one.
     pub maximum: Option<u32>,
 }
 
@@ -111,7 +111,7 @@ impl MemoryLimits {
 /// An active data segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// Where it goes; `None` when that is only known at instantiation.
+    /// Address; `None` if it is known only at instantiation.
     pub offset: Option<u32>,
     /// Where its bytes lie in the module.
     pub bytes: Range<usize>,
@@ -137,7 +137,7 @@ pub struct Table {
     pub index: u32,
     /// Initial number of entries.
     pub minimum: u64,
-    /// Largest number of entries, where the module gives one.
+    /// Maximum number of entries, if the module gives one.
     pub maximum: Option<u64>,
     /// A name under which it is exported.
     pub export: Option<String>,
@@ -148,11 +148,11 @@ pub struct Table {
 }
 
 impl ModuleInfo {
-    /// Validates a module or a component and looks at it.
+    /// Validates and inspects a module or a component.
     ///
     /// # Errors
     ///
-    /// When it is neither, does not validate, or uses what no host here offers.
+    /// When the bytes are neither, do not validate, or use an unsupported feature.
     pub fn read(wasm: &[u8]) -> Result<Self> {
         if !wasm.starts_with(b"\0asm") {
             return Err(Error::NotAModule { reason: describe(wasm) });
@@ -177,7 +177,7 @@ impl ModuleInfo {
         reader.finish()
     }
 
-    /// What of its state the module can change.
+    /// The state that the module can change.
     #[must_use]
     pub fn changeable(&self) -> Changeable {
         Changeable::of(self)

@@ -1,12 +1,11 @@
-//! A guest, looked at and made fit for every backend, once.
+//! A guest, inspected and prepared once for all backends.
 //!
-//! [`GuestModule::new`] unpacks, validates, looks and rewrites: the memory is
-//! defined by the module and exported as `memory`, raised by the extra heap
-//! pages, and every mutable global is exported, so that a reset in place can
-//! reach it. All backends then get the same bytes.
+//! [`GuestModule::new`] unpacks, validates, inspects and rewrites a module. The memory is
+//! defined by the module, exported as `memory` and raised by the extra heap pages. Every mutable
+//! global is exported for the reset in place. All backends get the same bytes.
 //!
-//! A component stays as it is: a host sees nothing of it but its functions. For memories that
-//! bring their content along and for a reset in place there are rewritten forms of it.
+//! A component stays unchanged. Rewritten forms exist for memories with an image and for a reset
+//! in place.
 
 mod blob;
 mod change;
@@ -46,15 +45,15 @@ pub const MEMORY: &str = "memory";
 /// Prefix of the exports that rewriting adds.
 pub const ADDED: &str = "__touchstone_";
 
-/// How a guest's memory is set up, as part of its preparation.
+/// Settings of a guest's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct HeapPages {
     /// Pages of 64 KiB on top of the module's own minimum.
     #[cfg_attr(feature = "serde", serde(rename = "extra_pages"))]
     pub extra: u32,
-    /// Whether the memory can grow beyond that. Substrate's default is a fixed
-    /// memory with 2048 extra pages.
+    /// Whether the memory can grow further. Substrate's default is a fixed memory with 2048
+    /// extra pages.
     pub growth: Growth,
 }
 
@@ -67,7 +66,7 @@ pub enum Growth {
     AsDeclared,
     /// Not at all.
     Fixed,
-    /// At most to so many pages, or less if the module says so.
+    /// At most to this number of pages, or to the module's own maximum if it is lower.
     UpTo(u32),
 }
 
@@ -85,8 +84,8 @@ impl GuestModule {
     ///
     /// # Errors
     ///
-    /// When the bytes are neither, do not validate, or need something that no
-    /// host here offers; when a component is to have other heap pages than its own.
+    /// When the bytes are neither, do not validate, or need an unsupported feature; when heap
+    /// pages are requested for a component.
     pub fn new(name: &str, bytes: &[u8], heap: HeapPages) -> Result<Self> {
         let wasm = unpack(bytes)?;
         let original = ModuleInfo::read(&wasm)?;
@@ -113,34 +112,34 @@ impl GuestModule {
         &self.name
     }
 
-    /// SHA-256 of the module as it was before rewriting (and after unpacking):
-    /// which guest this is, however its memory is set up.
+    /// SHA-256 of the module after unpacking and before rewriting. The digest identifies the
+    /// guest, whatever its memory settings are.
     #[must_use]
     pub fn sha256(&self) -> [u8; 32] {
         self.sha256
     }
 
-    /// The rewritten module, or the component as it came.
+    /// The rewritten module, or the unchanged component.
     #[must_use]
     pub fn wasm(&self) -> &[u8] {
         &self.wasm
     }
 
-    /// What was seen in it.
+    /// Properties of the module.
     #[must_use]
     pub fn info(&self) -> &ModuleInfo {
         &self.info
     }
 
-    /// Whether this is the same module, with the same set-up.
+    /// Whether this is the same module, with the same settings.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.wasm, &other.wasm) || self.wasm == other.wasm
     }
 
-    /// Where the first byte lies that a data segment makes other than zero: a
-    /// place that is part of any image of the memory, however much of the zeros
-    /// around it a runtime leaves out. `None` when there is none at a known place.
+    /// Address of the first byte that a data segment sets to a value other than zero. This
+    /// byte is part of any image of the memory, even if a runtime leaves out zeros. `None` if
+    /// there is none at a known address.
     #[must_use]
     pub fn first_data_byte(&self) -> Option<u32> {
         self.info.segments.iter().find_map(|segment| {
@@ -150,14 +149,13 @@ impl GuestModule {
         })
     }
 
-    /// The module without the content of its active data segments, for memories that
-    /// bring their content along. Segments that no instruction names are gone, and one
-    /// empty segment stands for the other active ones. In a component, that of the modules
-    /// that define a memory: see [`component_memories`](Self::component_memories).
+    /// The module without the content of its active data segments, for memories with an
+    /// image. Segments that no instruction names are removed, and one empty segment replaces
+    /// the other active ones. In a component this holds for modules that define a memory: see [`component_memories`](Self::component_memories).
     ///
     /// # Errors
     ///
-    /// When a segment's place is not known before instantiation, or a start
+    /// When a segment's address is not known before instantiation, or a start
     /// function would see the difference.
     pub fn without_data(&self) -> Result<Vec<u8>> {
         if let Some(component) = &self.info.component {
@@ -169,8 +167,8 @@ impl GuestModule {
         rewrite::without_data(&self.wasm)
     }
 
-    /// The memories of the core modules in a component, for hosts that bring them
-    /// along; none in a core module.
+    /// The memories of the core modules in a component, for hosts that provide them; none in
+    /// a core module.
     ///
     /// # Errors
     ///
@@ -188,7 +186,7 @@ impl GuestModule {
     ///
     /// # Errors
     ///
-    /// When its instances cannot be made clean in place
+    /// When its instances cannot be reset in place
     /// ([`ComponentInfo::reset_refusal`]).
     pub fn resettable(&self) -> Result<Cow<'_, [u8]>> {
         let Some(component) = &self.info.component else { return Ok(Cow::Borrowed(&self.wasm)) };
@@ -199,12 +197,12 @@ impl GuestModule {
     }
 
     /// The memories of the component [`resettable`](Self::resettable) whose content after
-    /// instantiation is known from the bytes, for hosts that bring them along: all of the
+    /// instantiation is known from the bytes, for hosts that provide them: all of the
     /// component's or none.
     ///
     /// # Errors
     ///
-    /// When a data segment does not lie in its memory.
+    /// When a data segment lies outside its memory.
     pub fn resettable_memories(&self) -> Result<Vec<ComponentMemory>> {
         match &self.info.component {
             Some(component) => component_memory::known(&self.wasm, component),
@@ -212,8 +210,8 @@ impl GuestModule {
         }
     }
 
-    /// The module with its memory imported as `env.memory`, for runtimes that
-    /// take a memory only so.
+    /// The module with its memory imported as `env.memory`, for runtimes that accept a memory
+    /// only as an import.
     ///
     /// # Errors
     ///

@@ -49,7 +49,8 @@ impl ModuleInfo {
         }
         if self.mutable_globals.iter().any(|global| !global.is_number) {
             return Some(
-                "the module sets a global that is no number; its value cannot be saved".to_owned(),
+                "the module sets a global that is not a number; its value cannot be saved"
+                    .to_owned(),
             );
         }
         None

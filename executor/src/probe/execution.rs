@@ -1,15 +1,14 @@
-//! Whether code is compiled or interpreted, told from the speed of a kernel.
+//! Detects whether code is compiled or interpreted, by the speed of a kernel.
 //!
-//! No runtime has to be believed: the same loop runs as machine code of the
-//! host's own compiler and as a guest, in turns. Compilers of WebAssembly, the
-//! single-pass ones too, come near the host's code; an interpreter spends some
-//! instructions on each one of the guest's, however good it is.
+//! The same loop runs in turns as machine code of the host's compiler and as a guest. Code of
+//! WebAssembly compilers, single-pass ones included, is nearly as fast as the host's code. An
+//! interpreter needs several instructions for each one of the guest's.
 //!
-//! Where the stack lies within its page can slow compiled code down as much as an
-//! interpreter would, for the whole life of a process. So a first look that differs from
-//! the claim decides nothing: more follow on modules that are compiled and loaded again,
-//! with the stack pointer elsewhere, and on another thread. Memory that becomes executable
-//! with a module speaks against an interpreter.
+//! The position of the stack within its page can slow compiled code as much as an interpreter,
+//! for the whole life of a process. A first comparison that contradicts the claim is therefore
+//! repeated: on modules that are compiled and loaded again, at other stack positions, and on
+//! another thread. Memory that becomes executable with a module is evidence against an
+//! interpreter.
 
 use super::executable::ExecutableMap;
 use super::kernel::{EXPORT, PACKED, ROUNDS, guest, native};
@@ -82,17 +81,16 @@ fn frame<const BYTES: usize>(run: &mut dyn FnMut()) {
     black_box(&room);
 }
 
-/// Runs the kernel as the engine's guest under the strategy and as the host's own
-/// code, and compares what it sees with what the engine
-/// [claims](Engine::execution). `None` where the engine cannot run a guest that it
-/// does not know, as native code, or not under this strategy.
+/// Runs the kernel as the engine's guest under the strategy and as the host's own code, and
+/// compares the speed with the engine's [claim](Engine::execution). `None` if the engine runs
+/// only known guests, as native code does, or does not support the strategy.
 ///
-/// The first look that confirms the claim ends the search.
+/// The first comparison that confirms the claim ends the search.
 ///
 /// # Errors
 ///
-/// [`Error::WrongMode`] when no look has the speed of what is claimed; whatever
-/// loading and calling give, and a wrong result.
+/// [`Error::WrongMode`] when no comparison confirms the claim; errors of loading and calling, and
+/// a wrong result.
 pub fn check_execution(
     engine: &dyn Engine,
     strategy: Strategy,

@@ -1,12 +1,12 @@
-//! What looks at the kernel show, and what they decide together.
+//! Comparisons of the kernel's speed, and the decision from all of them.
 
 use crate::contract::Execution;
 use std::fmt;
 
-/// From so many times the host's own time on, a kernel counts as interpreted.
+/// Ratio to the host's own time from which a kernel counts as interpreted.
 /// Wasmtime's code was seen at 1.2 (Cranelift) and 1.7 times (Winch), WasmEdge's at
 /// 3.1, the fastest interpreter at 9.4 (`cargo test --release --features=all --test
-/// modes -- --nocapture` prints all of them); this lies between those two.
+/// modes -- --nocapture` prints all of them). The limit is between the last two.
 pub const INTERPRETED_FROM: f64 = 5.4;
 
 /// Without executable memory for so many reloaded modules, slow looks are believed.
@@ -15,11 +15,11 @@ const RELOADS_WITHOUT_CODE: usize = 2;
 /// One comparison of the kernel as a guest with the host's own code.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Look {
-    /// How many times the module had been compiled and loaded again; 0 at the first look.
+    /// Number of times that the module was compiled and loaded again; 0 at the first comparison.
     pub reloads: usize,
-    /// Bytes that the stack pointer was moved by.
+    /// Offset of the stack pointer, bytes.
     pub stack: usize,
-    /// Whether the calls were made on a thread of their own.
+    /// Whether the calls were made on a separate thread.
     pub other_thread: bool,
     /// Bytes that became executable while the module was compiled and loaded; `None` at
     /// the first look, which does not ask, and where `/proc` is not there.
@@ -29,7 +29,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// How such a speed comes about.
+    /// The execution that this speed indicates.
     #[must_use]
     pub fn execution(&self) -> Execution {
         if self.times_native >= INTERPRETED_FROM {
@@ -55,7 +55,7 @@ impl fmt::Display for Look {
     }
 }
 
-/// What the kernel showed: every look, of which the last one decides.
+/// All comparisons of the kernel; the last one decides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
     last: Look,

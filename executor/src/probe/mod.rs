@@ -1,4 +1,4 @@
-//! Looking at what is really in force, from outside the runtimes.
+//! Probes of the mode in force, from outside the runtimes.
 
 mod executable;
 mod execution;
@@ -11,7 +11,7 @@ pub use execution::check_execution;
 pub use look::{INTERPRETED_FROM, Kernel, Look};
 pub use usage::{ThreadUsage, thread_usage};
 
-/// What lies under an address of this process.
+/// Kind of mapping at an address of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MappingKind {
     /// Anonymous memory.
@@ -22,8 +22,7 @@ pub enum MappingKind {
     SharedFile(String),
 }
 
-/// What the kernel says lies under `address`; `None` when nothing does or
-/// `/proc` is not there.
+/// The mapping at `address`; `None` if there is none or `/proc` is not available.
 #[must_use]
 pub fn mapping_kind(address: usize) -> Option<MappingKind> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;

@@ -1,23 +1,22 @@
-//! What the calling thread has used so far.
+//! Resource usage of the calling thread.
 
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-/// What the kernel counts for a thread.
+/// Counts of the kernel for a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadUsage {
-    /// Page faults that needed no disk.
+    /// Page faults without disk access.
     pub page_faults: u64,
-    /// Page faults that did.
+    /// Page faults with disk access.
     pub major_page_faults: u64,
-    /// Times that the thread left its processor, of itself or not.
+    /// Context switches, voluntary or not.
     pub switches: u64,
-    /// Time in the kernel, as the kernel samples it.
+    /// Time in the kernel, sampled by the kernel.
     pub system: Duration,
 }
 
-/// What this thread has used so far (`getrusage(2)`); `None` where the kernel
-/// does not say.
+/// Usage of this thread so far (`getrusage(2)`); `None` if the kernel does not report it.
 #[inline]
 #[must_use]
 pub fn thread_usage() -> Option<ThreadUsage> {

@@ -53,7 +53,7 @@ impl Engine for Native {
         match (strategy.instance, strategy.memory) {
             (InstanceFrom::Interpreted, _) => Support::unsupported("nothing is interpreted here"),
             (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
-                Support::unsupported("there is no runtime that could have a pool")
+                Support::unsupported("there is no runtime with a pool")
             }
             (
                 InstanceFrom::Recreate,

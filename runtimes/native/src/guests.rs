@@ -79,8 +79,7 @@ pub(crate) fn find(module: &GuestModule) -> Result<&'static Guest, &'static str>
         (listed == digest).then(|| file.trim_start_matches([' ', '*']))
     });
     let name = name.and_then(|name| name.strip_suffix(".wasm"));
-    let foreign =
-        "it is none of the guests in test-runtime/native, which are compiled for the host";
+    let foreign = "the module is not one of the guests in test-runtime/native, which are compiled for the host";
     let name = name.ok_or(foreign)?;
     let guests = GUESTS.as_ref().map_err(String::as_str)?;
     guests.iter().find(|guest| guest.name == name).ok_or(foreign)

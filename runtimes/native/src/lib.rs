@@ -1,22 +1,18 @@
-//! The guests' own code, compiled for the host by its compiler: what remains
-//! of a call's time when the runtime costs nothing.
+//! The guests' own code, compiled for the host: the baseline, a call without a runtime.
 //!
-//! A call is what it is everywhere: the host's allocator places the input in a
-//! linear memory of the guest's size, the export's function runs, the output is
-//! fetched from that memory, and the memory is made clean as the strategy says,
-//! by the same [`Plan`](touchstone_executor::memory::Plan). What the guest's code
-//! allocates lies in that memory and comes from the module's allocator. One thing
-//! differs, and [`Module::effective`](touchstone_executor::Module::effective) says
-//! so: the guest's constants lie in its library (the memory holds the module's data
-//! segments all the same, so that making it clean costs the same).
+//! A call has the same steps as on other engines. The host's allocator places the input in a
+//! linear memory of the guest's size, the export's function runs, the output is fetched from
+//! that memory, and the memory is cleaned by the strategy's
+//! [`Plan`](touchstone_executor::memory::Plan). The guest's code allocates in that memory, from
+//! the module's allocator. [`Module::effective`](touchstone_executor::Module::effective) lists
+//! one difference: the guest's constants are in its library. The memory still holds the module's
+//! data segments, so cleaning costs the same.
 //!
-//! The guests are a library of their own (`test-runtime/native/library`), because
-//! cargo gives link-time optimisation to whole programs only, and a program has one
-//! allocator. `build.rs` builds it in the guests' workspace; this crate contains the
-//! file and loads it.
+//! The guests are a separate library (`test-runtime/native/library`), because cargo applies
+//! link-time optimisation and an allocator only to whole programs. `build.rs` builds the library
+//! in the guests' workspace; this crate contains the file and loads it.
 //!
-//! No engine to choose: nothing keeps this code inside its memory but that it
-//! was compiled from safe Rust together with the host.
+//! The baseline isolates nothing: only the safety of Rust keeps this code inside its memory.
 
 mod engine;
 mod guests;

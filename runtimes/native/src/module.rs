@@ -136,7 +136,7 @@ impl Module for Linked {
             .with("restored", "the memory with the module's data segments, the host's allocator")
             .with("guest constants", "outside of the memory, in the guests' library");
         match self.shared.deadline {
-            Some(_) => effective.with("deadline", "looked at after the call"),
+            Some(_) => effective.with("deadline", "checked after the call"),
             None => effective,
         }
     }

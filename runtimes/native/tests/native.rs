@@ -162,7 +162,7 @@ fn a_call_beyond_its_deadline_is_said_to_be() {
     let mut instance = module.new_instance().unwrap();
     let outcome = call(&*module, &mut *instance, "test_empty_return", &[]);
     assert_eq!(kind(outcome), TrapKind::DeadlineExceeded);
-    assert_eq!(module.effective().get("deadline"), Some("looked at after the call"));
+    assert_eq!(module.effective().get("deadline"), Some("checked after the call"));
 }
 
 #[test]

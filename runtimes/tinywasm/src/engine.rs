@@ -83,7 +83,7 @@ impl Engine for TinyWasm {
                       dropped), then data segments copied in",
             },
             (InstanceFrom::Recreate, MemoryFrom::Segments) => {
-                Support::unsupported("a new instance each call is what `interpreted` does here")
+                Support::unsupported("`interpreted` already makes a new instance per call")
             }
             (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
             (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),

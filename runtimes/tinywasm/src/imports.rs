@@ -199,7 +199,7 @@ fn with_memory<T>(
 ) -> Step<T> {
     let mut desk = desk.borrow_mut();
     let Some(host) = desk.as_mut() else {
-        return Err(tinywasm::Error::Other("the host is not there".to_owned()));
+        return Err(tinywasm::Error::Other("no host is attached".to_owned()));
     };
     match &host.memory {
         Some((memory, base)) => {

@@ -1,8 +1,7 @@
 //! tinywasm behind the executor contract.
 //!
-//! One engine, `tinywasm`: a small interpreter that is written without unsafe
-//! code. It takes any memory that implements its trait, so that new instances
-//! and reused ones alike can run on memories of this project's own.
+//! One engine, `tinywasm`: a small interpreter without unsafe code. It accepts any memory that
+//! implements its trait, so new and reused instances run on Touchstone's memories.
 
 mod caged;
 mod engine;

@@ -228,7 +228,7 @@ fn describe(shared: &Shared, strategy: Strategy) -> EffectiveConfig {
         .with("metering", if shared.deadline.is_some() { "on (deadline)" } else { "off" });
     if strategy.instance == InstanceFrom::Reuse {
         words
-            .with("grown memory", "made zero, its first size put back")
+            .with("grown memory", "zeroed, the first size restored")
             .with("memory.size, memory.grow", "calls of the host, added to the guest")
             .with("grown table", "the instance is replaced by a new one")
     } else {

@@ -1,5 +1,5 @@
 //! The same call against tinywasm's own interface, without this project's
-//! contract: what the adapter is held against.
+//! contract: the raw reference for the adapter.
 //!
 //! Written as a careful user would: translated once, with the backend for large
 //! sparse memories that tinywasm brings along; each call makes a store, the

@@ -176,6 +176,6 @@ fn from_tinywasm(value: WasmValue) -> Result<Value> {
         WasmValue::I64(value) => Value::I64(value),
         WasmValue::F32(value) => Value::F32(value.to_bits()),
         WasmValue::F64(value) => Value::F64(value.to_bits()),
-        _ => return Err(Error::Misuse("a result that is no number")),
+        _ => return Err(Error::Misuse("a result that is not a number")),
     })
 }

@@ -64,7 +64,7 @@ impl Engine for Wasm3 {
                 Support::unsupported("Wasm3 has no pooling allocator")
             }
             (InstanceFrom::Recreate, MemoryFrom::Segments) => {
-                Support::unsupported("a new instance each call is what `interpreted` does here")
+                Support::unsupported("`interpreted` already makes a new instance per call")
             }
             // The memory is put in the place of each new runtime's.
             (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),

@@ -11,7 +11,7 @@ use touchstone_executor::{EffectiveConfig, Error, ExportId, Instance, Module, Ou
 /// A module of which each call gets a new instance.
 pub(crate) struct FreshModule {
     shared: Arc<Shared>,
-    /// How memories of ours are made; `None` where Wasm3 makes them.
+    /// How Touchstone's memories are made; `None` where Wasm3 makes them.
     recipe: Option<Arc<Recipe>>,
 }
 

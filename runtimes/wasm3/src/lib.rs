@@ -1,14 +1,13 @@
 //! Wasm3 behind the executor contract.
 //!
-//! Two engines that differ in when functions are compiled to Wasm3's code:
-//! `wasm3` compiles each one when it is first called, as Wasm3 does by default,
-//! `wasm3_eager` all of them when an instance is made. Both offer a new instance
-//! each call, in Wasm3's own memory or in one of ours, and one instance reset in
-//! place whose memory is ours.
+//! Two engines, which compile functions to Wasm3's code at different times: `wasm3` at the first
+//! call, as Wasm3 does by default, `wasm3_eager` when an instance is made. Both support a new
+//! instance per call, in Wasm3's own memory or in one of Touchstone's, and one instance that is
+//! reset in place on Touchstone's memory.
 //!
-//! The bindings `wasm3x` serve as the raw reference. The adapter itself stands
-//! on their raw layer: it gives Wasm3 a memory, restores tables and bounds the
-//! machine's stack, and Wasm3's interface has none of these.
+//! The raw reference uses the bindings `wasm3x`. The adapter uses their raw layer: it gives
+//! Wasm3 a memory, restores tables and bounds the machine's stack, which Wasm3's interface does
+//! not support.
 
 mod blocks;
 mod engine;

@@ -56,7 +56,7 @@ pub(crate) struct Prepared {
     pub(crate) program: Arc<Program>,
 }
 
-/// Whether the memory is one of ours.
+/// Whether the memory is one of Touchstone's.
 fn lends(strategy: Strategy) -> bool {
     strategy.instance != InstanceFrom::Interpreted
 }

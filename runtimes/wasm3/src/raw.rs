@@ -1,5 +1,5 @@
 //! The same call against the interface of the bindings, without this project's
-//! contract: what the adapter is held against.
+//! contract: the raw reference for the adapter.
 //!
 //! Written as a careful user would: engine, module and linker once; each call
 //! makes a store and an instance, places header and input at the heap base,

@@ -1,4 +1,4 @@
-//! `instance_reuse…`: one instance, reset in place, in a memory of ours.
+//! `instance_reuse…`: one instance, reset in place, in a memory of Touchstone's.
 
 use crate::machine::{Environment, Lent, Machine};
 use crate::module::Shared;

@@ -3,12 +3,12 @@
 //!
 //! * Imports and exported functions get names of one letter and a number.
 //!   Wasm3 finds both by name only, and keeps one name per function or global.
-//! * `memory.grow` becomes a call to the host for a memory of ours: Wasm3 would
+//! * `memory.grow` becomes a call to the host for a memory of Touchstone's: Wasm3 would
 //!   hand it to `realloc`.
 //! * Under a deadline, every function and every loop begins with a call to the
 //!   host, which looks at the clock. Wasm3's own hook, `m3_Yield`, is not asked
 //!   in loops.
-//! * A memory of ours brings its content along: the module then declares an
+//! * A memory of Touchstone's brings its content along: the module then declares an
 //!   empty one, without data.
 
 use std::borrow::Cow;

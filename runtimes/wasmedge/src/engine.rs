@@ -99,7 +99,7 @@ impl Engine for WasmEdge {
 
     fn support(&self, strategy: Strategy) -> Support {
         if strategy.code == CodeFrom::Precompiled && self.mode != Mode::Compiled {
-            return Support::unsupported("nothing is compiled that could be stored");
+            return Support::unsupported("no code is compiled that could be stored");
         }
         match (strategy.instance, strategy.memory) {
             (InstanceFrom::Interpreted, _) => {

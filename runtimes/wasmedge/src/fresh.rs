@@ -1,4 +1,4 @@
-//! A new instance for each call, with a memory of its own or one of ours.
+//! A new instance for each call, with a memory of its own or one of Touchstone's.
 
 use crate::module::Shared;
 use crate::running::Running;
@@ -12,7 +12,7 @@ use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result}
 pub(crate) struct FreshInstance {
     used_on: UsedOn,
     shared: Arc<Shared>,
-    /// Looks after the memory of ours in the slot; dropped before it.
+    /// Looks after Touchstone's memory in the slot; dropped before it.
     restorer: Option<Restorer>,
     /// `None` before the first call, and after one whose memory cannot be reset.
     running: Option<Running>,
@@ -25,7 +25,7 @@ impl FreshInstance {
         Self { used_on, shared, restorer: None, running: None, state: CallState::Idle }
     }
 
-    /// Executor and imports, and a memory of ours in its clean state.
+    /// Executor and imports, and a memory of Touchstone's in its clean state.
     fn slot(&mut self) -> Result<Slot> {
         self.restorer = None;
         let slot = Slot::new(&self.shared)?;
@@ -75,7 +75,7 @@ impl Instance for FreshInstance {
         let Some(mut running) = self.running.take() else { return Ok(()) };
         running.slot.host().reset();
         if let Some(mut restorer) = self.restorer.take() {
-            // The memory of ours, which stays when the instance goes.
+            // Touchstone's memory, which stays when the instance goes.
             if !running.shrink_to(restorer.plan().size())? {
                 return Ok(());
             }

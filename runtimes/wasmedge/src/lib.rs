@@ -1,13 +1,12 @@
 //! WasmEdge behind Touchstone's executor contract.
 //!
 //! Two engines: the interpreter (`wasmedge`) and code compiled ahead of time by
-//! LLVM (`wasmedge_aot`). A new instance each call is WasmEdge's own; reuse in
-//! place, and new instances in a memory that stays, work on WasmEdge's memories,
-//! which may be mapped over.
+//! LLVM (`wasmedge_aot`). WasmEdge itself makes a new instance per call. Reuse in place, and new
+//! instances in a recycled memory, map Touchstone's memory over WasmEdge's.
 //!
-//! Two things that WasmEdge 0.17 lacks are done here: compiled code traps by
-//! signals whose handlers WasmEdge installs and removes in a race (`signals`), and
-//! nothing limits a guest's recursion (`calls`, `rewrite`).
+//! The adapter works around two defects of WasmEdge 0.17: threads race when it installs and
+//! removes signal handlers (`signals`), and a guest's recursion has no limit (`calls`,
+//! `rewrite`).
 
 mod api;
 mod calls;

@@ -194,10 +194,9 @@ impl Module for Loaded {
                 ),
         };
         let stack = match (&shared.taken, self.claimed) {
-            (None, _) => "nothing recurs".to_owned(),
+            (None, _) => "no function recurs".to_owned(),
             (Some(_), _) => format!(
-                "recursive calls count up to {} KiB by code added to the guest; WasmEdge has no \
-                 limit",
+                "recursion limited to {} KiB by code added to the guest; WasmEdge has no limit",
                 COUNTED >> 10
             ),
         };
@@ -205,7 +204,7 @@ impl Module for Loaded {
             (InstanceFrom::Recreate, Reset::Segments) => "everything is dropped".to_owned(),
             (_, reset) => reset.to_string(),
         };
-        let put_back = "closed, its first size put back";
+        let put_back = "closed, the first size restored";
         let (instance, grown) = match (shared.strategy.instance, shared.changes.memory_of_ours) {
             (InstanceFrom::Reuse, _) => ("one, reset in place", put_back),
             (_, true) => ("new each call, importing one memory", put_back),

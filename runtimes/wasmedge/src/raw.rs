@@ -1,5 +1,5 @@
 //! The same call against WasmEdge's own Rust interface, without this project's
-//! contract: what the adapter is held against.
+//! contract: the raw reference for the adapter.
 //!
 //! Written as a careful user would, along the interface's documentation: compiled
 //! and loaded once, with one store; each call makes an instance, places header and

@@ -7,7 +7,7 @@
 //!   take and ask the host to stop the guest at the limit.
 //! * Under a deadline, every function and every loop counts down, and asks the
 //!   host to look at the clock now and then.
-//! * A memory of ours is imported, and brings its content along.
+//! * A memory of Touchstone's is imported, and brings its content along.
 //!
 //! Under no deadline, code without recursion is carried over as it is.
 

@@ -1,19 +1,17 @@
-//! Whose fault a fault is: WasmEdge's compiled code traps by signals.
+//! Signal routing for WasmEdge's compiled code, which traps by signals.
 //!
-//! Left alone, each compiled call of WasmEdge 0.17 installs handlers for SIGSEGV,
-//! SIGBUS and SIGFPE, and puts the *default* ones in place at its end, when a
-//! counter says that no other call is on its way. Two things are wrong with that:
+//! Each compiled call of WasmEdge 0.17 installs handlers for SIGSEGV, SIGBUS and SIGFPE. At its
+//! end it installs the *default* ones if a counter shows that no other call runs. This has two
+//! defects:
 //!
-//! * Another thread can trap between the count and the installation, or after the
-//!   removal: the process ends.
-//! * The handlers that other runtimes and Rust's standard library installed are
-//!   gone.
+//! * If another thread traps between the count and the installation, or after the removal, the
+//!   process ends.
+//! * The handlers of other runtimes and of Rust's standard library are lost.
 //!
-//! So a *guardian*, a thread that stays inside a compiled call for the life of the
-//! process, keeps the counter above zero; WasmEdge then never touches the handlers
-//! again. Over its handlers goes one of ours that passes a fault to WasmEdge when
-//! a guest of WasmEdge's faults on this thread where a guest can, and to whoever
-//! was there before otherwise.
+//! A *guardian* thread therefore stays inside a compiled call for the life of the process and
+//! keeps the counter above zero, so WasmEdge does not change the handlers again. Touchstone's
+//! handler is installed above WasmEdge's. It passes a fault to WasmEdge if a guest of WasmEdge
+//! runs on this thread and can fault at that address, otherwise to the earlier handler.
 
 use crate::api::{self, Ast, Executor, Instance, RunMode, Settings, Source, Store};
 use std::cell::Cell;

@@ -9,7 +9,7 @@
 //! again, WasmEdge maps new pages, all zero, over the closed ones.
 //!
 //! The interface gives out the address of the limits. Where in them the number lies is
-//! transcribed from `ast/type.h` of WasmEdge 0.17 and held against limits of our own before
+//! transcribed from `ast/type.h` of WasmEdge 0.17 and compared with limits of our own before
 //! it is used: where it lies elsewhere, nothing shrinks.
 
 use crate::api::{Limits, Memory};
@@ -110,7 +110,7 @@ pub(crate) unsafe fn put_back(memory: Memory, size: usize) -> Result<bool> {
         )
     };
     if closed == libc::MAP_FAILED {
-        return Err(Error::system("cannot close what a memory has grown by")(
+        return Err(Error::system("cannot close the grown part of a memory")(
             std::io::Error::last_os_error(),
         ));
     }

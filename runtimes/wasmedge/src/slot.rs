@@ -1,5 +1,5 @@
 //! What an instance needs beside its module, made once and used for one instance
-//! after the other: executor, store, host functions, and a memory of ours where
+//! after the other: executor, store, host functions, and a memory of Touchstone's where
 //! the strategy has one.
 
 use crate::api::{self, Executor, Instance, Store};
@@ -20,7 +20,7 @@ pub(crate) struct Slot {
     instance: Option<Instance>,
     store: Store,
     executor: Executor,
-    /// The host functions, and the memory of ours.
+    /// The host functions, and Touchstone's memory.
     imports: Instance,
     _provided: Box<[Import]>,
     host: OwnedHost,
@@ -110,7 +110,7 @@ impl Slot {
         &self.executor
     }
 
-    /// The memory of ours that instances import.
+    /// Touchstone's memory that instances import.
     pub(crate) fn memory_of_ours(&self) -> Option<api::Memory> {
         self.imports.memory(MEMORY)
     }

@@ -1,8 +1,8 @@
 //! Wasmer behind Touchstone's executor contract.
 //!
-//! One engine, `wasmer`, with Cranelift. Recreating is Wasmer's own; reuse in
-//! place and the copy-on-write strategies work on memories of this project's own,
-//! given to Wasmer through its `Tunables`.
+//! One engine, `wasmer`, with Cranelift. Wasmer itself makes a new instance per call. Reuse in
+//! place and the copy-on-write strategies use Touchstone's memories, which Wasmer gets through
+//! its `Tunables`.
 
 mod engine;
 mod imports;

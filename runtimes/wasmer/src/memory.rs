@@ -76,7 +76,7 @@ impl Tunables for Memories {
         definition: NonNull<VMMemoryDefinition>,
     ) -> Result<VMMemory, MemoryError> {
         let MemoryStyle::Static { bound, offset_guard_size } = *style else {
-            return Err(MemoryError::Generic("a memory that may move is none of ours".to_owned()));
+            return Err(MemoryError::Generic("a movable memory is not Touchstone's".to_owned()));
         };
         let size = ty.minimum.0 as usize * WASM_PAGE;
         let reserved = bound.0 as usize * WASM_PAGE + offset_guard_size as usize;

@@ -1,5 +1,5 @@
 //! The same call against Wasmer's own interface, without this project's
-//! contract: what the adapter is held against.
+//! contract: the raw reference for the adapter.
 //!
 //! Written as a careful user would: compiled once, and what can be found out
 //! once is; each call makes a store, the stubs for its imports and an instance,

@@ -43,7 +43,7 @@ impl driver::Resident for Resident {
         let mut restorer = None;
         if let Some(plan) = &plan {
             let base = running.memory().as_mut_ptr();
-            // SAFETY: the memory is one of ours (`Memories` without a plan):
+            // SAFETY: the memory is one of Touchstone's (`Memories` without a plan):
             // page-aligned, private, of the plan's size, and only this instance
             // has it. All that is not zero in it now is part of the content.
             // It is dropped after the restorer, and written no more then.

@@ -1,11 +1,11 @@
-//! What Wasmer is given where the guest alone would not do.
+//! Rewriting of guests for Wasmer.
 //!
-//! * A start function is taken out of the module and exported: Wasmer runs it
-//!   before it gives out the memory, which host functions need. The adapter
-//!   calls it right after instantiation.
-//! * Under a deadline, functions and loops count down a global, and ask the host
-//!   to look at the clock when it is used up. Wasmer has no means of its own to
-//!   stop a guest but a count of operators that cannot be resumed.
+//! * A start function is removed from the module and exported, because Wasmer runs it before it
+//!   exposes the memory, which host functions need. The adapter calls it right after
+//!   instantiation.
+//! * Under a deadline, functions and loops count down a global, and call the host to check the
+//!   clock when it reaches zero. Wasmer can stop a guest only by a count of operators, after
+//!   which the guest cannot continue.
 
 use std::borrow::Cow;
 use touchstone_executor::Error;

@@ -241,6 +241,6 @@ fn from_wasmer(value: &Val) -> Result<Value> {
         Val::I64(value) => Value::I64(*value),
         Val::F32(value) => Value::F32(value.to_bits()),
         Val::F64(value) => Value::F64(value.to_bits()),
-        _ => return Err(Error::Misuse("a result that is no number")),
+        _ => return Err(Error::Misuse("a result that is not a number")),
     })
 }

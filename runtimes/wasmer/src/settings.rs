@@ -35,7 +35,7 @@ impl Class {
     }
 }
 
-/// Why a strategy cannot be had for a module.
+/// Why a strategy is unsupported for a module.
 pub(crate) fn refusal(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
     if let Some(reason) = info.refusal(strategy) {
         return Some(reason);

@@ -85,7 +85,7 @@ fn translate(
 ) -> Result<Code> {
     let engine = wasmi::Engine::new(config);
     let module = match strategy.instance {
-        // Only a memory that is imported can be one of ours.
+        // Only a memory that is imported can be one of Touchstone's.
         InstanceFrom::Reuse => wasmi::Module::new(&engine, guest.with_imported_memory()?),
         _ => wasmi::Module::new(&engine, guest.wasm()),
     };

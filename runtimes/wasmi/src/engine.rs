@@ -91,7 +91,7 @@ impl Engine for Wasmi {
         match (strategy.instance, strategy.memory) {
             (InstanceFrom::Interpreted, _) => Support::Native,
             (InstanceFrom::Recreate, MemoryFrom::Segments) => {
-                Support::unsupported("a new instance each call is what `interpreted` does here")
+                Support::unsupported("`interpreted` already makes a new instance per call")
             }
             (InstanceFrom::Recreate, _) => Support::unsupported(
                 "wasmi zero-fills every memory that a new instance gets, so none can start from \

@@ -1,4 +1,4 @@
-//! A store, and the memory of ours that is lent to it. With `record.rs`, all unsafe code
+//! A store, and Touchstone's memory that is lent to it. With `record.rs`, all unsafe code
 //! of this crate.
 //!
 //! wasmi takes a memory only as `&'static mut [u8]` and keeps it, as a raw
@@ -51,13 +51,13 @@ struct Lent {
 }
 
 impl Home {
-    /// A store without a memory of ours.
+    /// A store without a memory of Touchstone's.
     pub(crate) fn new(engine: &wasmi::Engine, host: HostState) -> Self {
         let state = State { host, memory: None };
         Self { store: Box::new(Store::new(engine, state)), lent: None }
     }
 
-    /// Lends the store a memory of ours, once. wasmi zero-fills the initial size.
+    /// Lends the store a memory of Touchstone's, once. wasmi zero-fills the initial size.
     pub(crate) fn lend(&mut self, engine: &'static str, limits: MemoryLimits) -> Result<Memory> {
         if self.lent.is_some() {
             return Err(Error::Misuse("a store is lent one memory only"));
@@ -89,7 +89,7 @@ impl Home {
     /// nothing can run on it any more.
     pub(crate) fn install(mut self, plan: &Plan) -> Result<Self> {
         let Some(lent) = &mut self.lent else {
-            return Err(Error::Misuse("no memory was lent that a plan could be for"));
+            return Err(Error::Misuse("a plan needs a lent memory"));
         };
         let open = lent.mapping.accessible();
         if plan.size() > open {

@@ -1,9 +1,8 @@
 //! wasmi behind the executor contract.
 //!
-//! Two engines that differ in when functions are translated: `wasmi` translates
-//! all of them before the first call, `wasmi_lazy` each one when it is first
-//! called. Both offer a new instance each call, and one instance reset in place
-//! whose memory is ours.
+//! Two engines, which translate functions at different times: `wasmi` all of them before the
+//! first call, `wasmi_lazy` each one at its first call. Both support a new instance per call, and
+//! one instance that is reset in place on Touchstone's memory.
 
 mod code;
 mod engine;

@@ -20,7 +20,7 @@ pub(crate) struct Translated {
 }
 
 impl Translated {
-    /// Only a memory that is imported can be one of ours.
+    /// Only a memory that is imported can be one of Touchstone's.
     pub(crate) fn class_of(strategy: Strategy) -> &'static str {
         match strategy.instance {
             InstanceFrom::Reuse => "memory imported",

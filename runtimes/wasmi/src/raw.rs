@@ -1,5 +1,5 @@
 //! The same call against wasmi's own interface, without this project's
-//! contract: what the adapter is held against.
+//! contract: the raw reference for the adapter.
 //!
 //! Written as a careful user would, along wasmi's documentation: translated and
 //! linked once; each call makes a store and an instance, places header and input

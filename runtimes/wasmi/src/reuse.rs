@@ -1,4 +1,4 @@
-//! `instance_reuse…`: one instance, reset in place, in a memory of ours.
+//! `instance_reuse…`: one instance, reset in place, in a memory of Touchstone's.
 
 use crate::code::OwnCode;
 use crate::home::Home;
@@ -93,8 +93,8 @@ impl Module for ReuseModule {
         );
         effective = effective.with(
             "engine",
-            "one for each instance: instances of one engine wait for each other in every call; \
-             each instance beside the first translates the module again when it is made",
+            "one per instance, because the instances of one engine share a lock in every call. \
+             Each further instance translates the module again when it is made",
         );
         let effective = effective.with("grown table", "the instance is replaced by a new one");
         let Some(limits) = info.memory else {
@@ -113,7 +113,7 @@ impl Module for ReuseModule {
         );
         effective
             .with("reset", self.0.reset.to_string())
-            .with("grown memory", "its first size is put back; wasmi zeroes what it opens")
+            .with("grown memory", "the first size is restored; wasmi zeroes pages that it opens")
     }
 }
 

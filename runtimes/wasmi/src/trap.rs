@@ -4,7 +4,7 @@ use std::fmt;
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 use wasmi::TrapCode;
 
-/// A trap of ours inside wasmi's error type.
+/// A trap of Touchstone's inside wasmi's error type.
 #[derive(Debug)]
 struct Carried(Trap);
 

@@ -2,13 +2,11 @@
 //!
 //! Three engines of one runtime: Cranelift (`wasmtime`), the single-pass
 //! compiler Winch (`wasmtime_winch`) and the portable interpreter Pulley
-//! (`wasmtime_pulley`). Recreating and pooling are Wasmtime's own; reuse in
-//! place and `recreate_instance_{resident,tracked}` work on memories of this project's
-//! own, given to Wasmtime through its host memory interface. All of them run
-//! components as well as core modules.
+//! (`wasmtime_pulley`). Recreating and pooling are Wasmtime's own. Reuse in place and
+//! `recreate_instance_{resident,gated,tracked}` use Touchstone's memories, which Wasmtime gets
+//! through its host memory interface. All engines run components and core modules.
 //!
-//! A fourth, `wasmtime_nearcore`, is a peer: Cranelift under the settings by which
-//! nearcore runs contracts.
+//! A fourth engine, `wasmtime_nearcore`, is a peer: Cranelift with the settings of nearcore.
 
 mod component;
 mod deadline;

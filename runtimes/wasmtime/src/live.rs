@@ -273,6 +273,6 @@ pub(crate) fn from_wasmtime(value: Val) -> Result<Value> {
         Val::I64(value) => Value::I64(value),
         Val::F32(bits) => Value::F32(bits),
         Val::F64(bits) => Value::F64(bits),
-        _ => return Err(Error::Misuse("a result that is no number")),
+        _ => return Err(Error::Misuse("a result that is not a number")),
     })
 }

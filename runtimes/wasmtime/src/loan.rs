@@ -1,4 +1,4 @@
-//! Memories of ours that Wasmtime has for an instance, and that are taken back while the
+//! Touchstone's memories that Wasmtime has for an instance, and that are taken back while the
 //! instance is still there, to be lent to the next one.
 
 use std::cell::RefCell;

@@ -1,5 +1,5 @@
 //! The same calls against Wasmtime's own interface, without this project's
-//! contract: what the adapter is held against.
+//! contract: the raw reference for the adapter.
 //!
 //! Written as a careful user would: everything that can be resolved once is
 //! resolved once, and the settings are the adapter's. Each call makes an

@@ -39,7 +39,7 @@ impl Restored {
         let content = InitialMemory::capture(content);
         let data = content.first_data_byte();
         let plan = Plan::new(content, reset)?;
-        // SAFETY: the memory is one of ours without a plan: page-aligned, private, of the
+        // SAFETY: the memory is one of Touchstone's without a plan: page-aligned, private, of the
         // plan's size, and alive as long as `place`, which is dropped after the restorer.
         // Only its instance uses it, which does not run. All that is not zero in it now is
         // part of the plan's content.

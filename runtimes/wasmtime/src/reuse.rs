@@ -38,7 +38,7 @@ impl driver::Resident for Resident {
             Some(memory) => {
                 let base = memory.data_ptr(running.store());
                 let place = places.into_iter().find(|place| place.base() == base);
-                let place = place.ok_or(Error::Misuse("a memory that is not one of ours"))?;
+                let place = place.ok_or(Error::Misuse("the memory is not Touchstone's"))?;
                 // SAFETY: the instance runs only in calls, between which, with no slice
                 // alive by `&mut self`, this value's methods are called.
                 Some((memory, unsafe { Restored::new(place, shared.reset) }?))

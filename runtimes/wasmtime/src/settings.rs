@@ -253,7 +253,7 @@ pub(crate) fn describe(
         nearcore::describe(words)
     } else if strategy.instance == InstanceFrom::Reuse {
         let words = words
-            .with("grown memory", "what has grown is made zero and closed again")
+            .with("grown memory", "the grown part is zeroed and closed again")
             .with("grown table", "the instance is replaced by a new one");
         match &info.component {
             Some(component) if component.has_resources() => words.with(

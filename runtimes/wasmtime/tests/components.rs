@@ -191,7 +191,7 @@ fn json_that_does_not_fit_is_bad_input() {
         (r#"{"the_text": "hello", "seven": 7"#, "EOF"),
         (r#"{"the_text": "hello"}"#, "'seven' is missing"),
         (r#"{"the-text": "hello", "seven": 7}"#, "'the-text' is missing"),
-        (r#"{"the_text": "hello", "seven": 7, "eight": 8}"#, "has not"),
+        (r#"{"the_text": "hello", "seven": 7, "eight": 8}"#, "does not have"),
         (r#"{"the_text": "hello", "seven": 256}"#, "seven: u8 expected, the number 256 found"),
         (r#"{"the_text": 1, "seven": 7}"#, "the-text: string expected"),
         ("[]", "record expected, an array of 0 found"),

@@ -126,7 +126,7 @@ fn without_a_codec_nothing_is_decoded_by_one() {
         let artifact = engine.compile(&guest, strategy, &config).unwrap();
         let module = engine.load(&guest, &artifact, strategy, &config).unwrap();
         let error = module.export("run-small-typed", Abi::Codec).unwrap_err();
-        let expected = if config.codec.is_some() { "is no codec" } else { "no codec component" };
+        let expected = if config.codec.is_some() { "is not a codec" } else { "no codec component" };
         assert!(error.to_string().contains(expected), "{error}");
         assert!(matches!(
             module.export("run-small-bytes", Abi::Codec),

@@ -33,7 +33,7 @@ pub enum InitError {
         near: String,
     },
     /// The export has parameters or results.
-    #[error("export '{export}' is {found}; a function that pre-initialises is () -> ()")]
+    #[error("export '{export}' is {found}; it must be a function () -> ()")]
     WrongSignature {
         /// The name.
         export: String,
@@ -47,7 +47,9 @@ pub enum InitError {
         reason: String,
     },
     /// The guest calls the host, which is not there yet.
-    #[error("'{export}' calls the import {module}.{name}, and no host is there yet")]
+    #[error(
+        "'{export}' calls the import {module}.{name}; pre-initialisation has no host functions"
+    )]
     CallsImport {
         /// The export that ran.
         export: String,

@@ -33,16 +33,16 @@ pub(super) struct Run {
     /// Call this exported function
     #[arg(long, value_name = "EXPORT")]
     call: String,
-    /// Call this exported function once beforehand and use the module as it is afterwards, on
-    /// every backend (needs the feature wizer)
+    /// Pre-initialise the module: call this exported function once and use the resulting module
+    /// on every backend (needs the feature wizer)
     #[arg(long, value_name = "EXPORT")]
     init: Option<String>,
     /// Use this calling convention: substrate, input, bytes, plain or typed [default: guessed from
     /// the export's signature]
     #[arg(long)]
     abi: Option<Abi>,
-    /// Pass this input: the content of a file, hexadecimal bytes, or a text; in the plain
-    /// convention the parameters, little-endian, one after the other
+    /// Pass this input: @FILE, 0xHEX or text:TEXT; in the plain convention, the parameters as
+    /// consecutive little-endian bytes
     #[arg(long, value_name = "@FILE|0xHEX|text:TEXT")]
     input: Option<String>,
     /// Run only these strategies, named as in `touchstone list` [default: all that the backend
@@ -69,14 +69,14 @@ pub(super) struct Run {
     /// Print the log of the guest to the standard error
     #[arg(long)]
     log: bool,
-    /// Print one JSON object per line, for each combination
+    /// Print one JSON object per line and combination
     #[arg(long)]
     json: bool,
     /// When the outputs agree, time the call on each combination, in turns with the baseline
     /// and without a timeout
     #[arg(long)]
     bench: bool,
-    /// With --bench: time each combination for about this long
+    /// With --bench: time each combination for about this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     bench_time: Duration,
     /// With --bench: use this combination as the baseline, written as `ENGINE STRATEGY`
@@ -104,7 +104,7 @@ impl Run {
             }
             say(&rows, |shown| shown.times())?;
         } else if self.bench {
-            say(&rows, |_| "nothing is timed: only outputs that agree are worth a time\n".into())?;
+            say(&rows, |_| "nothing is timed: outputs must agree before they are timed\n".into())?;
         }
         if self.json {
             print_lines(Shown { target, rows: &rows, verdict, timeout, style }.json())?;

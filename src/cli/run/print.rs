@@ -201,8 +201,8 @@ impl Shown<'_> {
         for (state, words) in [
             (State::Failed, "failed on the host's side"),
             (State::Unstable, "did not agree with themselves"),
-            (State::Unsupported, "cannot be had"),
-            (State::NotRun, "left out, because the same code was stopped already"),
+            (State::Unsupported, "unsupported"),
+            (State::NotRun, "left out, because the same code was already stopped"),
         ] {
             let count = rows.iter().filter(|row| row.answer.state == state).count();
             if count > 0 {

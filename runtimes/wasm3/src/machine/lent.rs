@@ -1,4 +1,4 @@
-//! Memories of ours in the place of Wasm3's own.
+//! Touchstone's memories instead of Wasm3's own.
 //!
 //! Wasm3 keeps a header of three words right before a memory's first byte. A
 //! [`Lent`] is a mapping whose first host page ends with that header, so that
@@ -9,7 +9,7 @@ use touchstone_executor::Result;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::memory::{Mapping, Plan, Restorer, host_page};
 
-/// A memory of ours: a host page whose end is Wasm3's header, then the data.
+/// A memory of Touchstone's: a host page whose end is Wasm3's header, then the data.
 pub(crate) struct Lent {
     /// Dropped before the mapping.
     restorer: Restorer,

@@ -11,7 +11,7 @@
 //! 2. **No reference is held across a call into Wasm3.** State and memory are
 //!    reached from the pointers anew, here and in the host functions, and what
 //!    is given out borrows the machine.
-//! 3. **A memory of ours is never given to `realloc` or `free`.** Its maximum is
+//! 3. **A memory of Touchstone's is never given to `realloc` or `free`.** Its maximum is
 //!    always its size, so that Wasm3 itself refuses to grow it (modules call the
 //!    host instead), and Wasm3's own memory is put back before the runtime is
 //!    freed.
@@ -57,7 +57,7 @@ struct Handle {
     runtime: *mut Runtime,
     module: *mut Module,
     state: *mut State,
-    /// Wasm3's own memory, while one of ours is in its place.
+    /// Wasm3's own memory, while one of Touchstone's is in its place.
     own_memory: *mut MemoryHeader,
 }
 
@@ -209,7 +209,7 @@ impl Machine {
         self.plain(result)
     }
 
-    /// Puts a memory of ours in the place of Wasm3's own.
+    /// Puts a memory of Touchstone's in the place of Wasm3's own.
     pub(crate) fn lend(&mut self, lent: Lent) -> Result<()> {
         if !self.handle.own_memory.is_null() {
             return Err(Error::Misuse("a machine is lent one memory only"));
@@ -288,7 +288,7 @@ impl Machine {
         unsafe { (bytes(self.handle.runtime), &mut (*self.handle.state).host) }
     }
 
-    /// What looks after a memory of ours.
+    /// What looks after a memory of Touchstone's.
     pub(crate) fn restorer(&mut self) -> Option<&mut Restorer> {
         self.state().lent.as_mut().map(Lent::restorer)
     }

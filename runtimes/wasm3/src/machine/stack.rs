@@ -41,7 +41,7 @@ pub(super) fn check(margin: usize) -> Result<*mut c_void, String> {
     let lowest = end().map_or(0, |end| end + margin);
     if here < lowest {
         return Err(format!(
-            "less than {} KiB are left of the calling thread's stack; give it a larger one",
+            "the calling thread has less than {} KiB of stack left; use a thread with a larger stack",
             margin >> 10
         ));
     }

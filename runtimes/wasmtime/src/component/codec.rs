@@ -84,7 +84,7 @@ impl CodecModule {
                 .and_then(|interface| component.get_export_index(Some(&interface), name))
                 .ok_or_else(|| Error::Unhostable {
                     reason: format!(
-                        "{} is no codec: it does not export {name} in {interface}",
+                        "{} is not a codec: it does not export {name} in {interface}",
                         guest.name()
                     ),
                 })

@@ -91,7 +91,7 @@ fn from_json(ty: &Type, value: &Value) -> Result<Val> {
                 })
                 .collect::<Result<Vec<_>>>()?;
             if fields.len() < object.len() {
-                return Err("an object has a field that the record has not".to_owned());
+                return Err("an object has a field that the record does not have".to_owned());
             }
             Val::Record(fields)
         }
@@ -169,7 +169,7 @@ fn payload(ty: Option<Type>, content: Option<&Value>) -> Result<Option<Box<Val>>
     match (ty, content) {
         (None, None) => Ok(None),
         (Some(ty), Some(content)) => Ok(Some(Box::new(from_json(&ty, content)?))),
-        (None, Some(_)) => Err("a case has a content that its type has not".to_owned()),
+        (None, Some(_)) => Err("a case has a payload that its type does not have".to_owned()),
         (Some(_), None) => Err("a case lacks its content".to_owned()),
     }
 }

@@ -242,9 +242,11 @@ fn reset_plan(
     memories: &Arc<ComponentMemories>,
 ) -> Result<ResetPlan> {
     let info = guest.info().component.as_ref();
-    let info = info.ok_or(Error::Misuse("a component that is none"))?;
+    let info = info.ok_or(Error::Misuse("not a component"))?;
     let find = |name: String| {
-        component.get_export_index(None, &name).ok_or(Error::Misuse("a component as it came"))
+        component
+            .get_export_index(None, &name)
+            .ok_or(Error::Misuse("the component was not rewritten"))
     };
     let functions = info.reset_functions().into_iter().map(find).collect::<Result<_>>()?;
     let (reset, memories) = (Reset::of(strategy.memory), Arc::clone(memories));

@@ -1,5 +1,5 @@
-//! Components behind the contract: the same phases and strategies as for modules, as
-//! far as Wasmtime lets a host at what is inside a component.
+//! Components behind the contract: the same steps and strategies as for modules, as far as
+//! Wasmtime gives a host access to the inside of a component.
 
 mod codec;
 mod in_place;
@@ -17,7 +17,7 @@ pub(crate) use loaded::Loaded;
 use touchstone_executor::guest::ComponentInfo;
 use touchstone_executor::{InstanceFrom, MemoryFrom, Strategy};
 
-/// Why a strategy cannot be had for a component; `None` when it can.
+/// Why a strategy is unsupported for a component; `None` if it is supported.
 pub(crate) fn refusal(strategy: Strategy, component: &ComponentInfo) -> Option<String> {
     match (strategy.instance, strategy.memory) {
         (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
