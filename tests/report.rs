@@ -41,6 +41,7 @@ impl Place {
             records: at(BENCH),
             page: at("BENCHMARK.md"),
             images: at("image"),
+            pages: at("benchmark"),
             tables: at("tables"),
             explanations: at("explanations.toml"),
             // Most runs here are too small or too noisy for a publication.
@@ -520,6 +521,7 @@ fn look() {
             records: folder.join(BENCH),
             page: folder.join("BENCHMARK.md"),
             images: folder.join("image"),
+            pages: folder.join("benchmark"),
             tables: folder.join("tables"),
             explanations: folder.join("explanations.toml"),
             draft: true,

@@ -29,6 +29,9 @@ pub(super) struct Report {
     /// Write the charts to DIR [default: `image` beside the page]
     #[arg(long, value_name = "DIR")]
     images: Option<PathBuf>,
+    /// Write the detailed pages to DIR [default: `benchmark` beside the page]
+    #[arg(long, value_name = "DIR")]
+    pages: Option<PathBuf>,
     /// Read the tables that are laid out by hand from DIR [default: the project's
     /// benches/tables]
     #[arg(long, value_name = "DIR")]
@@ -53,6 +56,7 @@ impl Report {
         let options = Options {
             records: self.records.unwrap_or_else(|| record::default_path(BENCH)),
             images: self.images.unwrap_or_else(|| page.with_file_name("image")),
+            pages: self.pages.unwrap_or_else(|| page.with_file_name("benchmark")),
             tables: self.tables.unwrap_or_else(tables::default_folder),
             explanations: self.explanations.unwrap_or_else(Explanations::default_path),
             draft: self.draft,

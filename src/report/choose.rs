@@ -6,7 +6,7 @@ use super::markdown::{Table, code};
 use super::matrix::{Executor, Matrix, Work};
 use super::rank::{Leaders, leaders};
 use super::units::{count, median};
-use crate::record::Role;
+use crate::record::{Estimate, Role};
 use std::fmt::Write;
 use touchstone_executor::{Execution, InstanceFrom, MemoryFrom, Strategy};
 
@@ -48,10 +48,8 @@ type Column<'a> = (&'a Work, usize);
 
 /// The part of the page.
 pub(super) fn section(all: &Matrix<'_>) -> String {
-    let checks = &all.records.checks;
-    // A baseline runs no modules, and an executor whose calls leak is no choice either.
-    let candidates = &all.only(|cell| !all.is_baseline(&cell.engine));
-    let matrix = &candidates.only(|cell| checks.leaks(&cell.executor()).is_empty());
+    let candidates = &candidates(all);
+    let matrix = &choices(candidates);
     let mut text = String::from("## What to choose, and why\n\n");
     if let Some(leaky) = leaky(candidates) {
         let _ = write!(text, "{leaky}\n\n");
@@ -83,6 +81,51 @@ pub(super) fn section(all: &Matrix<'_>) -> String {
     }
     text.push('\n');
     text
+}
+
+/// What runs modules: all but the baseline.
+fn candidates<'a>(all: &Matrix<'a>) -> Matrix<'a> {
+    all.only(|cell| !all.is_baseline(&cell.engine))
+}
+
+/// What can be chosen: an executor whose calls leak is no choice.
+fn choices<'a>(candidates: &Matrix<'a>) -> Matrix<'a> {
+    candidates.only(|cell| candidates.records.checks.leaks(&cell.executor()).is_empty())
+}
+
+/// The fastest executor for a need.
+#[derive(Debug)]
+pub(super) struct Headline {
+    /// The need, in words.
+    pub need: &'static str,
+    /// The work that was timed.
+    pub work: Work,
+    /// The executor with the lowest median.
+    pub executor: Executor,
+    /// Its time of one call, ns.
+    pub time: Estimate,
+}
+
+/// What is fastest on the first guest: for an empty call by need, for a call that writes
+/// memory, and for a payload. Each on the fewest threads that were timed.
+pub(super) fn headlines(all: &Matrix<'_>) -> Vec<Headline> {
+    let matrix = &choices(&candidates(all));
+    let [any, new, own, ..] = NEEDS;
+    let wanted = [
+        (any.0, any, Role::EmptyCall),
+        (new.0, new, Role::EmptyCall),
+        (own.0, own, Role::EmptyCall),
+        ("Fastest clean instance after memory was written", any, Role::DirtyMemory),
+        ("Fastest payload on a clean instance", any, Role::Payload),
+    ];
+    let headline = |(name, need, role): (&'static str, &Need, Role)| {
+        let work = matrix.main_work(role)?;
+        let threads = matrix.threads(work).first().copied()?;
+        let best = leaders(matrix, work, threads, |executor| (need.1)(matrix, executor))?.best;
+        let (executor, time) = (best.0.clone(), best.1);
+        Some(Headline { need: name, work: work.clone(), executor, time })
+    };
+    wanted.into_iter().filter_map(headline).collect()
 }
 
 /// What is not to be chosen. `None` where nothing leaks.

@@ -9,6 +9,7 @@ mod checks;
 mod choose;
 mod facts;
 pub mod gate;
+mod html;
 mod markdown;
 mod matrix;
 mod page;
@@ -36,6 +37,8 @@ pub struct Options {
     pub page: PathBuf,
     /// The folder of the charts, `image/`.
     pub images: PathBuf,
+    /// The folder of the detailed pages, `benchmark/`.
+    pub pages: PathBuf,
     /// The folder of the tables that are laid out by hand; it may be missing.
     pub tables: PathBuf,
     /// The explanations of numbers that break a rule of publication; the file may be
@@ -195,6 +198,7 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
     let charts = charts.into_iter().flat_map(|chart| chart.files);
     let mut files: Vec<(PathBuf, Vec<u8>)> =
         charts.map(|(file, content)| (image(file), content)).collect();
+    files.push((options.pages.join(html::FILE), html::page(&matrix)?.into_bytes()));
     files.push((options.page.clone(), page.into_bytes()));
     let books = [Some(&records.bench), records.peers.as_ref(), records.swaps.as_ref()];
     let report = Written {

@@ -1,0 +1,613 @@
+"use strict";
+(() => {
+const $ = (id) => document.getElementById(id);
+const data = JSON.parse($("data").textContent);
+const PAGE = 100;
+const NONE = "–";
+
+// Elements. A text is never parsed as HTML.
+const set = (node, attributes) => {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value != null) node.setAttribute(name, value);
+  }
+  return node;
+};
+const h = (tag, attributes = {}, ...children) => {
+  const node = set(document.createElement(tag), attributes);
+  node.append(...children.filter((child) => child != null));
+  return node;
+};
+const svg = (tag, attributes, ...children) => {
+  const node = set(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes);
+  node.append(...children);
+  return node;
+};
+
+// Numbers, as src/report/units.rs writes them: ties go to the even digit.
+const fixed = (value, places) => {
+  const long = value.toFixed(places + 60);
+  const short = long.slice(0, -60).replace(/\.$/, "");
+  const is_down = /^50*$/.test(long.slice(-60)) && "02468".includes(short.at(-1));
+  return is_down ? short : value.toFixed(places);
+};
+const significant = (value, digits) => {
+  const print = (of) => fixed(value, of > 0 ? Math.max(0, Math.min(9, digits - 1 - Math.floor(Math.log10(of)))) : 0);
+  return print(Number(print(value)));
+};
+const TIMES = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
+const unitOf = (ns) => TIMES.find(([, scale]) => Number(significant(ns / scale, 4)) >= 1) || TIMES[3];
+const time = (ns) => {
+  const [unit, scale] = unitOf(ns);
+  return `${significant(ns / scale, 4)} ${unit}`;
+};
+const interval = ({ median, low, high }) => {
+  if (!low) return "no interval";
+  const [, scale] = unitOf(median);
+  const places = (significant(median / scale, 4).split(".")[1] || "").length;
+  return `${fixed(low / scale, places)} – ${fixed(high / scale, places)}`;
+};
+const factor = (ratio) => {
+  const step = ratio >= 1e3 ? 10 ** (Math.floor(Math.log10(ratio)) - 2) : 0;
+  return significant(step ? Math.round(ratio / step) * step : ratio, 3);
+};
+const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+const mark = (is_marked) => (is_marked ? h("span", { class: "mark" }, "†") : "");
+
+// The cells of the first file.
+const works = data.works.map(([c, g, digest], at) => ({ at, case: data.cases[c], guest: data.guests[g], digest }));
+const executors = data.executors.map(([e, s, leaks], at) => {
+  const [engine, strategy] = [data.engines[e], data.strategies[s]];
+  return { at, engine, strategy, leaks, name: `${engine}_${strategy}` };
+});
+const keyOf = (executor, work, threads) => [work.case, work.guest, executor.name, threads].join(" ");
+const column = data.cells;
+const marked = new Set(column.marked);
+const cells = column.executor.map((at, i) => {
+  const [executor, work, threads] = [executors[at], works[column.work[i]], column.threads[i]];
+  return {
+    executor, work, threads, key: keyOf(executor, work, threads),
+    median: column.median[i], low: column.low[i], high: column.high[i], marked: marked.has(i),
+    calls: column.calls[i], samples: column.samples[i],
+  };
+});
+const byKey = new Map(cells.map((cell) => [cell.key, cell]));
+const unique = (list) => [...new Set(list)];
+const allThreads = unique([...column.threads, ...data.refusals.map((r) => r[4]).filter((n) => n > 0)]).sort((a, b) => a - b);
+const byEngine = new Map(data.engines.map((name) => [name, data.refusals.filter((r) => data.engines[r[0]] === name)]));
+const refusalOf = (executor, work, threads) => {
+  const is = (at, list, name) => at < 0 || list[at] === name;
+  let worst = null;
+  for (const own of byEngine.get(executor.engine)) {
+    const [, strategy, guest, of, n, status] = own;
+    if (is(strategy, data.strategies, executor.strategy) && is(guest, data.guests, work.guest)
+      && is(of, data.cases, work.case) && (n < 0 || n === threads) && (!worst || status >= worst[5])) worst = own;
+  }
+  return worst;
+};
+
+// The state of the view. It is kept in the address, except for what is the default.
+const first = works[data.start.work] || { case: "", guest: "" };
+const START = {
+  case: first.case, guest: first.guest, threads: String(data.start.threads), engines: null, strategies: null, q: "",
+  clean: false, refused: false, sort: "median", desc: false, base: (executors[data.start.baseline] || { name: "" }).name,
+};
+const state = { ...START };
+let second = null;
+let shown = PAGE;
+let view = [];
+let current = null;
+const open = new Set();
+
+const address = () => {
+  const parts = new URLSearchParams();
+  for (const [name, start] of Object.entries(START)) {
+    const value = state[name];
+    if (value instanceof Set) parts.set(name, [...value].join(","));
+    else if (value !== start) parts.set(name, typeof value === "boolean" ? Number(value) : value || "*");
+  }
+  return `#${parts}`;
+};
+const keep = (is_step) => {
+  if (address() === (location.hash || "#")) return;
+  history[is_step ? "pushState" : "replaceState"](null, "", address());
+};
+const restore = () => {
+  const parts = new URLSearchParams(location.hash.slice(1));
+  Object.assign(state, START);
+  const pick = (name, list) => {
+    const value = parts.get(name);
+    if (value === "*") state[name] = "";
+    else if (value !== null && list.includes(value)) state[name] = value;
+  };
+  pick("case", data.cases);
+  pick("guest", data.guests);
+  pick("threads", allThreads.map(String));
+  pick("sort", COLUMNS.map((one) => one.name));
+  pick("base", executors.map((one) => one.name));
+  for (const name of ["engines", "strategies"]) {
+    if (parts.has(name)) state[name] = new Set(parts.get(name).split(",").filter((one) => data[name].includes(one)));
+  }
+  for (const name of ["clean", "refused", "desc"]) state[name] = parts.get(name) === "1";
+  state.q = parts.get("q") || "";
+};
+
+// The rows of the view.
+const baseOf = (cell) => byKey.get([cell.work.case, cell.work.guest, state.base, cell.threads].join(" "));
+const over = (above, below) => above && below && {
+  median: above.median / below.median, marked: above.marked || below.marked,
+  low: above.low && below.low ? above.low / below.high : 0, high: above.low && below.low ? above.high / below.low : 0,
+};
+const COLUMNS = [
+  { name: "executor", label: "Executor", value: (row) => row.executor.name },
+  { name: "case", label: "Case", value: (row) => row.work.at, optional: () => !state.case },
+  { name: "guest", label: "Guest", value: (row) => data.guests.indexOf(row.work.guest), optional: () => !state.guest },
+  { name: "threads", label: "Threads", value: (row) => row.threads, optional: () => !state.threads, number: true },
+  { name: "median", label: "Median", value: (row) => row.median, number: true },
+  { name: "ratio", label: "Ratio", value: (row) => row.ratio && row.ratio.median, number: true },
+  { name: "interval", label: "95 % interval", hint: "sorts by width over the median", value: (row) => (row.low ? (row.high - row.low) / row.median : undefined), number: true },
+  { name: "second", label: "Second / first", value: (row) => row.second && row.second.median, optional: () => second, number: true },
+  { name: "samples", label: "Samples", hint: "sorts by spread over the median", value: (row) => spread(row) },
+  { name: "mark", label: "†", hint: "sorts by interference", value: (row) => Number(row.marked) },
+];
+const spread = ({ samples, median }) => {
+  if (!samples) return undefined;
+  const all = samples.flatMap((own) => own.slice(1).map(Math.abs));
+  return (Math.max(...all) - Math.min(...all)) / median;
+};
+const refused = (wanted) => {
+  const rows = [];
+  for (const work of works.filter((w) => (!state.case || w.case === state.case) && (!state.guest || w.guest === state.guest))) {
+    for (const threads of state.threads ? [Number(state.threads)] : allThreads) {
+      for (const executor of executors) {
+        const key = keyOf(executor, work, threads);
+        if (byKey.has(key) || !wanted({ executor, work, threads })) continue;
+        const refusal = refusalOf(executor, work, threads);
+        if (refusal) rows.push({ executor, work, threads, key, status: data.statuses[refusal[5]], reason: data.texts[refusal[6]] });
+      }
+    }
+  }
+  return rows;
+};
+const choose = () => {
+  const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+  const wanted = ({ executor, work, threads }) =>
+    (!state.case || work.case === state.case) && (!state.guest || work.guest === state.guest)
+    && (!state.threads || threads === Number(state.threads))
+    && (!state.engines || state.engines.has(executor.engine))
+    && (!state.strategies || state.strategies.has(executor.strategy))
+    && words.every((word) => `${executor.name} ${work.case} ${work.guest}`.toLowerCase().includes(word));
+  const timed = cells.filter((cell) => wanted(cell) && !(state.clean && cell.marked));
+  const rows = timed.map((cell) => ({ ...cell, ratio: over(cell, baseOf(cell)), second: second && over(second.cells.get(cell.key), cell) }));
+  const { value } = COLUMNS.find((one) => one.name === state.sort);
+  const way = state.desc ? -1 : 1;
+  const compare = (a, b) => {
+    const [x, y] = [value(a), value(b)];
+    if (x === y) return 0;
+    // What has no value stands below in both directions.
+    if (x == null || y == null) return x == null ? 1 : -1;
+    return x < y ? -way : way;
+  };
+  if (state.refused) rows.push(...refused(wanted));
+  view = rows.sort((a, b) => Boolean(a.reason) - Boolean(b.reason) || compare(a, b));
+};
+
+// The table.
+const strip = ({ samples, median }, height = 6) => {
+  const x = (value) => 4 + 112 * Math.min(1, Math.max(0, (Math.log(value / median) / Math.log(1.25) + 1) / 2));
+  const [dots, off] = [[], []];
+  samples.forEach((own, line) => own.slice(1).forEach((value) => {
+    (value < 0 ? off : dots).push([x(Math.abs(value)).toFixed(1), line * height + 4]);
+  }));
+  const tall = samples.length * height + 2;
+  const words = `${count(dots.length + off.length, "sample")} of ${samples.length} processes, ${off.length} with interference`;
+  return svg("svg", { width: 120, height: tall, viewBox: `0 0 120 ${tall}`, role: "img", "aria-label": words },
+    svg("path", { class: "mid", d: `M60 0V${tall}` }),
+    svg("path", { class: "dot", "stroke-width": 4, "stroke-linecap": "round", d: dots.map(([a, b]) => `M${a} ${b}h0`).join("") }),
+    ...off.map(([cx, cy]) => svg("circle", { class: "off", cx, cy, r: 2 })));
+};
+const bar = (ratio, largest) => {
+  const node = h("i", { class: ratio < 1 ? "fast" : "" });
+  node.style.width = `${(100 * Math.abs(Math.log(ratio))) / (largest || 1)}%`;
+  return node;
+};
+// A name that may be broken at each underscore.
+const name = (text) => text.split(/(?<=_)/).flatMap((part, at) => (at ? [h("wbr"), part] : [part]));
+const isShown = (column) => !column.optional || column.optional();
+const estimate = (ratio) => (ratio ? [factor(ratio.median), mark(ratio.marked)] : [NONE]);
+const line = (row, largest) => {
+  const { executor, key } = row;
+  const is_base = executor.name === state.base;
+  const is_open = open.has(key);
+  const tab = key === current ? 0 : -1;
+  const head = h("div", {},
+    row.reason ? null : h("button", { type: "button", class: "open", tabindex: tab, "aria-expanded": String(is_open), "aria-label": `Details of ${executor.name}` }, is_open ? "▾" : "▸"),
+    h("button", { type: "button", class: "pick", tabindex: tab, "aria-pressed": String(is_base), title: "Make this executor the baseline" }, ...name(executor.name)));
+  const tr = h("tr", { class: `cell${is_base ? " base" : ""}`, "data-key": key });
+  tr.append(h("th", { scope: "row" }, head, executor.leaks ? h("div", { class: "leak" }, `leaks ${executor.leaks}`) : null));
+  const values = {
+    case: [row.work.case], guest: [row.work.guest], threads: [row.threads],
+    median: () => [time(row.median)],
+    ratio: () => [row.ratio ? bar(row.ratio.median, largest) : null, h("span", {}, ...estimate(row.ratio))],
+    interval: () => [interval(row)],
+    second: () => [...estimate(row.second), ...(row.second && row.second.low ? [` [${significant(row.second.low, 3)} – ${significant(row.second.high, 3)}]`] : [])],
+    samples: () => [strip(row)],
+    mark: () => (row.marked ? [h("span", { class: "mark", title: "Interference: too few clean samples" }, "†")] : []),
+  };
+  for (const column of COLUMNS.slice(1).filter(isShown)) {
+    if (row.reason && column.name === "median") break;
+    const value = values[column.name];
+    const kind = `${column.number ? "number " : ""}${column.name === "ratio" ? "ratio" : ""}`.trim();
+    tr.append(h("td", { class: kind || null }, ...(value instanceof Array ? value : value()).filter((one) => one != null)));
+  }
+  if (row.reason) tr.append(h("td", { class: "reason", colspan: COLUMNS.slice(4).filter(isShown).length }, `${row.status}: ${row.reason}`));
+  return is_open && !row.reason ? [tr, details(row)] : [tr];
+};
+const terms = (pairs) => h("dl", {}, ...pairs.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
+const details = (row) => {
+  const { run } = data;
+  const setup = data.setups.find(([at, guest]) => at === row.executor.at && data.guests[guest] === row.work.guest);
+  const pairs = setup ? data.settings[setup[3]] : [];
+  const settings = setup ? [["strategy", setup[2] < 0 ? "by the runtime itself" : data.texts[setup[2]]]] : [];
+  for (let i = 0; i < pairs.length; i += 2) settings.push([data.texts[pairs[i]], data.texts[pairs[i + 1]]]);
+  const all = row.samples.flatMap((own) => own.slice(1));
+  const other = second && second.cells.get(row.key);
+  const rows = row.samples.map((own) => h("tr", {}, h("th", { scope: "row" }, `Process ${own[0]}`),
+    ...own.slice(1).map((value) => h("td", { class: "number" }, time(Math.abs(value)), value < 0 ? h("span", { class: "mark", title: "interference" }, "†") : ""))));
+  const cell = h("td", { colspan: COLUMNS.filter(isShown).length }, h("div", {},
+    terms([
+      ["Cell", `${row.work.case} on ${row.work.guest}, ${count(row.threads, "thread")}`],
+      ["Run", `${run.id}, started ${run.started}`], ["Commit, binary", `${run.commit}, ${run.binary}`],
+      ["Timed", `${count(row.calls, "call")} in ${count(all.length, "sample")} of ${row.samples.length} processes`],
+      ["Samples with interference", String(all.filter((value) => value < 0).length)],
+      ...(other ? [["Second file", `${time(other.median)}${other.marked ? "†" : ""} [${interval(other)}]`]] : []),
+    ]),
+    h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Time per call of each sample, four digits"), h("tbody", {}, ...rows))),
+    settings.length ? terms(settings) : "The run does not say what was in force."));
+  return h("tr", { class: "detail" }, cell);
+};
+const sorted = (column) => (column.name !== state.sort ? "none" : state.desc ? "descending" : "ascending");
+const drawHead = () => {
+  const old = document.activeElement && document.activeElement.dataset.sort;
+  $("head").replaceChildren(...COLUMNS.filter(isShown).map((column) => h("th", { scope: "col", class: column.number ? "number" : null, "aria-sort": sorted(column) },
+    h("button", { type: "button", "data-sort": column.name, title: column.hint }, column.label))));
+  if (old) $("head").querySelector(`[data-sort="${old}"]`)?.focus();
+};
+const rowOf = (key) => [...$("body").rows].find((row) => row.dataset.key === key);
+const draw = () => {
+  const focused = document.activeElement?.closest?.("#body tr.cell");
+  const part = focused && document.activeElement.className;
+  const rows = view.slice(0, shown);
+  if (!rows.some((row) => row.key === current)) current = rows.length ? rows[0].key : null;
+  const largest = Math.max(0, ...view.map((row) => (row.ratio ? Math.abs(Math.log(row.ratio.median)) : 0)));
+  drawHead();
+  $("body").replaceChildren(...rows.flatMap((row) => line(row, largest)));
+  if (!rows.length) $("body").append(h("tr", {}, h("td", { colspan: COLUMNS.filter(isShown).length }, "No cell matches. Reset the filters, or show refusals.")));
+  $("more").hidden = view.length <= shown;
+  $("more").textContent = `Show ${Math.min(PAGE, view.length - shown)} more of ${(view.length - shown).toLocaleString("en")}`;
+  const refusals = view.filter((row) => row.reason).length;
+  const parts = [`${(view.length - refusals).toLocaleString("en")} of ${count(cells.length, "cell")}`];
+  if (refusals) parts.push(count(refusals, "refusal"));
+  if (view.length > shown) parts.push(`${shown} shown`);
+  $("count").textContent = `${parts.join(", ")}. Baseline: ${state.base}.`;
+  if (focused) (rowOf(focused.dataset.key) || rowOf(current))?.querySelector(`.${part}`)?.focus();
+};
+
+// The filters.
+const options = (id, values, all, label = String) => {
+  $(id).replaceChildren(h("option", { value: "" }, all), ...values.map((value) => h("option", { value }, label(value))));
+};
+const boxes = (id, title, values) => {
+  const box = (value) => h("label", {}, h("input", { type: "checkbox", value }), value);
+  const group = h("div", { role: "group", "aria-label": title },
+    h("p", { class: "buttons" }, h("button", { type: "button", "data-all": "1" }, "All"), h("button", { type: "button", "data-all": "" }, "None")),
+    ...values.map(box));
+  $(id).append(group);
+  const read = () => {
+    const on = [...group.querySelectorAll("input:checked")].map((one) => one.value);
+    state[id] = on.length === values.length ? null : new Set(on);
+    changed();
+  };
+  group.addEventListener("change", read);
+  group.addEventListener("click", ({ target }) => {
+    if (target.dataset.all === undefined) return;
+    for (const one of group.querySelectorAll("input")) one.checked = Boolean(target.dataset.all);
+    read();
+  });
+};
+const showFilters = () => {
+  // Cases that the chosen guest has.
+  const own = works.filter((work) => !state.guest || work.guest === state.guest);
+  options("case", unique(own.map((work) => work.case)), "All cases");
+  for (const id of ["case", "guest", "threads", "q"]) $(id).value = state[id];
+  for (const id of ["clean", "refused"]) $(id).checked = state[id];
+  for (const [id, title] of [["engines", "Engines"], ["strategies", "Strategies"]]) {
+    for (const one of $(id).querySelectorAll("input")) one.checked = !state[id] || state[id].has(one.value);
+    $(id).querySelector("summary").textContent = `${title}: ${state[id] ? `${state[id].size} of ${data[id].length}` : "all"}`;
+  }
+};
+const update = () => {
+  showFilters();
+  choose();
+  draw();
+};
+const changed = (is_step = true) => {
+  shown = PAGE;
+  keep(is_step);
+  update();
+};
+const setBase = (base) => {
+  state.base = base;
+  keep(true);
+  choose();
+  draw();
+};
+
+// A second record file, read as src/record does it.
+const ranks = [];
+const rank = (n) => {
+  let [term, below] = [-n * Math.LN2, 0];
+  for (let k = 0; k < n; k += 1) {
+    below += Math.exp(term);
+    if (below > 0.025) return k;
+    term += Math.log((n - k) / (k + 1));
+  }
+  return 0;
+};
+const ofValues = (values) => {
+  const all = values.filter(Number.isFinite).sort((a, b) => a - b);
+  const n = all.length;
+  if (!n) return null;
+  const k = (ranks[n] ??= rank(n));
+  return { median: (all[(n - 1) >> 1] + all[n >> 1]) / 2, ends: k ? [all[k - 1], all[n - k]] : null };
+};
+const ofProcesses = (processes) => {
+  const { clean, processes: enough, interval: fewest } = data.rules;
+  const needed = Math.min(clean, Math.max(1, ...processes.map((own) => own.length)));
+  let groups = processes.map((own) => own.filter((one) => one.clean)).filter((own) => own.length >= needed);
+  const is_marked = groups.length < enough;
+  if (!groups.length) groups = processes;
+  groups = groups.map((own) => own.map((one) => one.value));
+  const all = groups.map(ofValues).filter(Boolean);
+  const middle = ofValues(all.map((one) => one.median));
+  if (!middle) return null;
+  const pooled = ofValues(groups.flat());
+  if (pooled && pooled.ends) all.push(pooled);
+  const ends = all.flatMap((one) => one.ends || [one.median]);
+  const has = groups.flat().length >= fewest;
+  return { median: middle.median, marked: is_marked, low: has ? Math.min(...ends) : 0, high: has ? Math.max(...ends) : 0 };
+};
+const unpack = (samples) => {
+  if (typeof samples === "number") return [{ value: samples, clean: true }];
+  const { calls = 1, total, noisy = [] } = samples;
+  return total.map((sum, at) => ({ value: sum / Math.max(1, calls instanceof Array ? calls[at] ?? 0 : calls), clean: !noisy.includes(at) }));
+};
+const FAILURES = ["wrong", "trapped", "failed"];
+const readLines = (text) => {
+  let [run, problem, bad, version] = [null, "", 0, null];
+  const skip = (at, why) => {
+    bad += 1;
+    problem ||= `line ${at + 1}: ${why}`;
+  };
+  text.split("\n").forEach((own, at) => {
+    if (!own.trim()) return;
+    let line;
+    try {
+      line = JSON.parse(own);
+    } catch {
+      return skip(at, "not JSON");
+    }
+    if (line && line.kind === "run") {
+      if (line.schema === data.schema) return void (run = { header: line, cells: new Map(), refusals: [] });
+      version = line.schema;
+      run = null;
+      return skip(at, `layout version ${version} where this page reads ${data.schema}`);
+    }
+    if (!line || !line.kind || !run) return skip(at, line && line.kind ? "no header above it that this page reads" : "not a record");
+    try {
+      if (line.kind === "refusal") run.refusals.push(line);
+      if (line.kind !== "observations") return;
+      const { engine, strategy, guest, threads = 1, metrics, process } = line;
+      const cell = { case: line.case, guest, engine, strategy, threads };
+      if (Object.values(cell).includes(undefined)) throw new Error();
+      const samples = metrics.call === undefined ? null : unpack(metrics.call);
+      run.refusals = run.refusals.filter((own) => own.threads === undefined || !FAILURES.includes(own.status) || !isOf(own, cell));
+      const key = [line.case, guest, `${engine}_${strategy}`, threads].join(" ");
+      if (!run.cells.has(key)) run.cells.set(key, { cell, processes: new Map() });
+      // Of two lines of one process the later counts.
+      const { processes } = run.cells.get(key);
+      processes.delete(process);
+      processes.set(process, samples);
+    } catch {
+      skip(at, "a record with missing or wrong fields");
+    }
+  });
+  return { run, problem, bad };
+};
+const isOf = (refusal, cell) => ["engine", "strategy", "guest", "case", "threads"].every((name) => refusal[name] === undefined || refusal[name] === cell[name]);
+const compareWith = (file, text) => {
+  const { run, problem, bad } = readLines(text);
+  if (!run) throw new Error(`it holds no run that this page can read${problem ? ` (${problem})` : ""}. Choose a records.jsonl that \`touchstone bench\` wrote.`);
+  const { header } = run;
+  const digests = new Map((header.works || []).map((own) => [`${own.case} ${own.guest}`, String((own.init || {}).sha256 || own.guest_sha256).slice(0, 16)]));
+  const changedGuests = new Set(works.filter((own) => (digests.get(`${own.case} ${own.guest}`) ?? own.digest) !== own.digest).map((own) => own.guest));
+  const found = new Map();
+  let alone = 0;
+  for (const [key, { cell, processes }] of run.cells) {
+    if (run.refusals.some((own) => isOf(own, cell))) continue;
+    const estimate = ofProcesses([...processes.values()].filter(Boolean));
+    if (!estimate || !(estimate.median > 0)) continue;
+    if (!byKey.has(key)) alone += 1;
+    else if (!changedGuests.has(cell.guest)) found.set(key, estimate);
+  }
+  if (!found.size) throw new Error("none of its cells is a cell of this page with the same guest. Choose a file of the same cases.");
+  const machine = header.machine || {};
+  const notes = [
+    `Second file: ${file}, run ${header.run}, commit ${header.tools && header.tools.commit}, ${machine.cpu}.`,
+    `${count(found.size, "cell")} compared, ${(cells.length - found.size).toLocaleString("en")} only in the first, ${alone.toLocaleString("en")} only in the second.`,
+  ];
+  if (machine.cpu !== data.run.cpu || machine.kernel !== data.run.kernel) notes.push("The machines differ: ratios compare machines as well.");
+  if (changedGuests.size) notes.push(`Other bytes, not compared: ${[...changedGuests].join(", ")}.`);
+  if (bad) notes.push(`${count(bad, "line")} skipped (${problem}).`);
+  return { cells: found, text: notes.join(" ") };
+};
+const say = (text) => {
+  $("message").textContent = text;
+  $("message").hidden = !text;
+};
+const load = async (file) => {
+  if (!file) return;
+  try {
+    if (file.size > 2 ** 28) throw new Error("it is larger than 256 MiB.");
+    second = compareWith(file.name, await file.text());
+    say("");
+  } catch (error) {
+    say(`${file.name} was not read: ${error.message}${second ? "\nThe file that was read before is still compared." : ""}`);
+    return;
+  }
+  showSecond();
+};
+const showSecond = () => {
+  $("second").textContent = second ? second.text : "";
+  $("second").hidden = $("remove").hidden = !second;
+  if (!second && state.sort === "second") state.sort = START.sort;
+  changed();
+};
+
+// Downloads.
+const quote = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
+const csv = () => {
+  const head = ["executor", "engine", "strategy", "case", "guest", "threads", "median_ns", "low_ns", "high_ns", "marked", "ratio", "baseline",
+    ...(second ? ["second_ns", "second_low_ns", "second_high_ns", "second_marked", "second_over_first"] : []), "status", "reason"];
+  const lines = view.map((row) => {
+    const other = second && second.cells.get(row.key);
+    return [row.executor.name, row.executor.engine, row.executor.strategy, row.work.case, row.work.guest, row.threads,
+      row.median, row.low || "", row.high || "", row.reason ? "" : Boolean(row.marked), row.ratio && row.ratio.median, state.base,
+      ...(second ? [other && other.median, (other && other.low) || "", (other && other.high) || "", other && other.marked, row.second && row.second.median] : []),
+      row.status, row.reason];
+  });
+  return [head, ...lines].map((line) => `${line.map(quote).join(",")}\r\n`).join("");
+};
+const download = () => {
+  const url = URL.createObjectURL(new Blob([csv()], { type: "text/csv" }));
+  h("a", { href: url, download: `touchstone-${data.run.id.replace(/[^\w.-]/g, "-")}.csv` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+};
+
+// Events.
+for (const id of ["case", "guest", "threads"]) {
+  $(id).addEventListener("change", ({ target }) => {
+    state[id] = target.value;
+    const has = works.some((work) => (!state.case || work.case === state.case) && (!state.guest || work.guest === state.guest));
+    if (!has) state[id === "guest" ? "case" : "guest"] = "";
+    changed();
+  });
+}
+$("q").addEventListener("input", ({ target }) => {
+  state.q = target.value;
+  changed(false);
+});
+for (const id of ["clean", "refused"]) {
+  $(id).addEventListener("change", ({ target }) => {
+    state[id] = target.checked;
+    changed();
+  });
+}
+$("filters").addEventListener("submit", (event) => event.preventDefault());
+$("reset").addEventListener("click", () => {
+  Object.assign(state, START);
+  changed();
+});
+$("head").addEventListener("click", ({ target }) => {
+  const column = target.closest("[data-sort]")?.dataset.sort;
+  if (!column) return;
+  state.desc = state.sort === column && !state.desc;
+  state.sort = column;
+  changed();
+});
+$("body").addEventListener("click", ({ target }) => {
+  const row = target.closest("tr.cell");
+  if (!row || String(getSelection())) return;
+  const { key } = row.dataset;
+  current = key;
+  if (target.closest(".open")) {
+    if (!open.delete(key)) open.add(key);
+    draw();
+  } else {
+    setBase(view.find((one) => one.key === key).executor.name);
+  }
+});
+$("body").addEventListener("keydown", (event) => {
+  const row = event.target.closest("tr.cell");
+  const rows = [...$("body").querySelectorAll("tr.cell")];
+  const at = rows.indexOf(row);
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 }[event.key];
+  if (!row || to === undefined) return;
+  event.preventDefault();
+  const next = rows[to];
+  if (!next) return;
+  for (const button of row.querySelectorAll("button")) button.tabIndex = -1;
+  for (const button of next.querySelectorAll("button")) button.tabIndex = 0;
+  current = next.dataset.key;
+  (next.querySelector(`.${event.target.className}`) || next.querySelector(".pick")).focus();
+});
+$("more").addEventListener("click", () => {
+  shown += PAGE;
+  draw();
+});
+$("csv").addEventListener("click", download);
+$("file").addEventListener("change", async ({ target }) => {
+  await load(target.files[0]);
+  target.value = "";
+});
+$("remove").addEventListener("click", () => {
+  second = null;
+  showSecond();
+});
+const dropping = (is) => document.body.classList.toggle("dropping", is);
+for (const kind of ["dragover", "dragleave", "drop"]) {
+  addEventListener(kind, (event) => {
+    if (![...(event.dataTransfer?.types || [])].includes("Files")) return;
+    event.preventDefault();
+    dropping(kind === "dragover");
+    if (kind === "drop") load(event.dataTransfer.files[0]);
+  });
+}
+addEventListener("popstate", () => {
+  shown = PAGE;
+  restore();
+  update();
+});
+
+// Links within the page: what stands behind # is the state of the view.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  $("cells").focus();
+});
+$("headlines").addEventListener("click", ({ target }) => target.closest("a") && $("matrix").scrollIntoView());
+
+// The theme. Where nothing can be stored, it lasts as long as the page.
+const theme = (name) => {
+  if (name) document.documentElement.dataset.theme = name;
+  else delete document.documentElement.dataset.theme;
+  $("theme").value = name;
+};
+let stored = "";
+try {
+  stored = localStorage.getItem("theme") || "";
+} catch { /* not allowed here */ }
+theme(["light", "dark"].includes(stored) ? stored : "");
+$("theme").addEventListener("change", ({ target }) => {
+  theme(target.value);
+  try {
+    localStorage.setItem("theme", target.value);
+  } catch { /* not allowed here */ }
+});
+
+options("guest", data.guests, "All guests");
+options("threads", allThreads.map(String), "Any number", (n) => count(Number(n), "thread"));
+boxes("engines", "Engines", data.engines);
+boxes("strategies", "Strategies", data.strategies);
+restore();
+update();
+})();
