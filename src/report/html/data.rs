@@ -150,7 +150,8 @@ impl<'a> Data<'a> {
         let mut settings = IndexSet::new();
         let line = |(case, guest): &(&str, &str)| {
             let facts = book.work(case, guest);
-            let bytes = facts.map(|of| of.init.as_ref().map_or(&of.guest_sha256, |own| &own.sha256));
+            let bytes =
+                facts.map(|of| of.init.as_ref().map_or(&of.guest_sha256, |own| &own.sha256));
             let digest = bytes.map_or("", |bytes| bytes.get(..16).unwrap_or(bytes)).to_owned();
             let at = |of, list: &IndexSet<&str>| list.get_index_of(of).unwrap_or_default();
             WorkLine(at(*case, &cases), at(*guest, &guests), digest)
@@ -175,26 +176,23 @@ impl<'a> Data<'a> {
             ))
         };
         let refusals = book.refusals.iter().filter_map(refusal).collect();
-        let setup = |((executor, guest), setup): (&(Executor, String), &'a crate::record::Setup)| {
-            let executor = executors.iter().position(|own| own == executor)?;
-            let guest = guests.get_index_of(&**guest)?;
-            let emulated = setup.emulated.as_deref().map(|text| place(text, &mut texts));
-            let mut pairs = Vec::new();
-            for (name, value) in &setup.effective {
-                pairs.push(place(name.as_str(), &mut texts));
-                pairs.push(place(value.as_deref().unwrap_or_default(), &mut texts));
-            }
-            let emulated = emulated.and_then(|at| isize::try_from(at).ok()).unwrap_or(-1);
-            Some(SetupLine(executor, guest, emulated, place(pairs, &mut settings)))
-        };
+        let setup =
+            |((executor, guest), setup): (&(Executor, String), &'a crate::record::Setup)| {
+                let executor = executors.iter().position(|own| own == executor)?;
+                let guest = guests.get_index_of(&**guest)?;
+                let emulated = setup.emulated.as_deref().map(|text| place(text, &mut texts));
+                let mut pairs = Vec::new();
+                for (name, value) in &setup.effective {
+                    pairs.push(place(name.as_str(), &mut texts));
+                    pairs.push(place(value.as_deref().unwrap_or_default(), &mut texts));
+                }
+                let emulated = emulated.and_then(|at| isize::try_from(at).ok()).unwrap_or(-1);
+                Some(SetupLine(executor, guest, emulated, place(pairs, &mut settings)))
+            };
         let setups = book.setups.iter().filter_map(setup).collect();
         Self {
             schema: SCHEMA,
-            rules: Rules {
-                processes: PROCESSES,
-                clean: CLEAN_SAMPLES,
-                interval: INTERVAL_SAMPLES,
-            },
+            rules: Rules { processes: PROCESSES, clean: CLEAN_SAMPLES, interval: INTERVAL_SAMPLES },
             run: Run {
                 id: &header.run,
                 started: &header.started_at,
@@ -226,11 +224,7 @@ fn executor(refusal: &Refusal) -> Option<Executor> {
 }
 
 impl Columns {
-    fn of(
-        matrix: &Matrix<'_>,
-        executors: &[Executor],
-        works: &IndexSet<(&str, &str)>,
-    ) -> Self {
+    fn of(matrix: &Matrix<'_>, executors: &[Executor], works: &IndexSet<(&str, &str)>) -> Self {
         let mut columns = Self::default();
         let places: BTreeMap<&Executor, usize> = executors.iter().zip(0..).collect();
         for work in &matrix.works {

@@ -93,7 +93,8 @@ mod tests {
     #[test]
     fn every_place_of_the_page_has_a_part() {
         let names = ["policy", "style", "script", "facts", "headlines", "note", "data"];
-        let places: Vec<&str> = PAGE.split("{{").skip(1).map(|p| &p[..p.find("}}").unwrap()]).collect();
+        let places: Vec<&str> =
+            PAGE.split("{{").skip(1).map(|p| &p[..p.find("}}").unwrap()]).collect();
         assert!(places.iter().all(|place| names.contains(place)), "{places:?}");
         assert!(names.iter().all(|name| places.contains(name)), "{places:?}");
     }

@@ -23,6 +23,7 @@ pub(super) fn facts(matrix: &Matrix<'_>) -> String {
         ("System", format!("{}, Linux {}", machine.os, machine.kernel)),
         ("Started", header.started_at.clone()),
         ("Commit", header.tools.commit.clone()),
+        ("Compiler", header.tools.rustc.clone()),
         ("Cells with a time", grouped(cells as u64)),
         ("Marked †", format!("{} ({})", grouped(marked as u64), percent(share))),
         ("Sampling", format!("{}: {samples} in {processes}", sampling.name)),

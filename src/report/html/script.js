@@ -2,7 +2,7 @@
 (() => {
 const $ = (id) => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
-const PAGE = 100;
+const PAGE = 200;
 const NONE = "–";
 
 // Elements. A text is never parsed as HTML.
@@ -97,6 +97,8 @@ let second = null;
 let shown = PAGE;
 let view = [];
 let current = null;
+// The largest ratio of the view, either way, as a logarithm.
+let largest = 0;
 const open = new Set();
 
 const address = () => {
@@ -144,8 +146,8 @@ const COLUMNS = [
   { name: "guest", label: "Guest", value: (row) => data.guests.indexOf(row.work.guest), optional: () => !state.guest },
   { name: "threads", label: "Threads", value: (row) => row.threads, optional: () => !state.threads, number: true },
   { name: "median", label: "Median", value: (row) => row.median, number: true },
-  { name: "ratio", label: "Ratio", value: (row) => row.ratio && row.ratio.median, number: true },
   { name: "interval", label: "95 % interval", hint: "sorts by width over the median", value: (row) => (row.low ? (row.high - row.low) / row.median : undefined), number: true },
+  { name: "ratio", label: "Ratio", value: (row) => row.ratio && row.ratio.median, number: true },
   { name: "second", label: "Second / first", value: (row) => row.second && row.second.median, optional: () => second, number: true },
   { name: "samples", label: "Samples", hint: "sorts by spread over the median", value: (row) => spread(row) },
   { name: "mark", label: "†", hint: "sorts by interference", value: (row) => Number(row.marked) },
@@ -155,9 +157,10 @@ const spread = ({ samples, median }) => {
   const all = samples.flatMap((own) => own.slice(1).map(Math.abs));
   return (Math.max(...all) - Math.min(...all)) / median;
 };
+const isOfWork = (work) => (!state.case || work.case === state.case) && (!state.guest || work.guest === state.guest);
 const refused = (wanted) => {
   const rows = [];
-  for (const work of works.filter((w) => (!state.case || w.case === state.case) && (!state.guest || w.guest === state.guest))) {
+  for (const work of works.filter(isOfWork)) {
     for (const threads of state.threads ? [Number(state.threads)] : allThreads) {
       for (const executor of executors) {
         const key = keyOf(executor, work, threads);
@@ -172,8 +175,7 @@ const refused = (wanted) => {
 const choose = () => {
   const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
   const wanted = ({ executor, work, threads }) =>
-    (!state.case || work.case === state.case) && (!state.guest || work.guest === state.guest)
-    && (!state.threads || threads === Number(state.threads))
+    isOfWork(work) && (!state.threads || threads === Number(state.threads))
     && (!state.engines || state.engines.has(executor.engine))
     && (!state.strategies || state.strategies.has(executor.strategy))
     && words.every((word) => `${executor.name} ${work.case} ${work.guest}`.toLowerCase().includes(word));
@@ -206,7 +208,7 @@ const strip = ({ samples, median }, height = 6) => {
     svg("path", { class: "dot", "stroke-width": 4, "stroke-linecap": "round", d: dots.map(([a, b]) => `M${a} ${b}h0`).join("") }),
     ...off.map(([cx, cy]) => svg("circle", { class: "off", cx, cy, r: 2 })));
 };
-const bar = (ratio, largest) => {
+const bar = (ratio) => {
   const node = h("i", { class: ratio < 1 ? "fast" : "" });
   node.style.width = `${(100 * Math.abs(Math.log(ratio))) / (largest || 1)}%`;
   return node;
@@ -215,7 +217,7 @@ const bar = (ratio, largest) => {
 const name = (text) => text.split(/(?<=_)/).flatMap((part, at) => (at ? [h("wbr"), part] : [part]));
 const isShown = (column) => !column.optional || column.optional();
 const estimate = (ratio) => (ratio ? [factor(ratio.median), mark(ratio.marked)] : [NONE]);
-const line = (row, largest) => {
+const line = (row) => {
   const { executor, key } = row;
   const is_base = executor.name === state.base;
   const is_open = open.has(key);
@@ -228,7 +230,7 @@ const line = (row, largest) => {
   const values = {
     case: [row.work.case], guest: [row.work.guest], threads: [row.threads],
     median: () => [time(row.median)],
-    ratio: () => [row.ratio ? bar(row.ratio.median, largest) : null, h("span", {}, ...estimate(row.ratio))],
+    ratio: () => [row.ratio ? bar(row.ratio.median) : null, h("span", {}, ...estimate(row.ratio))],
     interval: () => [interval(row)],
     second: () => [...estimate(row.second), ...(row.second && row.second.low ? [` [${significant(row.second.low, 3)} – ${significant(row.second.high, 3)}]`] : [])],
     samples: () => [strip(row)],
@@ -237,8 +239,7 @@ const line = (row, largest) => {
   for (const column of COLUMNS.slice(1).filter(isShown)) {
     if (row.reason && column.name === "median") break;
     const value = values[column.name];
-    const kind = `${column.number ? "number " : ""}${column.name === "ratio" ? "ratio" : ""}`.trim();
-    tr.append(h("td", { class: kind || null }, ...(value instanceof Array ? value : value()).filter((one) => one != null)));
+    tr.append(h("td", { class: `${column.number ? "number " : ""}${column.name}` }, ...(value instanceof Array ? value : value()).filter((one) => one != null)));
   }
   if (row.reason) tr.append(h("td", { class: "reason", colspan: COLUMNS.slice(4).filter(isShown).length }, `${row.status}: ${row.reason}`));
   return is_open && !row.reason ? [tr, details(row)] : [tr];
@@ -258,6 +259,7 @@ const details = (row) => {
     terms([
       ["Cell", `${row.work.case} on ${row.work.guest}, ${count(row.threads, "thread")}`],
       ["Run", `${run.id}, started ${run.started}`], ["Commit, binary", `${run.commit}, ${run.binary}`],
+      ["Median [95 % interval]", `${time(row.median)}${row.marked ? "†" : ""} [${interval(row)}]`],
       ["Timed", `${count(row.calls, "call")} in ${count(all.length, "sample")} of ${row.samples.length} processes`],
       ["Samples with interference", String(all.filter((value) => value < 0).length)],
       ...(other ? [["Second file", `${time(other.median)}${other.marked ? "†" : ""} [${interval(other)}]`]] : []),
@@ -269,7 +271,7 @@ const details = (row) => {
 const sorted = (column) => (column.name !== state.sort ? "none" : state.desc ? "descending" : "ascending");
 const drawHead = () => {
   const old = document.activeElement && document.activeElement.dataset.sort;
-  $("head").replaceChildren(...COLUMNS.filter(isShown).map((column) => h("th", { scope: "col", class: column.number ? "number" : null, "aria-sort": sorted(column) },
+  $("head").replaceChildren(...COLUMNS.filter(isShown).map((column) => h("th", { scope: "col", class: `${column.number ? "number " : ""}${column.name}`, "aria-sort": sorted(column) },
     h("button", { type: "button", "data-sort": column.name, title: column.hint }, column.label))));
   if (old) $("head").querySelector(`[data-sort="${old}"]`)?.focus();
 };
@@ -278,19 +280,24 @@ const draw = () => {
   const focused = document.activeElement?.closest?.("#body tr.cell");
   const part = focused && document.activeElement.className;
   const rows = view.slice(0, shown);
+  largest = Math.max(0, ...view.map((row) => (row.ratio ? Math.abs(Math.log(row.ratio.median)) : 0)));
   if (!rows.some((row) => row.key === current)) current = rows.length ? rows[0].key : null;
-  const largest = Math.max(0, ...view.map((row) => (row.ratio ? Math.abs(Math.log(row.ratio.median)) : 0)));
   drawHead();
-  $("body").replaceChildren(...rows.flatMap((row) => line(row, largest)));
+  $("body").replaceChildren(...rows.flatMap(line));
   if (!rows.length) $("body").append(h("tr", {}, h("td", { colspan: COLUMNS.filter(isShown).length }, "No cell matches. Reset the filters, or show refusals.")));
-  $("more").hidden = view.length <= shown;
-  $("more").textContent = `Show ${Math.min(PAGE, view.length - shown)} more of ${(view.length - shown).toLocaleString("en")}`;
+  tell();
+  if (focused) (rowOf(focused.dataset.key) || rowOf(current))?.querySelector(`.${part}`)?.focus();
+};
+
+const tell = () => {
+  const left = view.length - shown;
+  $("more").hidden = left <= 0;
+  $("more").textContent = `Show ${Math.min(PAGE, left)} more of ${left.toLocaleString("en")}`;
   const refusals = view.filter((row) => row.reason).length;
   const parts = [`${(view.length - refusals).toLocaleString("en")} of ${count(cells.length, "cell")}`];
   if (refusals) parts.push(count(refusals, "refusal"));
-  if (view.length > shown) parts.push(`${shown} shown`);
+  if (left > 0) parts.push(`${shown} shown`);
   $("count").textContent = `${parts.join(", ")}. Baseline: ${state.base}.`;
-  if (focused) (rowOf(focused.dataset.key) || rowOf(current))?.querySelector(`.${part}`)?.focus();
 };
 
 // The filters.
@@ -335,12 +342,6 @@ const changed = (is_step = true) => {
   shown = PAGE;
   keep(is_step);
   update();
-};
-const setBase = (base) => {
-  state.base = base;
-  keep(true);
-  choose();
-  draw();
 };
 
 // A second record file, read as src/record does it.
@@ -495,24 +496,13 @@ const download = () => {
 };
 
 // Events.
-for (const id of ["case", "guest", "threads"]) {
-  $(id).addEventListener("change", ({ target }) => {
-    state[id] = target.value;
-    const has = works.some((work) => (!state.case || work.case === state.case) && (!state.guest || work.guest === state.guest));
-    if (!has) state[id === "guest" ? "case" : "guest"] = "";
-    changed();
-  });
-}
-$("q").addEventListener("input", ({ target }) => {
-  state.q = target.value;
-  changed(false);
+$("filters").addEventListener("input", ({ target }) => {
+  const { id } = target;
+  if (!(id in START)) return;
+  state[id] = target.type === "checkbox" ? target.checked : target.value;
+  if (!works.some(isOfWork)) state[id === "guest" ? "case" : "guest"] = "";
+  changed(id !== "q");
 });
-for (const id of ["clean", "refused"]) {
-  $(id).addEventListener("change", ({ target }) => {
-    state[id] = target.checked;
-    changed();
-  });
-}
 $("filters").addEventListener("submit", (event) => event.preventDefault());
 $("reset").addEventListener("click", () => {
   Object.assign(state, START);
@@ -534,7 +524,9 @@ $("body").addEventListener("click", ({ target }) => {
     if (!open.delete(key)) open.add(key);
     draw();
   } else {
-    setBase(view.find((one) => one.key === key).executor.name);
+    state.base = view.find((one) => one.key === key).executor.name;
+    keep(true);
+    update();
   }
 });
 $("body").addEventListener("keydown", (event) => {
@@ -552,8 +544,9 @@ $("body").addEventListener("keydown", (event) => {
   (next.querySelector(`.${event.target.className}`) || next.querySelector(".pick")).focus();
 });
 $("more").addEventListener("click", () => {
+  $("body").append(...view.slice(shown, shown + PAGE).flatMap(line));
   shown += PAGE;
-  draw();
+  tell();
 });
 $("csv").addEventListener("click", download);
 $("file").addEventListener("change", async ({ target }) => {
@@ -592,16 +585,18 @@ const theme = (name) => {
   else delete document.documentElement.dataset.theme;
   $("theme").value = name;
 };
-let stored = "";
-try {
-  stored = localStorage.getItem("theme") || "";
-} catch { /* not allowed here */ }
-theme(["light", "dark"].includes(stored) ? stored : "");
+const stored = (name) => {
+  try {
+    if (name === undefined) return localStorage.getItem("theme");
+    localStorage.setItem("theme", name);
+  } catch {
+    return "";
+  }
+};
+theme(["light", "dark"].find((name) => name === stored()) || "");
 $("theme").addEventListener("change", ({ target }) => {
   theme(target.value);
-  try {
-    localStorage.setItem("theme", target.value);
-  } catch { /* not allowed here */ }
+  stored(target.value);
 });
 
 options("guest", data.guests, "All guests");
