@@ -47,9 +47,9 @@ pub(crate) struct Page {
 /// The installed Chromium.
 fn program() -> Option<&'static str> {
     PROGRAMS.into_iter().find(|name| {
-        let answer =
-            Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-        answer.status().is_ok_and(|status| status.success())
+        let mut command = Command::new(name);
+        let command = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
     })
 }
 

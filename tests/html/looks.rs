@@ -108,7 +108,7 @@ fn texts_have_contrast_in_both_schemes() {
     page.eval("document.getElementById('message').hidden = false");
     page.eval("document.getElementById('message').textContent = 'a message'");
     assert!(page.number("document.querySelectorAll('.ratio i.fast').length") > 0.0);
-    let mut check = |page: &mut Page, back: &str| {
+    let check = |page: &mut Page, back: &str| {
         let worst = page.eval(CONTRAST);
         assert!(worst[0].as_f64().unwrap() >= 4.5, "{worst}");
         assert_eq!(page.text("getComputedStyle(document.body).backgroundColor"), back);

@@ -35,26 +35,33 @@ pub(super) fn facts(matrix: &Matrix<'_>) -> String {
     text
 }
 
-/// A row for each headline, with a link to the view that shows it.
+/// A row for each headline. The executor is a link to the view in which it is the baseline.
 pub(super) fn headlines(matrix: &Matrix<'_>, all: &[Headline]) -> String {
     let mut text = String::new();
     for Headline { need, work, executor, time } in all {
         let threads = matrix.threads(work).first().copied().unwrap_or(1);
-        let (case, guest, name) = (escape(&work.case), escape(&work.guest), executor.to_string());
+        let (case, guest, name) = (&work.case, &work.guest, executor.to_string());
+        let view = format!("#case={case}&guest={guest}&threads={threads}&base={name}");
         let _ = writeln!(
             text,
-            "<tr><th scope=\"row\">{need}</th><td>{case} on {guest}</td><td><code>{}</code></td>\
-             <td class=\"number\">{}</td><td><a href=\"#case={case}&amp;guest={guest}&amp;\
-             threads={threads}&amp;base={}\" aria-label=\"Show as baseline: {need}\">Show</a></td></tr>",
-            escape(&name),
-            escape(&time_with_interval(time)),
-            escape(&name),
+            "<tr><th scope=\"row\">{need}<div class=\"note\">{} on {}</div></th>\
+             <td><a href=\"{}\">{}</a></td><td class=\"number\">{}</td></tr>",
+            breakable(case),
+            breakable(guest),
+            escape(&view),
+            breakable(&name),
+            escape(&time_with_interval(time)).replace(" [", "<wbr> ["),
         );
     }
     if text.is_empty() {
-        text.push_str("<tr><td colspan=\"5\">Nothing that can be chosen was timed.</td></tr>");
+        text.push_str("<tr><td colspan=\"3\">Nothing that can be chosen was timed.</td></tr>\n");
     }
     text
+}
+
+/// A name that may be broken at each underscore.
+fn breakable(name: &str) -> String {
+    escape(name).replace('_', "_<wbr>")
 }
 
 /// What † means, and how far the run can be trusted.

@@ -210,7 +210,7 @@ const strip = ({ samples, median }, height = 6) => {
 };
 const bar = (ratio) => {
   const node = h("i", { class: ratio < 1 ? "fast" : "" });
-  node.style.width = `${(100 * Math.abs(Math.log(ratio))) / (largest || 1)}%`;
+  node.style.width = `${(90 * Math.abs(Math.log(ratio))) / (largest || 1)}%`;
   return node;
 };
 // A name that may be broken at each underscore.
