@@ -263,9 +263,9 @@ impl Columns {
             let number = Number(f64::from(seen.process));
             Some(std::iter::once(number).chain(own.iter().map(value)).collect())
         };
-        let all = book.cells.get(cell).into_iter().flatten();
-        let all = all.filter_map(&mut process).collect();
-        self.samples.push(all);
+        let mut all: Vec<&Observations> = book.cells.get(cell).into_iter().flatten().collect();
+        all.sort_by_key(|seen| seen.process);
+        self.samples.push(all.into_iter().filter_map(&mut process).collect());
         self.calls.push(calls);
     }
 }
