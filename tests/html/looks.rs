@@ -151,9 +151,12 @@ fn a_narrow_window_has_no_need_to_scroll_sideways() {
 fn pictures() {
     let folder = std::path::PathBuf::from(std::env::var_os("TOUCHSTONE_LOOK").unwrap());
     let Some(mut page) = open("") else { return };
-    for (width, height) in [(1280, 1000), (400, 1400)] {
+    // The table with its filters, and what is known of one row.
+    page.eval("document.querySelectorAll('#body .pick')[3].click()");
+    for (width, height) in [(1280, 800), (400, 1100)] {
         for scheme in ["light", "dark"] {
             page.appear(width, height, scheme);
+            page.eval("document.getElementById('matrix').scrollIntoView()");
             let shot = page.call("Page.captureScreenshot", json!({"format": "png"}));
             let bytes = base64_of(shot["data"].as_str().unwrap());
             std::fs::write(folder.join(format!("page-{width}-{scheme}.png")), bytes).unwrap();

@@ -130,5 +130,9 @@ fn refusals_have_their_reasons() {
     shown.sort();
     assert!(!expected.is_empty());
     assert_eq!(shown, expected);
+    // All of them, in the order of every column.
+    page.go(&super::address("#case=*&guest=*&threads=*&refused=1&sort=executor&desc=1"));
+    assert_eq!(rows(&mut page), MADE.cells);
+    assert!(page.text("document.getElementById('count').textContent").contains(" refusals, "));
     page.assert_clean();
 }

@@ -50,7 +50,7 @@ pub(super) fn headlines(matrix: &Matrix<'_>, all: &[Headline]) -> String {
             breakable(guest),
             escape(&view),
             breakable(&name),
-            escape(&time_with_interval(time)).replace(" [", "<wbr> ["),
+            escape(&time_with_interval(time)).replace(" – ", "&nbsp;–&nbsp;"),
         );
     }
     if text.is_empty() {

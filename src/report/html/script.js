@@ -3,7 +3,6 @@
 const $ = (id) => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
 const PAGE = 200;
-const NONE = "–";
 
 // Elements. A text is never parsed as HTML.
 const set = (node, attributes) => {
@@ -190,8 +189,9 @@ const choose = () => {
     if (x == null || y == null) return x == null ? 1 : -1;
     return x < y ? -way : way;
   };
-  if (state.refused) rows.push(...refused(wanted));
-  view = rows.sort((a, b) => Boolean(a.reason) - Boolean(b.reason) || compare(a, b));
+  rows.sort(compare);
+  // Refusals are too many for arguments of push.
+  view = state.refused ? rows.concat(refused(wanted).sort(compare)) : rows;
 };
 
 // The table.
@@ -216,7 +216,7 @@ const bar = (ratio) => {
 // A name that may be broken at each underscore.
 const name = (text) => text.split(/(?<=_)/).flatMap((part, at) => (at ? [h("wbr"), part] : [part]));
 const isShown = (column) => !column.optional || column.optional();
-const estimate = (ratio) => (ratio ? [factor(ratio.median), mark(ratio.marked)] : [NONE]);
+const estimate = (ratio) => (ratio ? [factor(ratio.median), mark(ratio.marked)] : ["–"]);
 const line = (row) => {
   const { executor, key } = row;
   const is_base = executor.name === state.base;
@@ -280,7 +280,7 @@ const draw = () => {
   const focused = document.activeElement?.closest?.("#body tr.cell");
   const part = focused && document.activeElement.className;
   const rows = view.slice(0, shown);
-  largest = Math.max(0, ...view.map((row) => (row.ratio ? Math.abs(Math.log(row.ratio.median)) : 0)));
+  largest = view.reduce((most, { ratio }) => (ratio ? Math.max(most, Math.abs(Math.log(ratio.median))) : most), 0);
   if (!rows.some((row) => row.key === current)) current = rows.length ? rows[0].key : null;
   drawHead();
   $("body").replaceChildren(...rows.flatMap(line));
