@@ -153,7 +153,7 @@ fn pictures() {
     let Some(mut page) = open("") else { return };
     // The table with its filters, and what is known of one row.
     page.eval("document.querySelectorAll('#body .pick')[3].click()");
-    for (width, height) in [(1280, 800), (400, 1100)] {
+    for (width, height) in [(1280, 740), (400, 1100)] {
         for scheme in ["light", "dark"] {
             page.appear(width, height, scheme);
             page.eval("document.getElementById('matrix').scrollIntoView()");
