@@ -33,7 +33,7 @@ fn the_same_records_give_the_same_bytes_and_other_bytes_are_noticed() {
     assert_eq!(std::fs::read_to_string(&page).unwrap(), file());
     assert!(report::check(&options).unwrap().files.is_empty());
     std::fs::write(&page, "changed by hand").unwrap();
-    assert_eq!(report::check(&options).unwrap().files, [page.clone()]);
+    assert_eq!(report::check(&options).unwrap().files, std::slice::from_ref(&page));
     std::fs::remove_file(&page).unwrap();
     assert_eq!(report::check(&options).unwrap().files, [page]);
 }

@@ -17,7 +17,14 @@ pub(super) const FILE: &str = "index.html";
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
+/// One classic script: what the table is, a second record file, and what a user does.
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n(() => {\n",
+    include_str!("script.js"),
+    include_str!("second.js"),
+    include_str!("events.js"),
+    "})();\n"
+);
 
 /// The page of a run.
 ///
