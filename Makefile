@@ -22,7 +22,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density costs gate checks report guests guests-check check sanitize audit fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density costs gate checks report pictures guests guests-check check sanitize audit fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,7 +66,7 @@ quick: setup $(NEEDED) ## measure the overview on every engine; write page and c
 	$(RUN) bench --overview --sampling quick --replace --records $(QUICK)/records.jsonl
 	$(RUN) report --draft --records $(QUICK)/records.jsonl --page $(QUICK)/BENCHMARK.md
 
-bench: setup $(NEEDED) ## measure the full matrix, and write BENCHMARK.md and image/
+bench: setup $(NEEDED) ## measure the full matrix, and write BENCHMARK.md, benchmark/ and image/
 	$(RUN) bench --replace
 	$(RUN) report
 
@@ -95,7 +95,7 @@ checks: setup $(NEEDED) ## check conformance, isolation, hostile guests and surv
 	$(CHECKS) hostile --store
 	$(CHECKS) survival --store
 
-report: setup $(NEEDED) ## generate BENCHMARK.md and image/ from the stored records
+report: setup $(NEEDED) ## generate BENCHMARK.md, benchmark/ and image/ from the stored records
 	$(RUN) report
 
 guests: setup ## rebuild the guests byte for byte
@@ -103,6 +103,9 @@ guests: setup ## rebuild the guests byte for byte
 
 guests-check: setup ## rebuild the guests and compare with the checked-in digests
 	test-runtime/build.sh --check
+
+pictures: setup ## take pictures of the interactive page, image/page-*.png (needs Chromium)
+	TOUCHSTONE_LOOK=$(CURDIR)/image $(CARGO) test --release --locked --features=$(FEATURES) --test html -- --ignored pictures
 
 check: fmt lint doc ## check format, clippy and documentation
 

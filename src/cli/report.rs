@@ -12,7 +12,7 @@ use touchstone::tables;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{complain, print, warn_of_skipped};
 
-/// Generates BENCHMARK.md and the charts from the records alone.
+/// Generates BENCHMARK.md, the interactive page and the charts from the records alone.
 ///
 /// The report shows the newest run of each record file. If numbers contradict each other, it
 /// lists the broken rules, writes nothing and exits with 1. Files are replaced only after all

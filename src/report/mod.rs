@@ -8,9 +8,11 @@ mod charts;
 mod checks;
 mod details;
 pub mod gate;
+mod html;
 mod markdown;
 mod matrix;
 mod page;
+mod picks;
 mod rank;
 mod sections;
 mod summary;
@@ -232,12 +234,14 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
         (options.pages.join(format!("{}.md", page.file)), text)
     });
     let details: Files = details.collect();
+    let interactive = html::page(&matrix, &picks::all(&matrix, &pages))?;
     let image = |file: String| options.images.join(file);
     let removed = charts::absent(&shown, &charts).map(image).filter(|path| path.exists()).collect();
     let charts = charts.into_iter().flat_map(|chart| chart.files);
     let mut files: Vec<(PathBuf, Vec<u8>)> =
         charts.map(|(file, content)| (image(file), content)).collect();
     files.extend(details.into_iter().chain(readme));
+    files.push((options.pages.join(html::FILE), interactive.into_bytes()));
     files.push((options.page.clone(), page.into_bytes()));
     let books = [Some(&records.bench), records.peers.as_ref(), records.swaps.as_ref()];
     let report = Written {

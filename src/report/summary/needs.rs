@@ -2,12 +2,12 @@
 
 use super::failed_assertions;
 use crate::compare::{self, MARGIN};
-use crate::pages::{Call, Need};
+use crate::pages::Call;
 use crate::record::Purpose;
 use crate::report::Content;
 use crate::report::markdown::{Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
-use crate::report::rank::leaders;
+use crate::report::picks::{self, Pick};
 use crate::report::units::{self, grouped};
 
 pub(super) fn section(content: &Content<'_>) -> String {
@@ -25,13 +25,8 @@ pub(super) fn section(content: &Content<'_>) -> String {
     ];
     let mut table = Table::of_words("Need", headings);
     let mut has_ties = false;
-    for need in &content.pages.needs {
-        let work = Work::from(&need.call);
-        let Some(leaders) = leaders(matrix, &work, 1, |e| is_wanted(matrix, need, e)) else {
-            continue;
-        };
-        let (executor, time) = leaders.best;
-        let ties = leaders.same + leaders.others.len();
+    for Pick { need, work, executor, time, ties } in picks::all(matrix, content.pages) {
+        let executor = &executor;
         has_ties |= ties > 0;
         let payload = |call: &Call| matrix.time(executor, &Work::from(call), 1);
         let cells = [
@@ -91,20 +86,6 @@ fn leaky(matrix: &Matrix<'_>) -> String {
         "**Do not use**, because a call sees state of the call before it: {}.\n\n",
         names.join("; ")
     )
-}
-
-fn is_wanted(matrix: &Matrix<'_>, need: &Need, executor: &Executor) -> bool {
-    let runs_so = |wanted| matrix.execution(&executor.engine) == Some(wanted);
-    let of = |wanted: touchstone_executor::Owner| {
-        matrix.is_native(executor) == (wanted == touchstone_executor::Owner::Runtime)
-    };
-    !matrix.is_baseline(&executor.engine)
-        && !executor.strategy.is_precompiled()
-        && need.execution.is_none_or(runs_so)
-        && need.owner.is_none_or(|by| of(by.owner()))
-        && (need.strategies.is_empty() || need.strategies.contains(&executor.strategy))
-        && (need.engines.is_empty() || need.engines.contains(&executor.engine))
-        && matrix.records.checks.leaks(executor).is_empty()
 }
 
 /// The time of a call on the most threads, and its ratio to that on one.

@@ -1,0 +1,302 @@
+//! What the page knows of a run: the timed cells column by column, with names, reasons and
+//! settings as numbers into lists of them.
+
+use crate::record::estimate::{CLEAN_SAMPLES, INTERVAL_SAMPLES, PROCESSES};
+use crate::record::{Book, CellKey, Metric, Observations, Refusal, SCHEMA, Sample, Status};
+use crate::report::matrix::{Cell, Executor, Matrix, Work};
+use crate::report::picks::Pick;
+use indexmap::IndexSet;
+use serde::{Serialize, Serializer};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
+use touchstone_executor::Strategy;
+
+/// All that the page's script gets.
+#[derive(Debug, Serialize)]
+pub(super) struct Data<'a> {
+    /// The version of record files that can be compared with this run.
+    schema: u32,
+    /// The rules of [`estimate`](crate::record::estimate), for a file that is compared.
+    rules: Rules,
+    run: Run<'a>,
+    engines: Vec<&'a str>,
+    strategies: Vec<Strategy>,
+    guests: Vec<&'a str>,
+    cases: Vec<&'a str>,
+    works: Vec<WorkLine>,
+    executors: Vec<ExecutorLine>,
+    cells: Columns,
+    statuses: Vec<String>,
+    refusals: Vec<RefusalLine>,
+    texts: Vec<&'a str>,
+    settings: Vec<Vec<usize>>,
+    setups: Vec<SetupLine>,
+    start: Start,
+}
+
+/// Numbers of [`estimate`](crate::record::estimate).
+#[derive(Debug, Serialize)]
+struct Rules {
+    processes: usize,
+    clean: usize,
+    interval: usize,
+}
+
+/// Where the numbers come from.
+#[derive(Debug, Serialize)]
+struct Run<'a> {
+    id: &'a str,
+    started: &'a str,
+    commit: &'a str,
+    binary: &'a str,
+    cpu: &'a str,
+    kernel: &'a str,
+}
+
+/// Case, guest, and the first digits of the SHA-256 of the bytes that the engines got.
+#[derive(Debug, Serialize)]
+struct WorkLine(usize, usize, String);
+
+/// Engine, strategy, and what its calls leak.
+#[derive(Debug, Serialize)]
+struct ExecutorLine(usize, usize, String);
+
+/// Engine, strategy, guest, case, threads, status and reason; −1 stands for all.
+#[derive(Debug, Serialize)]
+struct RefusalLine(usize, isize, isize, isize, isize, usize, usize);
+
+/// Executor, guest, how Touchstone does the strategy (−1: the runtime does it), settings.
+#[derive(Debug, Serialize)]
+struct SetupLine(usize, usize, isize, usize);
+
+/// What the page shows at first.
+#[derive(Debug, Serialize)]
+struct Start {
+    work: usize,
+    threads: usize,
+    baseline: usize,
+}
+
+/// The timed cells.
+#[derive(Debug, Default, Serialize)]
+struct Columns {
+    executor: Vec<usize>,
+    work: Vec<usize>,
+    threads: Vec<usize>,
+    /// ns per call, as the estimate is.
+    median: Vec<Number>,
+    /// Ends of the interval, ns; 0 where there is none.
+    low: Vec<Number>,
+    high: Vec<Number>,
+    /// The cells that are marked.
+    marked: Vec<usize>,
+    /// Timed calls of all processes.
+    calls: Vec<u64>,
+    /// For each process its number, then its samples in ns per call, four digits each. A
+    /// sample with interference is negative.
+    samples: Vec<Vec<Vec<Number>>>,
+}
+
+/// A number in its shortest form: a whole one without ".0".
+#[derive(Debug, Clone, Copy)]
+struct Number(f64);
+
+impl Number {
+    /// With four significant digits.
+    fn short(value: f64) -> Self {
+        Self(format!("{value:.3e}").parse().unwrap_or(value))
+    }
+}
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        // Exact: a double below 2^53 without a fraction is that whole number.
+        let is_whole = self.0.fract() == 0.0 && self.0.abs() < 9e15;
+        if is_whole { to.serialize_i64(self.0 as i64) } else { to.serialize_f64(self.0) }
+    }
+}
+
+/// The place of a value in a list, which takes it in where it is new.
+fn place<T: Hash + Eq>(of: T, list: &mut IndexSet<T>) -> usize {
+    list.insert_full(of).0
+}
+
+/// The place of a value in a list that is complete; −1 where there is no value.
+fn known<T: PartialEq>(of: Option<&T>, list: impl IntoIterator<Item = T>) -> isize {
+    let place = of.and_then(|of| list.into_iter().position(|one| one == *of));
+    place.and_then(|place| isize::try_from(place).ok()).unwrap_or(-1)
+}
+
+impl<'a> Data<'a> {
+    /// The timed cells of a run. The page begins with the work of the first pick.
+    pub(super) fn of(matrix: &'a Matrix<'_>, picks: &[Pick<'_>]) -> Self {
+        let book = matrix.book;
+        let header = &book.header;
+        let engines = header.engines.keys().map(String::as_str).chain(matrix.engines());
+        let engines: Vec<&str> = engines.collect::<BTreeSet<_>>().into_iter().collect();
+        let refused = book.refusals.iter().filter_map(executor);
+        let executors: BTreeSet<Executor> =
+            matrix.executors.iter().cloned().chain(refused).collect();
+        let executors: Vec<Executor> =
+            executors.into_iter().filter(|e| engines.contains(&&*e.engine)).collect();
+        let strategies: BTreeSet<Strategy> = executors.iter().map(|e| e.strategy).collect();
+        let strategies: Vec<Strategy> = strategies.into_iter().collect();
+        let untimed = header.works.iter().map(|facts| (&*facts.case, &*facts.guest));
+        let timed = matrix.works.iter().map(|work| (&*work.case, &*work.guest));
+        let works: IndexSet<(&str, &str)> = timed.chain(untimed).collect();
+        let guests: IndexSet<&str> = works.iter().map(|(_, guest)| *guest).collect();
+        let cases: IndexSet<&str> = works.iter().map(|(case, _)| *case).collect();
+        let mut texts = IndexSet::new();
+        let mut settings = IndexSet::new();
+        let line = |(case, guest): &(&str, &str)| {
+            let facts = book.work(case, guest);
+            let bytes =
+                facts.map(|of| of.init.as_ref().map_or(&of.guest_sha256, |own| &own.sha256));
+            let digest = bytes.map_or("", |bytes| bytes.get(..16).unwrap_or(bytes)).to_owned();
+            let at = |of, list: &IndexSet<&str>| list.get_index_of(of).unwrap_or_default();
+            WorkLine(at(*case, &cases), at(*guest, &guests), digest)
+        };
+        let of_executor = |executor: &Executor| {
+            let engine = engines.iter().position(|name| **name == executor.engine);
+            let strategy = strategies.iter().position(|own| *own == executor.strategy);
+            let leaks = matrix.records.checks.leaks(executor).join(", ");
+            ExecutorLine(engine.unwrap_or_default(), strategy.unwrap_or_default(), leaks)
+        };
+        let statuses: BTreeSet<Status> = book.refusals.iter().map(|own| own.status).collect();
+        let refusal = |own: &'a Refusal| {
+            let engine = engines.iter().position(|name| **name == own.engine)?;
+            Some(RefusalLine(
+                engine,
+                known(own.strategy.as_ref(), strategies.iter().copied()),
+                known(own.guest.as_deref().as_ref(), guests.iter().copied()),
+                known(own.case.as_deref().as_ref(), cases.iter().copied()),
+                own.threads.and_then(|threads| threads.try_into().ok()).unwrap_or(-1),
+                statuses.iter().position(|status| *status == own.status)?,
+                place(&*own.reason, &mut texts),
+            ))
+        };
+        let refusals = book.refusals.iter().filter_map(refusal).collect();
+        let setup =
+            |((executor, guest), setup): (&(Executor, String), &'a crate::record::Setup)| {
+                let executor = executors.iter().position(|own| own == executor)?;
+                let guest = guests.get_index_of(&**guest)?;
+                let emulated = setup.emulated.as_deref().map(|text| place(text, &mut texts));
+                let mut pairs = Vec::new();
+                for (name, value) in &setup.effective {
+                    pairs.push(place(name.as_str(), &mut texts));
+                    pairs.push(place(value.as_deref().unwrap_or_default(), &mut texts));
+                }
+                let emulated = emulated.and_then(|at| isize::try_from(at).ok()).unwrap_or(-1);
+                Some(SetupLine(executor, guest, emulated, place(pairs, &mut settings)))
+            };
+        let setups = book.setups.iter().filter_map(setup).collect();
+        Self {
+            schema: SCHEMA,
+            rules: Rules { processes: PROCESSES, clean: CLEAN_SAMPLES, interval: INTERVAL_SAMPLES },
+            run: Run {
+                id: &header.run,
+                started: &header.started_at,
+                commit: &header.tools.commit,
+                binary: &header.tools.binary,
+                cpu: &header.machine.cpu,
+                kernel: &header.machine.kernel,
+            },
+            works: works.iter().map(line).collect(),
+            cells: Columns::of(matrix, &executors, &works),
+            start: Start::of(matrix, &executors, &works, picks),
+            executors: executors.iter().map(of_executor).collect(),
+            statuses: statuses.iter().map(ToString::to_string).collect(),
+            refusals,
+            setups,
+            engines,
+            strategies,
+            guests: guests.into_iter().collect(),
+            cases: cases.into_iter().collect(),
+            texts: texts.into_iter().collect(),
+            settings: settings.into_iter().collect(),
+        }
+    }
+}
+
+/// The executor that a refusal names.
+fn executor(refusal: &Refusal) -> Option<Executor> {
+    Some(Executor { engine: refusal.engine.clone(), strategy: refusal.strategy? })
+}
+
+impl Columns {
+    fn of(matrix: &Matrix<'_>, executors: &[Executor], works: &IndexSet<(&str, &str)>) -> Self {
+        let mut columns = Self::default();
+        let places: BTreeMap<&Executor, usize> = executors.iter().zip(0..).collect();
+        for work in &matrix.works {
+            let Some(at) = works.get_index_of(&(&*work.case, &*work.guest)) else { continue };
+            for threads in matrix.threads(work) {
+                for executor in &matrix.executors {
+                    let Cell::Timed(time) = matrix.cell(executor, work, threads) else { continue };
+                    let Some(place) = places.get(executor) else { continue };
+                    let (low, high) = time.interval.unwrap_or_default();
+                    if time.marked {
+                        columns.marked.push(columns.executor.len());
+                    }
+                    columns.executor.push(*place);
+                    columns.work.push(at);
+                    columns.threads.push(threads);
+                    columns.median.push(Number(time.median));
+                    columns.low.push(Number(low));
+                    columns.high.push(Number(high));
+                    let key = executor.cell(&work.case, &work.guest, threads);
+                    columns.push_samples(matrix.book, &key);
+                }
+            }
+        }
+        columns
+    }
+
+    fn push_samples(&mut self, book: &Book, cell: &CellKey) {
+        let mut calls = 0;
+        let mut process = |seen: &Observations| {
+            let own = &seen.metrics.get(&Metric::Call)?.0;
+            calls += own.iter().map(|sample| sample.calls).sum::<u64>();
+            let value = |sample: &Sample| {
+                let value = sample.per_call();
+                Number::short(if sample.clean { value } else { -value })
+            };
+            let number = Number(f64::from(seen.process));
+            Some(std::iter::once(number).chain(own.iter().map(value)).collect())
+        };
+        let mut all: Vec<&Observations> = book.cells.get(cell).into_iter().flatten().collect();
+        all.sort_by_key(|seen| seen.process);
+        self.samples.push(all.into_iter().filter_map(&mut process).collect());
+        self.calls.push(calls);
+    }
+}
+
+impl Start {
+    /// The work of the first pick on one thread. The baseline is the fastest executor
+    /// without a runtime, or the fastest of all where there is none.
+    fn of(
+        matrix: &Matrix<'_>,
+        executors: &[Executor],
+        works: &IndexSet<(&str, &str)>,
+        picks: &[Pick<'_>],
+    ) -> Self {
+        let first = picks.first().map(|pick| &pick.work).or(matrix.works.first());
+        let Some(work) = first else { return Self { work: 0, threads: 1, baseline: 0 } };
+        let threads = matrix.threads(work).first().copied().unwrap_or(1);
+        let time = |executor: &&Executor| matrix.time(executor, work, threads);
+        let fastest = |is_wanted: &dyn Fn(&Executor) -> bool| {
+            let timed = matrix.executors.iter().filter(|executor| is_wanted(executor));
+            let timed = timed.filter_map(|executor| Some((executor, time(&executor)?.median)));
+            timed.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(executor, _)| executor)
+        };
+        let baseline = fastest(&|executor| matrix.is_baseline(&executor.engine));
+        let baseline = baseline.or_else(|| fastest(&|_| true));
+        let at = |work: &Work| works.get_index_of(&(&*work.case, &*work.guest));
+        Self {
+            work: at(work).unwrap_or_default(),
+            threads,
+            baseline: baseline
+                .and_then(|own| executors.iter().position(|executor| executor == own))
+                .unwrap_or_default(),
+        }
+    }
+}

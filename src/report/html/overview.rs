@@ -1,0 +1,83 @@
+//! What stands at the top of the page before its script runs.
+
+use super::escape;
+use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
+use crate::report::matrix::Matrix;
+use crate::report::picks::Pick;
+use crate::report::units::{MARK, count, grouped, percent, time_with_interval};
+use std::fmt::Write;
+
+/// Machine, date, commit and size of the run: terms and descriptions.
+pub(super) fn facts(matrix: &Matrix<'_>) -> String {
+    let header = &matrix.book.header;
+    let (machine, sampling) = (&header.machine, &header.sampling);
+    let (cells, marked) = matrix.counts();
+    let share = if cells == 0 { 0.0 } else { marked as f64 / cells as f64 };
+    let processes = match sampling.processes {
+        1 => "1 process".to_owned(),
+        several => format!("each of {several} processes"),
+    };
+    let samples = count(sampling.samples as u64, "sample");
+    let rows = [
+        ("Machine", format!("{}, {}", machine.cpu, count(machine.cores, "processor"))),
+        ("System", format!("{}, Linux {}", machine.os, machine.kernel)),
+        ("Started", header.started_at.clone()),
+        ("Commit", header.tools.commit.clone()),
+        ("Compiler", header.tools.rustc.clone()),
+        ("Cells with a time", grouped(cells as u64)),
+        ("Marked †", format!("{} ({})", grouped(marked as u64), percent(share))),
+        ("Sampling", format!("{}: {samples} in {processes}", sampling.name)),
+    ];
+    let mut text = String::new();
+    for (name, value) in rows {
+        let _ = writeln!(text, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(&value));
+    }
+    text
+}
+
+/// A row for each pick. The executor is a link to the view in which it is the baseline.
+pub(super) fn headlines(matrix: &Matrix<'_>, all: &[Pick<'_>]) -> String {
+    let mut text = String::new();
+    for Pick { need, work, executor, time, .. } in all {
+        let threads = matrix.threads(work).first().copied().unwrap_or(1);
+        let (case, guest, name) = (&work.case, &work.guest, executor.to_string());
+        let view = format!("#case={case}&guest={guest}&threads={threads}&base={name}");
+        let _ = writeln!(
+            text,
+            "<tr><th scope=\"row\">{}<div class=\"note\">{} on {}</div></th>\
+             <td><a href=\"{}\">{}</a></td><td class=\"number\">{}</td></tr>",
+            escape(&need.need),
+            breakable(case),
+            breakable(guest),
+            escape(&view),
+            breakable(&name),
+            escape(&time_with_interval(time)).replace(" – ", "&nbsp;–&nbsp;"),
+        );
+    }
+    if text.is_empty() {
+        text.push_str("<tr><td colspan=\"3\">Nothing that can be chosen was timed.</td></tr>\n");
+    }
+    text
+}
+
+/// A name that may be broken at each underscore.
+fn breakable(name: &str) -> String {
+    escape(name).replace('_', "_<wbr>")
+}
+
+/// What † means, and how far the run can be trusted.
+pub(super) fn note(matrix: &Matrix<'_>) -> String {
+    let sampling = &matrix.book.header.sampling.name;
+    let sketch = match sampling.as_str() {
+        "full" => String::new(),
+        other => format!(
+            " <strong>Caution</strong>: this run was sampled with {} instead of full. Its numbers \
+             are a sketch.",
+            escape(other)
+        ),
+    };
+    format!(
+        "{MARK} marks a value with interference: fewer than {PROCESSES} processes gave \
+         {CLEAN_SAMPLES} undisturbed samples each, and the value may read up to 2 × slow.{sketch}"
+    )
+}

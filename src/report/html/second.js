@@ -1,0 +1,131 @@
+// A second record file, read as src/record does it.
+const ranks = [];
+const rank = (n) => {
+  let [term, below] = [-n * Math.LN2, 0];
+  for (let k = 0; k < n; k += 1) {
+    below += Math.exp(term);
+    if (below > 0.025) return k;
+    term += Math.log((n - k) / (k + 1));
+  }
+  return 0;
+};
+const ofValues = (values) => {
+  const all = values.filter(Number.isFinite).sort((a, b) => a - b);
+  const n = all.length;
+  if (!n) return null;
+  const k = (ranks[n] ??= rank(n));
+  return { median: (all[(n - 1) >> 1] + all[n >> 1]) / 2, ends: k ? [all[k - 1], all[n - k]] : null };
+};
+const ofProcesses = (processes) => {
+  const { clean, processes: enough, interval: fewest } = data.rules;
+  const needed = Math.min(clean, Math.max(1, ...processes.map((own) => own.length)));
+  let groups = processes.map((own) => own.filter((one) => one.clean)).filter((own) => own.length >= needed);
+  const is_marked = groups.length < enough;
+  if (!groups.length) groups = processes;
+  groups = groups.map((own) => own.map((one) => one.value));
+  const all = groups.map(ofValues).filter(Boolean);
+  const middle = ofValues(all.map((one) => one.median));
+  if (!middle) return null;
+  const pooled = ofValues(groups.flat());
+  if (pooled && pooled.ends) all.push(pooled);
+  const ends = all.flatMap((one) => one.ends || [one.median]);
+  const has = groups.flat().length >= fewest;
+  return { median: middle.median, marked: is_marked, low: has ? Math.min(...ends) : 0, high: has ? Math.max(...ends) : 0 };
+};
+const unpack = (samples) => {
+  if (typeof samples === "number") return [{ value: samples, clean: true }];
+  const { calls = 1, total, noisy = [] } = samples;
+  return total.map((sum, at) => ({ value: sum / Math.max(1, calls instanceof Array ? calls[at] ?? 0 : calls), clean: !noisy.includes(at) }));
+};
+const FAILURES = ["wrong", "trapped", "failed"];
+const readLines = (text) => {
+  let [run, problem, bad, version] = [null, "", 0, null];
+  const skip = (at, why) => {
+    bad += 1;
+    problem ||= `line ${at + 1}: ${why}`;
+  };
+  text.split("\n").forEach((own, at) => {
+    if (!own.trim()) return;
+    let line;
+    try {
+      line = JSON.parse(own);
+    } catch {
+      return skip(at, "not JSON");
+    }
+    if (line && line.kind === "run") {
+      if (line.schema === data.schema) return void (run = { header: line, cells: new Map(), refusals: [] });
+      version = line.schema;
+      run = null;
+      return skip(at, `layout version ${version} where this page reads ${data.schema}`);
+    }
+    if (!line || !line.kind || !run) return skip(at, line && line.kind ? "no header above it that this page reads" : "not a record");
+    try {
+      if (line.kind === "refusal") run.refusals.push(line);
+      if (line.kind !== "observations") return;
+      const { engine, strategy, guest, threads = 1, metrics, process } = line;
+      const cell = { case: line.case, guest, engine, strategy, threads };
+      if (Object.values(cell).includes(undefined)) throw new Error();
+      const samples = metrics.call === undefined ? null : unpack(metrics.call);
+      run.refusals = run.refusals.filter((own) => own.threads === undefined || !FAILURES.includes(own.status) || !isOf(own, cell));
+      const key = [line.case, guest, `${engine}_${strategy}`, threads].join(" ");
+      if (!run.cells.has(key)) run.cells.set(key, { cell, processes: new Map() });
+      // Of two lines of one process the later counts.
+      const { processes } = run.cells.get(key);
+      processes.delete(process);
+      processes.set(process, samples);
+    } catch {
+      skip(at, "a record with missing or wrong fields");
+    }
+  });
+  return { run, problem, bad };
+};
+const isOf = (refusal, cell) => ["engine", "strategy", "guest", "case", "threads"].every((name) => refusal[name] === undefined || refusal[name] === cell[name]);
+const compareWith = (file, text) => {
+  const { run, problem, bad } = readLines(text);
+  if (!run) throw new Error(`it holds no run that this page can read${problem ? ` (${problem})` : ""}. Choose a records.jsonl that \`touchstone bench\` wrote.`);
+  const { header } = run;
+  const digests = new Map((header.works || []).map((own) => [`${own.case} ${own.guest}`, String((own.init || {}).sha256 || own.guest_sha256).slice(0, 16)]));
+  const changedGuests = new Set(works.filter((own) => (digests.get(`${own.case} ${own.guest}`) ?? own.digest) !== own.digest).map((own) => own.guest));
+  const found = new Map();
+  let alone = 0;
+  for (const [key, { cell, processes }] of run.cells) {
+    if (run.refusals.some((own) => isOf(own, cell))) continue;
+    const estimate = ofProcesses([...processes.values()].filter(Boolean));
+    if (!estimate || !(estimate.median > 0)) continue;
+    if (!byKey.has(key)) alone += 1;
+    else if (!changedGuests.has(cell.guest)) found.set(key, estimate);
+  }
+  if (!found.size) throw new Error("none of its cells is a cell of this page with the same guest. Choose a file of the same cases.");
+  const machine = header.machine || {};
+  const notes = [
+    `Second file: ${file}, run ${header.run}, commit ${header.tools && header.tools.commit}, ${machine.cpu}.`,
+    `${count(found.size, "cell")} compared, ${(cells.length - found.size).toLocaleString("en")} only in the first, ${alone.toLocaleString("en")} only in the second.`,
+  ];
+  if (machine.cpu !== data.run.cpu || machine.kernel !== data.run.kernel) notes.push("The machines differ: ratios compare machines as well.");
+  if (changedGuests.size) notes.push(`Other bytes, not compared: ${[...changedGuests].join(", ")}.`);
+  if (bad) notes.push(`${count(bad, "line")} skipped (${problem}).`);
+  return { cells: found, text: notes.join(" ") };
+};
+const say = (text) => {
+  $("message").textContent = text;
+  $("message").hidden = !text;
+};
+const load = async (file) => {
+  if (!file) return;
+  try {
+    if (file.size > 2 ** 28) throw new Error("it is larger than 256 MiB.");
+    second = compareWith(file.name, await file.text());
+    say("");
+  } catch (error) {
+    say(`${file.name} was not read: ${error.message}${second ? "\nThe file that was read before is still compared." : ""}`);
+    return;
+  }
+  showSecond();
+};
+const showSecond = () => {
+  $("second").textContent = second ? second.text : "";
+  $("second").hidden = $("remove").hidden = !second;
+  if (!second && state.sort === "second") state.sort = START.sort;
+  changed();
+};
+

@@ -1,0 +1,46 @@
+//! The fastest executor for each need.
+
+use super::matrix::{Executor, Matrix, Work};
+use super::rank::leaders;
+use crate::pages::{Need, Pages};
+use crate::record::Estimate;
+use touchstone_executor::Owner;
+
+/// The pick for a need.
+#[derive(Debug)]
+pub(super) struct Pick<'a> {
+    /// The need.
+    pub need: &'a Need,
+    /// The call by which it was picked.
+    pub work: Work,
+    /// The fastest candidate.
+    pub executor: Executor,
+    /// Its time on one thread, ns.
+    pub time: Estimate,
+    /// How many other candidates cannot be told from it.
+    pub ties: usize,
+}
+
+/// The picks, in the order of the needs; needs without a candidate are left out.
+pub(super) fn all<'a>(matrix: &Matrix<'_>, pages: &'a Pages) -> Vec<Pick<'a>> {
+    let pick = |need: &'a Need| {
+        let work = Work::from(&need.call);
+        let leaders = leaders(matrix, &work, 1, |executor| is_wanted(matrix, need, executor))?;
+        let (executor, time) = (leaders.best.0.clone(), leaders.best.1);
+        Some(Pick { need, executor, time, ties: leaders.same + leaders.others.len(), work })
+    };
+    pages.needs.iter().filter_map(pick).collect()
+}
+
+/// Whether an executor is a candidate. One that leaks state or isolates nothing never is.
+fn is_wanted(matrix: &Matrix<'_>, need: &Need, executor: &Executor) -> bool {
+    let runs_so = |wanted| matrix.execution(&executor.engine) == Some(wanted);
+    let is_of = |owner| matrix.is_native(executor) == (owner == Owner::Runtime);
+    !matrix.is_baseline(&executor.engine)
+        && !executor.strategy.is_precompiled()
+        && need.execution.is_none_or(runs_so)
+        && need.owner.is_none_or(|by| is_of(by.owner()))
+        && (need.strategies.is_empty() || need.strategies.contains(&executor.strategy))
+        && (need.engines.is_empty() || need.engines.contains(&executor.engine))
+        && matrix.records.checks.leaks(executor).is_empty()
+}

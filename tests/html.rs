@@ -1,0 +1,121 @@
+//! The interactive page, used in a browser: what it shows of the stored records, what can be
+//! done with it, and that nothing leaves it.
+
+#[path = "html/browser.rs"]
+mod browser;
+#[path = "html/compared.rs"]
+mod compared;
+#[path = "html/looks.rs"]
+mod looks;
+#[path = "html/shown.rs"]
+mod shown;
+#[path = "html/used.rs"]
+mod used;
+
+use browser::Page;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use touchstone::record::{self, BENCH, Book, Metric};
+use touchstone::report::{self, Options};
+
+/// The report of the stored records in a folder.
+struct Made {
+    folder: tempfile::TempDir,
+    book: Book,
+    cells: usize,
+}
+
+impl Made {
+    fn options(&self) -> Options {
+        options(self.folder.path())
+    }
+
+    fn page(&self) -> PathBuf {
+        self.options().pages.join("index.html")
+    }
+}
+
+fn options(folder: &Path) -> Options {
+    Options {
+        records: record::default_path(BENCH),
+        page: folder.join("BENCHMARK.md"),
+        images: folder.join("image"),
+        pages: folder.join("benchmark"),
+        readme: None,
+        division: touchstone::pages::default_path(),
+        charts: touchstone::tables::charts::default_path(),
+        tables: touchstone::tables::default_folder(),
+        explanations: folder.join("explanations.toml"),
+        draft: true,
+    }
+}
+
+static MADE: LazyLock<Made> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let cells = report::write(&options(folder.path())).unwrap().cells;
+    let (book, _) = record::newest(&record::default_path(BENCH), "make bench").unwrap();
+    Made { folder, book, cells }
+});
+
+/// What the page shows when it is opened.
+struct View {
+    case: String,
+    guest: String,
+    threads: usize,
+}
+
+impl View {
+    /// Whether a cell is in the view.
+    fn has(&self, cell: &record::CellKey) -> bool {
+        cell.case == self.case && cell.guest == self.guest && cell.threads == self.threads
+    }
+
+    /// The cells that have a time.
+    fn timed(&self) -> Vec<&'static record::CellKey> {
+        let timed = MADE.book.cells.keys().filter(|cell| self.has(cell));
+        timed.filter(|cell| MADE.book.estimate(cell, Metric::Call).is_some()).collect()
+    }
+}
+
+/// Opens the page with an end of its address; `None` where there is no browser.
+fn open(hash: &str) -> Option<Page> {
+    Page::open(&address(hash))
+}
+
+fn address(hash: &str) -> String {
+    format!("file://{}{hash}", MADE.page().display())
+}
+
+/// The rows of the view, whether they are drawn or not.
+#[track_caller]
+fn rows(page: &mut Page) -> usize {
+    let text = page.text("document.getElementById('count').textContent");
+    text.split(" of ").next().unwrap().replace(',', "").parse().unwrap()
+}
+
+fn view(page: &mut Page) -> View {
+    let value = |id: &str| format!("document.getElementById('{id}').value");
+    View {
+        case: page.text(&value("case")),
+        guest: page.text(&value("guest")),
+        threads: page.text(&value("threads")).parse().unwrap(),
+    }
+}
+
+/// Sets a control as a user would.
+fn set(page: &mut Page, id: &str, value: &str) {
+    page.eval(&format!(
+        "(() => {{ const one = document.getElementById('{id}'); \
+         if (one.type === 'checkbox') one.checked = {value:?} === 'on'; else one.value = {value:?}; \
+         one.dispatchEvent(new Event('input', {{ bubbles: true }})); \
+         one.dispatchEvent(new Event('change', {{ bubbles: true }})); }})()"
+    ));
+}
+
+/// The texts of a column of the drawn rows that have a time.
+#[track_caller]
+fn column(page: &mut Page, name: &str) -> Vec<String> {
+    page.texts(&format!(
+        "[...document.querySelectorAll('#body tr.cell > .{name}')].map((one) => one.textContent)"
+    ))
+}
