@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use touchstone::case::{self, Case, Field, Guests, Input, Number};
 use touchstone::compare::{Judged, MARGIN, Verdict, judge};
 use touchstone::plan::{Budget, Compare, Filter, Plan, Rows, Wanted, cores, default_rows};
-use touchstone::record::{Means, Purpose};
+use touchstone::record::{Comparison, Means, Purpose};
 use touchstone::run::Job;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::mock::{Answer, MockEngine};
@@ -322,13 +322,26 @@ fn a_mock_against_itself_shows_no_difference() {
 #[test]
 fn ratios_are_times_slower_than_the_baseline() {
     let quick = one_strategy("quick").with_latency(Duration::from_micros(40));
-    let slow = one_strategy("slow").with_latency(Duration::from_micros(52));
-    let slower = judged(&compared(&slow, &quick, 1));
-    assert!(slower.ratio.median > 1.2 && slower.ratio.median < 1.4, "{slower:?}");
-    assert_eq!(slower.verdict, Verdict::Slower, "{slower:?}");
-    let faster = judged(&compared(&quick, &slow, 1));
-    assert!(faster.ratio.median < 0.85, "{faster:?}");
-    assert_eq!(faster.verdict, Verdict::Faster, "{faster:?}");
+    let slow = one_strategy("slow").with_latency(Duration::from_millis(2));
+    // A call takes at least its latency, however busy the machine is.
+    assert!(judged(&compared(&slow, &quick, 1)).subject_ns >= 2e6);
+    let ran = compared(&quick, &slow, 1);
+    assert!(judged(&ran).baseline_ns >= 2e6);
+    // What is said of such rounds does not depend on this machine's times.
+    let book = ran.book();
+    let made = book.comparisons.values().flatten();
+    let verdict = |rounds: (f64, f64)| {
+        let of = |made: &Comparison| Comparison {
+            rounds: vec![rounds; made.rounds.len()],
+            noisy: Vec::new(),
+            ..made.clone()
+        };
+        let all: Vec<Comparison> = made.clone().map(of).collect();
+        let judged = judge(&all, MARGIN).unwrap();
+        (judged.ratio.median, judged.verdict)
+    };
+    assert_eq!(verdict((52.0, 40.0)), (1.3, Verdict::Slower));
+    assert_eq!(verdict((40.0, 50.0)), (0.8, Verdict::Faster));
 }
 
 #[test]

@@ -22,7 +22,7 @@ mod smaller;
 mod svg;
 
 use fixtures::{Run, cell, comparison, contender, executor, large_matrix, null, refusal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use touchstone::record::{BENCH, COUNTS, Line, Means, Metric, PEERS, Purpose, SWAPS, Status};
 use touchstone::report::{self, Options};
 
