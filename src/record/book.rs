@@ -2,7 +2,8 @@
 
 use super::{
     CellKey, Check, Comparison, Count, Density, Estimate, Executor, Finding, Header, Line, Match,
-    Metric, Observations, Refusal, Sample, Samples, Setup, Swap, WorkFacts, estimate,
+    Metric, Observations, Refusal, Reset, ResetKey, Sample, Samples, Setup, Swap, WorkFacts,
+    estimate, reset,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,6 +31,8 @@ pub struct Book {
     pub swaps: Vec<Swap>,
     /// Live instances in one process, in the order of measurement.
     pub densities: Vec<Density>,
+    /// Clean calls that write so many pages, process by process.
+    pub resets: BTreeMap<ResetKey, Vec<Reset>>,
 }
 
 impl Book {
@@ -73,6 +76,11 @@ impl Book {
                 Line::Finding(finding) => book.findings.push(*finding),
                 Line::Swap(swap) => book.swaps.push(*swap),
                 Line::Density(density) => book.densities.push(*density),
+                Line::Reset(reset) => {
+                    let all = book.resets.entry(reset.key.clone()).or_default();
+                    all.retain(|other| other.process != reset.process);
+                    all.push(*reset);
+                }
             }
         }
         // A cell that failed or exceeded its budget in one process is not published at all.
@@ -93,6 +101,12 @@ impl Book {
         let values: Vec<f64> =
             samples.iter().flat_map(|samples| samples.0.iter().map(Sample::per_call)).collect();
         estimate::of_values(&values).map(|estimate| Estimate { interval: None, ..estimate })
+    }
+
+    /// The time of a call of an executor at a point, ns; `None` if it was not measured.
+    #[must_use]
+    pub fn reset(&self, key: &ResetKey) -> Option<Estimate> {
+        reset::call(self.resets.get(key)?)
     }
 
     /// The samples of a metric of a cell that its estimate is made of.

@@ -29,6 +29,8 @@ pub enum Line {
     Swap(Box<super::Swap>),
     /// So many live instances in one process.
     Density(Box<super::Density>),
+    /// Clean calls that write so many pages, timed in one process.
+    Reset(Box<super::Reset>),
 }
 
 /// The name of a cell.

@@ -2,7 +2,7 @@
 //!
 //! A [`Header`] begins a run and describes what its lines share: the machine, the binary, the
 //! engines. The lines below it are setups, observations, refusals, comparisons, counts,
-//! findings, swaps and densities. They hold raw samples. Published numbers ([`Estimate`]) are computed
+//! findings, swaps, densities and resets. They hold raw samples. Published numbers ([`Estimate`]) are computed
 //! from them when they are read. The report is made from records alone.
 
 mod book;
@@ -12,6 +12,7 @@ mod header;
 mod holder;
 mod line;
 mod metric;
+mod reset;
 mod sample;
 mod store;
 mod swap;
@@ -27,9 +28,10 @@ pub use line::{
     Observations, Outcome, Purpose, Refusal, Setup, Status,
 };
 pub use metric::{Metric, Unit};
+pub use reset::{Drift, PAGE, Place, Reset, ResetKey, ResetPoint, Touch};
 pub use sample::{Sample, Samples};
 pub use store::{
-    BENCH, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RecordFile, SWAPS, Sink, Skipped, default_path,
-    load, newest,
+    BENCH, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RESETS, RecordFile, SWAPS, Sink, Skipped,
+    default_path, load, newest,
 };
 pub use swap::{SoakPoint, Swap, SwapFound, Tail};

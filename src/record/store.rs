@@ -21,6 +21,8 @@ pub const PEERS: &str = "peers.jsonl";
 pub const SWAPS: &str = "swap.jsonl";
 /// The records of `make density`.
 pub const DENSITY: &str = "density.jsonl";
+/// The records of `make resets`.
+pub const RESETS: &str = "resets.jsonl";
 /// The counts that `make gate` compares.
 pub const COUNTS: &str = "counts.jsonl";
 /// What `make checks` found.
