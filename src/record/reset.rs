@@ -18,7 +18,7 @@ use std::fmt;
     Deserialize,
     strum::Display,
     strum::EnumString,
-    strum::VariantArray,
+    strum::VariantNames,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -43,7 +43,7 @@ pub enum Touch {
     Deserialize,
     strum::Display,
     strum::EnumString,
-    strum::VariantArray,
+    strum::VariantNames,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -68,7 +68,7 @@ pub enum Place {
     Deserialize,
     strum::Display,
     strum::EnumString,
-    strum::VariantArray,
+    strum::VariantNames,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
