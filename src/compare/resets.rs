@@ -166,7 +166,7 @@ impl fmt::Display for Race {
             [] => write!(f, "{} at every size where they differ", claim(first)),
             [ref changes @ ..] => {
                 let from = |change: &super::Change| {
-                    format!("from {} on, {}", size(change.pages), claim(change.then))
+                    format!("from {} on, {}", page_size(change.pages), claim(change.then))
                 };
                 f.write_str(&changes.iter().map(from).collect::<Vec<_>>().join("; "))
             }
@@ -176,7 +176,7 @@ impl fmt::Display for Race {
 
 /// A number of pages as a size in KiB or MiB, with two digits or all before the point.
 #[must_use]
-pub(crate) fn size(pages: f64) -> String {
+pub fn page_size(pages: f64) -> String {
     let kib = pages * PAGE as f64 / 1024.0;
     let short = |value: f64| match value {
         value if value < 9.95 => format!("{value:.1}"),
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn sizes_have_two_digits() {
-        let texts = [1.0, 16.0, 128.4, 250.0, 256.0, 1331.2, 2560.0, 16_384.0].map(size);
+        let texts = [1.0, 16.0, 128.4, 250.0, 256.0, 1331.2, 2560.0, 16_384.0].map(page_size);
         assert_eq!(
             texts,
             ["4 KiB", "64 KiB", "514 KiB", "1 MiB", "1 MiB", "5.2 MiB", "10 MiB", "64 MiB"]

@@ -17,7 +17,7 @@ mod sections;
 pub mod units;
 
 use crate::files;
-use crate::record::{self, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, SWAPS, Skipped};
+use crate::record::{self, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RESETS, SWAPS, Skipped};
 use crate::tables;
 use anyhow::{Context, Result, bail};
 use checks::Checks;
@@ -108,6 +108,7 @@ struct Records {
     peers: Option<Book>,
     swaps: Option<Book>,
     densities: Option<Book>,
+    resets: Option<Book>,
     counts: Option<Book>,
     checks: Checks,
     older_runs: usize,
@@ -128,8 +129,11 @@ impl Records {
             path if path == records || !path.exists() => Ok(Loaded::default()),
             path => read(&path),
         };
-        let [peers, swaps, densities, counts] =
-            [beside(PEERS)?, beside(SWAPS)?, beside(DENSITY)?, beside(COUNTS)?].map(Loaded::newest);
+        let [peers, swaps, densities, resets, counts] = [PEERS, SWAPS, DENSITY, RESETS, COUNTS]
+            .map(&mut beside)
+            .map(|loaded| loaded.map(Loaded::newest));
+        let (peers, swaps, densities, resets, counts) =
+            (peers?, swaps?, densities?, resets?, counts?);
         let checks = Checks::of(beside(CHECKS)?);
         let Some(bench) = bench.newest() else {
             let path = records.display();
@@ -141,7 +145,18 @@ impl Records {
             }
         };
         let noise = Noise::of(&bench);
-        Ok(Self { bench, noise, peers, swaps, densities, counts, checks, older_runs, skipped })
+        Ok(Self {
+            bench,
+            noise,
+            peers,
+            swaps,
+            densities,
+            resets,
+            counts,
+            checks,
+            older_runs,
+            skipped,
+        })
     }
 
     /// The lines of the file of the benchmarks that could not be read.
@@ -157,6 +172,7 @@ impl Records {
             (PEERS, &self.peers),
             (SWAPS, &self.swaps),
             (DENSITY, &self.densities),
+            (RESETS, &self.resets),
             (COUNTS, &self.counts),
         ];
         let line = |(name, book): (&str, &Option<Book>)| {

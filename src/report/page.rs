@@ -5,8 +5,8 @@ use super::gate::{self, Gate};
 use super::markdown::code;
 use super::matrix::Matrix;
 use super::sections::{
-    checks, comparisons, density, environment, failed, metrics, rows, settings, shares, swap,
-    tables, threads,
+    checks, comparisons, density, environment, failed, metrics, resets, rows, settings, shares,
+    swap, tables, threads,
 };
 use super::units::{MARK, count, percent};
 use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
@@ -46,6 +46,7 @@ pub(super) fn generated(
         threads::section(matrix),
         swap::section(matrix.records.swaps.as_ref()),
         density::section(matrix.records.densities.as_ref()),
+        resets::section(matrix.records.resets.as_ref()),
         comparisons::section(matrix.records),
         gate::anomalies(gate, &matrix.records.other_builds()),
         failed::section(matrix.book),

@@ -282,7 +282,7 @@ mod tests {
             (("threads = [1]", "threads = [0]"), "numbers from 1 upwards"),
             (("pages   = [1,", "pages   = [0,"), "and not 0"),
             (("\"byte\"", "\"bit\""), "unknown variant `bit`"),
-            (("seed ", "seeds "), "unknown field `seeds`"),
+            (("seed   = 1", "seeds  = 1"), "unknown field `seeds`"),
         ] {
             let error = format!("{:#}", parsed(change).unwrap_err());
             assert!(error.contains("resets.toml is wrong") && error.contains(reason), "{error}");
