@@ -100,7 +100,7 @@ fn the_guest_says_which_pages_are_clean_and_which_were_written() {
 #[test]
 fn every_executor_is_recorded_in_every_process_and_in_the_same_rounds() {
     let folder = Folder::new();
-    let few = "_(instance_reuse_tracked|recreate_instance)$";
+    let few = "_(instance_reuse_tracked|instance_reuse)$";
     let options = "--pages 40 --touch page --place scattered --drift tenth --drift all \
                    --processes 2 --rounds 3 --seed 7";
     let options: Vec<&str> = [few].into_iter().chain(options.split_whitespace()).collect();
@@ -143,7 +143,7 @@ fn the_strategies_of_one_engine_are_the_default_and_are_compared() {
 fn more_threads_than_processors_are_skipped_with_the_reason() {
     let folder = Folder::new();
     let (ran, lines) =
-        resets(&folder, &["_recreate_instance$", "--pages", "1", "--threads", "60000"]);
+        resets(&folder, &["_instance_reuse$", "--pages", "1", "--threads", "60000"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.err.contains("skipped: 60000 threads on "), "{}", ran.err);
     assert!(!lines.is_empty());
@@ -156,7 +156,7 @@ fn more_threads_than_processors_are_skipped_with_the_reason() {
 #[test]
 fn a_process_that_takes_too_much_memory_is_ended_and_the_reason_recorded() {
     let folder = Folder::new();
-    let options = ["_recreate_instance$", "--pages", "16384", "--processes", "1", "--memory", "1"];
+    let options = ["_instance_reuse$", "--pages", "16384", "--processes", "1", "--memory", "1"];
     let (ran, lines) = resets(&folder, &options);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(!lines.is_empty());
@@ -171,7 +171,7 @@ fn a_process_that_takes_too_much_memory_is_ended_and_the_reason_recorded() {
 fn an_interrupted_run_keeps_what_it_measured() {
     let folder = Folder::new();
     let records = folder.at("resets.jsonl");
-    let few = ["_recreate_instance$", "--pages", "1", "--processes", "1000000", "--rounds", "1"];
+    let few = ["_instance_reuse$", "--pages", "1", "--processes", "1000000", "--rounds", "1"];
     let mut child = Command::new(env!("CARGO_BIN_EXE_touchstone"))
         .args(["resets", "--records", records.to_str().unwrap()])
         .args(few)
