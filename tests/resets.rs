@@ -36,11 +36,13 @@ fn lines(records: &Path) -> Vec<Line> {
 }
 
 fn measured(lines: &[Line]) -> Vec<&Reset> {
-    let reset = |line| match line {
-        &Line::Reset(ref reset) => Some(&**reset),
-        _ => None,
-    };
-    lines.iter().filter_map(reset).collect()
+    let mut resets = Vec::new();
+    for line in lines {
+        if let Line::Reset(reset) = line {
+            resets.push(&**reset);
+        }
+    }
+    resets
 }
 
 /// The input of the guest: seed, first, pages, region, flags.
@@ -142,8 +144,7 @@ fn the_strategies_of_one_engine_are_the_default_and_are_compared() {
 #[test]
 fn more_threads_than_processors_are_skipped_with_the_reason() {
     let folder = Folder::new();
-    let (ran, lines) =
-        resets(&folder, &["_instance_reuse$", "--pages", "1", "--threads", "60000"]);
+    let (ran, lines) = resets(&folder, &["_instance_reuse$", "--pages", "1", "--threads", "60000"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.err.contains("skipped: 60000 threads on "), "{}", ran.err);
     assert!(!lines.is_empty());

@@ -105,6 +105,9 @@ pub fn fastest<'a>(
     timed.min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))
 }
 
+/// Numbers of pages, and the executors that were measured with any of them.
+type Measured<'a> = (BTreeSet<u64>, BTreeSet<&'a Executor>);
+
 /// A way that drops written pages against one that restores them, on one course.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Race {
@@ -122,8 +125,7 @@ pub struct Race {
 /// and engine.
 #[must_use]
 pub fn races(book: &Book) -> Vec<Race> {
-    let mut measured: BTreeMap<(Course, &str), (BTreeSet<u64>, BTreeSet<&Executor>)> =
-        BTreeMap::new();
+    let mut measured: BTreeMap<(Course, &str), Measured<'_>> = BTreeMap::new();
     for ResetKey { point, executor } in book.resets.keys() {
         let (pages, executors) =
             measured.entry((Course::of(point), executor.engine.as_str())).or_default();
@@ -162,15 +164,13 @@ impl fmt::Display for Race {
             Faster => format!("{drop} is faster than {restore}"),
             _ => format!("{restore} is faster than {drop}"),
         };
-        match crossings.changes[..] {
-            [] => write!(f, "{} at every size where they differ", claim(first)),
-            [ref changes @ ..] => {
-                let from = |change: &super::Change| {
-                    format!("from {} on, {}", page_size(change.pages), claim(change.then))
-                };
-                f.write_str(&changes.iter().map(from).collect::<Vec<_>>().join("; "))
-            }
+        if crossings.changes.is_empty() {
+            return write!(f, "{} at every size where they differ", claim(first));
         }
+        let from = |change: &super::Change| {
+            format!("from {} on, {}", page_size(change.pages), claim(change.then))
+        };
+        f.write_str(&crossings.changes.iter().map(from).collect::<Vec<_>>().join("; "))
     }
 }
 
