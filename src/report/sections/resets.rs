@@ -89,7 +89,8 @@ fn sentences(book: &Book) -> String {
                     most pages, against the first way to restore of each kind that a user would \
                     try. A crossing is interpolated between two measured sizes on logarithmic \
                     axes; at both, the interval of the ratio excludes a difference of 2 % or \
-                    less.\n\n"
+                    less. Ways to restore drop what exceeds their limit (see the effective \
+                    configuration).\n\n"
         .to_owned();
     for (course, ways) in courses {
         let _ = writeln!(text, "* {}:", capital(&course.to_string()));
