@@ -22,7 +22,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density costs gate checks report pictures guests guests-check check sanitize audit fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density resets costs gate checks report pictures guests guests-check check sanitize audit fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ swap: setup $(NEEDED) ## measure replacing modules while messages arrive: time, 
 
 density: setup $(NEEDED) ## measure many live instances in one process: memory, mappings, calls on random ones
 	$(RUN) density
+
+resets: setup $(NEEDED) ## measure clean calls that write more and more pages: from where on dropping is faster
+	$(RUN) resets
 
 costs: setup $(NEEDED) ## count operators, page faults, system calls and code sizes, and store them
 	$(CHECKS) costs --store

@@ -175,6 +175,8 @@ pub enum Part {
     Swap,
     /// Live instances.
     Density,
+    /// Clean calls that write a number of pages.
+    Resets,
     /// The specification's scripts.
     Conformance,
     /// State that a call may see of the call before.

@@ -5,10 +5,11 @@ use super::common::{newest, this_program};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use touchstone::case::{self, Guests};
-use touchstone::density::{Ask, Asked, COUNTS, FromProcess, available_memory, serve};
+use touchstone::density::{Ask, COUNTS, FromProcess, serve};
 use touchstone::plan::{Filter, Plan};
 use touchstone::record::{self, DENSITY, Line, RecordFile, Refusal, Sampling, Sink};
 use touchstone::run::{artifacts, header, seed, shown, watch_for_ctrl_c};
+use touchstone::solo::{Asked, available_memory};
 use touchstone::supervise::{Parent, Stop};
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{complain, print};
@@ -85,7 +86,7 @@ impl Density {
                 let artifacts = artifacts.path().to_owned();
                 let ask = Ask { cell: cell.key.clone(), instances, seed, artifacts };
                 match ask.put(this_program(&["density", "--worker"])?, memory, &stop)? {
-                    Asked::Measured(density) => file.append(&Line::Density(density))?,
+                    Asked::Answered(density) => file.append(&Line::Density(density))?,
                     Asked::Stopped => {
                         ended = Ended::Stopped;
                         break 'executors;

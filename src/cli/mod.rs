@@ -13,6 +13,7 @@ mod list;
 mod peers;
 mod repeat;
 mod report;
+mod resets;
 mod run;
 mod show;
 mod swap;
@@ -56,6 +57,7 @@ commands! {
     peers::Peers,
     swap::Swap,
     density::Density,
+    resets::Resets,
     cases::Cases,
     repeat::Repeat,
     interference::Interference,

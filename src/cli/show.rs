@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use touchstone::compare::Judged;
 use touchstone::plan::Filter;
 use touchstone::record::{
-    self, BENCH, Book, CellKey, Count, Density, Estimate, Match, Metric, Refusal, SoakPoint, Swap,
-    SwapFound, Tail, Unit,
+    self, BENCH, Book, CellKey, Count, Density, Estimate, Match, Metric, Refusal, ResetKey,
+    SoakPoint, Swap, SwapFound, Tail, Unit,
 };
 use touchstone::report::units::{
     marked, median, rate, ratio_with_interval, time, time_with_interval,
@@ -40,6 +40,7 @@ enum Entry<'a> {
     Count(&'a Count),
     Swap(&'a Swap),
     Density(&'a Density),
+    Reset(&'a ResetKey, Estimate),
     Refusal(&'a Refusal),
 }
 
@@ -70,8 +71,11 @@ fn entries(book: &Book) -> Vec<Entry<'_>> {
     let counts = book.counts.values().map(Entry::Count);
     let swaps = book.swaps.iter().map(Entry::Swap);
     let densities = book.densities.iter().map(Entry::Density);
+    let resets = book.resets.keys();
+    let resets = resets.filter_map(|key| Some(Entry::Reset(key, book.reset(key)?)));
     let refusals = book.refusals.iter().map(Entry::Refusal);
-    cells.chain(comparisons).chain(counts).chain(swaps).chain(densities).chain(refusals).collect()
+    let measured = cells.chain(comparisons).chain(counts).chain(swaps).chain(densities);
+    measured.chain(resets).chain(refusals).collect()
 }
 
 impl Entry<'_> {
@@ -85,6 +89,7 @@ impl Entry<'_> {
             Self::Density(density) => {
                 format!("density/{}/{}_instances", density.executor, density.instances)
             }
+            Self::Reset(key, _) => format!("reset/{}/{}", key.executor, key.point),
             Self::Refusal(Refusal { engine, strategy, guest, case, .. }) => {
                 let strategy = strategy.map(|strategy| strategy.to_string());
                 let join = |parts: [Option<&str>; 2], with: &str| {
@@ -106,6 +111,7 @@ impl Entry<'_> {
             Self::Count(count) => ("count", serde_json::to_value(count)?),
             Self::Swap(swap) => ("swap", serde_json::to_value(swap)?),
             Self::Density(density) => ("density", serde_json::to_value(density)?),
+            Self::Reset(key, _) => ("reset", serde_json::to_value(key)?),
             Self::Refusal(refusal) => ("refusal", serde_json::to_value(refusal)?),
         };
         line["id"] = self.name(book).into();
@@ -129,6 +135,12 @@ impl Entry<'_> {
                 line["baseline_ns"] = judged.baseline_ns.into();
                 if raw {
                     line["processes"] = serde_json::to_value(book.comparisons.get(*of))?;
+                }
+            }
+            Self::Reset(key, call) => {
+                line["call"] = estimate(Some(*call));
+                if raw {
+                    line["processes"] = serde_json::to_value(book.resets.get(*key))?;
                 }
             }
             Self::Count(_) | Self::Swap(_) | Self::Density(_) | Self::Refusal(_) => {}
@@ -267,6 +279,27 @@ impl Entry<'_> {
                 row.push(making[0].clone());
                 row.extend(first.into_iter().chain(calls));
                 ("live instances".to_owned(), columns, row)
+            }
+            Self::Reset(ResetKey { point, executor }, call) => {
+                let columns = [
+                    ("touch", false),
+                    ("place", false),
+                    ("drift", false),
+                    ("threads", true),
+                    ("pages", true),
+                    ("executor", false),
+                    ("call", true),
+                ];
+                let row = vec![
+                    point.touch.to_string(),
+                    point.place.to_string(),
+                    point.drift.to_string(),
+                    point.threads.to_string(),
+                    point.pages.to_string(),
+                    executor.to_string(),
+                    time_with_interval(call),
+                ];
+                ("resets".to_owned(), columns.to_vec(), row)
             }
             Self::Refusal(Refusal { engine, strategy, guest, case, status, reason, .. }) => {
                 let strategy = strategy.map(|strategy| strategy.to_string());

@@ -66,7 +66,17 @@ pub fn judge<'a>(
     processes: impl IntoIterator<Item = &'a Comparison>,
     margin: f64,
 ) -> Option<Judged> {
-    let Used { groups, marked } = estimate::used(processes.into_iter().map(Comparison::timed));
+    judge_rounds(processes.into_iter().map(Comparison::timed), margin)
+}
+
+/// The same from the rounds of each process: times of subject and baseline, ns, and whether both
+/// are clean.
+#[must_use]
+pub fn judge_rounds(
+    processes: impl IntoIterator<Item = Vec<((f64, f64), bool)>>,
+    margin: f64,
+) -> Option<Judged> {
+    let Used { groups, marked } = estimate::used(processes);
     let estimates = |of: fn(&(f64, f64)) -> f64| -> Vec<Estimate> {
         let values = groups.iter().map(|rounds| rounds.iter().map(of).collect::<Vec<_>>());
         values.filter_map(|values| estimate::of_values(&values)).collect()

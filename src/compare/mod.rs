@@ -3,10 +3,14 @@
 //!
 //! Every ratio is *times slower than the baseline*: 1.00 is the baseline, lower is better.
 
+mod crossing;
 mod judge;
 mod records;
 mod remote;
+mod resets;
 
-pub use judge::{Judged, MARGIN, Verdict, judge};
+pub use crossing::{Change, Crossings, crossings};
+pub use judge::{Judged, MARGIN, Verdict, judge, judge_rounds};
 pub use records::of_records;
 pub use remote::{Contest, FromSide, ToSide, contest, serve_side};
+pub use resets::{Course, Race, drops, fastest, page_size, races, ratio};

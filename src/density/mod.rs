@@ -9,7 +9,7 @@ mod live;
 mod process;
 
 pub use live::live;
-pub use process::{Ask, Asked, FromProcess, available_memory, serve};
+pub use process::{Ask, FromProcess, serve};
 
 /// Numbers of instances if none are given.
 pub const COUNTS: [u64; 6] = [1, 10, 100, 1000, 10_000, 20_000];

@@ -1,5 +1,5 @@
 //! Measures opened cells: calls on one or several threads, the steps of a call, calls on used
-//! instances, and two sides in turns.
+//! instances, and sides in turns.
 //!
 //! A [`Crew`] is a number of threads, each pinned to a processor of its own. It makes rounds:
 //! all threads start together, and each times its own calls. Latency, throughput and both
@@ -27,6 +27,7 @@ pub use footprint::{footprint, resident_kib};
 pub use round::{Round, RoundPlan};
 pub use steps::steps;
 pub use tails::Tails;
-pub use turns::{Side, turns};
+pub use turns::{Side, in_turns, turns};
 pub use warm::warm;
+pub(crate) use work::compare;
 pub use work::{Caller, InBursts, Raw, Work};

@@ -1,13 +1,13 @@
-//! Subject and baseline, timed in turns. What slows the machine slows both, so their ratio
-//! holds even where the times do not.
+//! Sides that are timed in turns. What slows the machine slows all of them, so their ratios hold
+//! even where the times do not.
 
 use super::lost::Lost;
 use super::{Crew, Round, RoundPlan};
-use crate::plan::{Budget, Random};
+use crate::plan::{Budget, Random, shuffled};
 use anyhow::Result;
 use std::time::{Duration, Instant};
 
-/// One of two sides that are timed in turns.
+/// One of the sides that are timed in turns.
 pub trait Side {
     /// Plans rounds that take about `sample`.
     ///
@@ -41,72 +41,152 @@ type Turns = (Vec<(f64, f64)>, Vec<usize>);
 /// Rounds that are made however long they take.
 const FEWEST: usize = 3;
 
-/// Does both in a random order: the side that comes first may be slower, and the one that is
-/// planned first stay so.
-fn in_random_order<T>(
-    random: &mut Random,
-    subject: impl FnOnce() -> Result<T>,
-    baseline: impl FnOnce() -> Result<T>,
-) -> Result<(T, T)> {
-    if random.coin() {
-        return Ok((subject()?, baseline()?));
-    }
-    let second = baseline()?;
-    Ok((subject()?, second))
-}
-
-/// Times both sides in turns, in a random order within each round, until there are as many
-/// clean rounds as the budget says. Rounds with interference are repeated within the retry
-/// budget. Where calls are long, there are fewer rounds.
+/// Times some sides in turns, in a random order within each round: the side that comes first may
+/// be slower, and the one that is planned first stay so. A round of the result has one of each
+/// side. What a side does under interference is repeated within the retry budget. Where calls
+/// are long, there are fewer rounds.
 ///
 /// # Errors
 ///
-/// When one side fails, or its threads do not keep up with each other.
+/// When a side fails, or its threads do not keep up with each other.
+pub fn in_turns(
+    sides: &mut [&mut dyn Side],
+    budget: &Budget,
+    random: &mut Random,
+) -> Result<Vec<Vec<Round>>> {
+    let order = |random: &mut Random, sides: usize| shuffled((0..sides).collect(), random);
+    let mut planned = Vec::with_capacity(sides.len());
+    for place in order(random, sides.len()) {
+        planned.push((place, sides[place].plan(budget.sample)?));
+    }
+    planned.sort_by_key(|(place, _)| *place);
+    let mut plans: Vec<RoundPlan> = planned.into_iter().map(|(_, plan)| plan).collect();
+    let longest = budget.cell * u32::try_from(sides.len()).unwrap_or(u32::MAX);
+    let (mut patience, began) = (budget.patience, Instant::now());
+    let mut lost = Lost::new(budget.rounds * sides.len());
+    let mut all: Vec<Vec<Round>> = Vec::with_capacity(budget.rounds);
+    while all.len() < budget.rounds && (all.len() < FEWEST || began.elapsed() <= longest) {
+        let mut round = Vec::with_capacity(sides.len());
+        for place in order(random, sides.len()) {
+            let side = &mut *sides[place];
+            let own = loop {
+                let started = Instant::now();
+                let own = side.round(plans[place])?;
+                if !own.others_kept_up() {
+                    lost.another()?;
+                } else if own.is_short() {
+                    // Calls have become much shorter since the plan was made.
+                    plans[place] = side.plan(budget.sample)?;
+                    all.clear();
+                    lost.another()?;
+                } else if own.clean || patience.is_zero() {
+                    break own;
+                } else {
+                    patience = patience.saturating_sub(started.elapsed());
+                }
+            };
+            round.push((place, own));
+        }
+        round.sort_by_key(|(place, _)| *place);
+        all.push(round.into_iter().map(|(_, own)| own).collect());
+    }
+    Ok(all)
+}
+
+/// Times subject and baseline [in turns](in_turns).
+///
+/// # Errors
+///
+/// Those of [`in_turns`].
 pub fn turns(
     subject: &mut dyn Side,
     baseline: &mut dyn Side,
     budget: &Budget,
     random: &mut Random,
 ) -> Result<Turns> {
-    let sample = budget.sample;
-    let mut plans = in_random_order(random, || subject.plan(sample), || baseline.plan(sample))?;
-    let (rounds, mut patience) = (budget.rounds, budget.patience);
-    let began = Instant::now();
-    let (mut all, mut noisy) = (Vec::with_capacity(rounds), Vec::new());
-    let mut lost = Lost::new(rounds);
-    while all.len() - noisy.len() < rounds {
-        let started = Instant::now();
-        if all.len() >= FEWEST && began.elapsed() > budget.cell * 2 {
-            break;
+    let rounds = in_turns(&mut [subject, baseline], budget, random)?;
+    let is_noisy =
+        |(place, round): (usize, &Vec<Round>)| round.iter().any(|own| !own.clean).then_some(place);
+    let noisy = rounds.iter().enumerate().filter_map(is_noisy).collect();
+    let times = rounds.iter().map(|round| (round[0].per_call(), round[1].per_call()));
+    Ok((times.collect(), noisy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A side whose rounds are those of a list, the last one for ever.
+    struct Listed {
+        rounds: Vec<Round>,
+        made: usize,
+        planned: usize,
+    }
+
+    fn round(ns: u64, clean: bool) -> Round {
+        Round { threads: vec![(10, ns)], clean }
+    }
+
+    fn listed(rounds: &[Round]) -> Listed {
+        Listed { rounds: rounds.to_vec(), made: 0, planned: 0 }
+    }
+
+    impl Side for Listed {
+        fn plan(&mut self, sample: Duration) -> Result<RoundPlan> {
+            self.planned += 1;
+            Ok(RoundPlan::new(sample, 1000, 1, 1))
         }
-        let (first, second) =
-            in_random_order(random, || subject.round(plans.0), || baseline.round(plans.1))?;
-        if !(first.others_kept_up() && second.others_kept_up()) {
-            lost.another()?;
-            continue;
-        }
-        if first.is_short() || second.is_short() {
-            // Calls have become much shorter since the plan was made.
-            plans = in_random_order(random, || subject.plan(sample), || baseline.plan(sample))?;
-            all.clear();
-            noisy.clear();
-            lost.another()?;
-            continue;
-        }
-        if !(first.clean && second.clean) {
-            if !patience.is_zero() {
-                patience = patience.saturating_sub(started.elapsed());
-                continue;
-            }
-            if all.len() >= rounds {
-                break;
-            }
-            noisy.push(all.len());
-        }
-        all.push((first.per_call(), second.per_call()));
-        if all.len() >= rounds && patience.is_zero() {
-            break;
+
+        fn round(&mut self, _: RoundPlan) -> Result<Round> {
+            let round = self.rounds.get(self.made).or(self.rounds.last());
+            self.made += 1;
+            Ok(round.cloned().unwrap_or_else(|| self::round(1, true)))
         }
     }
-    Ok((all, noisy))
+
+    fn budget(patience: Duration) -> Budget {
+        Budget { rounds: 4, patience, cell: Duration::from_secs(600), ..Budget::full(1) }
+    }
+
+    #[test]
+    fn each_round_has_one_of_every_side_in_their_order() {
+        let mut sides = [100_000, 200_000, 300_000].map(|ns| listed(&[round(ns, true)]));
+        let [a, b, c] = &mut sides;
+        let mut sides: [&mut dyn Side; 3] = [a, b, c];
+        let rounds = in_turns(&mut sides, &budget(Duration::ZERO), &mut Random::new(7)).unwrap();
+        assert_eq!(rounds.len(), 4);
+        for round in rounds {
+            let times: Vec<f64> = round.iter().map(Round::per_call).collect();
+            assert_eq!(times, [10_000.0, 20_000.0, 30_000.0]);
+        }
+    }
+
+    #[test]
+    fn only_the_side_with_interference_is_repeated_and_only_within_the_retry_budget() {
+        let (bad, good) = (round(900_000, false), round(100_000, true));
+        let mut a = listed(&[bad.clone(), good.clone()]);
+        let mut b = listed(&[good]);
+        let patience = Duration::from_secs(60);
+        let (times, noisy) = turns(&mut a, &mut b, &budget(patience), &mut Random::new(1)).unwrap();
+        assert_eq!((times, noisy), (vec![(10_000.0, 10_000.0); 4], vec![]));
+        assert_eq!((a.made, b.made), (5, 4));
+        let mut a = listed(&[bad]);
+        let (times, noisy) =
+            turns(&mut a, &mut b, &budget(Duration::ZERO), &mut Random::new(1)).unwrap();
+        assert_eq!((times.len(), noisy), (4, vec![0, 1, 2, 3]));
+    }
+
+    #[test]
+    fn a_side_whose_calls_became_shorter_is_planned_again_and_all_begins_anew() {
+        let good = round(100_000, true);
+        let mut a = listed(&[good.clone(), round(10, true), good.clone()]);
+        let mut b = listed(&[good]);
+        let (times, _) =
+            turns(&mut a, &mut b, &budget(Duration::ZERO), &mut Random::new(1)).unwrap();
+        assert_eq!((times.len(), a.planned, b.planned), (4, 2, 1));
+        let mut never = listed(&[round(10, true)]);
+        let mut random = Random::new(1);
+        let error = turns(&mut never, &mut b, &budget(Duration::ZERO), &mut random).unwrap_err();
+        assert!(error.to_string().contains("calls kept changing their time"), "{error}");
+    }
 }

@@ -96,7 +96,7 @@ fn call(
 /// # Errors
 ///
 /// When they differ.
-pub(super) fn compare(opened: &Opened, output: &[u8]) -> Result<()> {
+pub(crate) fn compare(opened: &Opened, output: &[u8]) -> Result<()> {
     ensure!(
         output == &*opened.expected,
         "the output is another one: expected {}, got {}",

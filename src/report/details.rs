@@ -2,8 +2,8 @@
 
 use super::Content;
 use super::sections::{
-    checks, comparisons, density, environment, failed, metrics, settings, shares, swap, tables,
-    threads,
+    checks, comparisons, density, environment, failed, metrics, resets, settings, shares, swap,
+    tables, threads,
 };
 use crate::pages::{Page, Part};
 use crate::record::Check;
@@ -44,6 +44,7 @@ fn part(content: &Content<'_>, part: Part) -> String {
         Part::Counts => metrics::kernel(matrix),
         Part::Comparisons => comparisons::section(records),
         Part::Swap => swap::section(records.swaps.as_ref()),
+        Part::Resets => resets::section(records.resets.as_ref()),
         Part::Density => density::section(records.densities.as_ref()),
         Part::Conformance => checks::section(&records.checks, Check::Conformance),
         Part::Isolation => checks::section(&records.checks, Check::Isolation),

@@ -21,6 +21,7 @@ pub use arguments::{
 };
 pub use job::{Came, Job, Selection, Tally};
 pub use passes::{Host, Observer, run};
+pub(crate) use perform::setup;
 pub use perform::{Performer, perform_side};
 pub use provenance::{header, machine, now, tools};
 pub use resume::{Done as Finished, go_on};

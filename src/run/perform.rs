@@ -214,7 +214,7 @@ fn refuse(task: &Task, refused: Refused, scope: Scope) -> Done {
 }
 
 /// The complete setup of an opened cell.
-fn setup(cell: &Cell, opened: &Opened) -> Setup {
+pub(crate) fn setup(cell: &Cell, opened: &Opened) -> Setup {
     Setup {
         executor: cell.key.executor(),
         guest: cell.key.guest.clone(),

@@ -8,6 +8,7 @@ pub(super) mod environment;
 pub(super) mod failed;
 pub(super) mod metrics;
 mod order;
+pub(super) mod resets;
 pub(super) mod settings;
 pub(super) mod shares;
 pub(super) mod swap;

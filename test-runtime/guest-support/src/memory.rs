@@ -28,6 +28,13 @@ mod place {
     }
 
     #[inline(always)]
+    pub fn fill(address: u32, length: u32, value: u8) {
+        // SAFETY: callers only pass ranges that no live object occupies; where memory ends
+        // earlier, the stores trap.
+        unsafe { (address as *mut u8).write_bytes(value, length as usize) }
+    }
+
+    #[inline(always)]
     pub fn size() -> usize {
         core::arch::wasm32::memory_size(0)
     }
@@ -63,6 +70,13 @@ pub fn read_word(address: u32) -> u32 {
 #[inline(always)]
 pub fn write(address: u32, value: u8) {
     place::write(address, value);
+}
+
+/// Writes a byte to each address of a range that no live object occupies; traps outside
+/// memory.
+#[inline(always)]
+pub fn fill(address: u32, length: u32, value: u8) {
+    place::fill(address, length, value);
 }
 
 /// The size in pages.

@@ -346,7 +346,7 @@ pub fn place(output: &[u8]) -> u64 {
 /// Addresses of linear memory; the module's counterpart has no checks because
 /// the executor makes them.
 pub(crate) mod memory {
-    use super::{WASM_PAGE, current};
+    use super::{Stop, WASM_PAGE, current, stop};
 
     #[inline]
     pub fn read(address: u32) -> u8 {
@@ -367,6 +367,20 @@ pub(crate) mod memory {
         current(|running| {
             // SAFETY: in bounds of the memory, and not part of the range that is borrowed.
             unsafe { running.place(address, true).write_volatile(value) }
+        });
+    }
+
+    pub fn fill(address: u32, length: u32, value: u8) {
+        current(|running| {
+            let (start, length) = (address as usize, length as usize);
+            let block = running.block(start, length);
+            let (from, to) = running.input.get();
+            if start < to && from < start + length {
+                stop(Stop::TouchesInput, "");
+            }
+            // SAFETY: all of the block is in bounds of the memory, and no part of it is in the
+            // range that is borrowed.
+            unsafe { block.write_bytes(value, length) }
         });
     }
 

@@ -19,6 +19,7 @@ static GUESTS: &[Guest] = &[
     guest("verify-schnorr", verify_schnorr::EXPORTS),
     guest("verify-ecdsa", verify_ecdsa::EXPORTS),
     guest("kernels", kernels::EXPORTS),
+    guest("pages", pages::EXPORTS),
     // Modules of the same sources in other profiles.
     guest("verify-schnorr-s", verify_schnorr::EXPORTS),
     guest("verify-schnorr-s8", verify_schnorr::EXPORTS),
