@@ -24,9 +24,11 @@ vectors=(layouts-simd)
 components=(json-component json-codec json-composed)
 # A guest with the standard library and a workspace of its own: a JavaScript engine.
 javascript=(javascript)
+# A guest that a program writes.
+written=(many-segments)
 guests=("${hosted[@]}" "${payloads[@]}" "${sized[@]}" "${parted[@]}" "${contracts[@]}"
     "${formats[@]/#/batch-}" "${padded[@]/%/-padded}" "${vectors[@]}" "${components[@]}"
-    "${javascript[@]}")
+    "${javascript[@]}" "${written[@]}")
 target=wasm32v1-none
 # The target that has a standard library.
 standard=wasm32-unknown-unknown
@@ -203,6 +205,7 @@ host=$("$rustc" -vV | sed -n 's/^host: //p')
 for guest in "${padded[@]}"; do
     "$CARGO_TARGET_DIR/tools/$host/debug/pad" "$fresh/$guest-padded.wasm" "$fresh/$guest.wasm"
 done
+"$CARGO_TARGET_DIR/tools/$host/debug/segments" "$fresh/${written[0]}.wasm"
 for guest in "${components[@]}"; do
     plug=()
     # This one imports a codec, and becomes one component with it.

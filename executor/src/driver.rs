@@ -176,7 +176,15 @@ impl<R: Resident> Instance for Reused<R> {
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         match &mut *self.resident {
             Some(resident) if self.state != CallState::Idle => {
-                self.state = CallState::Used;
+                if std::mem::replace(&mut self.state, CallState::Used) == CallState::Prepared
+                    && self.used_on.is_noted()
+                    && let Some(restorer) = resident.restorer()
+                {
+                    // SAFETY: `prepare` left the instance clean, and nobody else could write
+                    // since. `used_on` notices the use on several threads; the rest is what
+                    // the strategy asks of hosts.
+                    unsafe { restorer.begin_use() };
+                }
                 self.used_on.go_on();
                 abi::invoke(resident.live(), export, input, output)
             }

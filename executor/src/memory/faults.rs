@@ -16,7 +16,7 @@
 //! | another thread writes | [`UsedOn`], [`written_elsewhere`] |
 //! | another process writes (`ptrace`, `process_vm_writev`), an asynchronous kernel worker writes (`io_uring`), or another thread calls `mlockall(MCL_CURRENT)` | missed: not to be done to these memories between two resets |
 
-use super::{Mapping, Reset, Restorer, host_page, process};
+use super::{Mapping, Restorer, host_page, process};
 use crate::probe::thread_usage;
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -72,6 +72,15 @@ impl Mark {
         Some(Self { process: process::number()?, thread: thread(), faults: count()? })
     }
 
+    /// Of the calling thread from now on; it stays what it was in a child of a fork.
+    pub(super) fn renew(&mut self) {
+        if process::number() == Some(self.process)
+            && let Some(now) = Self::now()
+        {
+            *self = now;
+        }
+    }
+
     /// Whether it is of the calling thread, which had no fault since.
     #[inline]
     pub(super) fn holds(&self) -> bool {
@@ -98,8 +107,9 @@ pub(super) fn is_counted() -> bool {
 /// The thread on which an instance uses its memory, from `prepare` to `finish`.
 ///
 /// An [`Instance`](crate::Instance) may be sent to another thread in between. A memory of
-/// kind [`Reset::Gated`](super::Reset::Gated) is reset by the faults of one thread, so
-/// whoever implements `Instance` over such memories notes the thread of each step here.
+/// kind [`Reset::Gated`](super::Reset::Gated), or one that was told that its
+/// [use begins](Restorer::begin_use), is reset by the faults of one thread, so whoever
+/// implements `Instance` over such memories notes the thread of each step here.
 /// When they were not all the same, [`end`](Self::end) calls [`written_elsewhere`].
 ///
 /// To be ended before the memory is reset, and in `prepare` once more before what the last
@@ -117,16 +127,22 @@ impl UsedOn {
     /// For an instance with at most this memory.
     #[must_use]
     pub fn of(restorer: Option<&mut Restorer>) -> Self {
-        match restorer.map(|restorer| restorer.plan().reset()) {
-            Some(Reset::Gated { .. }) => Self(Self::NOWHERE),
+        match restorer {
+            Some(restorer) if restorer.may_be_gated() => Self(Self::NOWHERE),
             _ => Self(Self::UNNEEDED),
         }
+    }
+
+    /// Whether a memory asks.
+    #[inline]
+    pub(crate) fn is_noted(&self) -> bool {
+        self.0 != Self::UNNEEDED
     }
 
     /// The memory is used from now on.
     #[inline]
     pub fn begin(&mut self) {
-        if self.0 != Self::UNNEEDED {
+        if self.is_noted() {
             self.0 = thread();
         }
     }
@@ -134,7 +150,7 @@ impl UsedOn {
     /// The memory is used further, maybe on another thread.
     #[inline]
     pub fn go_on(&mut self) {
-        if self.0 != Self::UNNEEDED && self.0 != thread() {
+        if self.is_noted() && self.0 != thread() {
             self.0 = Self::SEVERAL;
         }
     }
@@ -237,6 +253,9 @@ mod tests {
         assert!(mark.holds());
         written_elsewhere();
         assert!(!mark.holds());
+        let mut mark = mark;
+        mark.renew();
+        assert!(mark.holds());
     }
 
     #[test]

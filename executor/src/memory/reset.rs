@@ -39,6 +39,10 @@ pub enum Reset {
     /// writable and are restored in place. A call that writes more than `limit`, or
     /// pages in too many places, makes the memory one that is reset as by
     /// [`Resident`](Self::Resident), until its calls are light again.
+    ///
+    /// Only [so many](super::TRACKED_AT_ONCE) memories are tracked at once. Further ones are
+    /// reset as by [`Resident`](Self::Resident), or as by [`Gated`](Self::Gated) where their
+    /// owner [says](super::Restorer::begin_use) when their use begins.
     Tracked {
         /// Bytes that stay mapped at most.
         limit: usize,

@@ -323,6 +323,47 @@ fn many_memories_are_tracked_and_the_rest_is_reset_otherwise() {
         memory.reset().unwrap();
         assert!(memory.bytes_mut() == fresh);
     }
+    let is_further = |memory: &mut Memory| memory.restorer().unwrap().may_be_gated();
+    let further: Vec<_> = memories.iter_mut().filter_map(|m| is_further(m).then_some(m)).collect();
+    assert!(further.len() >= 8);
+    further_memories_ask_after_faults_of_their_own_use_alone(further, &fresh);
+}
+
+fn further_memories_ask_after_faults_of_their_own_use_alone(
+    mut memories: Vec<&mut Memory>,
+    fresh: &[u8],
+) {
+    let mut scans = Vec::new();
+    for round in 0..30 {
+        for (index, memory) in memories.iter_mut().enumerate() {
+            // The first one faults in each round: the next ones do not ask because of that.
+            let first = if index == 0 { 10 + round } else { 4 };
+            // Without the call, the kernel is asked; of a host that writes on another thread, too.
+            let begins = round % 10 != 9;
+            if begins {
+                // SAFETY: nobody has written it since its reset, and only this thread will,
+                // or it says so.
+                unsafe { memory.restorer().unwrap().begin_use() };
+            }
+            let bytes = &mut memory.bytes_mut()[first * host_page()..(first + 2) * host_page()];
+            if round % 10 == 5 {
+                std::thread::scope(|scope| scope.spawn(|| bytes.fill(7)).join().unwrap());
+                written_elsewhere();
+            } else {
+                bytes.fill(7);
+            }
+            memory.reset().unwrap();
+            assert!(memory.bytes_mut() == fresh, "round {round}, memory {index}");
+        }
+        let all = memories.iter_mut().map(|memory| memory.restorer().unwrap().scans());
+        scans.push(all.skip(1).sum::<usize>());
+    }
+    // Other code on this thread may fault as well.
+    let asked: Vec<_> = scans.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let others = memories.len() - 1;
+    assert!(asked[..4].iter().sum::<usize>() <= 2 * others, "{asked:?}");
+    assert_eq!((asked[4], asked[8]), (others, others), "{asked:?}");
+    assert!(asked[20..24].iter().sum::<usize>() <= others, "{asked:?}");
 }
 
 #[test]

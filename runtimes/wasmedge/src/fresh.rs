@@ -76,12 +76,9 @@ impl Instance for FreshInstance {
         running.slot.host().reset();
         if let Some(mut restorer) = self.restorer.take() {
             // Touchstone's memory, which stays when the instance goes.
-            if !running.shrink_to(restorer.plan().size())? {
+            if !running.reset_memory(restorer.plan().size(), Some(&mut restorer))? {
                 return Ok(());
             }
-            running.clear();
-            // SAFETY: the instance is gone, so nobody has the memory but the slot.
-            unsafe { restorer.reset() }?;
             self.restorer = Some(restorer);
         }
         running.clear();

@@ -8,6 +8,7 @@
 use crate::api;
 use crate::rewrite::Added;
 use crate::signals::{Running, while_running};
+use crate::sizes::Kept;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,11 +34,18 @@ pub(crate) struct Host {
     stopped: Cell<Option<Stop>>,
     /// When the running call has to end.
     until: Cell<Option<Instant>>,
+    kept: Kept,
 }
 
 impl Host {
-    pub(crate) fn new(state: HostState) -> Self {
-        Self { state: RefCell::new(state), stopped: Cell::new(None), until: Cell::new(None) }
+    pub(crate) fn new(state: HostState, kept: Kept) -> Self {
+        let (stopped, until) = (Cell::new(None), Cell::new(None));
+        Self { state: RefCell::new(state), stopped, until, kept }
+    }
+
+    /// What is kept of the memory behind its size.
+    pub(crate) fn kept(&self) -> &Kept {
+        &self.kept
     }
 
     /// The state, while no guest runs.
@@ -64,6 +72,7 @@ enum Answer {
     Missing { module: String, name: String },
     StackUsedUp,
     Clock,
+    Grow,
 }
 
 /// An import and what it works on.
@@ -97,10 +106,14 @@ pub(crate) unsafe fn provide(
     let own = added.iter().map(|added| match added {
         Added::StackUsedUp => Answer::StackUsedUp,
         Added::Clock => Answer::Clock,
+        Added::Grow => Answer::Grow,
     });
     let provided: Box<[Import]> = guests.chain(own).map(|answer| Import { answer, host }).collect();
     for (index, import) in provided.iter().enumerate() {
         let (params, results) = match imports.get(index) {
+            None if matches!(import.answer, Answer::Grow) => {
+                (types(&[ValueType::I32]), types(&[ValueType::I32]))
+            }
             None => (Vec::new(), Vec::new()),
             Some(known) => match &known.signature {
                 Some(ty) => (types(&ty.params), types(&ty.results)),
@@ -228,12 +241,12 @@ impl Call {
         unsafe { bytes(self.memory) }
     }
 
-    fn grow(&mut self, pages: u32) -> bool {
-        // SAFETY: the memory is that of the calling guest.
-        !self.memory.is_null()
-            && unsafe {
-                api::check(ffi::WasmEdge_MemoryInstanceGrowPage(self.memory, pages.into())).is_ok()
-            }
+    /// Gives the number of pages before; `None` where it is refused.
+    fn grow(&mut self, kept: &Kept, pages: u32) -> Option<u32> {
+        let memory = NonNull::new(self.memory)?;
+        // SAFETY: the memory is that of the calling guest, the only one of its slot's
+        // instances, and nobody has a slice of it.
+        unsafe { kept.grow(memory, pages) }
     }
 }
 
@@ -268,6 +281,11 @@ impl Answer {
                 let (module, name) = (module.clone(), name.clone());
                 Err(TrapKind::MissingImport { module, name }.into())
             }
+            Self::Grow => {
+                let before = call.grow(&host.kept, call.i32(0));
+                call.return_i32(before.unwrap_or(u32::MAX));
+                Ok(())
+            }
             Self::StackUsedUp => Err(TrapKind::StackOverflow.into()),
             Self::Clock => match host.until.get() {
                 Some(until) if Instant::now() >= until => Err(TrapKind::DeadlineExceeded.into()),
@@ -281,7 +299,7 @@ fn provided(function: HostFunction, host: &Host, call: &mut Call) -> Result<(), 
     let mut state = host.state.borrow_mut();
     match function {
         HostFunction::Malloc => {
-            let pointer = malloc(&mut state, call)?;
+            let pointer = malloc(&mut state, &host.kept, call)?;
             call.return_i32(pointer);
         }
         HostFunction::Free => {
@@ -302,12 +320,12 @@ fn provided(function: HostFunction, host: &Host, call: &mut Call) -> Result<(), 
     Ok(())
 }
 
-fn malloc(state: &mut HostState, call: &mut Call) -> Result<u32, Trap> {
+fn malloc(state: &mut HostState, kept: &Kept, call: &mut Call) -> Result<u32, Trap> {
     let size = call.i32(0);
     loop {
         match state.malloc(call.memory(), size) {
             Ok(pointer) => return Ok(pointer),
-            Err(HeapError::NeedsMemory { pages }) if call.grow(pages) => {}
+            Err(HeapError::NeedsMemory { pages }) if call.grow(kept, pages).is_some() => {}
             Err(error) => return Err(HostFunction::Malloc.refuse(error)),
         }
     }

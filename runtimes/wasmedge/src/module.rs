@@ -204,7 +204,10 @@ impl Module for Loaded {
             (InstanceFrom::Recreate, Reset::Segments) => "everything is dropped".to_owned(),
             (_, reset) => reset.to_string(),
         };
-        let put_back = "closed, the first size restored";
+        let put_back = match shared.code.executable {
+            0 => "its first size put back, what lies behind cleaned",
+            _ => "its first size put back, what lies behind cleaned and closed",
+        };
         let (instance, grown) = match (shared.strategy.instance, shared.changes.memory_of_ours) {
             (InstanceFrom::Reuse, _) => ("one, reset in place", put_back),
             (_, true) => ("new each call, importing one memory", put_back),

@@ -66,12 +66,10 @@ impl driver::Resident for Resident {
     }
 
     fn reset(&mut self) -> Result<bool> {
-        if !self.snapshot.sizes_are_kept() || !self.running.shrink_to(self.size)? {
+        if !self.snapshot.sizes_are_kept()
+            || !self.running.reset_memory(self.size, self.restorer.as_mut())?
+        {
             return Ok(false);
-        }
-        if let Some(restorer) = &mut self.restorer {
-            // SAFETY: no guest runs and no slice is alive, by `&mut self`.
-            unsafe { restorer.reset() }?;
         }
         self.snapshot.restore(&mut self.running)?;
         Ok(true)

@@ -7,9 +7,10 @@
 //!   take and ask the host to stop the guest at the limit.
 //! * Under a deadline, every function and every loop counts down, and asks the
 //!   host to look at the clock now and then.
+//! * `memory.grow` is a call of the host (`sizes.rs`).
 //! * A memory of Touchstone's is imported, and brings its content along.
 //!
-//! Under no deadline, code without recursion is carried over as it is.
+//! Under no deadline, code without recursion that grows no memory is carried over as it is.
 
 use crate::calls::Calls;
 use std::borrow::Cow;
@@ -52,13 +53,15 @@ pub(crate) struct Rewritten {
     pub(crate) stack: u64,
 }
 
-/// An import that rewriting adds; all are of type `() -> ()`.
+/// An import that rewriting adds, of type `() -> ()` if nothing else is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Added {
     /// The stack is used up.
     StackUsedUp,
     /// Some work was done: is there time left?
     Clock,
+    /// `memory.grow`: `(i32) -> (i32)`.
+    Grow,
 }
 
 /// Name of the global that counts the stack.
@@ -76,6 +79,7 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
     let has_code = guest.info().functions > guest.info().imports.len();
     added.extend(calls.recursive.then_some(Added::StackUsedUp));
     added.extend((changes.clock && has_code).then_some(Added::Clock));
+    added.extend(guest.info().grows_memory.then_some(Added::Grow));
     let stack = calls.uncounted + if calls.recursive { COUNTED } else { 0 };
     let counts = calls.recursive.then(taken);
     let mut rewriter = Rewriter {
@@ -110,7 +114,7 @@ struct Rewriter<'a> {
     added: Vec<Added>,
     /// Functions that the guest imports.
     imported: u32,
-    /// Types of the guest; that of the added functions comes behind.
+    /// Types of the guest; those of the added functions come behind.
     types: u32,
     /// Globals of the guest; the added ones come behind.
     globals: u32,
@@ -160,7 +164,10 @@ impl Rewriter<'_> {
                 }
             }
         }
-        types.extend(self.added.iter().map(|_| self.types));
+        types.extend(self.added.iter().map(|added| match added {
+            Added::StackUsedUp | Added::Clock => self.types,
+            Added::Grow => self.types + 1,
+        }));
         for (index, ty) in types.into_iter().enumerate() {
             section.import(HOST, &index.to_string(), EntityType::Function(ty));
         }
@@ -259,6 +266,7 @@ impl Reencode for Rewriter<'_> {
         self.types = types.len();
         if !self.added.is_empty() {
             types.ty().function([], []);
+            types.ty().function([ValType::I32], [ValType::I32]);
         }
         Ok(())
     }
@@ -364,7 +372,11 @@ impl Reencode for Rewriter<'_> {
             if let Some(bytes) = counted {
                 self.take(&mut function, bytes);
             }
-            function.instruction(&self.instruction(operator)?);
+            let instruction = match (&operator, self.added(Added::Grow)) {
+                (Operator::MemoryGrow { .. }, Some(grow)) => Instruction::Call(grow),
+                _ => self.instruction(operator)?,
+            };
+            function.instruction(&instruction);
             if let Some(bytes) = counted {
                 self.give_back(&mut function, bytes);
             }
@@ -423,8 +435,9 @@ mod tests {
         let (rewritten, info) = rewritten(text, NONE);
         let info = info.unwrap();
         let names: Vec<_> = info.imports.iter().map(|import| import.name.as_str()).collect();
-        assert_eq!(names, ["0", "1"]);
-        assert!(rewritten.added.is_empty() && rewritten.taken.is_none());
+        assert_eq!(names, ["0", "1", "2"]);
+        assert_eq!(rewritten.added, [Added::Grow]);
+        assert!(rewritten.taken.is_none() && !info.grows_memory);
         assert!(info.mutable_globals.is_empty() && info.data_bytes == 7);
     }
 

@@ -4,10 +4,11 @@ use crate::api::{self, Function, Memory};
 use crate::host::bytes;
 use crate::signals::{Running as Whose, while_running};
 use crate::slot::Slot;
-use crate::{sizes, stack, trap};
+use crate::{stack, trap};
 use touchstone_executor::abi::Live;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
+use touchstone_executor::memory::Restorer;
 use touchstone_executor::{Error, Result, Signature, Trap, Value};
 use wasmedge_sys::ffi;
 
@@ -69,13 +70,17 @@ impl Running {
         Some(unsafe { bytes(memory.as_ptr()) })
     }
 
-    /// Makes the memory have `size` bytes again, which it had before; `false` where that
-    /// cannot be done and this is not to be used any more.
-    pub(crate) fn shrink_to(&mut self, size: usize) -> Result<bool> {
+    /// Makes the memory clean by what looks after it, and of `size` bytes, which it had
+    /// before; `false` where that cannot be done and this is not to be used any more.
+    pub(crate) fn reset_memory(
+        &mut self,
+        size: usize,
+        restorer: Option<&mut Restorer>,
+    ) -> Result<bool> {
         match self.memory {
-            // SAFETY: the memory is of the slot's instance; no guest runs and no slice of
-            // it is alive while this is borrowed.
-            Some(memory) => unsafe { sizes::put_back(memory, size) },
+            // SAFETY: the memory is the only one of the slot's instances; no guest runs and no
+            // slice of it is alive while this is borrowed. Restorers are made for its start.
+            Some(memory) => unsafe { self.slot.kept().reset(memory, size, restorer) },
             None => Ok(size == 0),
         }
     }
@@ -155,9 +160,7 @@ impl Live for Running {
         self.memory.is_some_and(|memory| {
             // SAFETY: the memory is of the slot's instance, and nobody has a slice of
             // it while this is borrowed.
-            let grown =
-                unsafe { ffi::WasmEdge_MemoryInstanceGrowPage(memory.as_ptr(), u64::from(pages)) };
-            api::check(grown).is_ok()
+            unsafe { self.slot.kept().grow(memory, pages) }.is_some()
         })
     }
 

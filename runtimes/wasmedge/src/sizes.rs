@@ -1,20 +1,26 @@
-//! Putting back the size of a memory that has grown.
+//! Growing a memory, and putting back its size after the call.
 //!
 //! WasmEdge's memories only grow: the number of pages lies in the limits of the memory's
 //! type, and no function lowers it. The interpreter's bounds checks, `memory.size`,
 //! `memory.grow` and the C interface read it from there alone; compiled code checks no
 //! bounds and faults at pages without access. Between calls nothing of the guest runs that
-//! could remember another size. So a memory whose pages behind its first size are closed,
-//! and whose number of pages is put back, is in size the memory that it was. When it grows
-//! again, WasmEdge maps new pages, all zero, over the closed ones.
+//! could remember another size. So a memory whose number of pages is put back is in size the
+//! memory that it was, provided that compiled code has no access to what lies behind.
+//!
+//! WasmEdge maps new pages over those that a memory grows by, so that each has a page fault
+//! again. `memory.grow` is therefore a call of the host. A size that the memory had before it
+//! gets by opening what is still mapped there, all zero by then.
 //!
 //! The interface gives out the address of the limits. Where in them the number lies is
 //! transcribed from `ast/type.h` of WasmEdge 0.17 and compared with limits of our own before
 //! it is used: where it lies elsewhere, nothing shrinks.
 
-use crate::api::{Limits, Memory};
+use crate::api::{self, Limits, Memory};
+use std::cell::Cell;
+use std::ptr::NonNull;
 use std::sync::OnceLock;
 use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::memory::Restorer;
 use touchstone_executor::{Error, Result};
 use wasmedge_sys::ffi;
 
@@ -63,26 +69,14 @@ unsafe fn pages(memory: Memory) -> u64 {
     unsafe { ffi::WasmEdge_MemoryInstanceGetPageSize(memory.as_ptr()) }
 }
 
-/// Makes a memory that may have grown have `size` bytes again; `false` where that cannot be
-/// done, and the memory is not to be used any more.
+/// Start and limits of a memory of so many pages, where they are laid out as is known.
 ///
 /// # Safety
 ///
-/// The memory must be of a live instance of which nothing runs, no slice of it may be alive,
-/// and it must have had that size.
-///
-/// # Errors
-///
-/// When the kernel refuses; the memory is not to be used then.
-pub(crate) unsafe fn put_back(memory: Memory, size: usize) -> Result<bool> {
-    let first = (size / WASM_PAGE) as u64;
-    // SAFETY: the caller's promise, here and below.
-    let grown = unsafe { pages(memory) };
-    if grown == first {
-        return Ok(true);
-    }
-    if grown < first || !is_known() {
-        return Ok(false);
+/// The memory must be of a live instance.
+unsafe fn parts(memory: Memory, pages: u64) -> Option<(*mut u8, NonNull<Known>)> {
+    if !is_known() {
+        return None;
     }
     // SAFETY: asks for addresses of a live memory, of which zero bytes are looked at.
     let (base, limits) = unsafe {
@@ -92,31 +86,140 @@ pub(crate) unsafe fn put_back(memory: Memory, size: usize) -> Result<bool> {
             ffi::WasmEdge_MemoryTypeGetLimit(ty),
         )
     };
+    let known = NonNull::new(limits.cast_mut().cast::<Known>())?;
     // SAFETY: the limits are the live memory's.
-    if limits.is_null() || base.is_null() || unsafe { ffi::WasmEdge_LimitGetMin(limits) } != grown {
-        return Ok(false);
+    let is_found = !base.is_null() && unsafe { ffi::WasmEdge_LimitGetMin(limits) } == pages;
+    is_found.then_some((base, known))
+}
+
+/// What is kept of a memory behind its size.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// Up to this offset, pages that are behind the size are mapped, and zero.
+    end: Cell<usize>,
+    /// Whether they are without access: for code that checks no bounds.
+    closed: bool,
+}
+
+impl Kept {
+    /// Nothing is kept yet.
+    pub(crate) fn new(closed: bool) -> Self {
+        Self { end: Cell::new(0), closed }
     }
-    // SAFETY: the range lies in the addresses that WasmEdge has reserved for this memory and
-    // has made accessible, and nobody reads or writes it meanwhile. Before the memory grew, the
-    // range was mapped without access, too.
-    let closed = unsafe {
-        libc::mmap(
-            base.add(size).cast(),
-            (grown - first) as usize * WASM_PAGE,
-            libc::PROT_NONE,
-            libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    if closed == libc::MAP_FAILED {
-        return Err(Error::system("cannot close the grown part of a memory")(
-            std::io::Error::last_os_error(),
-        ));
+
+    /// Nothing is kept any more: what comes is another memory.
+    pub(crate) fn forget(&self) {
+        self.end.set(0);
     }
-    // SAFETY: the limits are a part, which is not constant, of the live memory, and laid out as
-    // was found; nobody else uses the memory.
-    unsafe { (*limits.cast_mut().cast::<Known>()).minimum = first };
-    // SAFETY: as above.
-    Ok(unsafe { pages(memory) } == first)
+
+    /// Makes a memory larger by so many pages, all zero; gives the number that it had, or
+    /// `None` where it must not grow so far or the kernel refuses.
+    ///
+    /// # Safety
+    ///
+    /// The memory must be of a live instance, always the same one between two calls of
+    /// [`forget`](Self::forget), and no slice of it may be alive.
+    pub(crate) unsafe fn grow(&self, memory: Memory, more: u32) -> Option<u32> {
+        // SAFETY: the caller's promise, here and below.
+        let pages = unsafe { pages(memory) };
+        if more == 0 {
+            return Some(pages as u32);
+        }
+        let wanted = pages + u64::from(more);
+        let is_kept = wanted as usize * WASM_PAGE <= self.end.get();
+        let done = is_kept && unsafe { self.open(memory, pages, wanted) };
+        if !done {
+            // SAFETY: the memory lives. What it maps over is zero, as what it maps.
+            let grown =
+                unsafe { ffi::WasmEdge_MemoryInstanceGrowPage(memory.as_ptr(), u64::from(more)) };
+            api::check(grown).ok()?;
+        }
+        Some(pages as u32)
+    }
+
+    /// Gives a memory a size that it had before. Whether that was done.
+    ///
+    /// # Safety
+    ///
+    /// As for [`grow`](Self::grow).
+    unsafe fn open(&self, memory: Memory, pages: u64, wanted: u64) -> bool {
+        // SAFETY: the caller's promise.
+        let Some((base, known)) = (unsafe { parts(memory, pages) }) else { return false };
+        let (size, more) = (pages as usize * WASM_PAGE, (wanted - pages) as usize * WASM_PAGE);
+        // SAFETY: the range was a part of the memory before, and is still mapped: `reset` has
+        // closed it. Nobody has a slice of it.
+        let is_open = !self.closed
+            || unsafe {
+                let rights = libc::PROT_READ | libc::PROT_WRITE;
+                libc::mprotect(base.add(size).cast(), more, rights) == 0
+            };
+        if is_open {
+            // SAFETY: the limits are a part, which is not constant, of the live memory, and laid
+            // out as was found; nobody else uses the memory.
+            unsafe { (*known.as_ptr()).minimum = wanted };
+        }
+        is_open
+    }
+
+    /// Makes a memory clean by what looks after its first `size` bytes, and of that size;
+    /// `false` where that cannot be done, and the memory is not to be used any more.
+    ///
+    /// # Safety
+    ///
+    /// As for [`grow`](Self::grow). Nothing of the instance may run, the memory must have had
+    /// `size` bytes, and `restorer` must be that of its start.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses; the memory is not to be used then.
+    pub(crate) unsafe fn reset(
+        &self,
+        memory: Memory,
+        size: usize,
+        restorer: Option<&mut Restorer>,
+    ) -> Result<bool> {
+        // SAFETY: the caller's promise, here and below.
+        let pages = unsafe { pages(memory) };
+        let grown = pages as usize * WASM_PAGE;
+        if grown == size {
+            if let Some(restorer) = restorer {
+                // SAFETY: as above. What lies behind may be closed: it is dropped at most.
+                unsafe { restorer.reset_grown(size) }?;
+            }
+            return Ok(true);
+        }
+        let Some((base, known)) = (unsafe { parts(memory, pages) }) else { return Ok(false) };
+        if grown < size {
+            return Ok(false);
+        }
+        // SAFETY: the range lies in the addresses that WasmEdge has reserved for this memory and
+        // has made accessible, and nobody reads or writes it meanwhile. Before the memory grew,
+        // it had no access either.
+        unsafe {
+            let (behind, length) = (base.add(size).cast(), grown - size);
+            if let Some(restorer) = restorer {
+                restorer.reset_grown(grown)?;
+                if self.closed && libc::mprotect(behind, length, libc::PROT_NONE) != 0 {
+                    return Err(failed());
+                }
+                self.end.set(self.end.get().max(grown));
+            } else {
+                // Nobody knows what was written.
+                let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE;
+                let flags = flags | libc::MAP_ANONYMOUS;
+                let closed = libc::mmap(behind, length, libc::PROT_NONE, flags, -1, 0);
+                if closed == libc::MAP_FAILED {
+                    return Err(failed());
+                }
+            }
+            (*known.as_ptr()).minimum = (size / WASM_PAGE) as u64;
+        }
+        // SAFETY: as above.
+        Ok(unsafe { self::pages(memory) } as usize * WASM_PAGE == size)
+    }
+}
+
+fn failed() -> Error {
+    let error = std::io::Error::last_os_error();
+    Error::system("cannot close what a memory has grown by")(error)
 }

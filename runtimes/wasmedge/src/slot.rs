@@ -7,6 +7,7 @@ use crate::host::{self, Host, Import};
 use crate::module::Shared;
 use crate::rewrite::HOST;
 use crate::signals::{Running, while_running};
+use crate::sizes::Kept;
 use crate::stack;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -49,7 +50,9 @@ impl Slot {
         let executor = Executor::new(&shared.settings).map_err(failed())?;
         let store = Store::new().map_err(failed())?;
         let imports = Instance::collection(HOST).map_err(failed())?;
-        let host = OwnedHost(NonNull::from(Box::leak(Box::new(Host::new(shared.host())))));
+        // Machine code checks no bounds.
+        let kept = Kept::new(shared.code.executable > 0);
+        let host = OwnedHost(NonNull::from(Box::leak(Box::new(Host::new(shared.host(), kept)))));
         let info = shared.info();
         // SAFETY: both live in this slot and are dropped after everything that
         // can call them.
@@ -77,6 +80,10 @@ impl Slot {
         self.instance = None;
         stack::check(self.shared.engine, self.shared.stack)?;
         self.start_clock();
+        if !self.shared.changes.memory_of_ours {
+            // The next one has another memory.
+            self.kept().forget();
+        }
         let module = self.shared.code.module().ok_or(Error::Misuse("the module is gone"))?;
         // SAFETY: what the store offers is dropped after the instance.
         let made = while_running(Running::Start, || unsafe {
@@ -120,6 +127,12 @@ impl Slot {
         // SAFETY: no guest runs while this slot is borrowed here, so no host
         // function does.
         unsafe { self.host.0.as_mut() }.state()
+    }
+
+    /// What is kept of the memory behind its size.
+    pub(crate) fn kept(&self) -> &Kept {
+        // SAFETY: only shared, as by the host functions.
+        unsafe { self.host.0.as_ref() }.kept()
     }
 
     pub(crate) fn start_clock(&self) {

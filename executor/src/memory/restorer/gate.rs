@@ -1,9 +1,9 @@
 //! Asking the kernel what was written only when there is a reason.
 
 use super::super::ages::Verdict;
-use super::super::faults::Mark;
+use super::super::faults::{self, Mark};
 use super::super::{host_page, pages};
-use super::Restorer;
+use super::{Reset, Restorer};
 use crate::error::Result;
 
 /// What the last scan of a memory found, and until when that is all there is.
@@ -14,6 +14,8 @@ pub(super) struct Gate {
     /// The pages that were resident and the memory's own then, but for those that were
     /// dropped since.
     pages: Vec<usize>,
+    /// Whether [`Restorer::begin_use`] was called since the last reset.
+    begun: bool,
     /// Scans so far.
     #[cfg(test)]
     pub(super) scans: usize,
@@ -25,9 +27,59 @@ impl Gate {
         self.mark = None;
         self.pages.clear();
     }
+
+    /// What the thread does from now on is to tell whether the pages of the last scan are all
+    /// that was written.
+    #[cold]
+    fn begin(&mut self) {
+        if let Some(mark) = self.mark.as_mut().filter(|_| faults::is_counted()) {
+            mark.renew();
+            self.begun = true;
+        }
+    }
 }
 
 impl Restorer {
+    /// Whether resets may depend on the faults of a thread: the memory is of kind
+    /// [`Reset::Gated`], or of kind [`Reset::Tracked`] and one too many to be tracked.
+    pub(in super::super) fn may_be_gated(&self) -> bool {
+        match self.plan.reset {
+            Reset::Gated { .. } => true,
+            Reset::Tracked { .. } => self.tracked.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Says that the memory is used from now on. Where more memories are of kind
+    /// [`Reset::Tracked`] than [can be tracked](super::super::TRACKED_AT_ONCE), the reset of a
+    /// further one then asks the kernel only if the thread had a page fault since. What other
+    /// memories did in between does not matter. Nothing happens to other memories.
+    ///
+    /// # Safety
+    ///
+    /// Nobody may have written the memory since its last reset, and what [`Reset::Gated`]
+    /// says about other threads and processes must be true from now on until the next one.
+    #[inline]
+    pub unsafe fn begin_use(&mut self) {
+        if self.tracked.is_none() && matches!(self.plan.reset, Reset::Tracked { .. }) {
+            self.gate.begin();
+        }
+    }
+
+    /// As [`reset_gated`](Self::reset_gated), but asks the kernel in any case unless
+    /// [`begin_use`](Self::begin_use) was called.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset).
+    pub(super) unsafe fn reset_untracked(&mut self, size: usize, limit: usize) -> Result<()> {
+        if !std::mem::take(&mut self.gate.begun) {
+            self.gate.mark = None;
+        }
+        // SAFETY: the caller's promise, and that of `begin_use`.
+        unsafe { self.reset_gated(size, limit) }
+    }
+
     /// Restores the pages of the last scan if the thread had no page fault since, else
     /// those of a new one.
     ///

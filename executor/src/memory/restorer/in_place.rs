@@ -33,7 +33,7 @@ impl Restorer {
         let Some(tracked) = &self.tracked else {
             return match pagemap_scan_available() {
                 // SAFETY: the caller's promise.
-                true => unsafe { self.restore_scanned(size, limit) }.map(drop),
+                true => unsafe { self.reset_untracked(size, limit) },
                 // SAFETY: the caller's promise.
                 false => unsafe { pages::discard(self.base, size) },
             };

@@ -41,7 +41,7 @@ pub struct Restorer {
     ages: Ages,
     /// Pages to be let go, found by the reset that is on its way.
     leaving: Vec<usize>,
-    /// For [`Reset::Gated`].
+    /// For [`Reset::Gated`], and for memories that are too many to be tracked.
     gate: Gate,
     /// For [`Reset::Tracked`], unless too many memories are tracked already.
     tracked: Option<Arc<Tracked>>,
@@ -105,10 +105,6 @@ impl Restorer {
             hidden_for: 0,
             broken: false,
         };
-        if matches!(restorer.plan.reset, Reset::Gated { .. }) {
-            // SAFETY: the caller owns the range.
-            unsafe { pages::make_small(base, size) }?;
-        }
         if let Reset::Tracked { limit } = restorer.plan.reset
             && size > 0
         {
@@ -126,6 +122,10 @@ impl Restorer {
                 // SAFETY: as above. Opened again: it is reset in another way.
                 unsafe { pages::open(base, size) }?;
             }
+        }
+        if restorer.may_be_gated() {
+            // SAFETY: the caller owns the range.
+            unsafe { pages::make_small(base, size) }?;
         }
         Ok(restorer)
     }
@@ -402,7 +402,7 @@ impl Restorer {
         }
     }
 
-    /// How often a memory of kind [`Reset::Gated`] asked the kernel.
+    /// How often a memory that [may be gated](Self::may_be_gated) asked the kernel.
     #[cfg(test)]
     pub(super) fn scans(&self) -> usize {
         self.gate.scans
