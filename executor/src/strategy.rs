@@ -41,6 +41,40 @@ pub enum MemoryFrom {
     /// page fault. After others, the pages that the last scan found are compared: no
     /// other page can have been written.
     Gated,
+    /// A copy-on-write mapping of an image; the kernel notes which pages are written
+    /// (userfaultfd, asynchronous write-protection). Those are restored in place and
+    /// protected again.
+    WriteProtected,
+    /// As [`Gated`](Self::Gated) while calls write the same pages, and as
+    /// [`CopyOnWrite`](Self::CopyOnWrite) while each call writes others: told from the
+    /// number of pages that were new in the last calls.
+    Auto,
+}
+
+impl MemoryFrom {
+    /// Every kind, in the order of the report's columns.
+    pub const ALL: [Self; 7] = [
+        Self::Segments,
+        Self::CopyOnWrite,
+        Self::Resident,
+        Self::Tracked,
+        Self::Gated,
+        Self::WriteProtected,
+        Self::Auto,
+    ];
+
+    /// Whether written pages are restored where they are.
+    #[must_use]
+    pub const fn restores_in_place(self) -> bool {
+        !matches!(self, Self::Segments | Self::CopyOnWrite)
+    }
+
+    /// Whether calls differ from those on a [`Tracked`](Self::Tracked) memory only by how
+    /// written pages are found, and which are kept: of interest where that is the subject.
+    #[must_use]
+    pub const fn is_variant(self) -> bool {
+        matches!(self, Self::Gated | Self::WriteProtected | Self::Auto)
+    }
 }
 
 /// Where the code comes from.
@@ -108,14 +142,8 @@ impl Strategy {
     pub fn all() -> Vec<Self> {
         let mut all = vec![Self::INTERPRETED];
         for instance in [InstanceFrom::Reuse, InstanceFrom::Recreate, InstanceFrom::Pooling] {
-            for memory in [
-                MemoryFrom::Segments,
-                MemoryFrom::CopyOnWrite,
-                MemoryFrom::Resident,
-                MemoryFrom::Tracked,
-                MemoryFrom::Gated,
-            ] {
-                if (instance, memory) == (InstanceFrom::Pooling, MemoryFrom::Gated) {
+            for memory in MemoryFrom::ALL {
+                if instance == InstanceFrom::Pooling && memory.is_variant() {
                     continue;
                 }
                 let strategy = Self::new(instance, memory);
@@ -174,11 +202,8 @@ impl Strategy {
     #[must_use]
     pub const fn owner(self) -> Owner {
         match (self.instance, self.memory) {
+            (InstanceFrom::Recreate, memory) if memory.restores_in_place() => Owner::Touchstone,
             (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
-            | (
-                InstanceFrom::Recreate,
-                MemoryFrom::Resident | MemoryFrom::Tracked | MemoryFrom::Gated,
-            )
             | (InstanceFrom::Pooling, MemoryFrom::Tracked) => Owner::Touchstone,
             (InstanceFrom::Interpreted | InstanceFrom::Recreate | InstanceFrom::Pooling, _) => {
                 Owner::Runtime
@@ -191,7 +216,7 @@ impl Strategy {
     #[must_use]
     pub const fn rank(self) -> u16 {
         let (instance, memory) = (self.instance as u16, self.memory as u16);
-        (instance * 5 + memory) * 2 + self.code as u16
+        (instance * MemoryFrom::ALL.len() as u16 + memory) * 2 + self.code as u16
     }
 
     /// Place in the order in which somebody tries strategies who only wants the fastest
@@ -243,6 +268,13 @@ impl Strategy {
                 ", restoring only the written memory pages, which the kernel lists (PAGEMAP_SCAN) \
                  after calls with page faults"
             }
+            (MemoryFrom::WriteProtected, _) => {
+                ", restoring only the written memory pages, which the kernel notes (userfaultfd)"
+            }
+            (MemoryFrom::Auto, _) => {
+                ", restoring only the written memory pages while calls write the same ones, else \
+                 dropping all"
+            }
         };
         let code = match self.code {
             CodeFrom::InProcess => "",
@@ -256,17 +288,21 @@ impl Strategy {
 ///
 /// First what restores only written pages in place, then the runtime's pools, each after
 /// the reuse with the same kind of memory, then plain new instances.
-const BY_PREFERENCE: [(InstanceFrom, MemoryFrom); 16] = {
+const BY_PREFERENCE: [(InstanceFrom, MemoryFrom); 20] = {
     use {InstanceFrom::*, MemoryFrom::*};
     [
         (Reuse, Tracked),
         (Pooling, Tracked),
         (PoolingLate, Tracked),
         (Reuse, Gated),
+        (Reuse, Auto),
         (Recreate, Tracked),
         (Recreate, Gated),
+        (Recreate, Auto),
         (Reuse, Resident),
         (Recreate, Resident),
+        (Reuse, WriteProtected),
+        (Recreate, WriteProtected),
         (Pooling, Resident),
         (Reuse, CopyOnWrite),
         (Pooling, CopyOnWrite),
@@ -299,6 +335,8 @@ impl fmt::Display for Strategy {
             (MemoryFrom::Resident, _) => "_resident",
             (MemoryFrom::Tracked, _) => "_tracked",
             (MemoryFrom::Gated, _) => "_gated",
+            (MemoryFrom::WriteProtected, _) => "_write_protected",
+            (MemoryFrom::Auto, _) => "_auto",
         };
         let code = match self.code {
             CodeFrom::InProcess => "",
@@ -401,11 +439,15 @@ mod tests {
             ("instance_reuse_resident", false, Touchstone),
             ("instance_reuse_tracked", false, Touchstone),
             ("instance_reuse_gated", false, Touchstone),
+            ("instance_reuse_write_protected", false, Touchstone),
+            ("instance_reuse_auto", false, Touchstone),
             ("recreate_instance", true, Runtime),
             ("recreate_instance_cow", true, Runtime),
             ("recreate_instance_resident", true, Touchstone),
             ("recreate_instance_tracked", true, Touchstone),
             ("recreate_instance_gated", true, Touchstone),
+            ("recreate_instance_write_protected", true, Touchstone),
+            ("recreate_instance_auto", true, Touchstone),
             ("pooling", true, Runtime),
             ("pooling_cow", true, Runtime),
             ("pooling_cow_resident", true, Runtime),
@@ -440,10 +482,14 @@ mod tests {
             "pooling_tracked",
             "pooling_late_tracked",
             "instance_reuse_gated",
+            "instance_reuse_auto",
             "recreate_instance_tracked",
             "recreate_instance_gated",
+            "recreate_instance_auto",
             "instance_reuse_resident",
             "recreate_instance_resident",
+            "instance_reuse_write_protected",
+            "recreate_instance_write_protected",
             "pooling_cow_resident",
             "instance_reuse_cow",
             "pooling_cow",

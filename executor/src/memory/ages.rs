@@ -41,6 +41,8 @@ pub(super) struct Ages {
     is_soon: bool,
     /// How many pages have come since, while that was soon.
     came_back: u32,
+    /// Pages that this reset found and the last one had not kept.
+    new: usize,
 }
 
 /// What is to become of a page.
@@ -60,6 +62,7 @@ impl Ages {
             let_go: 0,
             is_soon: true,
             came_back: 0,
+            new: 0,
         }
     }
 
@@ -68,6 +71,7 @@ impl Ages {
     pub(super) fn next(&mut self, pages: usize) {
         self.now = self.now.wrapping_add(1);
         self.is_soon = self.now.wrapping_sub(self.let_go_at) <= SOON;
+        self.new = 0;
         self.grow(pages);
     }
 
@@ -85,8 +89,9 @@ impl Ages {
     pub(super) fn seen(&mut self, page: usize, changed: bool) -> Verdict {
         let Some(block) = self.pages.get_mut(page / BLOCK) else { return Verdict::LetGo };
         let age = &mut block.get_or_insert_with(none_kept)[page % BLOCK];
-        if *age == 0 && self.is_soon {
-            self.came_back += 1;
+        if *age == 0 {
+            self.new += 1;
+            self.came_back += u32::from(self.is_soon);
         }
         if changed {
             *age = 1;
@@ -125,6 +130,11 @@ impl Ages {
         self.is_soon = true;
         self.let_go = u32::try_from(pages).unwrap_or(u32::MAX);
         self.came_back = 0;
+    }
+
+    /// Pages that the reset that is on its way has found and the last one had not kept.
+    pub(super) fn new_pages(&self) -> usize {
+        self.new
     }
 
     /// Pages that are kept.

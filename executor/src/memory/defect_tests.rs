@@ -23,8 +23,16 @@ fn plan(reset: Reset) -> Plan {
 /// Every kind that this machine can do.
 fn kinds() -> impl Iterator<Item = Reset> {
     let limit = 1 << 20;
-    let found = [Reset::Resident { limit }, Reset::Gated { limit }, Reset::Tracked { limit }];
-    [Reset::Segments, Reset::Drop].into_iter().chain(found).filter(|kind| kind.refusal().is_none())
+    let kinds = [
+        Reset::Segments,
+        Reset::Drop,
+        Reset::Resident { limit },
+        Reset::Gated { limit },
+        Reset::Tracked { limit },
+        Reset::WriteProtected { limit },
+        Reset::Auto { limit },
+    ];
+    kinds.into_iter().filter(|kind| kind.refusal().is_none())
 }
 
 fn name(test: &str) -> String {

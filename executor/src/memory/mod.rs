@@ -31,6 +31,7 @@ mod ages;
 mod compare;
 #[cfg(test)]
 mod defect_tests;
+mod epochs;
 #[cfg(test)]
 mod fault_tests;
 mod faults;
@@ -51,6 +52,7 @@ mod recycler;
 mod registry;
 mod reset;
 mod restorer;
+mod rule;
 mod signals;
 mod sync;
 #[cfg(test)]
@@ -58,6 +60,7 @@ mod test_support;
 #[cfg(test)]
 mod tests;
 mod tracked;
+mod write_protect;
 
 pub use faults::{UsedOn, written_elsewhere};
 pub use image::{Image, InitialMemory};

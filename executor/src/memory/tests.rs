@@ -28,6 +28,8 @@ fn kinds() -> Vec<Reset> {
         .into_iter()
         .chain(limits.map(|limit| Reset::Resident { limit }))
         .chain(limits.map(|limit| Reset::Gated { limit }))
+        .chain(limits.map(|limit| Reset::WriteProtected { limit }))
+        .chain(limits.map(|limit| Reset::Auto { limit }))
         .chain(limits.map(|limit| Reset::Tracked { limit }));
     kinds.filter(|kind| kind.refusal().is_none()).collect()
 }
@@ -157,8 +159,10 @@ fn resident(memory: &Memory) -> usize {
 
 /// Kinds that keep pages, where the kernel can be asked what they keep.
 fn keeping(limit: usize) -> Vec<Reset> {
-    [Reset::Resident { limit }, Reset::Gated { limit }, Reset::Tracked { limit }]
+    let tracked = [Reset::Tracked { limit }, Reset::WriteProtected { limit }];
+    [Reset::Resident { limit }, Reset::Gated { limit }, Reset::Auto { limit }]
         .into_iter()
+        .chain(tracked)
         .filter(|kind| pagemap_scan_available() && kind.refusal().is_none())
         .collect()
 }
@@ -189,7 +193,9 @@ fn a_heavy_call_is_forgotten_by_the_tenth_light_one() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn pages_written_with_their_clean_content_come_back_less_and_less() {
-    for kind in keeping(1 << 20) {
+    // Each write to a page that is protected again faults.
+    let is_protected = |kind: &Reset| matches!(kind, Reset::WriteProtected { .. });
+    for kind in keeping(1 << 20).into_iter().filter(|kind| !is_protected(kind)) {
         let plan = Plan::new(content(SIZE), kind).unwrap();
         let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
         let mut call = || {
@@ -379,10 +385,15 @@ fn an_idle_memory_shrinks_and_stays_clean() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files and getrusage")]
 fn a_gated_memory_is_scanned_after_faults_alone() {
-    let kind = Reset::Gated { limit: 1 << 20 };
-    if kind.refusal().is_some() {
-        return;
+    let limit = 1 << 20;
+    for kind in [Reset::Gated { limit }, Reset::Auto { limit }] {
+        if kind.refusal().is_none() {
+            scanned_after_faults_alone(kind);
+        }
     }
+}
+
+fn scanned_after_faults_alone(kind: Reset) {
     let plan = Plan::new(content(SIZE), kind).unwrap();
     let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
     let fresh = fresh(SIZE);
