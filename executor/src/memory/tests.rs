@@ -439,3 +439,101 @@ fn scanned_after_faults_alone(kind: Reset) {
         assert!(memory.bytes_mut() == fresh, "round {round}: reset by another thread");
     }
 }
+
+/// What the kernel has noted is what was written since the last reset, by whom ever.
+#[test]
+#[cfg_attr(miri, ignore = "needs userfaultfd")]
+fn a_write_protected_memory_knows_exactly_what_was_written() {
+    let kind = Reset::WriteProtected { limit: 1 << 20 };
+    if kind.refusal().is_some() {
+        return;
+    }
+    let plan = Plan::new(content(SIZE), kind).unwrap();
+    let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+    let fresh = fresh(SIZE);
+    let page = host_page();
+    let written = |memory: &mut Memory| memory.restorer().unwrap().kept();
+    for round in 0..4 {
+        // The first pages are the image's, the next ones are not.
+        for pages in [1, 3, 20, 0] {
+            for index in 0..pages {
+                memory.bytes_mut()[(index + round) * page + 9] = 201;
+            }
+            assert_eq!(written(&mut memory), pages, "round {round}");
+            memory.reset().unwrap();
+            assert_eq!(written(&mut memory), 0, "round {round}");
+        }
+        assert!(memory.bytes_mut() == fresh);
+        assert_eq!(written(&mut memory), 0, "reading is no writing");
+        std::thread::scope(|scope| {
+            scope.spawn(|| memory.bytes_mut()[40 * page] = 1);
+        });
+        let mut zeros = std::fs::File::open("/dev/zero").unwrap();
+        zeros.read_exact(&mut memory.bytes_mut()[42 * page - 1..][..2]).unwrap();
+        assert_eq!(written(&mut memory), 3, "round {round}");
+        memory.reset().unwrap();
+        // Dropped pages come back with two faults at most, and are noted.
+        memory.trim().unwrap();
+        memory.bytes_mut()[2 * page] = 77;
+        assert_eq!(written(&mut memory), 1, "round {round}");
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut() == fresh);
+    }
+}
+
+/// The same calls lead to the same decisions.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files and getrusage")]
+fn an_auto_memory_drops_its_pages_while_each_call_writes_others() {
+    let kind = Reset::Auto { limit: 1 << 20 };
+    if kind.refusal().is_some() {
+        return;
+    }
+    let size = 64 * SIZE;
+    let plan = Plan::new(content(size), kind).unwrap();
+    let mut memory = Memory::new(Some(&plan), size, size).unwrap();
+    let fresh = fresh(size);
+    let mut next = 0;
+    let mut call = |memory: &mut Memory, others: bool| {
+        for page in 0..10 {
+            let first = if others { next } else { 0 };
+            memory.bytes_mut()[(first + page) * 7 * host_page() % size] = 201;
+        }
+        next += 10;
+        memory.reset().unwrap();
+        resident(memory)
+    };
+    let pages = |pages: usize| pages * host_page();
+    for _ in 0..100 {
+        assert_eq!(call(&mut memory, false), pages(10));
+    }
+    for _ in 0..7 {
+        assert!(call(&mut memory, true) >= pages(20));
+    }
+    // That call's pages are dropped too, and those of 256 more.
+    for index in 0..257 {
+        assert_eq!(call(&mut memory, index % 2 == 0), 0, "call {index}");
+    }
+    assert!(memory.bytes_mut() == fresh);
+    let scans = memory.restorer().unwrap().scans();
+    // It is tried again.
+    for _ in 0..100 {
+        assert_eq!(call(&mut memory, false), pages(10));
+    }
+    assert!(memory.restorer().unwrap().scans() > scans);
+    assert!(memory.bytes_mut() == fresh);
+    // Written by another thread while all is dropped.
+    (0..20).for_each(|_| drop(call(&mut memory, true)));
+    assert_eq!(resident(&memory), 0);
+    let mut used_on = UsedOn::of(memory.restorer());
+    used_on.begin();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            used_on.go_on();
+            memory.bytes_mut()[5] = 1;
+        });
+    });
+    used_on.end();
+    memory.reset().unwrap();
+    assert!(memory.bytes_mut() == fresh);
+}

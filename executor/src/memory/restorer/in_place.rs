@@ -280,7 +280,7 @@ impl Restorer {
             return unsafe { self.merge_mappings() };
         }
         for page in leaving {
-            self.ages.forget(*page);
+            self.ages.leave(*page);
         }
         self.ages.let_go(leaving.len());
         // SAFETY: pages of the memory, which is ours to reset; they are clean, and
