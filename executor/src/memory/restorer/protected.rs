@@ -61,10 +61,10 @@ impl Restorer {
                     break;
                 }
             }
-            if scan.found > 0 {
+            if let [first, .., last] | [first @ last] = &regions[..scan.found] {
                 // Not by the first scan: restoring a page writes it.
-                let restored = cut.map_or(next, |page| start + (page * host_page()) as u64);
-                write_protect::protect(at..restored, &mut regions)
+                let end = cut.map_or(last.end, |page| start + (page * host_page()) as u64);
+                write_protect::protect(first.start..end, &mut regions)
                     .map_err(Error::system("cannot protect the pages that were written"))?;
             }
             if let Some(page) = cut {
@@ -116,11 +116,9 @@ impl Restorer {
     #[cold]
     unsafe fn drop_leaving(&mut self) -> Result<()> {
         let mut leaving = std::mem::take(&mut self.leaving);
-        let runs = pages::runs(&leaving).map(|run| run[0]..run[0] + run.len());
         // SAFETY: the caller's promise; the pages are of the memory.
-        let done = runs
-            .map(|run| unsafe { self.drop_protected(run.start, run.end) })
-            .collect::<Result<()>>();
+        let done = pages::runs(&leaving)
+            .try_for_each(|run| unsafe { self.drop_protected(run[0], run[0] + run.len()) });
         leaving.clear();
         self.leaving = leaving;
         done
