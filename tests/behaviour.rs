@@ -82,6 +82,10 @@ strategies! {
     instance_reuse_tracked_precompiled
     instance_reuse_gated
     instance_reuse_gated_precompiled
+    instance_reuse_write_protected
+    instance_reuse_write_protected_precompiled
+    instance_reuse_auto
+    instance_reuse_auto_precompiled
     recreate_instance
     recreate_instance_precompiled
     recreate_instance_cow
@@ -92,6 +96,10 @@ strategies! {
     recreate_instance_tracked_precompiled
     recreate_instance_gated
     recreate_instance_gated_precompiled
+    recreate_instance_write_protected
+    recreate_instance_write_protected_precompiled
+    recreate_instance_auto
+    recreate_instance_auto_precompiled
     pooling
     pooling_precompiled
     pooling_cow

@@ -13,7 +13,7 @@ use touchstone::plan::{Cell, Filter, Plan};
 use touchstone::record::{Role, Status, Sweep};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Engine, MemoryFrom, Strategy, Support};
+use touchstone_executor::{Engine, Strategy, Support};
 
 const SUITE: &str = r#"
 [suite]
@@ -148,9 +148,9 @@ fn titles_are_the_first_part_of_the_names() {
 fn a_sweep_says_under_which_strategies_a_case_is_run() {
     let cases = load(SUITE).unwrap();
     let plan = plan(&cases, &engines([&MockEngine::new("mock")]));
-    let is_gated = |strategy: Strategy| strategy.memory == MemoryFrom::Gated;
+    let is_variant = |strategy: Strategy| strategy.memory.is_variant();
     let all = Strategy::all().into_iter();
-    let all = all.filter(|strategy| !is_gated(*strategy));
+    let all = all.filter(|strategy| !is_variant(*strategy));
     let nothing = of(&plan, "nothing", "guest-one");
     assert!(nothing.iter().map(|cell| cell.key.strategy).eq(all));
     // What differs in the load alone is left out, and so are Touchstone's pools.
@@ -159,7 +159,7 @@ fn a_sweep_says_under_which_strategies_a_case_is_run() {
     let strategies = || distinct.iter().map(|cell| cell.key.strategy);
     assert!(strategies().all(|strategy| !strategy.is_precompiled()));
     assert!(strategies().all(|strategy| !strategy.is_touchstone_pool()));
-    assert!(!strategies().any(is_gated));
+    assert!(!strategies().any(is_variant));
     // The suite's sweep is that of all scenarios without one of their own.
     let text = with(SUITE, "codec ", "sweep = \"preferred\"\ncodec ");
     let sweeps: Vec<Sweep> = load(&text).unwrap().iter().map(|case| case.sweep).collect();

@@ -41,6 +41,40 @@ pub enum MemoryFrom {
     /// page fault. After others, the pages that the last scan found are compared: no
     /// other page can have been written.
     Gated,
+    /// A copy-on-write mapping of an image; the kernel notes which pages are written
+    /// (userfaultfd, asynchronous write-protection). Those are restored in place and
+    /// protected again.
+    WriteProtected,
+    /// As [`Gated`](Self::Gated) while calls write the same pages, and as
+    /// [`CopyOnWrite`](Self::CopyOnWrite) while each call writes others: told from the
+    /// number of pages that were new in the last calls.
+    Auto,
+}
+
+impl MemoryFrom {
+    /// Every kind, in the order of the report's columns.
+    pub const ALL: [Self; 7] = [
+        Self::Segments,
+        Self::CopyOnWrite,
+        Self::Resident,
+        Self::Tracked,
+        Self::Gated,
+        Self::WriteProtected,
+        Self::Auto,
+    ];
+
+    /// Whether written pages are restored where they are.
+    #[must_use]
+    pub const fn restores_in_place(self) -> bool {
+        !matches!(self, Self::Segments | Self::CopyOnWrite)
+    }
+
+    /// Whether calls differ from those on a [`Tracked`](Self::Tracked) memory only by how
+    /// written pages are found, and which are kept: of interest where that is the subject.
+    #[must_use]
+    pub const fn is_variant(self) -> bool {
+        matches!(self, Self::Gated | Self::WriteProtected | Self::Auto)
+    }
 }
 
 /// Where the code comes from.
@@ -108,14 +142,8 @@ impl Strategy {
     pub fn all() -> Vec<Self> {
         let mut all = vec![Self::INTERPRETED];
         for instance in [InstanceFrom::Reuse, InstanceFrom::Recreate, InstanceFrom::Pooling] {
-            for memory in [
-                MemoryFrom::Segments,
-                MemoryFrom::CopyOnWrite,
-                MemoryFrom::Resident,
-                MemoryFrom::Tracked,
-                MemoryFrom::Gated,
-            ] {
-                if (instance, memory) == (InstanceFrom::Pooling, MemoryFrom::Gated) {
+            for memory in MemoryFrom::ALL {
+                if instance == InstanceFrom::Pooling && memory.is_variant() {
                     continue;
                 }
                 let strategy = Self::new(instance, memory);
@@ -174,11 +202,8 @@ impl Strategy {
     #[must_use]
     pub const fn owner(self) -> Owner {
         match (self.instance, self.memory) {
+            (InstanceFrom::Recreate, memory) if memory.restores_in_place() => Owner::Touchstone,
             (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
-            | (
-                InstanceFrom::Recreate,
-                MemoryFrom::Resident | MemoryFrom::Tracked | MemoryFrom::Gated,
-            )
             | (InstanceFrom::Pooling, MemoryFrom::Tracked) => Owner::Touchstone,
             (InstanceFrom::Interpreted | InstanceFrom::Recreate | InstanceFrom::Pooling, _) => {
                 Owner::Runtime
@@ -191,7 +216,7 @@ impl Strategy {
     #[must_use]
     pub const fn rank(self) -> u16 {
         let (instance, memory) = (self.instance as u16, self.memory as u16);
-        (instance * 5 + memory) * 2 + self.code as u16
+        (instance * MemoryFrom::ALL.len() as u16 + memory) * 2 + self.code as u16
     }
 
     /// Place in the order in which somebody tries strategies who only wants the fastest
@@ -243,6 +268,13 @@ impl Strategy {
                 ", restoring only the written memory pages, which the kernel lists (PAGEMAP_SCAN) \
                  after calls with page faults"
             }
+            (MemoryFrom::WriteProtected, _) => {
+                ", restoring only the written memory pages, which the kernel notes (userfaultfd)"
+            }
+            (MemoryFrom::Auto, _) => {
+                ", restoring only the written memory pages while calls write the same ones, else \
+                 dropping all"
+            }
         };
         let code = match self.code {
             CodeFrom::InProcess => "",
@@ -256,17 +288,21 @@ impl Strategy {
 ///
 /// First what restores only written pages in place, then the runtime's pools, each after
 /// the reuse with the same kind of memory, then plain new instances.
-const BY_PREFERENCE: [(InstanceFrom, MemoryFrom); 16] = {
+const BY_PREFERENCE: [(InstanceFrom, MemoryFrom); 20] = {
     use {InstanceFrom::*, MemoryFrom::*};
     [
         (Reuse, Tracked),
         (Pooling, Tracked),
         (PoolingLate, Tracked),
         (Reuse, Gated),
+        (Reuse, Auto),
         (Recreate, Tracked),
         (Recreate, Gated),
+        (Recreate, Auto),
         (Reuse, Resident),
         (Recreate, Resident),
+        (Reuse, WriteProtected),
+        (Recreate, WriteProtected),
         (Pooling, Resident),
         (Reuse, CopyOnWrite),
         (Pooling, CopyOnWrite),
@@ -299,6 +335,8 @@ impl fmt::Display for Strategy {
             (MemoryFrom::Resident, _) => "_resident",
             (MemoryFrom::Tracked, _) => "_tracked",
             (MemoryFrom::Gated, _) => "_gated",
+            (MemoryFrom::WriteProtected, _) => "_write_protected",
+            (MemoryFrom::Auto, _) => "_auto",
         };
         let code = match self.code {
             CodeFrom::InProcess => "",
@@ -354,139 +392,4 @@ impl<'de> serde::Deserialize<'de> for Strategy {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn named(name: &str) -> Strategy {
-        name.parse().unwrap()
-    }
-
-    #[test]
-    fn names_are_unique_and_read_back() {
-        let all = Strategy::all();
-        let mut names: Vec<_> = all.iter().map(ToString::to_string).collect();
-        for (strategy, name) in all.iter().zip(&names) {
-            assert_eq!(name.parse::<Strategy>().as_ref(), Ok(strategy));
-        }
-        names.sort();
-        names.dedup();
-        assert_eq!(names.len(), all.len());
-    }
-
-    #[test]
-    fn both_spellings_of_resident_are_understood() {
-        let resident = Strategy::new(InstanceFrom::Reuse, MemoryFrom::Resident);
-        assert_eq!("instance_reuse_cow_resident".parse(), Ok(resident));
-        assert_eq!("instance_reuse_resident".parse(), Ok(resident));
-        assert_eq!(
-            "recreate_instance_cow_resident_precompiled".parse(),
-            Ok(Strategy::new(InstanceFrom::Recreate, MemoryFrom::Resident).precompiled())
-        );
-        assert!("pooling_warm".parse::<Strategy>().is_err());
-    }
-
-    #[test]
-    fn the_order_of_tables_is_that_of_the_list() {
-        let all = Strategy::all();
-        assert!(all.is_sorted_by(|a, b| a < b && a.rank() < b.rank()));
-    }
-
-    #[test]
-    fn new_instances_and_owners_are_told_by_the_strategy() {
-        use Owner::{Runtime, Touchstone};
-        for (name, is_new, owner) in [
-            ("interpreted", true, Runtime),
-            ("instance_reuse", false, Touchstone),
-            ("instance_reuse_cow", false, Touchstone),
-            ("instance_reuse_resident", false, Touchstone),
-            ("instance_reuse_tracked", false, Touchstone),
-            ("instance_reuse_gated", false, Touchstone),
-            ("recreate_instance", true, Runtime),
-            ("recreate_instance_cow", true, Runtime),
-            ("recreate_instance_resident", true, Touchstone),
-            ("recreate_instance_tracked", true, Touchstone),
-            ("recreate_instance_gated", true, Touchstone),
-            ("pooling", true, Runtime),
-            ("pooling_cow", true, Runtime),
-            ("pooling_cow_resident", true, Runtime),
-            ("pooling_tracked", false, Touchstone),
-            ("pooling_late_tracked", false, Touchstone),
-        ] {
-            for strategy in [named(name), named(name).precompiled()] {
-                assert_eq!(strategy.is_new_instance(), is_new, "{strategy}");
-                assert_eq!(strategy.owner(), owner, "{strategy}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_precompiled_variant_has_its_base() {
-        for strategy in Strategy::all() {
-            let name = strategy.to_string();
-            assert_eq!(strategy.is_precompiled(), name.ends_with("_precompiled"));
-            assert_eq!(strategy.base().to_string(), name.trim_end_matches("_precompiled"));
-        }
-    }
-
-    #[test]
-    fn what_restores_written_pages_in_place_is_preferred() {
-        let mut all = Strategy::all();
-        all.sort_by_key(|strategy| strategy.preference());
-        assert!(all.is_sorted_by(|a, b| a.preference() < b.preference()));
-        let bases: Vec<_> = all.iter().filter(|one| !one.is_precompiled()).collect();
-        let names: Vec<_> = bases.iter().map(ToString::to_string).collect();
-        let wanted = [
-            "instance_reuse_tracked",
-            "pooling_tracked",
-            "pooling_late_tracked",
-            "instance_reuse_gated",
-            "recreate_instance_tracked",
-            "recreate_instance_gated",
-            "instance_reuse_resident",
-            "recreate_instance_resident",
-            "pooling_cow_resident",
-            "instance_reuse_cow",
-            "pooling_cow",
-            "instance_reuse",
-            "pooling",
-            "recreate_instance_cow",
-            "recreate_instance",
-            "interpreted",
-        ];
-        assert_eq!(names, wanted);
-    }
-
-    #[test]
-    fn advice_says_what_each_strategy_does() {
-        assert_eq!(
-            named("instance_reuse_tracked").advice(),
-            "Reset one instance in place between calls, restoring only the written memory pages, \
-             which write faults reveal"
-        );
-        assert_eq!(
-            named("recreate_instance_cow_precompiled").advice(),
-            "Create a new instance for each call, with memory mapped copy-on-write from an image; \
-             load the code from an ahead-of-time artifact"
-        );
-        assert_eq!(named("pooling").advice(), "Take a slot from the runtime's pool for each call");
-        let mut advice: Vec<_> = Strategy::all().into_iter().map(Strategy::advice).collect();
-        let strategies = advice.len();
-        advice.sort();
-        advice.dedup();
-        assert_eq!(advice.len(), strategies);
-    }
-
-    #[cfg(feature = "serde")]
-    #[test]
-    fn a_strategy_is_stored_as_its_name() {
-        for strategy in Strategy::all() {
-            let json = serde_json::to_string(&strategy).unwrap();
-            assert_eq!(json, format!("\"{strategy}\""));
-            assert_eq!(serde_json::from_str::<Strategy>(&json).unwrap(), strategy);
-            assert_eq!(serde_json::from_reader::<_, Strategy>(json.as_bytes()).unwrap(), strategy);
-        }
-        let refused = serde_json::from_str::<Strategy>("\"pooling_warm\"").unwrap_err();
-        assert!(refused.to_string().contains("there is no strategy 'pooling_warm'"), "{refused}");
-        assert!(serde_json::from_str::<Strategy>("3").is_err());
-    }
-}
+mod tests;

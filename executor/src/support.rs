@@ -69,6 +69,16 @@ impl Support {
                      with PAGEMAP_SCAN after calls with page faults and restored in place, then \
                      mutable globals and tables"
                 }
+                MemoryFrom::WriteProtected => {
+                    "one instance on Touchstone's memory, mapped copy-on-write; written pages noted \
+                     by the kernel (userfaultfd) and restored in place, then mutable globals and \
+                     tables"
+                }
+                MemoryFrom::Auto => {
+                    "one instance on Touchstone's memory, mapped copy-on-write; written pages \
+                     restored in place while calls write the same ones, else all dropped, then \
+                     mutable globals and tables"
+                }
             },
         )
     }
@@ -100,6 +110,15 @@ impl Support {
                     "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
                      written pages found with PAGEMAP_SCAN after calls with page faults and restored \
                      in place"
+                }
+                MemoryFrom::WriteProtected => {
+                    "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
+                     written pages noted by the kernel (userfaultfd) and restored in place"
+                }
+                MemoryFrom::Auto => {
+                    "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
+                     written pages restored in place while calls write the same ones, else all \
+                     dropped"
                 }
             },
         )

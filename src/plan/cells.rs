@@ -3,7 +3,7 @@
 use crate::case::init::InitError;
 use crate::case::{Case, Guests, Without, hex};
 use crate::plan::cores;
-use crate::record::{CellKey, InitFacts, Refusal, Status, Sweep, WorkFacts};
+use crate::record::{CellKey, InitFacts, Refusal, Role, Status, Sweep, WorkFacts};
 use anyhow::Result;
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
@@ -218,13 +218,16 @@ pub(super) fn crowded(threads: usize) -> String {
 /// Whether the sweep of a case has a strategy, where the engine supports it.
 ///
 /// Calls under precompiled variants and Touchstone's pools cost what they cost under
-/// another strategy. Calls under `…_gated` differ from those under `…_tracked` by what it
-/// takes to find written pages, which is the subject of the cases of the overview.
+/// another strategy. Calls on variants of tracked memories differ by what it takes to find
+/// written pages, which is the subject of the cases of the overview.
 fn is_asked(case: &Case, strategy: Strategy) -> bool {
     let is_distinct = !strategy.is_precompiled() && !strategy.is_touchstone_pool();
     match (case.sweep, strategy.memory) {
         (Sweep::All, MemoryFrom::Gated) => is_distinct && case.role.is_some(),
-        (Sweep::Distinct, MemoryFrom::Gated) => false,
+        (Sweep::All, memory) if memory.is_variant() => {
+            is_distinct && matches!(case.role, Some(Role::EmptyCall | Role::DirtyMemory))
+        }
+        (Sweep::Distinct, memory) if memory.is_variant() => false,
         (Sweep::All, _) => true,
         (Sweep::Distinct | Sweep::Preferred, _) => is_distinct,
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Spanned;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::{CodeFrom, Engine, MemoryFrom, Owner, Support};
+use touchstone_executor::{CodeFrom, Engine, Owner, Support};
 
 /// A comparison to make: its name, and the cells of its two sides.
 #[derive(Clone)]
@@ -270,7 +270,7 @@ impl Entry {
                 && cell.key.threads == threads
                 && cell.key.strategy.code == CodeFrom::InProcess
                 // The adapter's part is that of `…_resident`.
-                && cell.key.strategy.memory != MemoryFrom::Gated
+                && !cell.key.strategy.memory.is_variant()
         });
         let executors = cells.clone().map(|cell| cell.key.executor());
         Ok(match baseline {

@@ -153,13 +153,15 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sweep {
-    /// All of them, but for precompiled variants of `…_gated`, which only cases of the
-    /// overview have.
+    /// All of them. Variants of tracked memories only in cases of the overview, without
+    /// precompiled code: `…_gated` in each, `…_write_protected` and `…_auto` in the empty call
+    /// and the one that writes memory.
     #[default]
     All,
     /// Every strategy whose calls differ from another's: precompiled variants change the
     /// load, and Touchstone's pools hand out the instances of `instance_reuse_tracked`.
-    /// Without `…_gated`, which differs from `…_tracked` only by how written pages are found.
+    /// Without variants of tracked memories, which differ from `…_tracked` only by how written
+    /// pages are found and which are kept.
     Distinct,
     /// The supported strategy that a user would try first. For cases about the guest's work,
     /// which is the same under every strategy.

@@ -29,10 +29,7 @@ impl ModuleInfo {
             // A pool of ours holds instances that are reset in place.
             (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
             | (InstanceFrom::Pooling, MemoryFrom::Tracked) => self.reuse_refusal(),
-            (
-                InstanceFrom::Recreate,
-                MemoryFrom::Resident | MemoryFrom::Tracked | MemoryFrom::Gated,
-            ) => self.image_refusal(),
+            (InstanceFrom::Recreate, memory) if memory.restores_in_place() => self.image_refusal(),
             _ => None,
         }
     }

@@ -3,8 +3,10 @@
 //! A page that stays mapped costs a comparison on every reset (tens of
 //! nanoseconds); one that was let go costs a fault when it is written again
 //! (a microsecond, two with a signal). So a page is kept for some resets after
-//! its last change. What was let go and came back soon shows that the patience was
-//! too short: it is doubled. When nothing comes back, it is halved again.
+//! its last change. A page that was let go and came back soon shows that the patience was
+//! too short: when most of them do, it is doubled. When few do, it is halved again. Other
+//! pages that come say nothing about it: a call that always writes new ones is not helped
+//! by keeping the old ones.
 //!
 //! A page that every call writes, but always with the value that it has on a
 //! clean instance, looks like one that nobody writes. It is let go and comes back
@@ -18,7 +20,10 @@ pub(super) const PATIENCE: u16 = 5;
 const LONGEST: u16 = 2560;
 /// Pages that come back within so many resets came back soon: for so long it would
 /// not have cost more to keep them than to fault on them again.
-const SOON: u32 = 8;
+const SOON: u16 = 8;
+/// Set in the entry of a page that was let go; the other bits are those of the reset's
+/// number. Ages are smaller.
+const LEFT: u16 = 1 << 15;
 
 /// Pages whose ages lie in one block.
 const BLOCK: usize = 256;
@@ -27,20 +32,19 @@ const BLOCK: usize = 256;
 #[derive(Debug)]
 pub(super) struct Ages {
     /// For each page of the memory: 0 when it is not kept, 1 when the last call changed
-    /// it, else one more than the number of resets since. Written in every reset, hence
-    /// padded. A block is made when one of its pages is kept: most memories are large and
+    /// it, else one more than the number of resets since; with [`LEFT`] when it was let go.
+    /// Written in every reset, hence padded. A block is made when one of its pages is kept: most memories are large and
     /// keep few.
     pages: Vec<Option<Box<Padded<[u16; BLOCK]>>>>,
     patience: u16,
     /// Resets so far.
     now: u32,
-    /// When pages were let go last, and how many.
-    let_go_at: u32,
+    /// How many pages were let go last.
     let_go: u32,
-    /// Whether that was so short a time ago that what comes now comes back soon.
-    is_soon: bool,
-    /// How many pages have come since, while that was soon.
+    /// How many pages have come back since, soon after they were let go.
     came_back: u32,
+    /// Pages that this reset found and the last one had not kept.
+    new: usize,
 }
 
 /// What is to become of a page.
@@ -52,22 +56,14 @@ pub(super) enum Verdict {
 
 impl Ages {
     pub(super) fn new() -> Self {
-        Self {
-            pages: Vec::new(),
-            patience: PATIENCE,
-            now: 0,
-            let_go_at: 0,
-            let_go: 0,
-            is_soon: true,
-            came_back: 0,
-        }
+        Self { pages: Vec::new(), patience: PATIENCE, now: 0, let_go: 0, came_back: 0, new: 0 }
     }
 
     /// A reset begins, in a memory of so many pages.
     #[inline]
     pub(super) fn next(&mut self, pages: usize) {
         self.now = self.now.wrapping_add(1);
-        self.is_soon = self.now.wrapping_sub(self.let_go_at) <= SOON;
+        self.new = 0;
         self.grow(pages);
     }
 
@@ -83,16 +79,20 @@ impl Ages {
     /// A kept page was compared. `changed`: the call had changed it.
     #[inline]
     pub(super) fn seen(&mut self, page: usize, changed: bool) -> Verdict {
+        let left = self.left();
         let Some(block) = self.pages.get_mut(page / BLOCK) else { return Verdict::LetGo };
         let age = &mut block.get_or_insert_with(none_kept)[page % BLOCK];
-        if *age == 0 && self.is_soon {
-            self.came_back += 1;
+        if *age == 0 || *age >= LEFT {
+            self.new += 1;
+            let is_soon = *age >= LEFT && left.wrapping_sub(*age) % LEFT <= SOON;
+            self.came_back += u32::from(is_soon);
+            *age = 0;
         }
         if changed {
             *age = 1;
             return Verdict::Keep;
         }
-        *age = (*age).max(1).saturating_add(1);
+        *age = ((*age).max(1) + 1).min(LEFT - 1);
         if *age <= self.patience { Verdict::Keep } else { Verdict::LetGo }
     }
 
@@ -101,7 +101,21 @@ impl Ages {
         matches!(self.pages.get(page / BLOCK), Some(Some(ages)) if ages[page % BLOCK] == 1)
     }
 
-    /// A page is no longer kept.
+    /// The entry of a page that is let go in this reset.
+    #[inline]
+    fn left(&self) -> u16 {
+        LEFT | (self.now % u32::from(LEFT)) as u16
+    }
+
+    /// A page is let go because it was not changed for long.
+    pub(super) fn leave(&mut self, page: usize) {
+        let left = self.left();
+        if let Some(Some(ages)) = self.pages.get_mut(page / BLOCK) {
+            ages[page % BLOCK] = left;
+        }
+    }
+
+    /// A page is no longer kept, for another reason.
     pub(super) fn forget(&mut self, page: usize) {
         if let Some(Some(ages)) = self.pages.get_mut(page / BLOCK) {
             ages[page % BLOCK] = 0;
@@ -113,24 +127,32 @@ impl Ages {
         self.pages.fill_with(|| None);
     }
 
-    /// So many pages were let go in this reset: time to judge what came of the
-    /// last ones.
+    /// So many pages were let go in this reset, of which each [left](Self::leave): time to
+    /// judge what came of the last ones.
     pub(super) fn let_go(&mut self, pages: usize) {
         self.patience = if self.came_back * 2 > self.let_go && self.let_go > 0 {
             (self.patience * 2).min(LONGEST)
         } else {
             (self.patience / 2).max(PATIENCE)
         };
-        self.let_go_at = self.now;
-        self.is_soon = true;
         self.let_go = u32::try_from(pages).unwrap_or(u32::MAX);
         self.came_back = 0;
+    }
+
+    /// Pages that the reset that is on its way has found and the last one had not kept.
+    pub(super) fn new_pages(&self) -> usize {
+        self.new
     }
 
     /// Pages that are kept.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
-        self.pages.iter().flatten().flat_map(|ages| ages.0).filter(|age| *age > 0).count()
+        self.pages
+            .iter()
+            .flatten()
+            .flat_map(|ages| ages.0)
+            .filter(|age| (1..LEFT).contains(age))
+            .count()
     }
 
     /// Resets so far; the number wraps.
@@ -162,7 +184,7 @@ mod tests {
             ages.next(1);
             kept |= changed;
             if kept && ages.seen(0, changed) == Verdict::LetGo {
-                ages.forget(0);
+                ages.leave(0);
                 ages.let_go(1);
                 kept = false;
                 gone.push(index);
@@ -196,6 +218,28 @@ mod tests {
             assert_eq!(gone.len(), 10, "every {pause} calls");
             assert_eq!(ages.patience(), PATIENCE);
         }
+    }
+
+    /// Each call changes a page that none has changed before.
+    #[test]
+    fn new_pages_are_no_reason_to_keep_the_old_ones() {
+        let (mut ages, pages) = (Ages::new(), 5000);
+        let mut kept = Vec::new();
+        for page in 0..pages {
+            ages.next(pages);
+            kept.push(page);
+            let left: Vec<_> = kept
+                .extract_if(.., |one| ages.seen(*one, *one == page) == Verdict::LetGo)
+                .collect();
+            assert_eq!(ages.new_pages(), 1);
+            left.iter().for_each(|page| ages.leave(*page));
+            if !left.is_empty() {
+                ages.let_go(left.len());
+            }
+            assert!(kept.len() <= usize::from(PATIENCE));
+            assert_eq!(ages.kept(), kept.len());
+        }
+        assert_eq!(ages.patience(), PATIENCE);
     }
 
     #[test]

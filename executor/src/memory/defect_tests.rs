@@ -23,8 +23,16 @@ fn plan(reset: Reset) -> Plan {
 /// Every kind that this machine can do.
 fn kinds() -> impl Iterator<Item = Reset> {
     let limit = 1 << 20;
-    let found = [Reset::Resident { limit }, Reset::Gated { limit }, Reset::Tracked { limit }];
-    [Reset::Segments, Reset::Drop].into_iter().chain(found).filter(|kind| kind.refusal().is_none())
+    let kinds = [
+        Reset::Segments,
+        Reset::Drop,
+        Reset::Resident { limit },
+        Reset::Gated { limit },
+        Reset::Tracked { limit },
+        Reset::WriteProtected { limit },
+        Reset::Auto { limit },
+    ];
+    kinds.into_iter().filter(|kind| kind.refusal().is_none())
 }
 
 fn name(test: &str) -> String {
@@ -98,6 +106,34 @@ fn a_memory_whose_reset_failed_is_used_no_more() {
     }
 }
 
+/// A part of it is no longer registered, so nobody notes the writes there.
+#[test]
+#[cfg_attr(miri, ignore = "needs userfaultfd")]
+fn a_memory_whose_writes_are_not_noted_is_used_no_more() {
+    let kind = Reset::WriteProtected { limit: 1 << 20 };
+    if kind.refusal().is_some() {
+        return;
+    }
+    for page in [1, SIZE / PAGE - 1] {
+        let mut memory = Memory::new(Some(&plan(kind)), SIZE, 2 * SIZE).unwrap();
+        memory.reset().unwrap();
+        let place = memory.base().wrapping_add(page * PAGE).cast();
+        // SAFETY: a page of a memory of this test's own, which nobody refers to.
+        unsafe {
+            let (rights, flags) = (
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+            );
+            assert_eq!(libc::mmap(place, PAGE, rights, flags, -1, 0), place);
+        }
+        memory.bytes_mut()[page * PAGE] = 1;
+        assert!(memory.reset().is_err());
+        assert!(!memory.is_usable());
+        assert!(memory.reset().is_err(), "reset once more");
+        assert!(memory.trim().is_err());
+    }
+}
+
 /// Safe code does it: slices of one memory, written by several threads.
 #[test]
 #[cfg_attr(miri, ignore = "needs processes and signals")]
@@ -106,12 +142,13 @@ fn threads_write_one_memory() {
         return;
     }
     const THREADS: usize = 3;
-    for (limit, rounds) in [(1 << 20, 150), (24 * PAGE, 150)] {
-        let kind = Reset::Tracked { limit };
-        if kind.refusal().is_some() {
-            return;
-        }
-        let clean = clean();
+    let rounds = 150;
+    let limits = [1 << 20, 24 * PAGE];
+    let tracked = limits.map(|limit| Reset::Tracked { limit });
+    let protected = limits.map(|limit| Reset::WriteProtected { limit });
+    let kinds = tracked.into_iter().chain(protected).filter(|kind| kind.refusal().is_none());
+    let clean = clean();
+    for kind in kinds {
         for round in 0..rounds {
             let mut memory = Memory::new(Some(&plan(kind)), SIZE, SIZE).unwrap();
             let mut parts: [Vec<&mut [u8]>; THREADS] = Default::default();
@@ -131,7 +168,7 @@ fn threads_write_one_memory() {
                 }
             });
             memory.reset().unwrap();
-            assert!(memory.bytes_mut() == clean, "limit {limit}, round {round}");
+            assert!(memory.bytes_mut() == clean, "{kind:?}, round {round}");
         }
     }
 }

@@ -46,8 +46,8 @@ fn new_number() -> u64 {
 }
 
 /// Says that other threads may have written memories of kind
-/// [`Reset::Gated`](super::Reset::Gated) since this thread reset them: the next reset of
-/// each on this thread asks the kernel what was written.
+/// [`Reset::Gated`](super::Reset::Gated) or [`Reset::Auto`](super::Reset::Auto) since this
+/// thread reset them: the next reset of each on this thread asks the kernel what was written.
 pub fn written_elsewhere() {
     new_number();
 }
@@ -59,7 +59,7 @@ fn count() -> Option<u64> {
 }
 
 /// The faults of a thread at a moment.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
     process: u64,
     thread: u64,
@@ -107,9 +107,10 @@ pub(super) fn is_counted() -> bool {
 /// The thread on which an instance uses its memory, from `prepare` to `finish`.
 ///
 /// An [`Instance`](crate::Instance) may be sent to another thread in between. A memory of
-/// kind [`Reset::Gated`](super::Reset::Gated), or one that was told that its
-/// [use begins](Restorer::begin_use), is reset by the faults of one thread, so whoever
-/// implements `Instance` over such memories notes the thread of each step here.
+/// kind [`Reset::Gated`](super::Reset::Gated) or [`Reset::Auto`](super::Reset::Auto), or one
+/// that was told that its [use begins](Restorer::begin_use), is reset by the faults of one
+/// thread, so whoever implements `Instance` over such memories notes the thread of each step
+/// here.
 /// When they were not all the same, [`end`](Self::end) calls [`written_elsewhere`].
 ///
 /// To be ended before the memory is reset, and in `prepare` once more before what the last

@@ -91,6 +91,8 @@ fn growing_further_each_time_takes_no_more_mappings() {
         Reset::Resident { limit },
         Reset::Gated { limit },
         Reset::Tracked { limit },
+        Reset::WriteProtected { limit },
+        Reset::Auto { limit },
     ];
     for kind in kinds.into_iter().filter(|kind| kind.refusal().is_none()) {
         let mut memory = Memory::new(Some(&plan(kind)), SIZE, 3 * SIZE).unwrap();

@@ -4,11 +4,13 @@
 //! Dropping pages is what makes a clean instance dear: every page that is
 //! touched again costs a fault, and on a second thread each drop costs a
 //! shoot-down of the other processor's address cache and the process's memory
-//! lock. [`Reset::Resident`], [`Reset::Gated`] and [`Reset::Tracked`] therefore find
-//! out which pages were written and restore those in place: the first asks the kernel on
-//! every reset, the second only when the thread had a page fault since the last one, and
-//! the third keeps a list that grows by a write fault when a page is written that was not
-//! in it yet.
+//! lock. Other kinds of [`Reset`] therefore find out which pages were written and restore
+//! those in place: [`Resident`](Reset::Resident) asks the kernel on every reset,
+//! [`Gated`](Reset::Gated) only when the thread had a page fault since the last one,
+//! [`Tracked`](Reset::Tracked) keeps a list that grows by a write fault when a page is
+//! written that was not in it yet, and [`WriteProtected`](Reset::WriteProtected) has the
+//! kernel note each page's first write. [`Auto`](Reset::Auto) restores pages while calls
+//! write the same ones, and drops them while each call writes others.
 //!
 //! | module | idea |
 //! |---|---|
@@ -16,9 +18,11 @@
 //! | `mapping` | addresses with an accessible front |
 //! | `pages` | what is done to pages |
 //! | `compare` | storing only what differs |
-//! | `ages` | how long a page is kept that nobody writes |
+//! | `ages`, `epochs` | how long a page is kept that nobody writes |
+//! | `rule` | when keeping pages pays |
 //! | `pagemap` | asking the kernel which pages were written |
 //! | `faults` | whether there is a reason to ask |
+//! | `write_protect` | having the kernel note what is written |
 //! | `process` | telling a child of a fork from its parent |
 //! | `tracked`, `signals` | noticing the first write to a page |
 //! | `open_pages`, `registry` | which pages were written, of which memory |
@@ -31,10 +35,13 @@ mod ages;
 mod compare;
 #[cfg(test)]
 mod defect_tests;
+mod epochs;
 #[cfg(test)]
 mod fault_tests;
 mod faults;
 mod image;
+#[cfg(test)]
+mod kind_tests;
 mod mapping;
 #[cfg(test)]
 mod mapping_tests;
@@ -51,6 +58,7 @@ mod recycler;
 mod registry;
 mod reset;
 mod restorer;
+mod rule;
 mod signals;
 mod sync;
 #[cfg(test)]
@@ -58,6 +66,7 @@ mod test_support;
 #[cfg(test)]
 mod tests;
 mod tracked;
+mod write_protect;
 
 pub use faults::{UsedOn, written_elsewhere};
 pub use image::{Image, InitialMemory};

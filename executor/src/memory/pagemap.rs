@@ -2,14 +2,16 @@
 //!
 //! Numbers and layouts are those of `linux/fs.h` (Linux 6.7 and newer).
 
-use super::process;
+use super::process::OwnFile;
 use std::fs::File;
-use std::os::fd::{IntoRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 /// `_IOWR('f', 16, struct pm_scan_arg)`, with its 96 bytes.
 const PAGEMAP_SCAN: libc::c_ulong = 0xc060_6610;
+const PM_SCAN_WP_MATCHING: u64 = 1 << 0;
+const PM_SCAN_CHECK_WPASYNC: u64 = 1 << 1;
+const PAGE_IS_WRITTEN: u64 = 1 << 1;
 const PAGE_IS_FILE: u64 = 1 << 2;
 const PAGE_IS_PRESENT: u64 = 1 << 3;
 const PAGE_IS_SWAPPED: u64 = 1 << 4;
@@ -51,28 +53,16 @@ impl Region {
     }
 }
 
-/// The page map of this process, also after a `fork`.
-struct Pagemap {
-    file: AtomicI32,
-    /// The process that it is of. The file that the child of a fork has inherited would
-    /// tell it about its parent.
-    process: AtomicU64,
-}
-
-static PAGEMAP: LazyLock<Option<Pagemap>> = LazyLock::new(|| {
-    let process = AtomicU64::new(process::number()?);
-    let map = Pagemap { file: AtomicI32::new(open()?), process };
+/// The page map of this process.
+static PAGEMAP: LazyLock<Option<OwnFile>> = LazyLock::new(|| {
+    let map = OwnFile::new(|| Ok(File::open("/proc/self/pagemap")?.into())).ok()?;
     // An empty answer for one page is enough to know that the call exists.
     let page = super::host_page();
     let probe = Box::new([0_u8; 1]);
     let start = (probe.as_ptr() as usize & !(page - 1)) as u64;
-    map.scan(start, start + page as u64, &mut [Region::default()]).ok()?;
+    ask(&map, Search::Own, start, start + page as u64, &mut [Region::default()]).ok()?;
     Some(map)
 });
-
-fn open() -> Option<RawFd> {
-    Some(File::open("/proc/self/pagemap").ok()?.into_raw_fd())
-}
 
 /// Whether the kernel answers.
 #[must_use]
@@ -103,51 +93,79 @@ impl Scan {
     }
 }
 
-/// Runs of pages in `start..end` that hold something else than the file under them:
-/// present or swapped out, and not the file's. In a private mapping those are the pages
-/// that were written, and the pages of anonymous memory that were read
-/// ([`Region::is_shared_zeros`]). Goes on until the regions are full.
-pub(super) fn scan(start: u64, end: u64, regions: &mut [Region]) -> std::io::Result<Scan> {
-    let map = PAGEMAP.as_ref().ok_or(std::io::ErrorKind::Unsupported)?;
-    let process = process::number().ok_or(std::io::ErrorKind::Unsupported)?;
-    if map.process.load(Ordering::Acquire) != process {
-        map.open_again(process)?;
-    }
-    map.scan(start, end, regions)
+/// Which pages a scan reports. None reports what is the file's under them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Search {
+    /// Those that hold something else than the file under them: present or swapped out. In
+    /// a private mapping those are the pages that were written, and the pages of anonymous
+    /// memory that were read ([`Region::is_shared_zeros`]).
+    Own,
+    /// Of those, the ones that were written or became present since a scan with
+    /// [`Protect`](Self::Protect) reported them. An error where the range is not registered
+    /// for that ([`write_protect`](super::write_protect)).
+    Written,
+    /// The same, and protects each page that it reports.
+    Protect,
 }
 
-impl Pagemap {
-    #[cold]
-    fn open_again(&self, process: u64) -> std::io::Result<()> {
-        let own = open().ok_or(std::io::ErrorKind::Unsupported)?;
-        // What was there stays open: another thread may have opened it a moment ago.
-        self.file.store(own, Ordering::Release);
-        self.process.store(process, Ordering::Release);
-        Ok(())
+impl Search {
+    fn flags(self) -> u64 {
+        match self {
+            Self::Own => 0,
+            Self::Written => PM_SCAN_CHECK_WPASYNC,
+            Self::Protect => PM_SCAN_CHECK_WPASYNC | PM_SCAN_WP_MATCHING,
+        }
     }
 
-    fn scan(&self, start: u64, end: u64, regions: &mut [Region]) -> std::io::Result<Scan> {
-        let mut arguments = ScanArguments {
-            size: size_of::<ScanArguments>() as u64,
-            start,
-            end,
-            vec: regions.as_mut_ptr() as u64,
-            vec_len: regions.len() as u64,
-            category_inverted: PAGE_IS_FILE,
-            category_mask: PAGE_IS_FILE,
-            category_anyof_mask: PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
-            return_mask: PAGE_IS_PFNZERO,
-            ..ScanArguments::default()
-        };
-        let file = self.file.load(Ordering::Acquire);
-        // SAFETY: the kernel reads and writes `arguments`, and writes at most
-        // `vec_len` entries to `vec`; both are ours and live across the call.
-        let found = unsafe { libc::ioctl(file, PAGEMAP_SCAN, &raw mut arguments) };
-        if found < 0 {
-            return Err(std::io::Error::last_os_error());
+    fn needed(self) -> u64 {
+        match self {
+            Self::Own => 0,
+            Self::Written | Self::Protect => PAGE_IS_WRITTEN,
         }
-        Ok(Scan { found: found as usize, walked_to: arguments.walk_end })
     }
+}
+
+/// Runs of pages in `start..end` that the search is for. Goes on until the regions are
+/// full.
+pub(super) fn scan(
+    search: Search,
+    start: u64,
+    end: u64,
+    regions: &mut [Region],
+) -> std::io::Result<Scan> {
+    let map = PAGEMAP.as_ref().ok_or(std::io::ErrorKind::Unsupported)?;
+    ask(map, search, start, end, regions)
+}
+
+fn ask(
+    map: &OwnFile,
+    search: Search,
+    start: u64,
+    end: u64,
+    regions: &mut [Region],
+) -> std::io::Result<Scan> {
+    let mut arguments = ScanArguments {
+        size: size_of::<ScanArguments>() as u64,
+        flags: search.flags(),
+        start,
+        end,
+        vec: regions.as_mut_ptr() as u64,
+        vec_len: regions.len() as u64,
+        category_inverted: PAGE_IS_FILE,
+        category_mask: PAGE_IS_FILE | search.needed(),
+        // Absent pages count as written otherwise.
+        category_anyof_mask: PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
+        return_mask: PAGE_IS_PFNZERO,
+        ..ScanArguments::default()
+    };
+    let file = map.get()?.as_raw_fd();
+    // SAFETY: the kernel reads and writes `arguments`, and writes at most
+    // `vec_len` entries to `vec`; both are ours and live across the call.
+    let found = unsafe { libc::ioctl(file, PAGEMAP_SCAN, &raw mut arguments) };
+    if found < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(Scan { found: found as usize, walked_to: arguments.walk_end })
 }
 
 #[cfg(test)]

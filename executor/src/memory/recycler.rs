@@ -269,7 +269,12 @@ mod tests {
             Reset::Resident { limit: KEEP_RESIDENT },
             Reset::Gated { limit: KEEP_RESIDENT },
             Reset::Tracked { limit: KEEP_RESIDENT },
+            Reset::WriteProtected { limit: KEEP_RESIDENT },
+            Reset::Auto { limit: KEEP_RESIDENT },
         ] {
+            if reset.refusal().is_some() {
+                continue;
+            }
             let plan = Plan::new(InitialMemory::capture(&clean), reset).unwrap();
             let recycler = Recycler::new(Some(plan), 1);
             let mut base = None;

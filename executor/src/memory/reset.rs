@@ -1,6 +1,9 @@
 //! How the memories of a module come to their clean content and back to it.
 
-use super::{Image, InitialMemory, Restorer, faults, pagemap_scan_available, tracking_available};
+use super::{
+    Image, InitialMemory, Restorer, faults, pagemap_scan_available, tracking_available,
+    write_protect,
+};
 use crate::error::Result;
 use crate::strategy::MemoryFrom;
 use std::fmt;
@@ -47,10 +50,29 @@ pub enum Reset {
         /// Bytes that stay mapped at most.
         limit: usize,
     },
+    /// The kernel notes which pages are written (userfaultfd, asynchronous
+    /// write-protection), and opens each for its first write. `PAGEMAP_SCAN` lists those
+    /// that were written since the last reset; they are restored in place and protected
+    /// again. Clean pages are not compared.
+    ///
+    /// Threads, system calls and other processes may write. Buffers that devices write to
+    /// must not be pinned in the memory over a reset (`io_uring`'s registered buffers).
+    WriteProtected {
+        /// Bytes that stay mapped at most.
+        limit: usize,
+    },
+    /// As [`Gated`](Self::Gated) while calls write the same pages. After eight calls most
+    /// of whose pages were new, all pages are dropped in each reset, and after 256 to 8,192
+    /// calls it is tried again whether to keep them. What `Gated` asks of others that write
+    /// holds here too.
+    Auto {
+        /// Bytes that stay mapped at most.
+        limit: usize,
+    },
 }
 
-/// Bytes that the `…_resident`, `…_gated` and `…_tracked` strategies of every backend keep
-/// mapped in one memory.
+/// Bytes that the strategies of every backend which restore pages in place keep mapped in
+/// one memory.
 ///
 /// It bounds what an idle instance occupies. It is not where dropping becomes faster: no such
 /// crossing was found. With 256 MiB in place of 4 MiB, `touchstone resets` found restoring faster
@@ -60,6 +82,9 @@ pub enum Reset {
 /// a busy machine: the order is clear, the numbers are not. Whole pages and pages that change from
 /// call to call were not measured with another limit.
 pub const KEEP_RESIDENT: usize = 4 << 20;
+
+/// Why pages cannot be restored that the kernel has to list.
+pub(super) const NO_SCAN: &str = "this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)";
 
 impl Reset {
     /// The reset of a strategy's memories, where they are ours.
@@ -71,6 +96,8 @@ impl Reset {
             MemoryFrom::Resident => Self::Resident { limit: KEEP_RESIDENT },
             MemoryFrom::Gated => Self::Gated { limit: KEEP_RESIDENT },
             MemoryFrom::Tracked => Self::Tracked { limit: KEEP_RESIDENT },
+            MemoryFrom::WriteProtected => Self::WriteProtected { limit: KEEP_RESIDENT },
+            MemoryFrom::Auto => Self::Auto { limit: KEEP_RESIDENT },
         }
     }
 
@@ -78,9 +105,11 @@ impl Reset {
     pub(super) fn limit(self) -> Option<usize> {
         match self {
             Self::Segments | Self::Drop => None,
-            Self::Resident { limit } | Self::Gated { limit } | Self::Tracked { limit } => {
-                Some(limit)
-            }
+            Self::Resident { limit }
+            | Self::Gated { limit }
+            | Self::Tracked { limit }
+            | Self::WriteProtected { limit }
+            | Self::Auto { limit } => Some(limit),
         }
     }
 
@@ -88,12 +117,15 @@ impl Reset {
     #[must_use]
     pub fn refusal(self) -> Option<&'static str> {
         match self {
-            Self::Resident { .. } | Self::Gated { .. } if !pagemap_scan_available() => {
-                Some("this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)")
+            Self::Resident { .. } | Self::Gated { .. } | Self::Auto { .. }
+                if !pagemap_scan_available() =>
+            {
+                Some(NO_SCAN)
             }
-            Self::Gated { .. } if !faults::is_counted() => {
+            Self::Gated { .. } | Self::Auto { .. } if !faults::is_counted() => {
                 Some("this kernel does not count the page faults of threads")
             }
+            Self::WriteProtected { .. } => write_protect::refusal(),
             Self::Tracked { .. } if !tracking_available() => {
                 Some("the handler of SIGSEGV cannot be ours in this process")
             }
@@ -123,6 +155,26 @@ impl fmt::Display for Reset {
                  pages not written for {} calls or more are dropped",
                 mib(limit),
                 super::ages::PATIENCE
+            ),
+            Self::WriteProtected { limit } => write!(
+                f,
+                "written pages noted by the kernel (userfaultfd, asynchronous write-protection), \
+                 found with PAGEMAP_SCAN and restored in place, up to {} MiB, the rest dropped; \
+                 pages not written for {} calls or more are dropped",
+                mib(limit),
+                super::epochs::LENGTH
+            ),
+            Self::Auto { limit } => write!(
+                f,
+                "written pages found with PAGEMAP_SCAN after calls with page faults, known from \
+                 the last scan after others; restored in place, up to {} MiB, the rest dropped; \
+                 pages not written for {} calls or more are dropped; after {} calls in a row that \
+                 wrote mostly new pages, all pages are dropped for {} to {} calls",
+                mib(limit),
+                super::ages::PATIENCE,
+                super::rule::STRANGE,
+                super::rule::PAUSE.0,
+                super::rule::PAUSE.1
             ),
             Self::Tracked { limit } => write!(
                 f,
@@ -159,9 +211,7 @@ impl Plan {
     pub fn new(content: InitialMemory, reset: Reset) -> Result<Self> {
         let image = match reset {
             Reset::Segments => None,
-            Reset::Drop | Reset::Resident { .. } | Reset::Gated { .. } | Reset::Tracked { .. } => {
-                Image::new(&content)?.map(Arc::new)
-            }
+            _ => Image::new(&content)?.map(Arc::new),
         };
         Ok(Self { content: Arc::new(content), image, reset })
     }

@@ -1,7 +1,7 @@
 //! What several tests need: processes of their own, because they end one or spend what it
 //! has, and what the kernel says about a memory.
 
-use super::pagemap;
+use super::pagemap::{self, Search};
 use std::ops::Range;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -35,11 +35,20 @@ pub(super) fn passes(name: &str) -> bool {
 /// Bytes of a memory that are resident and its own (not the image's, nor the zeros that
 /// all share).
 pub(super) fn own_bytes(base: usize, size: usize) -> usize {
+    bytes(Search::Own, base, size)
+}
+
+/// Pages of a memory that were written since its last reset, where the kernel notes that.
+pub(super) fn written_pages(base: usize, size: usize) -> usize {
+    bytes(Search::Written, base, size) / super::host_page()
+}
+
+fn bytes(search: Search, base: usize, size: usize) -> usize {
     let mut regions = [pagemap::Region::default(); 64];
     let (mut from, mut bytes) = (base as u64, 0);
     let end = from + size as u64;
     while from < end {
-        let scan = pagemap::scan(from, end, &mut regions).unwrap();
+        let scan = pagemap::scan(search, from, end, &mut regions).unwrap();
         let own = regions[..scan.found].iter().filter(|region| !region.is_shared_zeros());
         bytes += own.map(|region| (region.end - region.start) as usize).sum::<usize>();
         from = scan.next(from).unwrap();

@@ -4,9 +4,9 @@ use super::*;
 use proptest::prelude::*;
 use std::io::Read;
 
-const SIZE: usize = 65_536 * 4;
+pub(super) const SIZE: usize = 65_536 * 4;
 
-fn content(size: usize) -> InitialMemory {
+pub(super) fn content(size: usize) -> InitialMemory {
     let mut clean = vec![0; size];
     for (index, byte) in clean.iter_mut().enumerate().take(3 * 4096 + 17).skip(5000) {
         *byte = (index % 251) as u8;
@@ -16,7 +16,7 @@ fn content(size: usize) -> InitialMemory {
     InitialMemory::capture(&clean)
 }
 
-fn fresh(size: usize) -> Vec<u8> {
+pub(super) fn fresh(size: usize) -> Vec<u8> {
     let mut fresh = vec![0; size];
     content(size).write(&mut fresh);
     fresh
@@ -28,6 +28,8 @@ fn kinds() -> Vec<Reset> {
         .into_iter()
         .chain(limits.map(|limit| Reset::Resident { limit }))
         .chain(limits.map(|limit| Reset::Gated { limit }))
+        .chain(limits.map(|limit| Reset::WriteProtected { limit }))
+        .chain(limits.map(|limit| Reset::Auto { limit }))
         .chain(limits.map(|limit| Reset::Tracked { limit }));
     kinds.filter(|kind| kind.refusal().is_none()).collect()
 }
@@ -151,14 +153,16 @@ fn a_memory_without_content_needs_no_image() {
     assert!(plan.image().is_none());
 }
 
-fn resident(memory: &Memory) -> usize {
+pub(super) fn resident(memory: &Memory) -> usize {
     test_support::own_bytes(memory.base() as usize, memory.accessible())
 }
 
 /// Kinds that keep pages, where the kernel can be asked what they keep.
 fn keeping(limit: usize) -> Vec<Reset> {
-    [Reset::Resident { limit }, Reset::Gated { limit }, Reset::Tracked { limit }]
+    let tracked = [Reset::Tracked { limit }, Reset::WriteProtected { limit }];
+    [Reset::Resident { limit }, Reset::Gated { limit }, Reset::Auto { limit }]
         .into_iter()
+        .chain(tracked)
         .filter(|kind| pagemap_scan_available() && kind.refusal().is_none())
         .collect()
 }
@@ -189,7 +193,9 @@ fn a_heavy_call_is_forgotten_by_the_tenth_light_one() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn pages_written_with_their_clean_content_come_back_less_and_less() {
-    for kind in keeping(1 << 20) {
+    // Each write to a page that is protected again faults.
+    let is_protected = |kind: &Reset| matches!(kind, Reset::WriteProtected { .. });
+    for kind in keeping(1 << 20).into_iter().filter(|kind| !is_protected(kind)) {
         let plan = Plan::new(content(SIZE), kind).unwrap();
         let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
         let mut call = || {
@@ -412,60 +418,5 @@ fn an_idle_memory_shrinks_and_stays_clean() {
             memory.reset().unwrap();
             assert!(memory.bytes_mut() == fresh(SIZE));
         }
-    }
-}
-
-/// The pages that calls write again and again are known without asking the kernel, and the
-/// thread that does something else in between has it asked once more.
-#[test]
-#[cfg_attr(miri, ignore = "needs mmap with files and getrusage")]
-fn a_gated_memory_is_scanned_after_faults_alone() {
-    let kind = Reset::Gated { limit: 1 << 20 };
-    if kind.refusal().is_some() {
-        return;
-    }
-    let plan = Plan::new(content(SIZE), kind).unwrap();
-    let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
-    let fresh = fresh(SIZE);
-    let write = |memory: &mut Memory, pages: std::ops::Range<usize>| {
-        for page in pages {
-            memory.bytes_mut()[page * host_page() + 9] = 201;
-        }
-    };
-    for round in 0..3 {
-        write(&mut memory, 2..5 + round);
-        memory.reset().unwrap();
-        let before = memory.restorer().unwrap().scans();
-        for _ in 0..40 {
-            write(&mut memory, 2..5 + round);
-            memory.reset().unwrap();
-        }
-        // A few faults may be those of other code on this thread.
-        let scans = memory.restorer().unwrap().scans() - before;
-        assert!(scans <= 8, "round {round}: {scans} of 40 resets asked the kernel");
-        assert!(memory.bytes_mut() == fresh);
-        // Used on another thread, and reset here.
-        let mut used_on = UsedOn::default();
-        used_on.begin();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                used_on.go_on();
-                write(&mut memory, 20..30);
-            });
-        });
-        used_on.end();
-        memory.reset().unwrap();
-        assert!(memory.bytes_mut() == fresh, "round {round}: written by another thread");
-        // Used and reset on another thread, and used here again.
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                write(&mut memory, 40..50);
-                memory.reset().unwrap();
-            });
-        });
-        assert!(memory.bytes_mut() == fresh);
-        write(&mut memory, 40..50);
-        memory.reset().unwrap();
-        assert!(memory.bytes_mut() == fresh, "round {round}: reset by another thread");
     }
 }

@@ -55,19 +55,16 @@ impl Engine for Native {
             (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
                 Support::unsupported("there is no runtime with a pool")
             }
-            (
-                InstanceFrom::Recreate,
-                MemoryFrom::Resident | MemoryFrom::Tracked | MemoryFrom::Gated,
-            ) => Support::unsupported(
-                "without a runtime, an instance is its memory: on a recycled one, this is \
-                     instance_reuse_resident, instance_reuse_gated or instance_reuse_tracked",
-            ),
             (InstanceFrom::Recreate, MemoryFrom::Segments) => Support::Emulated {
                 how: "Touchstone's memory, made for each call; the data segments are copied in",
             },
             (InstanceFrom::Recreate, MemoryFrom::CopyOnWrite) => Support::Emulated {
                 how: "Touchstone's memory, made for each call, mapped copy-on-write from an image",
             },
+            (InstanceFrom::Recreate, _) => Support::unsupported(
+                "without a runtime, an instance is its memory: on a recycled one, this is \
+                 instance_reuse with the same kind of memory",
+            ),
             (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
         }
     }

@@ -93,21 +93,22 @@ impl Engine for Wasmtime {
                 Support::unsupported("a new instance each call is called recreate_instance here")
             }
             (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
-            (
-                InstanceFrom::Recreate,
-                MemoryFrom::Resident | MemoryFrom::Tracked | MemoryFrom::Gated,
-            ) => Support::on_recycled_memory(strategy.memory),
+            (InstanceFrom::Recreate, memory) if memory.restores_in_place() => {
+                Support::on_recycled_memory(memory)
+            }
             (InstanceFrom::Pooling, MemoryFrom::Resident) => {
                 match Reset::of(strategy.memory).refusal() {
                     Some(reason) => Support::unsupported(reason),
                     None => Support::Native,
                 }
             }
-            (InstanceFrom::Pooling, MemoryFrom::Tracked | MemoryFrom::Gated)
-            | (InstanceFrom::PoolingLate, _) => {
+            (InstanceFrom::Recreate, _)
+            | (InstanceFrom::Pooling, MemoryFrom::Segments | MemoryFrom::CopyOnWrite) => {
+                Support::Native
+            }
+            (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
                 Support::unsupported("Wasmtime's pool does not know of tracked memories")
             }
-            (InstanceFrom::Recreate | InstanceFrom::Pooling, _) => Support::Native,
         }
     }
 

@@ -39,10 +39,7 @@ pub(crate) fn class(strategy: Strategy) -> &'static str {
     match (strategy.instance, strategy.memory) {
         (InstanceFrom::Reuse, _) => OWN,
         (_, MemoryFrom::Segments) => SEGMENTS,
-        (
-            InstanceFrom::Recreate,
-            MemoryFrom::Resident | MemoryFrom::Tracked | MemoryFrom::Gated,
-        ) => OWN_IMAGE,
+        (InstanceFrom::Recreate, memory) if memory.restores_in_place() => OWN_IMAGE,
         _ => IMAGE,
     }
 }

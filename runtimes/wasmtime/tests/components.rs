@@ -291,8 +291,9 @@ fn memories_are_mapped_as_the_strategy_says() {
         let memory = effective.get("memory").unwrap();
         let is_image = memory.starts_with("copy-on-write");
         assert!(is_image || memory.starts_with("anonymous"), "{name}: {memory}");
-        let named =
-            ["_cow", "_resident", "_gated", "_tracked"].iter().any(|part| name.contains(part));
+        let named = ["_cow", "_resident", "_gated", "_tracked", "_write_protected", "_auto"]
+            .iter()
+            .any(|part| name.contains(part));
         assert_eq!(is_image, named, "{name}: {memory}");
     });
 }
@@ -319,7 +320,7 @@ fn what_cannot_be_done_is_refused_with_a_reason() {
             (core instance (instantiate $m)))"#,
     );
     let engine = &touchstone_wasmtime::engines()[0];
-    for memory in [MemoryFrom::Resident, MemoryFrom::Gated, MemoryFrom::Tracked] {
+    for memory in MemoryFrom::ALL.into_iter().filter(|memory| memory.restores_in_place()) {
         let strategy = Strategy::new(touchstone_executor::InstanceFrom::Recreate, memory);
         match engine.support_for(strategy, &starts) {
             Support::Unsupported { reason } => assert!(reason.contains("start function")),

@@ -50,7 +50,7 @@ fn modules(text: &str, deadline: Option<Duration>) -> Vec<(String, Box<dyn Modul
     let (guest, config) = (guest.unwrap(), Config { deadline, ..Config::default() });
     let mut modules = Vec::new();
     for engine in touchstone_wasmtime::engines() {
-        for memory in [MemoryFrom::Resident, MemoryFrom::Gated, MemoryFrom::Tracked] {
+        for memory in MemoryFrom::ALL.into_iter().filter(|memory| memory.restores_in_place()) {
             let strategy = Strategy::new(touchstone_executor::InstanceFrom::Recreate, memory);
             if engine.support_for(strategy, &guest).is_supported() {
                 modules.push((

@@ -22,7 +22,10 @@ pub(super) fn most_resident(reset: Reset, size: usize) -> usize {
         // It writes its content.
         Reset::Segments => size,
         Reset::Drop => 0,
-        Reset::Resident { limit } | Reset::Gated { limit } => limit,
+        Reset::Resident { limit }
+        | Reset::Gated { limit }
+        | Reset::WriteProtected { limit }
+        | Reset::Auto { limit } => limit,
         // Pages that are open, and pages that rest.
         Reset::Tracked { limit } => 2 * limit,
     }

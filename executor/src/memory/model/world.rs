@@ -42,6 +42,8 @@ impl World {
             2 => Just(Reset::Drop),
             4 => limit.clone().prop_map(|limit| Reset::Resident { limit }),
             6 => limit.clone().prop_map(|limit| Reset::Gated { limit }),
+            6 => limit.clone().prop_map(|limit| Reset::WriteProtected { limit }),
+            6 => limit.clone().prop_map(|limit| Reset::Auto { limit }),
             8 => limit.prop_map(|limit| Reset::Tracked { limit }),
         ]
         .prop_filter("this machine can do it", |reset| reset.refusal().is_none());

@@ -1,7 +1,9 @@
-//! Asking the kernel what was written only when there is a reason.
+//! Asking the kernel what was written only when there is a reason, and whether to keep
+//! what it finds.
 
 use super::super::ages::Verdict;
 use super::super::faults::{self, Mark};
+use super::super::rule::Seen;
 use super::super::{host_page, pages};
 use super::{Reset, Restorer};
 use crate::error::Result;
@@ -41,10 +43,11 @@ impl Gate {
 
 impl Restorer {
     /// Whether resets may depend on the faults of a thread: the memory is of kind
-    /// [`Reset::Gated`], or of kind [`Reset::Tracked`] and one too many to be tracked.
+    /// [`Reset::Gated`] or [`Reset::Auto`], or of kind [`Reset::Tracked`] and one too many to be
+    /// tracked.
     pub(in super::super) fn may_be_gated(&self) -> bool {
         match self.plan.reset {
-            Reset::Gated { .. } => true,
+            Reset::Gated { .. } | Reset::Auto { .. } => true,
             Reset::Tracked { .. } => self.tracked.is_none(),
             _ => false,
         }
@@ -77,7 +80,7 @@ impl Restorer {
             self.gate.mark = None;
         }
         // SAFETY: the caller's promise, and that of `begin_use`.
-        unsafe { self.reset_gated(size, limit) }
+        unsafe { self.reset_gated(size, limit) }.map(drop)
     }
 
     /// Restores the pages of the last scan if the thread had no page fault since, else
@@ -87,7 +90,7 @@ impl Restorer {
     ///
     /// As for [`reset`](Self::reset).
     #[inline]
-    pub(super) unsafe fn reset_gated(&mut self, size: usize, limit: usize) -> Result<()> {
+    pub(super) unsafe fn reset_gated(&mut self, size: usize, limit: usize) -> Result<Seen> {
         self.ages.next(size / host_page());
         if self.gate.mark.as_ref().is_some_and(Mark::holds) {
             // SAFETY: the caller's promise.
@@ -97,39 +100,82 @@ impl Restorer {
         unsafe { self.restore_again(size, limit) }
     }
 
+    /// The same while that pays, else drops all pages.
+    ///
     /// # Safety
     ///
     /// As for [`reset`](Self::reset).
     #[inline]
-    unsafe fn restore_last(&mut self) -> Result<()> {
+    pub(super) unsafe fn reset_auto(&mut self, size: usize, limit: usize) -> Result<()> {
+        if self.rule.drops() {
+            // SAFETY: the caller's promise.
+            unsafe { self.drop_if_written(size) }?;
+            self.rule.dropped();
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        let seen = unsafe { self.reset_gated(size, limit) }?;
+        if self.rule.kept(seen) {
+            // SAFETY: the caller's promise; the memory is clean.
+            return unsafe { self.start_over() };
+        }
+        Ok(())
+    }
+
+    /// Drops all pages of a memory of which none was resident at the mark. Without a page
+    /// fault since, none is now.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset).
+    unsafe fn drop_if_written(&mut self, size: usize) -> Result<()> {
+        // Before the pages are dropped: a fault in between is one too many, not one too few.
+        let now = Mark::now();
+        if now.is_some() && now == self.gate.mark {
+            return Ok(());
+        }
+        self.gate.mark = None;
+        // SAFETY: the caller's promise.
+        unsafe { pages::discard(self.base, size) }?;
+        self.gate.mark = now;
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset).
+    #[inline]
+    unsafe fn restore_last(&mut self) -> Result<Seen> {
+        let mut seen = Seen::default();
         self.gate.pages.retain(|&page| {
             // SAFETY: the scan found only pages of the memory, which nobody else uses now
             // and which are writable.
             let changed =
                 unsafe { pages::restore(self.compare, self.plan.image(), self.base, page) };
+            seen.dirty += usize::from(changed);
             let verdict = self.ages.seen(page, changed);
             if verdict == Verdict::LetGo {
                 self.leaving.push(page);
             }
             verdict == Verdict::Keep
         });
-        if self.leaving.is_empty() {
-            return Ok(());
+        if !self.leaving.is_empty() {
+            // SAFETY: the caller's promise; all that was written is restored. Those that are
+            // written again fault, which the mark notices.
+            unsafe { self.let_go() }?;
         }
-        // SAFETY: the caller's promise; all that was written is restored. Those that are
-        // written again fault, which the mark notices.
-        unsafe { self.let_go() }
+        Ok(seen)
     }
 
     /// # Safety
     ///
     /// As for [`reset`](Self::reset).
     #[cold]
-    unsafe fn restore_again(&mut self, size: usize, limit: usize) -> Result<()> {
+    unsafe fn restore_again(&mut self, size: usize, limit: usize) -> Result<Seen> {
         self.gate.forget();
         let mut found = std::mem::take(&mut self.gate.pages);
         // SAFETY: the caller's promise.
-        unsafe { self.restore_range(0, size, limit, |page| found.push(page)) }?;
+        let scanned = unsafe { self.restore_range(0, size, limit, |page| found.push(page)) }?;
         self.gate.pages = found;
         #[cfg(test)]
         {
@@ -137,6 +183,6 @@ impl Restorer {
         }
         // After the last access to the memory: those may fault as well.
         self.gate.mark = Mark::now();
-        Ok(())
+        Ok(scanned.seen)
     }
 }

@@ -2,22 +2,24 @@
 //! and those that the kernel says were written.
 
 use super::super::ages::Verdict;
-use super::super::pagemap::{self, Region};
+use super::super::pagemap::{self, Region, Search};
+use super::super::rule::Seen;
 use super::super::{Image, host_page, mappings, pagemap_scan_available, pages};
-use super::{CALM, Restorer};
+use super::{CALM, REGIONS, Restorer};
 use crate::error::{Error, Result};
 use std::ops::Range;
 
-/// Regions that one scan returns at most; the scan goes on where it stopped.
-const REGIONS: usize = 64;
 /// Resets for which pages that are watched again keep their content, should they
 /// come back.
 const REST: u32 = 256;
 
 /// What a scan found.
+#[derive(Default)]
 pub(super) struct Scanned {
     /// Pages that the call had changed.
     changed: usize,
+    /// What it says about the pages to keep.
+    pub(super) seen: Seen,
     /// Runs of pages that are resident.
     runs: usize,
 }
@@ -129,7 +131,7 @@ impl Restorer {
         let scans = pagemap_scan_available();
         if scans {
             // SAFETY: the caller's promise.
-            let Scanned { changed, runs } = unsafe { self.restore_scanned(size, limit) }?;
+            let Scanned { changed, runs, .. } = unsafe { self.restore_scanned(size, limit) }?;
             let is_light = changed * host_page() * 2 <= limit
                 && runs * 2 <= mappings::RUNS
                 && (runs <= mappings::FEW_RUNS || !mappings::are_many());
@@ -173,13 +175,13 @@ impl Restorer {
         self.ages.grow(end / page);
         let start = self.base as u64;
         let mut budget = limit / page;
-        let mut scanned = Scanned { changed: 0, runs: 0 };
+        let mut scanned = Scanned::default();
         let mut regions = [Region::default(); REGIONS];
         let mut from = first;
         let mut leaving = std::mem::take(&mut self.leaving);
         'memory: while from < end {
             let at = start + from as u64;
-            let scan = pagemap::scan(at, start + end as u64, &mut regions)
+            let scan = pagemap::scan(Search::Own, at, start + end as u64, &mut regions)
                 .map_err(Error::system("cannot ask which pages were written"))?;
             for region in &regions[..scan.found] {
                 let written =
@@ -190,7 +192,12 @@ impl Restorer {
                     let changed =
                         unsafe { pages::restore(self.compare, self.plan.image(), self.base, page) };
                     scanned.changed += usize::from(changed);
-                    match self.ages.seen(page, changed) {
+                    let before = self.ages.new_pages();
+                    let verdict = self.ages.seen(page, changed);
+                    let is_new = self.ages.new_pages() > before;
+                    scanned.seen.dirty += usize::from(changed || is_new);
+                    scanned.seen.new += usize::from(is_new);
+                    match verdict {
                         Verdict::Keep => kept(page),
                         Verdict::LetGo => leaving.push(page),
                     }
@@ -273,7 +280,7 @@ impl Restorer {
             return unsafe { self.merge_mappings() };
         }
         for page in leaving {
-            self.ages.forget(*page);
+            self.ages.leave(*page);
         }
         self.ages.let_go(leaving.len());
         // SAFETY: pages of the memory, which is ours to reset; they are clean, and

@@ -2,18 +2,24 @@
 
 mod gate;
 mod in_place;
+mod protected;
 
 use super::ages::Ages;
 use super::compare::Compare;
+use super::rule::Rule;
 use super::tracked::Tracked;
 use super::{Plan, Reset, host_page, pages};
 use crate::error::{Error, Result};
 use gate::Gate;
+use protected::Protected;
 use std::sync::Arc;
 
 /// Light calls after which a memory that was opened as a whole is watched again,
 /// at first and at most.
 const CALM: (u32, u32) = (4, 256);
+
+/// Regions that one scan returns at most; the scan goes on where it stopped.
+const REGIONS: usize = 64;
 
 /// What has to lie behind the plan's size after a reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +47,13 @@ pub struct Restorer {
     ages: Ages,
     /// Pages to be let go, found by the reset that is on its way.
     leaving: Vec<usize>,
-    /// For [`Reset::Gated`], and for memories that are too many to be tracked.
+    /// For [`Reset::Gated`] and [`Reset::Auto`], and for memories that are too many to be
+    /// tracked.
     gate: Gate,
+    /// For [`Reset::Auto`].
+    rule: Rule,
+    /// For [`Reset::WriteProtected`].
+    protected: Protected,
     /// For [`Reset::Tracked`], unless too many memories are tracked already.
     tracked: Option<Arc<Tracked>>,
     /// Pages that are watched again but still resident (and clean), or were opened
@@ -96,6 +107,8 @@ impl Restorer {
             ages: Ages::new(),
             leaving: Vec::new(),
             gate: Gate::default(),
+            rule: Rule::new(),
+            protected: Protected::default(),
             tracked: None,
             resting: Vec::new(),
             rest_until: 0,
@@ -105,6 +118,13 @@ impl Restorer {
             hidden_for: 0,
             broken: false,
         };
+        if matches!(restorer.plan.reset, Reset::WriteProtected { .. }) {
+            // SAFETY: the caller owns the range.
+            unsafe {
+                pages::make_small(base, size)?;
+                restorer.register(size)?;
+            }
+        }
         if let Reset::Tracked { limit } = restorer.plan.reset
             && size > 0
         {
@@ -151,9 +171,9 @@ impl Restorer {
     ///
     /// # Safety
     ///
-    /// Nobody may hold a reference into the memory or run on it. What [`Reset::Gated`]
-    /// says about other threads must be true where the memory is of that kind, or it is
-    /// not clean afterwards.
+    /// Nobody may hold a reference into the memory or run on it. What [`Reset::Gated`] and
+    /// [`Reset::WriteProtected`] say about others that write must be true where the memory
+    /// is of such a kind, or it is not clean afterwards.
     ///
     /// # Errors
     ///
@@ -249,7 +269,11 @@ impl Restorer {
             // SAFETY: the caller's promise.
             Reset::Resident { limit } => unsafe { self.restore_scanned(size, limit) }.map(drop),
             // SAFETY: the caller's promise.
-            Reset::Gated { limit } => unsafe { self.reset_gated(size, limit) },
+            Reset::Gated { limit } => unsafe { self.reset_gated(size, limit) }.map(drop),
+            // SAFETY: the caller's promise.
+            Reset::Auto { limit } => unsafe { self.reset_auto(size, limit) },
+            // SAFETY: the caller's promise.
+            Reset::WriteProtected { limit } => unsafe { self.reset_protected(size, limit) },
             // SAFETY: the caller's promise.
             Reset::Tracked { limit } => unsafe { self.reset_tracked(size, limit) },
         }
@@ -372,8 +396,17 @@ impl Restorer {
     #[cold]
     unsafe fn start_over(&mut self) -> Result<()> {
         let size = self.plan.size();
-        // SAFETY: the caller's promise; the memory is clean when its pages are dropped.
-        unsafe { pages::discard(self.base, size) }?;
+        if matches!(self.plan.reset, Reset::WriteProtected { .. }) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                self.register(size)?;
+                self.drop_protected(0, size / host_page())?;
+            }
+            self.protected.epochs.start_over();
+        } else {
+            // SAFETY: the caller's promise; the memory is clean when its pages are dropped.
+            unsafe { pages::discard(self.base, size) }?;
+        }
         self.ages.forget_all();
         self.gate.forget();
         self.resting.clear();
@@ -411,6 +444,9 @@ impl Restorer {
     /// Pages that the next reset will compare.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
+        if matches!(self.plan.reset, Reset::WriteProtected { .. }) {
+            return super::test_support::written_pages(self.base as usize, self.plan.size());
+        }
         match &self.tracked {
             Some(tracked) if !tracked.pages.overflowed() => tracked.pages.listed(),
             _ => self.ages.kept(),

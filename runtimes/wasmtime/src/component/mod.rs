@@ -22,10 +22,7 @@ pub(crate) fn refusal(strategy: Strategy, component: &ComponentInfo) -> Option<S
     match (strategy.instance, strategy.memory) {
         (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
         | (InstanceFrom::Pooling, MemoryFrom::Tracked) => component.reset_refusal(),
-        (
-            InstanceFrom::Recreate,
-            MemoryFrom::Resident | MemoryFrom::Tracked | MemoryFrom::Gated,
-        ) => component.image_refusal(),
+        (InstanceFrom::Recreate, memory) if memory.restores_in_place() => component.image_refusal(),
         (InstanceFrom::Pooling, _) if component.needs.is_none() => Some(
             "the component instantiates what it is given at run time: how large a slot has to be \
              is not known"

@@ -1,0 +1,164 @@
+//! What memories of each kind know about the pages that were written, and what they do
+//! about it.
+
+use super::tests::{SIZE, content, fresh, resident};
+use super::*;
+use std::io::Read;
+
+/// The pages that calls write again and again are known without asking the kernel, and the
+/// thread that does something else in between has it asked once more.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files and getrusage")]
+fn a_gated_memory_is_scanned_after_faults_alone() {
+    let limit = 1 << 20;
+    for kind in [Reset::Gated { limit }, Reset::Auto { limit }] {
+        if kind.refusal().is_none() {
+            scanned_after_faults_alone(kind);
+        }
+    }
+}
+
+fn scanned_after_faults_alone(kind: Reset) {
+    let plan = Plan::new(content(SIZE), kind).unwrap();
+    let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+    let fresh = fresh(SIZE);
+    let write = |memory: &mut Memory, pages: std::ops::Range<usize>| {
+        for page in pages {
+            memory.bytes_mut()[page * host_page() + 9] = 201;
+        }
+    };
+    for round in 0..3 {
+        write(&mut memory, 2..5 + round);
+        memory.reset().unwrap();
+        let before = memory.restorer().unwrap().scans();
+        for _ in 0..40 {
+            write(&mut memory, 2..5 + round);
+            memory.reset().unwrap();
+        }
+        // A few faults may be those of other code on this thread.
+        let scans = memory.restorer().unwrap().scans() - before;
+        assert!(scans <= 8, "round {round}: {scans} of 40 resets asked the kernel");
+        assert!(memory.bytes_mut() == fresh);
+        // Used on another thread, and reset here.
+        let mut used_on = UsedOn::default();
+        used_on.begin();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                used_on.go_on();
+                write(&mut memory, 20..30);
+            });
+        });
+        used_on.end();
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut() == fresh, "round {round}: written by another thread");
+        // Used and reset on another thread, and used here again.
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                write(&mut memory, 40..50);
+                memory.reset().unwrap();
+            });
+        });
+        assert!(memory.bytes_mut() == fresh);
+        write(&mut memory, 40..50);
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut() == fresh, "round {round}: reset by another thread");
+    }
+}
+
+/// What the kernel has noted is what was written since the last reset, by whom ever.
+#[test]
+#[cfg_attr(miri, ignore = "needs userfaultfd")]
+fn a_write_protected_memory_knows_exactly_what_was_written() {
+    let kind = Reset::WriteProtected { limit: 1 << 20 };
+    if kind.refusal().is_some() {
+        return;
+    }
+    let plan = Plan::new(content(SIZE), kind).unwrap();
+    let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+    let fresh = fresh(SIZE);
+    let page = host_page();
+    let written = |memory: &mut Memory| memory.restorer().unwrap().kept();
+    for round in 0..4 {
+        // The first pages are the image's, the next ones are not.
+        for pages in [1, 3, 20, 0] {
+            for index in 0..pages {
+                memory.bytes_mut()[(index + round) * page + 9] = 201;
+            }
+            assert_eq!(written(&mut memory), pages, "round {round}");
+            memory.reset().unwrap();
+            assert_eq!(written(&mut memory), 0, "round {round}");
+        }
+        assert!(memory.bytes_mut() == fresh);
+        assert_eq!(written(&mut memory), 0, "reading is no writing");
+        std::thread::scope(|scope| {
+            scope.spawn(|| memory.bytes_mut()[40 * page] = 1);
+        });
+        let mut zeros = std::fs::File::open("/dev/zero").unwrap();
+        zeros.read_exact(&mut memory.bytes_mut()[42 * page - 1..][..2]).unwrap();
+        assert_eq!(written(&mut memory), 3, "round {round}");
+        memory.reset().unwrap();
+        // Dropped pages come back with two faults at most, and are noted.
+        memory.trim().unwrap();
+        memory.bytes_mut()[2 * page] = 77;
+        assert_eq!(written(&mut memory), 1, "round {round}");
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut() == fresh);
+    }
+}
+
+/// The same calls lead to the same decisions.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files and getrusage")]
+fn an_auto_memory_drops_its_pages_while_each_call_writes_others() {
+    let kind = Reset::Auto { limit: 1 << 20 };
+    if kind.refusal().is_some() {
+        return;
+    }
+    let size = 64 * SIZE;
+    let plan = Plan::new(content(size), kind).unwrap();
+    let mut memory = Memory::new(Some(&plan), size, size).unwrap();
+    let fresh = fresh(size);
+    let mut next = 0;
+    let mut call = |memory: &mut Memory, others: bool| {
+        for page in 0..10 {
+            let first = if others { next } else { 0 };
+            memory.bytes_mut()[(first + page) * 7 * host_page() % size] = 201;
+        }
+        next += 10;
+        memory.reset().unwrap();
+        resident(memory)
+    };
+    let pages = |pages: usize| pages * host_page();
+    for _ in 0..100 {
+        assert_eq!(call(&mut memory, false), pages(10));
+    }
+    for _ in 0..7 {
+        assert!(call(&mut memory, true) >= pages(20));
+    }
+    // That call's pages are dropped too, and those of 256 more.
+    for index in 0..257 {
+        assert_eq!(call(&mut memory, index % 2 == 0), 0, "call {index}");
+    }
+    assert!(memory.bytes_mut() == fresh);
+    let scans = memory.restorer().unwrap().scans();
+    // It is tried again.
+    for _ in 0..100 {
+        assert_eq!(call(&mut memory, false), pages(10));
+    }
+    assert!(memory.restorer().unwrap().scans() > scans);
+    assert!(memory.bytes_mut() == fresh);
+    // Written by another thread while all is dropped.
+    let last = (0..20).map(|_| call(&mut memory, true)).last();
+    assert_eq!(last, Some(0));
+    let mut used_on = UsedOn::of(memory.restorer());
+    used_on.begin();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            used_on.go_on();
+            memory.bytes_mut()[5] = 1;
+        });
+    });
+    used_on.end();
+    memory.reset().unwrap();
+    assert!(memory.bytes_mut() == fresh);
+}

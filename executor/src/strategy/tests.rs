@@ -1,0 +1,142 @@
+use super::*;
+
+fn named(name: &str) -> Strategy {
+    name.parse().unwrap()
+}
+
+#[test]
+fn names_are_unique_and_read_back() {
+    let all = Strategy::all();
+    let mut names: Vec<_> = all.iter().map(ToString::to_string).collect();
+    for (strategy, name) in all.iter().zip(&names) {
+        assert_eq!(name.parse::<Strategy>().as_ref(), Ok(strategy));
+    }
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), all.len());
+}
+
+#[test]
+fn both_spellings_of_resident_are_understood() {
+    let resident = Strategy::new(InstanceFrom::Reuse, MemoryFrom::Resident);
+    assert_eq!("instance_reuse_cow_resident".parse(), Ok(resident));
+    assert_eq!("instance_reuse_resident".parse(), Ok(resident));
+    assert_eq!(
+        "recreate_instance_cow_resident_precompiled".parse(),
+        Ok(Strategy::new(InstanceFrom::Recreate, MemoryFrom::Resident).precompiled())
+    );
+    assert!("pooling_warm".parse::<Strategy>().is_err());
+}
+
+#[test]
+fn the_order_of_tables_is_that_of_the_list() {
+    let all = Strategy::all();
+    assert!(all.is_sorted_by(|a, b| a < b && a.rank() < b.rank()));
+}
+
+#[test]
+fn new_instances_and_owners_are_told_by_the_strategy() {
+    use Owner::{Runtime, Touchstone};
+    for (name, is_new, owner) in [
+        ("interpreted", true, Runtime),
+        ("instance_reuse", false, Touchstone),
+        ("instance_reuse_cow", false, Touchstone),
+        ("instance_reuse_resident", false, Touchstone),
+        ("instance_reuse_tracked", false, Touchstone),
+        ("instance_reuse_gated", false, Touchstone),
+        ("instance_reuse_write_protected", false, Touchstone),
+        ("instance_reuse_auto", false, Touchstone),
+        ("recreate_instance", true, Runtime),
+        ("recreate_instance_cow", true, Runtime),
+        ("recreate_instance_resident", true, Touchstone),
+        ("recreate_instance_tracked", true, Touchstone),
+        ("recreate_instance_gated", true, Touchstone),
+        ("recreate_instance_write_protected", true, Touchstone),
+        ("recreate_instance_auto", true, Touchstone),
+        ("pooling", true, Runtime),
+        ("pooling_cow", true, Runtime),
+        ("pooling_cow_resident", true, Runtime),
+        ("pooling_tracked", false, Touchstone),
+        ("pooling_late_tracked", false, Touchstone),
+    ] {
+        for strategy in [named(name), named(name).precompiled()] {
+            assert_eq!(strategy.is_new_instance(), is_new, "{strategy}");
+            assert_eq!(strategy.owner(), owner, "{strategy}");
+        }
+    }
+}
+
+#[test]
+fn a_precompiled_variant_has_its_base() {
+    for strategy in Strategy::all() {
+        let name = strategy.to_string();
+        assert_eq!(strategy.is_precompiled(), name.ends_with("_precompiled"));
+        assert_eq!(strategy.base().to_string(), name.trim_end_matches("_precompiled"));
+    }
+}
+
+#[test]
+fn what_restores_written_pages_in_place_is_preferred() {
+    let mut all = Strategy::all();
+    all.sort_by_key(|strategy| strategy.preference());
+    assert!(all.is_sorted_by(|a, b| a.preference() < b.preference()));
+    let bases: Vec<_> = all.iter().filter(|one| !one.is_precompiled()).collect();
+    let names: Vec<_> = bases.iter().map(ToString::to_string).collect();
+    let wanted = [
+        "instance_reuse_tracked",
+        "pooling_tracked",
+        "pooling_late_tracked",
+        "instance_reuse_gated",
+        "instance_reuse_auto",
+        "recreate_instance_tracked",
+        "recreate_instance_gated",
+        "recreate_instance_auto",
+        "instance_reuse_resident",
+        "recreate_instance_resident",
+        "instance_reuse_write_protected",
+        "recreate_instance_write_protected",
+        "pooling_cow_resident",
+        "instance_reuse_cow",
+        "pooling_cow",
+        "instance_reuse",
+        "pooling",
+        "recreate_instance_cow",
+        "recreate_instance",
+        "interpreted",
+    ];
+    assert_eq!(names, wanted);
+}
+
+#[test]
+fn advice_says_what_each_strategy_does() {
+    assert_eq!(
+        named("instance_reuse_tracked").advice(),
+        "Reset one instance in place between calls, restoring only the written memory pages, \
+         which write faults reveal"
+    );
+    assert_eq!(
+        named("recreate_instance_cow_precompiled").advice(),
+        "Create a new instance for each call, with memory mapped copy-on-write from an image; \
+         load the code from an ahead-of-time artifact"
+    );
+    assert_eq!(named("pooling").advice(), "Take a slot from the runtime's pool for each call");
+    let mut advice: Vec<_> = Strategy::all().into_iter().map(Strategy::advice).collect();
+    let strategies = advice.len();
+    advice.sort();
+    advice.dedup();
+    assert_eq!(advice.len(), strategies);
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn a_strategy_is_stored_as_its_name() {
+    for strategy in Strategy::all() {
+        let json = serde_json::to_string(&strategy).unwrap();
+        assert_eq!(json, format!("\"{strategy}\""));
+        assert_eq!(serde_json::from_str::<Strategy>(&json).unwrap(), strategy);
+        assert_eq!(serde_json::from_reader::<_, Strategy>(json.as_bytes()).unwrap(), strategy);
+    }
+    let refused = serde_json::from_str::<Strategy>("\"pooling_warm\"").unwrap_err();
+    assert!(refused.to_string().contains("there is no strategy 'pooling_warm'"), "{refused}");
+    assert!(serde_json::from_str::<Strategy>("3").is_err());
+}
