@@ -78,6 +78,6 @@ pub(super) fn note(matrix: &Matrix<'_>) -> String {
     };
     format!(
         "{MARK} marks a value with interference: fewer than {PROCESSES} processes gave \
-         {CLEAN_SAMPLES} undisturbed samples each, and the value may read up to 2 × slow.{sketch}"
+         {CLEAN_SAMPLES} clean samples each, and the value may read up to 2 × slow.{sketch}"
     )
 }

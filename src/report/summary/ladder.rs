@@ -39,7 +39,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
     }
     let names: Vec<String> = works.iter().map(|work| code(&work.case)).collect();
     format!(
-        "## Strategy ladder\n\nOne call on a clean instance, one thread: {} on {}. {NOTHING}: the \
+        "## Strategies\n\nOne call on a clean instance, one thread: {} on {}. {NOTHING}: the \
          engine cannot do it.\n\n{table}",
         names.join(", below it "),
         code(works.first().map_or("", |work| &work.guest)),

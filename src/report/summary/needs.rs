@@ -58,13 +58,13 @@ pub(super) fn section(content: &Content<'_>) -> String {
         return table;
     }
     let ties = if has_ties {
-        " \\[N\\]: N more of the row's candidates cannot be told from the pick, because the \
-         intervals overlap or the medians differ by less than the noise floor."
+        " \\[N\\]: N more candidates tie with the pick. Their intervals overlap, or the medians \
+         differ by less than the noise floor."
     } else {
         ""
     };
     format!(
-        "## Which should I use?\n\nThe pick of a row is the fastest of its candidates on the empty \
+        "## Recommendations\n\nThe pick of a row is the fastest of its candidates on the empty \
          call; executors that leak state are no candidates. \"On all threads\" is the time of a \
          call while every processor makes the same call, and that time over the time alone. \"With a \
          deadline\" is the time of the call with a deadline that it does not reach over the time \

@@ -35,7 +35,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
         let _ = writeln!(
             text,
             "**Interference**: {marked} of {} ({}) are marked {MARK}. Fewer than {PROCESSES} of their \
-             processes gave {CLEAN_SAMPLES} undisturbed samples each, so they may read up to \
+             processes gave {CLEAN_SAMPLES} clean samples each, so they may read up to \
              2 × slow.",
             count(cells, "cell"),
             percent(marked as f64 / cells as f64)

@@ -126,7 +126,7 @@ fn finding(chart: &BreakEven, winners: &[(f64, &Cost<'_>)]) -> Option<String> {
         format!("`{}`{mark}", cost.of.executor)
     };
     let mut text = format!(
-        "For {}, with compilation and load counted, {} is done first with {} ({})",
+        "For {}, with compilation and load counted, {} is done first with {} ({}).",
         chart.work.label,
         name(first),
         if others.is_empty() { "any number of calls" } else { "few calls" },
@@ -134,9 +134,9 @@ fn finding(chart: &BreakEven, winners: &[(f64, &Cost<'_>)]) -> Option<String> {
     );
     for (calls, cost) in others {
         let at = units::time_short(cost.total(*calls));
-        text += &format!(", {} from about {} calls on ({at})", name(cost), rounded(*calls));
+        text += &format!(" From about {} calls on, {} is ({at}).", rounded(*calls), name(cost));
     }
-    Some(text + ".")
+    Some(text)
 }
 
 #[cfg(test)]

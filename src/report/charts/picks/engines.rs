@@ -115,7 +115,7 @@ fn finding(chart: &Engines, rows: &[Best<'_>], native: Option<(Value, &str)>) ->
     };
     Some(match (ours, own) {
         (Some((ours, least)), Some((own, value))) => format!(
-            "The fastest clean call with {label} takes {} with `{ours}`{}; the fastest strategy of \
+            "The fastest clean call with {label} takes {} with `{ours}`{}. The fastest strategy of \
              a runtime's own takes {} with `{own}` ({}).",
             least.time(),
             against(least),

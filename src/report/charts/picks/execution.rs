@@ -147,10 +147,10 @@ fn finding(matrix: &Matrix<'_>, rows: &[Row]) -> Option<String> {
         })
     };
     let texts = [
-        best(Execution::Compiled).map(|text| text + ", the fastest engine that compiles"),
-        best(Execution::Interpreted).map(|text| text + ", the fastest interpreter"),
+        best(Execution::Compiled)
+            .map(|text| format!("The fastest engine that compiles takes {text}, suite by suite.")),
+        best(Execution::Interpreted).map(|text| format!("The fastest interpreter takes {text}.")),
     ];
     let texts: Vec<String> = texts.into_iter().flatten().collect();
-    let text = texts.join(", and ");
-    (!text.is_empty()).then(|| format!("Suite by suite, the guest's code takes {text}."))
+    (!texts.is_empty()).then(|| texts.join(" "))
 }

@@ -71,7 +71,13 @@ fn finding(matrix: &Matrix<'_>, ladder: &Ladder) -> Option<String> {
     let said = |(named, value): (&Named, Value)| {
         format!("{} with `{}` ({})", value.time(), named.executor.strategy, slower(value, least))
     };
-    let mut texts = vec![format!("{} with `{}`", least.time(), first.executor.strategy)];
-    texts.extend(rows.map(said));
-    Some(format!("On {}, a clean {} takes {}.", ladder.engine, work.label, list(&texts)))
+    let others: Vec<String> = rows.map(said).collect();
+    let text = format!(
+        "On {}, a clean {} takes {} with `{}`.",
+        ladder.engine,
+        work.label,
+        least.time(),
+        first.executor.strategy
+    );
+    Some(if others.is_empty() { text } else { format!("{text} Others take {}.", list(&others)) })
 }

@@ -125,14 +125,14 @@ fn finding(lowest: &[(u64, u64, &Series)], xs: &[u64], crossings: &[Crossing]) -
     let (start, end) = (lowest.first()?.2, lowest.last()?.2);
     let time = |line: &Series, x| at(line, x).map(units::time_short);
     let mut text = format!(
-        "A clean call that writes {} is fastest with `{}` ({})",
+        "A clean call that writes {} is fastest with `{}` ({}).",
         size(*first as f64),
         start.label,
         time(start, *first)?
     );
     for (crossing, stretch) in crossings.iter().zip(&lowest[1..]) {
-        text += &format!(", from about {} with `{}`", size(crossing.x), stretch.2.label);
+        text += &format!(" From about {} on, `{}` is.", size(crossing.x), stretch.2.label);
     }
     let end_time = time(end, *last)?;
-    Some(format!("{text}; at {} it takes {end_time}.", size(*last as f64)))
+    Some(format!("{text} At {} it takes {end_time}.", size(*last as f64)))
 }

@@ -49,16 +49,16 @@ pub(super) fn pick<'a>(
         heading: "slow-down".to_owned(),
     };
     let (best, worst) = (rows.first()?, rows.last()?);
-    let said = |row: &(&Named, Value, Value)| {
-        format!("{} as long with `{}`", times(row.2, row.1), row.0.executor)
-    };
     let finding = format!(
-        "On {together} at the same time, one {} takes {} ({} → {}) and {} ({} → {}).",
+        "On {together} at the same time, one {} takes {} as long with `{}` ({} → {}). With `{}` it \
+         takes {} as long ({} → {}).",
         chart.work.label,
-        said(best),
+        times(best.2, best.1),
+        best.0.executor,
         best.1.time(),
         best.2.time(),
-        said(worst),
+        worst.0.executor,
+        times(worst.2, worst.1),
         worst.1.time(),
         worst.2.time()
     );
