@@ -19,7 +19,7 @@ const COUNTER: &str = r#"(module
 /// Makes two calls on one module and returns their results.
 fn two_calls(engine: &dyn Engine, strategy: Strategy) -> Result<[Vec<u8>; 2]> {
     let (config, mut outputs) = (Config::default(), [Vec::new(), Vec::new()]);
-    let guest = GuestModule::new("counter", &wat::parse_str(COUNTER)?, HeapPages::AsDeclared)?;
+    let guest = GuestModule::new("counter", &wat::parse_str(COUNTER)?, HeapPages::default())?;
     // Once: compile, load, look up the export.
     let artifact = engine.compile(&guest, strategy, &config)?;
     let module = engine.load(&guest, &artifact, strategy, &config)?;

@@ -249,7 +249,7 @@ fn explanations_fit_or_are_stale() {
     let gate = explained(explanation(Rule::Scaling, "a"));
     assert!(gate.publish().is_ok() && gate.explained.len() == 1);
     assert!(page::draft(&gate).is_empty());
-    let section = page::anomalies(&gate, &[]);
+    let section = page::anomalies(&gate);
     let name = "`case_from_guest/a_interpreted/2_threads`";
     assert!(section.contains(name) && section.contains("| known |"), "{section}");
     assert!(section.contains("scaling 6.00 on 2 threads (limit 2.10)"), "{section}");
