@@ -228,8 +228,8 @@ fn only_what_is_asked_for_is_compiled_and_loaded() {
     assert_eq!(names(&chosen), ["echo_from_guest/other_instance_reuse/1_threads"]);
     for (wrong, says) in [
         (Selection { engines: vec!["othr".to_owned()], ..chosen.clone() }, "near: other"),
-        (Selection { threads: vec![7], ..chosen.clone() }, "nothing is left to measure"),
-        (Selection { overview: true, ..chosen.clone() }, "nothing is left to measure"),
+        (Selection { threads: vec![7], ..chosen.clone() }, "nothing to measure"),
+        (Selection { overview: true, ..chosen.clone() }, "nothing to measure"),
         (
             Selection { filter: Filter::new(Some("ecko")).unwrap(), ..Selection::default() },
             "nothing matches 'ecko'; near: echo",

@@ -193,7 +193,7 @@ impl Entry {
             ("guests", self.guests.as_ref().is_some_and(Vec::is_empty)),
             ("threads", self.threads.is_empty() || self.threads.contains(&0)),
         ] {
-            ensure!(!none, "'{what}' needs at least one number, all at least 1");
+            ensure!(!none, "'{what}' needs at least one entry, and numbers must be at least 1");
         }
         ensure!(self.burst > 0, "'burst' must be at least 1");
         self.named()?;

@@ -74,7 +74,7 @@ impl Selection {
     pub fn load(path: &Path) -> Result<Self> {
         let file: Self = case::data(path, "the selection of resets")?;
         let checked = file.check();
-        checked.with_context(|| format!("the selection of resets {} is wrong", path.display()))?;
+        checked.with_context(|| format!("the selection of resets {} is invalid", path.display()))?;
         Ok(file)
     }
 
@@ -285,7 +285,7 @@ mod tests {
             (("seed   = 1", "seeds  = 1"), "unknown field `seeds`"),
         ] {
             let error = format!("{:#}", parsed(change).unwrap_err());
-            assert!(error.contains("resets.toml is wrong") && error.contains(reason), "{error}");
+            assert!(error.contains("resets.toml is invalid") && error.contains(reason), "{error}");
         }
     }
 
