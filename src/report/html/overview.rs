@@ -7,6 +7,9 @@ use crate::report::picks::Pick;
 use crate::report::units::{MARK, count, grouped, percent, time_with_interval};
 use std::fmt::Write;
 
+/// Picks that are shown at most.
+const MOST: usize = 5;
+
 /// Machine, date, commit and size of the run: terms and descriptions.
 pub(super) fn facts(matrix: &Matrix<'_>) -> String {
     let header = &matrix.book.header;
@@ -35,10 +38,10 @@ pub(super) fn facts(matrix: &Matrix<'_>) -> String {
     text
 }
 
-/// A row for each pick. The executor is a link to the view in which it is the baseline.
+/// A row for each of the first picks. The executor is a link to the view in which it is the baseline.
 pub(super) fn headlines(matrix: &Matrix<'_>, all: &[Pick<'_>]) -> String {
     let mut text = String::new();
-    for Pick { need, work, executor, time, .. } in all {
+    for Pick { need, work, executor, time, .. } in all.iter().take(MOST) {
         let threads = matrix.threads(work).first().copied().unwrap_or(1);
         let (case, guest, name) = (&work.case, &work.guest, executor.to_string());
         let view = format!("#case={case}&guest={guest}&threads={threads}&base={name}");
