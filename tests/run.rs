@@ -300,7 +300,8 @@ fn agreeing_combinations_are_timed() {
     let bench = ["--bench", "--bench-time", "0.02"];
     let run = ["run", &guest, "--call", "pages"];
     let ran = touchstone(&[&run[..], &bench, &["--json"]].concat());
-    assert_eq!((ran.code, &*ran.err), (0, ""));
+    // On a busy machine, lines of progress are printed.
+    assert_eq!(ran.code, 0, "{}", ran.err);
     for line in ran.lines().iter().filter(|line| line["status"] == "returned") {
         let [low, median, high] = ["low_ns", "median_ns", "high_ns"].map(|key| line[key].as_f64());
         assert!(median.unwrap() > 0.0, "{line}");
@@ -355,7 +356,7 @@ fn what_cannot_be_called_is_refused_in_words() {
     run(&["--call", "echo", "--input", "hello"]).refused(&["none of @FILE, 0xHEX, text:TEXT"]);
     run(&["--call", "echo", "--input", "@/does/not/exist"]).refused(&["cannot read the input"]);
     run(&["--call", "echo", "--timeout", "0"]).refused(&["'0' is not a number of seconds above 0"]);
-    run(&["--call", "echo", "--timeout", "1e99"]).refused(&["no number of seconds"]);
+    run(&["--call", "echo", "--timeout", "1e99"]).refused(&["not a number of seconds"]);
     run(&[]).refused(&["--call"]);
     let types = folder.module(r#"(module (func (export "f") (param externref)))"#);
     touchstone(&["run", &types, "--call", "f"]).refused(&["no numbers"]);

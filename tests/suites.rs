@@ -352,7 +352,7 @@ fn a_wrong_case_file_is_named_with_line_and_column() {
         (format!("{CASE}thread = 3\n"), &["case.toml", "line 9, column 1", "`thread`"][..]),
         (CASE.replace("[1]", "\"all\""), &["line 6, column 11"]),
         (CASE.replace("[1]", "[0]"), &["threads from 1 upwards"]),
-        (String::new(), &["either a [case] or a [suite]"]),
+        (String::new(), &["either [case] or [suite]"]),
     ] {
         let error = error("case.toml", &text).unwrap();
         assert!(says.iter().all(|part| error.contains(part)), "{error}");
