@@ -208,7 +208,10 @@ fn what_is_wrong_in_the_file_is_named_with_its_line() {
             "no case 'call_full_function'; near: call_empty_function",
         ),
         (swapped("[\"call_empty_function\"]", "[]"), "'cases' needs at least one entry"),
-        (format!("{GOOD}threads = [0]\n"), "'threads' needs at least one entry, and numbers must be at least 1"),
+        (
+            format!("{GOOD}threads = [0]\n"),
+            "'threads' needs at least one entry, and numbers must be at least 1",
+        ),
         (format!("{GOOD}guests = []\n"), "'guests' needs"),
         (format!("{GOOD}guests = [\"core-runtime\"]\n"), "has no guest 'core-runtime'"),
         (format!("{GOOD}after = \"dirty_1mb_of_memory\"\n"), "either 'baseline' or 'after'"),

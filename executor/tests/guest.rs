@@ -176,12 +176,12 @@ fn only_what_is_lost_for_good_refuses_reuse() {
         ("(global $g (mut funcref) (ref.null func))", ""),
         (
             "(global $g (mut funcref) (ref.null func)) (func (global.set $g (ref.null func)))",
-            "no number",
+            "not a number",
         ),
         (
             "(global $g (mut v128) (v128.const i64x2 0 0))
              (func (global.set $g (v128.const i64x2 1 1)))",
-            "no number",
+            "not a number",
         ),
     ] {
         let found = refusal(&format!("(module {text})")).unwrap_or_default();

@@ -74,7 +74,8 @@ impl Selection {
     pub fn load(path: &Path) -> Result<Self> {
         let file: Self = case::data(path, "the selection of resets")?;
         let checked = file.check();
-        checked.with_context(|| format!("the selection of resets {} is invalid", path.display()))?;
+        checked
+            .with_context(|| format!("the selection of resets {} is invalid", path.display()))?;
         Ok(file)
     }
 

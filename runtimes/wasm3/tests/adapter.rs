@@ -248,7 +248,7 @@ fn a_stack_that_is_too_small_is_an_error() {
             thread.spawn_scoped(scope, call).unwrap().join().unwrap()
         });
         let error = ended.unwrap_err().to_string();
-        assert!(error.contains("give it a larger one"), "{name}: {error}");
+        assert!(error.contains("use a thread with a larger stack"), "{name}: {error}");
     });
 }
 

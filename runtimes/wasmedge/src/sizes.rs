@@ -120,13 +120,14 @@ impl Kept {
     /// The memory must be of a live instance, always the same one between two calls of
     /// [`forget`](Self::forget), and no slice of it may be alive.
     pub(crate) unsafe fn grow(&self, memory: Memory, more: u32) -> Option<u32> {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller's promise.
         let pages = unsafe { pages(memory) };
         if more == 0 {
             return Some(pages as u32);
         }
         let wanted = pages + u64::from(more);
         let is_kept = wanted as usize * WASM_PAGE <= self.end.get();
+        // SAFETY: the caller's promise; a part that is kept was a part of the memory before.
         let done = is_kept && unsafe { self.open(memory, pages, wanted) };
         if !done {
             // SAFETY: the memory lives. What it maps over is zero, as what it maps.
@@ -178,7 +179,7 @@ impl Kept {
         size: usize,
         restorer: Option<&mut Restorer>,
     ) -> Result<bool> {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller's promise.
         let pages = unsafe { pages(memory) };
         let grown = pages as usize * WASM_PAGE;
         if grown == size {
@@ -188,6 +189,7 @@ impl Kept {
             }
             return Ok(true);
         }
+        // SAFETY: the caller's promise.
         let Some((base, known)) = (unsafe { parts(memory, pages) }) else { return Ok(false) };
         if grown < size {
             return Ok(false);
