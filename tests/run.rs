@@ -298,9 +298,9 @@ fn agreeing_combinations_are_timed() {
     let folder = Folder::new();
     let guest = folder.module(GUEST);
     let bench = ["--bench", "--bench-time", "0.02"];
-    let run = ["run", &guest, "--call", "pages"];
+    // Two engines: over all of them, more than 20 seconds pass, and progress is printed.
+    let run = ["run", &guest, "--call", "pages", "--backend", "^(wasmi|wasmtime)$"];
     let ran = touchstone(&[&run[..], &bench, &["--json"]].concat());
-    // On a busy machine, lines of progress are printed.
     assert_eq!(ran.code, 0, "{}", ran.err);
     for line in ran.lines().iter().filter(|line| line["status"] == "returned") {
         let [low, median, high] = ["low_ns", "median_ns", "high_ns"].map(|key| line[key].as_f64());
@@ -310,10 +310,13 @@ fn agreeing_combinations_are_timed() {
             assert!(low <= median.unwrap() && median.unwrap() <= high, "{line}");
         }
     }
-    let out = touchstone(&[&run[..], &bench].concat()).well();
+    // On a busy machine, progress is printed all the same.
+    let ran = touchstone(&[&run[..], &bench].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let out = ran.out;
     assert!(out.contains("a call, median [95 %]") && out.contains("baseline"), "{out}");
 
-    let run = ["run", &guest, "--call", "unreachable"];
+    let run = ["run", &guest, "--call", "unreachable", "--backend", "^(wasmi|wasmtime)$"];
     let out = touchstone(&[&run[..], &bench].concat()).found(&["nothing is timed"]);
     assert!(!out.contains("median"), "{out}");
 }
