@@ -6,6 +6,7 @@
 
 use crate::case;
 use crate::record::Executor;
+use crate::tables::charts::ChartWork;
 use crate::tables::{self, Layout, Shares};
 use anyhow::{Result, bail, ensure};
 use serde::Deserialize;
@@ -81,7 +82,7 @@ pub struct Need {
     /// The real work that is shown beside; that of all rows when left out.
     pub payload: Option<Call>,
     /// Whose strategies come into question; anybody's when left out.
-    pub owner: Option<By>,
+    pub owner: Option<Owner>,
     /// Engines that run code in this way; any when left out.
     pub execution: Option<Execution>,
     /// The strategies that come into question; all when left out.
@@ -96,27 +97,6 @@ pub struct Need {
     pub avoid: String,
 }
 
-/// Who brings about a clean instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum By {
-    /// The runtime.
-    Runtime,
-    /// Touchstone.
-    Touchstone,
-}
-
-impl By {
-    /// The owner in a strategy's own words.
-    #[must_use]
-    pub fn owner(self) -> Owner {
-        match self {
-            Self::Runtime => Owner::Runtime,
-            Self::Touchstone => Owner::Touchstone,
-        }
-    }
-}
-
 /// Some calls beside each other.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -128,17 +108,7 @@ pub struct Group {
     /// Engines across.
     pub engines: Vec<String>,
     /// Calls down.
-    pub rows: Vec<GroupRow>,
-}
-
-/// A row of a group.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GroupRow {
-    /// What it is called.
-    pub heading: String,
-    /// The call.
-    pub call: Call,
+    pub rows: Vec<ChartWork>,
 }
 
 /// A detailed page.

@@ -88,6 +88,7 @@ pub enum CodeFrom {
 
 /// Who brings about the clean instance, by the nature of a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Owner {
     /// The runtime, by what it offers itself.
     Runtime,
@@ -229,58 +230,6 @@ impl Strategy {
         let found = BY_PREFERENCE.iter().position(|way| *way == (self.instance, self.memory));
         let place = found.unwrap_or(BY_PREFERENCE.len()) as u16;
         place * 2 + self.code as u16
-    }
-
-    /// What the strategy does, as advice: an imperative clause that starts with a
-    /// capital letter and has no full stop.
-    #[must_use]
-    pub fn advice(self) -> String {
-        let instance = match self.instance {
-            InstanceFrom::Interpreted => "Create a new instance for each call and interpret it",
-            InstanceFrom::Reuse => "Reset one instance in place between calls",
-            InstanceFrom::Recreate => "Create a new instance for each call",
-            InstanceFrom::Pooling if self.is_touchstone_pool() => {
-                "Take an instance from Touchstone's pool for each call, reset in place when it is \
-                 returned"
-            }
-            InstanceFrom::Pooling => "Take a slot from the runtime's pool for each call",
-            InstanceFrom::PoolingLate => {
-                "Take an instance from Touchstone's pool for each call, reset in place when it is \
-                 taken"
-            }
-        };
-        let memory = match (self.memory, self.is_new_instance()) {
-            (MemoryFrom::Segments, true) => "",
-            (MemoryFrom::Segments, false) => {
-                ", dropping all memory pages and copying the data segments again"
-            }
-            (MemoryFrom::CopyOnWrite, true) => ", with memory mapped copy-on-write from an image",
-            (MemoryFrom::CopyOnWrite, false) => {
-                ", dropping all written pages of a memory mapped copy-on-write"
-            }
-            (MemoryFrom::Resident, _) => {
-                ", restoring only the written memory pages, which the kernel lists (PAGEMAP_SCAN)"
-            }
-            (MemoryFrom::Tracked, _) => {
-                ", restoring only the written memory pages, which write faults reveal"
-            }
-            (MemoryFrom::Gated, _) => {
-                ", restoring only the written memory pages, which the kernel lists (PAGEMAP_SCAN) \
-                 after calls with page faults"
-            }
-            (MemoryFrom::WriteProtected, _) => {
-                ", restoring only the written memory pages, which the kernel notes (userfaultfd)"
-            }
-            (MemoryFrom::Auto, _) => {
-                ", restoring only the written memory pages while calls write the same ones, else \
-                 dropping all"
-            }
-        };
-        let code = match self.code {
-            CodeFrom::InProcess => "",
-            CodeFrom::Precompiled => "; load the code from an ahead-of-time artifact",
-        };
-        format!("{instance}{memory}{code}")
     }
 }
 

@@ -4,6 +4,8 @@
 use super::Records;
 use crate::pages::Call;
 use crate::record::{Book, CellKey, Estimate, Metric, Refusal, Role, WorkFacts};
+use crate::tables::Row;
+use crate::tables::charts::ChartWork;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use touchstone_executor::{Execution, Owner};
 
@@ -21,6 +23,18 @@ pub(super) struct Work {
 impl From<&Call> for Work {
     fn from(call: &Call) -> Self {
         Self { guest: call.guest.clone(), case: call.case.clone() }
+    }
+}
+
+impl From<&ChartWork> for Work {
+    fn from(named: &ChartWork) -> Self {
+        Self { guest: named.guest.clone(), case: named.case.clone() }
+    }
+}
+
+impl From<&Row> for Work {
+    fn from(row: &Row) -> Self {
+        Self { guest: row.guest.clone(), case: row.case.clone() }
     }
 }
 

@@ -212,7 +212,9 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
     let pages = Pages::load(&options.division, &layouts, &shares)?;
     let shown = tables::charts::load(&options.charts)?;
     let charts = charts::draw(&matrix, &shown, &layouts)?;
+    let picks = picks::all(&matrix, &pages);
     let content = Content {
+        picks: &picks,
         matrix: &matrix,
         gate: &gate,
         pages: &pages,
@@ -234,7 +236,7 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
         (options.pages.join(format!("{}.md", page.file)), text)
     });
     let details: Files = details.collect();
-    let interactive = html::page(&matrix, &picks::all(&matrix, &pages))?;
+    let interactive = html::page(&matrix, &picks)?;
     let image = |file: String| options.images.join(file);
     let removed = charts::absent(&shown, &charts).map(image).filter(|path| path.exists()).collect();
     let charts = charts.into_iter().flat_map(|chart| chart.files);
@@ -288,6 +290,7 @@ struct Content<'a> {
     matrix: &'a Matrix<'a>,
     gate: &'a gate::Gate,
     pages: &'a Pages,
+    picks: &'a [picks::Pick<'a>],
     layouts: &'a [Layout],
     shares: &'a [Shares],
     charts: &'a [charts::Chart],

@@ -1,7 +1,7 @@
 //! The fastest executor for each need.
 
 use super::matrix::{Executor, Matrix, Work};
-use super::rank::leaders;
+use super::rank::{ranking, ties};
 use crate::pages::{Need, Pages};
 use crate::record::Estimate;
 use touchstone_executor::Owner;
@@ -25,22 +25,22 @@ pub(super) struct Pick<'a> {
 pub(super) fn all<'a>(matrix: &Matrix<'_>, pages: &'a Pages) -> Vec<Pick<'a>> {
     let pick = |need: &'a Need| {
         let work = Work::from(&need.call);
-        let leaders = leaders(matrix, &work, 1, |executor| is_wanted(matrix, need, executor))?;
-        let (executor, time) = (leaders.best.0.clone(), leaders.best.1);
-        Some(Pick { need, executor, time, ties: leaders.same + leaders.others.len(), work })
+        let ranking = ranking(matrix, &work, |executor| is_wanted(matrix, need, executor));
+        let ((executor, time), others) = ranking.split_first()?;
+        let floor = matrix.records.noise.floor(&work.case);
+        let ties = others.iter().filter(|(_, other)| ties(*time, *other, floor)).count();
+        Some(Pick { need, executor: (*executor).clone(), time: *time, ties, work })
     };
     pages.needs.iter().filter_map(pick).collect()
 }
 
-/// Whether an executor is a candidate. One that leaks state or isolates nothing never is.
+/// Whether an executor is a candidate. One that isolates nothing never is.
 fn is_wanted(matrix: &Matrix<'_>, need: &Need, executor: &Executor) -> bool {
     let runs_so = |wanted| matrix.execution(&executor.engine) == Some(wanted);
     let is_of = |owner| matrix.is_native(executor) == (owner == Owner::Runtime);
     !matrix.is_baseline(&executor.engine)
-        && !executor.strategy.is_precompiled()
         && need.execution.is_none_or(runs_so)
-        && need.owner.is_none_or(|by| is_of(by.owner()))
+        && need.owner.is_none_or(is_of)
         && (need.strategies.is_empty() || need.strategies.contains(&executor.strategy))
         && (need.engines.is_empty() || need.engines.contains(&executor.engine))
-        && matrix.records.checks.leaks(executor).is_empty()
 }

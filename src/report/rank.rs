@@ -4,7 +4,6 @@ use super::matrix::{Executor, Matrix, Work};
 use crate::compare::{self, MARGIN};
 use crate::record::{Book, Contender, Estimate, Purpose};
 use std::collections::BTreeMap;
-use touchstone_executor::Strategy;
 
 /// How far executors differ from themselves in each case: noisy slow calls say nothing about
 /// quick ones.
@@ -53,59 +52,40 @@ pub(super) fn median(values: Vec<f64>) -> Option<f64> {
 }
 
 /// Whether `slower` cannot be told from `faster`; `floor` is the noise floor, a share.
-/// `None` where an interval is missing: nothing can be said.
-fn ties(faster: Estimate, slower: Estimate, floor: Option<f64>) -> Option<bool> {
-    let ((_, faster_high), (slower_low, _)) = (faster.interval?, slower.interval?);
+/// Where an interval is missing, nothing can be said, and they do not tie.
+pub(super) fn ties(faster: Estimate, slower: Estimate, floor: Option<f64>) -> bool {
+    let (Some((_, faster_high)), Some((slower_low, _))) = (faster.interval, slower.interval) else {
+        return false;
+    };
     let difference = slower.median / faster.median - 1.0;
-    Some(slower_low <= faster_high || floor.is_some_and(|least| difference < least))
+    slower_low <= faster_high || floor.is_some_and(|least| difference < least)
 }
 
-/// The head of a ranking, by strategy: who has the lowest median, and what cannot be told
-/// from it.
-#[derive(Debug)]
-pub(super) struct Leaders<'a> {
-    /// Lowest median.
-    pub best: (&'a Executor, Estimate),
-    /// How many other engines tie under the same strategy.
-    pub same: usize,
-    /// Other strategies that tie on any engine, by their lowest median.
-    pub others: Vec<Strategy>,
-    /// Executors that cannot be ranked for want of an interval.
-    pub unknown: usize,
-}
-
-/// Ranks the timed executors that pass `wanted` on a work. `None` if there are none. A
-/// precompiled variant is left out where its strategy was timed with code made in the
-/// process.
-pub(super) fn leaders<'a>(
+/// The executors that pass `wanted` with their times of a work on one thread, the fastest first.
+/// Precompiled variants are left out, because they change the load and not the call, and so are
+/// executors whose calls leak state.
+pub(super) fn ranking<'a>(
     matrix: &'a Matrix<'_>,
     work: &Work,
-    threads: usize,
     wanted: impl Fn(&Executor) -> bool,
-) -> Option<Leaders<'a>> {
-    let is_variant = |executor: &Executor| {
-        let base = Executor { strategy: executor.strategy.base(), ..executor.clone() };
-        executor.strategy.is_precompiled() && matrix.time(&base, work, threads).is_some()
-    };
-    let mut timed: Vec<(&Executor, Estimate)> = matrix
-        .executors
-        .iter()
-        .filter(|executor| wanted(executor) && !is_variant(executor))
-        .filter_map(|executor| Some((executor, matrix.time(executor, work, threads)?)))
-        .collect();
+) -> Vec<(&'a Executor, Estimate)> {
+    let own = matrix.executors.iter().filter(|executor| {
+        wanted(executor)
+            && !executor.strategy.is_precompiled()
+            && matrix.records.checks.leaks(executor).is_empty()
+    });
+    let mut timed: Vec<(&Executor, Estimate)> =
+        own.filter_map(|executor| Some((executor, matrix.time(executor, work, 1)?))).collect();
     // Stable: equal medians stay in the order of the tables.
     timed.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
-    let mut timed = timed.into_iter();
-    let best = timed.next()?;
-    let mut leaders = Leaders { best, same: 0, others: Vec::new(), unknown: 0 };
-    for (executor, time) in timed {
-        match ties(best.1, time, matrix.records.noise.floor(&work.case)) {
-            Some(false) => {}
-            None => leaders.unknown += 1,
-            Some(true) if executor.strategy == best.0.strategy => leaders.same += 1,
-            Some(true) if leaders.others.contains(&executor.strategy) => {}
-            Some(true) => leaders.others.push(executor.strategy),
-        }
-    }
-    Some(leaders)
+    timed
+}
+
+/// The first of the [`ranking`].
+pub(super) fn fastest<'a>(
+    matrix: &'a Matrix<'_>,
+    work: &Work,
+    wanted: impl Fn(&Executor) -> bool,
+) -> Option<(&'a Executor, Estimate)> {
+    ranking(matrix, work, wanted).into_iter().next()
 }

@@ -297,7 +297,10 @@ mod tests {
         let points = selection.points(&Wanted::default()).unwrap();
         let mut guests = Guests::built();
         let plan = Plan::new(&[selection.case(&points[0])], &engines, &mut guests).unwrap();
-        let best = preferred_engine(&engines, &plan.cells).unwrap();
+        let Some(best) = preferred_engine(&engines, &plan.cells) else {
+            assert!(plan.cells.is_empty(), "a build without engines has no default");
+            return;
+        };
         let count = |id: &str| plan.cells.iter().filter(|cell| cell.key.engine == id).count();
         let of = |id: &str| engines.iter().find(|engine| engine.id() == id).unwrap();
         let execution = of(best).execution();

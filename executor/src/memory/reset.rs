@@ -74,13 +74,8 @@ pub enum Reset {
 /// Bytes that the strategies of every backend which restore pages in place keep mapped in
 /// one memory.
 ///
-/// It bounds what an idle instance occupies. It is not where dropping becomes faster: no such
-/// crossing was found. With 256 MiB in place of 4 MiB, `touchstone resets` found restoring faster
-/// than dropping at 1, 4, 8 and 16 MiB (one byte of each page, contiguous, the same pages in each
-/// call, 1 thread). A call that wrote 8 MiB took 0.5 ms with restored pages, 3.0 ms with dropped
-/// ones, and 2.2 ms with this limit. That was on an interpreter, in a build for development and on
-/// a busy machine: the order is clear, the numbers are not. Whole pages and pages that change from
-/// call to call were not measured with another limit.
+/// It bounds what an idle instance occupies. It is not where dropping becomes faster than restoring:
+/// `touchstone resets` measures where that is.
 pub const KEEP_RESIDENT: usize = 4 << 20;
 
 /// Why pages cannot be restored that the kernel has to list.

@@ -107,26 +107,6 @@ fn what_restores_written_pages_in_place_is_preferred() {
     assert_eq!(names, wanted);
 }
 
-#[test]
-fn advice_says_what_each_strategy_does() {
-    assert_eq!(
-        named("instance_reuse_tracked").advice(),
-        "Reset one instance in place between calls, restoring only the written memory pages, \
-         which write faults reveal"
-    );
-    assert_eq!(
-        named("recreate_instance_cow_precompiled").advice(),
-        "Create a new instance for each call, with memory mapped copy-on-write from an image; \
-         load the code from an ahead-of-time artifact"
-    );
-    assert_eq!(named("pooling").advice(), "Take a slot from the runtime's pool for each call");
-    let mut advice: Vec<_> = Strategy::all().into_iter().map(Strategy::advice).collect();
-    let strategies = advice.len();
-    advice.sort();
-    advice.dedup();
-    assert_eq!(advice.len(), strategies);
-}
-
 #[cfg(feature = "serde")]
 #[test]
 fn a_strategy_is_stored_as_its_name() {

@@ -35,6 +35,19 @@ pub(super) struct Series {
     pub dotted: bool,
 }
 
+impl Series {
+    /// The line's height at `x`, straight between its points as drawn, on logarithmic axes.
+    pub(super) fn at(&self, x: f64) -> Option<f64> {
+        self.points.windows(2).find_map(|pair| {
+            let [(left, from), (right, to)] = [pair[0], pair[1]];
+            let share = (x / left).ln() / (right / left).ln();
+            (0.0..=1.0)
+                .contains(&share)
+                .then(|| from.median * (to.median / from.median).powf(share))
+        })
+    }
+}
+
 /// A point at which another line becomes the lowest.
 #[derive(Debug)]
 pub(super) struct Crossing {

@@ -1,10 +1,10 @@
 //! Ratios of published values that differ from ours, each with its cause from the table's data.
 
 use super::OPERATORS;
-use super::tables::{heading, time, work};
+use super::tables::{heading, time};
 use crate::record::Estimate;
 use crate::report::markdown::code;
-use crate::report::matrix::Matrix;
+use crate::report::matrix::{Matrix, Work};
 use crate::report::units::factor;
 use crate::tables::{Cause, Layout, Row, number};
 use indexmap::IndexMap;
@@ -90,7 +90,7 @@ fn values<'a>(matrix: &Matrix<'_>, layout: &'a Layout) -> Vec<Value<'a>> {
                 add((&*column.heading, 0), theirs, ours);
             }
         }
-        let count = matrix.operators(&work(of), of.warm).filter(|_| !layout.relative);
+        let count = matrix.operators(&Work::from(of), of.warm).filter(|_| !layout.relative);
         let count = count.map(|n| Estimate { median: n as f64, interval: None, marked: false });
         add((OPERATORS, 0), theirs, count);
     }

@@ -42,7 +42,7 @@ fn table(
     let mut table = Table::new("Benchmark function", before.into_iter().flatten().chain(headings));
     for (down, row) in rows.iter().enumerate() {
         let before = [
-            counted.then(|| matrix.operators(&work(row), row.warm).map(grouped)),
+            counted.then(|| matrix.operators(&Work::from(row), row.warm).map(grouped)),
             aside.is_some().then(|| row.aside.as_deref().map(theirs)),
         ];
         let cells = columns.iter().enumerate().map(|(across, column)| {
@@ -79,20 +79,16 @@ pub(super) fn heading(row: &Row) -> String {
     }
 }
 
-pub(super) fn work(row: &Row) -> Work {
-    Work { guest: row.guest.clone(), case: row.case.clone() }
-}
-
 /// The time of a call, if it was timed.
 pub(super) fn time(matrix: &Matrix<'_>, executor: &Executor, row: &Row) -> Option<Estimate> {
-    let fresh = matrix.time(executor, &work(row), row.threads)?;
-    if row.warm { matrix.metric(executor, &work(row), Metric::WarmCall) } else { Some(fresh) }
+    let fresh = matrix.time(executor, &Work::from(row), row.threads)?;
+    if row.warm { matrix.metric(executor, &Work::from(row), Metric::WarmCall) } else { Some(fresh) }
 }
 
 /// A time, or a word with its reason: no cell stays empty without one.
 fn cell(matrix: &Matrix<'_>, executor: &Executor, row: &Row, notes: &mut Footnotes) -> String {
     let cores = matrix.book.header.machine.cores;
-    let reason = match matrix.cell(executor, &work(row), row.threads) {
+    let reason = match matrix.cell(executor, &Work::from(row), row.threads) {
         Cell::Timed(_) => match time(matrix, executor, row) {
             Some(time) => return units::time_with_interval(&time),
             None => "no call on a used instance was timed".to_owned(),

@@ -4,7 +4,7 @@ use crate::pages::Part;
 use crate::record::{Check, Outcome};
 use crate::report::Content;
 use crate::report::checks::Checked;
-use crate::report::markdown::{Table, code, escape};
+use crate::report::markdown::{Table, code};
 use crate::report::units::{count, grouped};
 use std::collections::BTreeSet;
 
@@ -72,14 +72,5 @@ fn exceptions(checked: &Checked<'_>) -> String {
             shown.join(", ")
         ));
     }
-    if parts.is_empty() {
-        "none".to_owned()
-    } else {
-        parts.iter().map(|p| escape_keeping_code(p)).collect::<Vec<_>>().join("; ")
-    }
-}
-
-/// Names are in code style already.
-fn escape_keeping_code(text: &str) -> String {
-    if text.contains('`') { text.to_owned() } else { escape(text) }
+    if parts.is_empty() { "none".to_owned() } else { parts.join("; ") }
 }

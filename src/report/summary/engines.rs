@@ -1,10 +1,11 @@
 //! Engines at a glance.
 
-use super::{failed_assertions, fastest, named};
+use super::{failed_assertions, named};
 use crate::record::{Metric, Role};
 use crate::report::markdown::{NOTHING, Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
-use crate::report::units::{self, grouped, time};
+use crate::report::rank::fastest;
+use crate::report::units::{self, time};
 use crate::report::{Content, charts};
 
 pub(super) fn section(content: &Content<'_>) -> String {
@@ -31,8 +32,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
             payload.as_ref().and_then(|work| best(work, &is_own)).map(named),
             execution.iter().find(|(own, _)| own == engine).map(|(_, mean)| units::times(mean)),
             payload.as_ref().and_then(|work| compile_and_load(matrix, engine, work)),
-            failed_assertions(matrix, engine)
-                .map(|(failed, all)| format!("{} of {}", grouped(failed), grouped(all))),
+            failed_assertions(matrix, engine),
         ];
         if cells.iter().any(Option::is_some) {
             table.row(code(engine), cells.map(|cell| cell.or(Some(NOTHING.to_owned()))));

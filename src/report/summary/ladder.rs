@@ -1,10 +1,10 @@
 //! Strategies beside each other.
 
-use super::time;
 use crate::record::Role;
 use crate::report::Content;
 use crate::report::markdown::{NOTHING, Table, code};
 use crate::report::matrix::{Cell, Executor};
+use crate::report::units::time_with_reach;
 use touchstone_executor::Strategy;
 
 pub(super) fn section(content: &Content<'_>) -> String {
@@ -18,7 +18,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
         let cell = |engine: &String| {
             let executor = Executor { engine: engine.clone(), strategy };
             let times = works.iter().map(|work| match matrix.cell(&executor, work, 1) {
-                Cell::Timed(ns) => time(Some(ns)),
+                Cell::Timed(time) => time_with_reach(&time),
                 Cell::Refused(refusal) if refusal.status.is_failure() => refusal.status.to_string(),
                 _ => NOTHING.to_owned(),
             });

@@ -56,23 +56,6 @@ fn limits(content: &Content<'_>) -> String {
     text + "\n" + &gate::anomalies(content.gate)
 }
 
-/// A time with how far its interval reaches, or a dash.
-fn time(time: Option<Estimate>) -> String {
-    time.map_or_else(|| super::markdown::NOTHING.to_owned(), |time| units::time_with_reach(&time))
-}
-
-/// The fastest executor that is `wanted` on a work, with its time. Precompiled variants are
-/// left out: they change the load, not the call.
-fn fastest<'a>(
-    matrix: &'a Matrix<'_>,
-    work: &super::matrix::Work,
-    wanted: impl Fn(&Executor) -> bool,
-) -> Option<(&'a Executor, Estimate)> {
-    let own = matrix.executors.iter().filter(|e| !e.strategy.is_precompiled() && wanted(e));
-    own.filter_map(|executor| Some((executor, matrix.time(executor, work, 1)?)))
-        .min_by(|a, b| a.1.median.total_cmp(&b.1.median))
-}
-
 /// A strategy with its time.
 fn named((executor, time): (&Executor, Estimate)) -> String {
     format!("{} {}", units::time_with_reach(&time), code(executor.strategy))
@@ -80,9 +63,10 @@ fn named((executor, time): (&Executor, Estimate)) -> String {
 
 /// How many assertions of the specification's scripts an engine failed, of how many; `None`
 /// where they were not run.
-fn failed_assertions(matrix: &Matrix<'_>, engine: &str) -> Option<(u64, u64)> {
+fn failed_assertions(matrix: &Matrix<'_>, engine: &str) -> Option<String> {
     let checked = matrix.records.checks.get(Check::Conformance)?;
     let number = |outcome| checked.count(outcome, |finding| finding.engine == engine);
     let (held, failed) = (number(Outcome::Held), number(Outcome::Failed));
-    (held + failed > 0).then_some((failed, held + failed))
+    let all = held + failed;
+    (all > 0).then(|| format!("{} of {}", units::grouped(failed), units::grouped(all)))
 }

@@ -7,8 +7,8 @@ use crate::record::Purpose;
 use crate::report::Content;
 use crate::report::markdown::{Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
-use crate::report::picks::{self, Pick};
-use crate::report::units::{self, grouped};
+use crate::report::picks::Pick;
+use crate::report::units;
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;
@@ -25,19 +25,18 @@ pub(super) fn section(content: &Content<'_>) -> String {
     ];
     let mut table = Table::of_words("Need", headings);
     let mut has_ties = false;
-    for Pick { need, work, executor, time, ties } in picks::all(matrix, content.pages) {
-        let executor = &executor;
-        has_ties |= ties > 0;
+    for Pick { need, work, executor, time, ties } in content.picks {
+        has_ties |= *ties > 0;
         let payload = |call: &Call| matrix.time(executor, &Work::from(call), 1);
         let cells = [
             Some(format!(
                 "{} ({}){}",
                 code(executor),
                 executor.strategy.owner(),
-                if ties > 0 { format!(" \\[{ties}\\]") } else { String::new() }
+                if *ties > 0 { format!(" \\[{ties}\\]") } else { String::new() }
             )),
-            Some(units::time_with_reach(&time)),
-            threads(matrix, executor, &work),
+            Some(units::time_with_reach(time)),
+            threads(matrix, executor, work),
             need.payload
                 .as_ref()
                 .or(content.pages.payload.as_ref())
@@ -45,8 +44,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
                 .map(|time| units::time_with_reach(&time)),
             deadline(matrix, executor),
             memory(matrix, executor),
-            failed_assertions(matrix, &executor.engine)
-                .map(|(failed, all)| format!("{} of {}", grouped(failed), grouped(all))),
+            failed_assertions(matrix, &executor.engine),
             Some(need.adopt.trim().to_owned()),
             Some(need.avoid.trim().replace('\n', " ")),
         ];

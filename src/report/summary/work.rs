@@ -1,10 +1,11 @@
 //! Real work: a few calls of each suite.
 
-use super::{fastest, time};
 use crate::pages::Group;
 use crate::report::Content;
 use crate::report::markdown::{Table, code, escape};
 use crate::report::matrix::Work;
+use crate::report::rank::fastest;
+use crate::report::units::time_with_reach;
 
 /// Rows of a group that are shown.
 const MOST: usize = 8;
@@ -24,14 +25,14 @@ fn group(content: &Content<'_>, group: &Group) -> Option<String> {
     let matrix = content.matrix;
     let mut table = Table::new("Call", group.engines.iter().map(code));
     for row in group.rows.iter().take(MOST) {
-        let work = Work::from(&row.call);
+        let work = Work::from(row);
         let best = group.engines.iter().map(|engine| {
             let own = fastest(matrix, &work, |executor| executor.engine == *engine);
-            own.map(|(_, ns)| time(Some(ns)))
+            own.map(|(_, time)| time_with_reach(&time))
         });
         let cells: Vec<Option<String>> = best.collect();
         if cells.iter().any(Option::is_some) {
-            table.row(escape(&row.heading), cells);
+            table.row(escape(&row.label), cells);
         }
     }
     let table = table.finish();

@@ -4,9 +4,8 @@ use super::super::Form;
 use super::super::frame::{Frame, Value};
 use super::super::lines::{Crossing, Lines, Series};
 use super::super::theme::Fill;
-use super::work;
 use crate::record::Metric;
-use crate::report::matrix::Matrix;
+use crate::report::matrix::{Matrix, Work};
 use crate::report::units::{self, MARK};
 use crate::tables::charts::{BreakEven, Charts, Named};
 
@@ -36,7 +35,7 @@ pub(super) fn pick<'a>(
     charts: &Charts,
     chart: &'a BreakEven,
 ) -> Option<(String, Form)> {
-    let work = work(&chart.work);
+    let work = Work::from(&chart.work);
     let cost = |of: &'a Named| {
         let executor = &of.executor;
         let metric = |metric| matrix.metric(executor, &work, metric);

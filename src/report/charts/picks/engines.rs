@@ -4,9 +4,10 @@ use super::super::Form;
 use super::super::dumbbells::{Dumbbells, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
-use super::{baseline, ladder, slower, times, work};
+use super::{baseline, ladder, slower, times};
 use crate::record::Executor;
-use crate::report::matrix::Matrix;
+use crate::report::matrix::{Matrix, Work};
+use crate::report::rank::fastest;
 use crate::tables::charts::{Charts, Engines, Hue};
 use indexmap::IndexMap;
 
@@ -35,7 +36,7 @@ pub(super) fn pick(
     let mut rows: Vec<Best<'_>> =
         chart.engines.iter().filter_map(|engine| best(matrix, chart, engine)).collect();
     rows.sort_by(|a, b| a.least().total_cmp(&b.least()));
-    let native = baseline(matrix, &work(&chart.work));
+    let native = baseline(matrix, &(&chart.work).into());
     let row = |best: &Best<'_>| {
         let hue = charts.hue(best.engine);
         let ours = best.ours.map(|(_, value)| (Fill::full(hue), value));
@@ -82,20 +83,15 @@ fn strategies(rows: &[Best<'_>]) -> String {
 
 /// The fastest executors of an engine; `None` where it has no time.
 fn best<'a>(matrix: &'a Matrix<'_>, chart: &Engines, engine: &'a str) -> Option<Best<'a>> {
-    let wanted = work(&chart.work);
-    let fastest = |is_native: bool| {
-        let own = matrix.executors.iter().filter(|executor| {
-            executor.engine == engine
-                && !executor.strategy.is_precompiled()
-                && matrix.is_native(executor) == is_native
-                && matrix.records.checks.leaks(executor).is_empty()
-        });
-        let timed = own.filter_map(|executor| {
-            Some((executor, Value::from(matrix.time(executor, &wanted, 1)?)))
-        });
-        timed.min_by(|a, b| a.1.median.total_cmp(&b.1.median))
+    let wanted = Work::from(&chart.work);
+    let best_of = |is_native: bool| {
+        let is_own = |executor: &Executor| {
+            executor.engine == engine && matrix.is_native(executor) == is_native
+        };
+        let (executor, time) = fastest(matrix, &wanted, is_own)?;
+        Some((executor, Value::from(time)))
     };
-    let best = Best { engine, ours: fastest(false), own: fastest(true) };
+    let best = Best { engine, ours: best_of(false), own: best_of(true) };
     best.least().is_finite().then_some(best)
 }
 

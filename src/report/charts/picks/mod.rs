@@ -50,14 +50,9 @@ pub(super) fn all(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> Re
     Ok(drawings)
 }
 
-/// The work that a chart names.
-fn work(named: &ChartWork) -> Work {
-    Work { guest: named.guest.clone(), case: named.case.clone() }
-}
-
 /// The time of a call on a clean instance on one thread, ns.
 fn time(matrix: &Matrix<'_>, executor: &Executor, named: &ChartWork) -> Option<Value> {
-    matrix.time(executor, &work(named), 1).map(Value::from)
+    matrix.time(executor, &named.into(), 1).map(Value::from)
 }
 
 /// The time of a call by the baseline, ns, and what it is called: on an instance that is not made

@@ -4,37 +4,46 @@ use super::super::Form;
 use super::super::frame::{Frame, Value};
 use super::super::lines::{Crossing, Lines, Series};
 use super::super::theme::Fill;
-use super::short;
-use crate::record::{Book, PAGE, ResetKey, ResetPoint};
+use crate::compare::{Course, Verdict, crossings, fastest, page_size, ratio};
+use crate::record::{Book, Estimate, Executor, PAGE, ResetKey};
 use crate::report::matrix::Matrix;
 use crate::report::units;
 use crate::tables::charts::{ResetLine, Resets};
 use std::collections::BTreeSet;
 
-/// Another line is the lowest only where it is lower by this factor: noise makes two lines
-/// cross at every point.
-const LOWER: f64 = 1.05;
+/// Sizes from which on an executor has the shortest time.
+struct Stretch<'a> {
+    executor: &'a Executor,
+    /// The first size that was measured there, pages.
+    from: u64,
+}
 
 /// The sentence and the chart; `None` where there are no records of it.
 pub(super) fn pick(matrix: &Matrix<'_>, chart: &Resets) -> Option<(String, Form)> {
     let book = matrix.records.resets.as_ref()?;
-    let lines: Vec<Series> =
-        chart.lines.iter().filter_map(|line| series(book, chart, line)).collect();
-    let xs: BTreeSet<u64> =
-        lines.iter().flat_map(|line| &line.points).map(|p| p.0 as u64).collect();
-    let xs: Vec<u64> = xs.into_iter().collect();
-    let lowest = lowest(&lines, &xs);
-    let crossings: Vec<Crossing> = lowest
+    let course = Course { touch: chart.touch, place: chart.place, drift: chart.drift, threads: 1 };
+    let lines: Vec<(&Executor, Series)> = chart
+        .lines
+        .iter()
+        .filter_map(|line| Some((&line.executor, series(book, course, line)?)))
+        .collect();
+    let pages =
+        |series: &Series| series.points.iter().map(|p| p.0 as u64 / PAGE).collect::<Vec<_>>();
+    let xs: BTreeSet<u64> = lines.iter().flat_map(|(_, series)| pages(series)).collect();
+    let stretches = stretches(book, course, &lines, &xs);
+    let crossings: Vec<Crossing> = stretches
         .windows(2)
-        .map(|pair| {
-            let [(_, _, before), (from, to, after)] = [pair[0], pair[1]];
-            let (x, y) = meeting(before, after, from, to);
-            let label = format!("from {}: {}", size(x), after.label);
-            Crossing { x, y, label }
+        .filter_map(|pair| {
+            let [before, after] = pair else { return None };
+            let at = meeting(book, course, before, after, &xs);
+            let y = lines.iter().find(|(of, _)| *of == after.executor)?.1.at(at * PAGE as f64)?;
+            let label = format!("from {}: {}", page_size(at), after.executor.strategy);
+            Some(Crossing { x: at * PAGE as f64, y, label })
         })
         .collect();
-    let finding = finding(&lowest, &xs, &crossings)?;
-    let marks = xs.iter().map(|bytes| (*bytes as f64, size(*bytes as f64))).collect();
+    let finding = finding(book, course, &stretches, &xs, &crossings)?;
+    let lines: Vec<Series> = lines.into_iter().map(|(_, series)| series).collect();
+    let marks = xs.iter().map(|pages| ((pages * PAGE) as f64, page_size(*pages as f64))).collect();
     let form = Form::Lines(Lines {
         frame: Frame {
             title: chart.title.clone(),
@@ -52,14 +61,10 @@ pub(super) fn pick(matrix: &Matrix<'_>, chart: &Resets) -> Option<(String, Form)
 }
 
 /// The line of an executor; `None` with fewer than two points.
-fn series(book: &Book, chart: &Resets, line: &ResetLine) -> Option<Series> {
-    let &Resets { touch, place, drift, .. } = chart;
-    let wanted = |key: &&ResetKey| {
-        let ResetPoint { pages, .. } = key.point;
-        let point = ResetPoint { touch, place, drift, threads: 1, pages };
-        key.executor == line.executor && key.point == point && pages > 0
-    };
-    let own = book.resets.keys().filter(wanted);
+fn series(book: &Book, course: Course, line: &ResetLine) -> Option<Series> {
+    let own = book.resets.keys().filter(|key| {
+        key.executor == line.executor && Course::of(&key.point) == course && key.point.pages > 0
+    });
     let point =
         |key: &ResetKey| Some(((key.point.pages * PAGE) as f64, Value::from(book.reset(key)?)));
     let mut points: Vec<(f64, Value)> = own.filter_map(point).collect();
@@ -73,66 +78,74 @@ fn series(book: &Book, chart: &Resets, line: &ResetLine) -> Option<Series> {
     })
 }
 
-/// A line's time at a size.
-fn at(line: &Series, x: u64) -> Option<f64> {
-    line.points.iter().find(|point| point.0 as u64 == x).map(|point| point.1.median)
-}
-
-/// The line that is the lowest at each stretch of sizes: the last size of the stretch before,
-/// its first size, and the line.
-fn lowest<'a>(lines: &'a [Series], xs: &[u64]) -> Vec<(u64, u64, &'a Series)> {
-    let mut stretches: Vec<(u64, u64, &Series)> = Vec::new();
-    let mut before = xs.first().copied().unwrap_or_default();
-    for &x in xs {
-        let timed = lines.iter().filter_map(|line| Some((line, at(line, x)?)));
-        let Some((line, time)) = timed.min_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
-        let is_other = stretches.last().is_none_or(|(_, _, last)| {
-            at(last, x).is_none_or(|current| last.label != line.label && time * LOWER < current)
-        });
-        if is_other {
-            stretches.push((before, x, line));
+/// Which executor has the shortest time where. Another one begins a stretch only where it is
+/// faster for certain, by the rounds that both were timed in.
+fn stretches<'a>(
+    book: &Book,
+    course: Course,
+    lines: &[(&'a Executor, Series)],
+    xs: &BTreeSet<u64>,
+) -> Vec<Stretch<'a>> {
+    let mut stretches: Vec<Stretch<'a>> = Vec::new();
+    for &pages in xs {
+        let point = course.at(pages);
+        let Some((executor, _)) = fastest(book, &point, lines.iter().map(|(of, _)| *of)) else {
+            continue;
+        };
+        let is_faster = |last: &Stretch<'_>| {
+            last.executor != executor
+                && ratio(book, &point, executor, last.executor)
+                    .is_none_or(|judged| judged.verdict == Verdict::Faster)
+        };
+        if stretches.last().is_none_or(is_faster) {
+            stretches.push(Stretch { executor, from: pages });
         }
-        before = x;
     }
     stretches
 }
 
-/// Where two lines meet between two sizes, straight between their points as drawn.
-fn meeting(before: &Series, after: &Series, from: u64, to: u64) -> (f64, f64) {
-    let (left, right) = (from as f64, to as f64);
-    let ends = || {
-        let above = (at(after, from)? / at(before, from)?).ln();
-        let below = (at(after, to)? / at(before, to)?).ln();
-        let share = if above > below { (above / (above - below)).clamp(0.0, 1.0) } else { 1.0 };
-        let y = at(after, from)? * (at(after, to)? / at(after, from)?).powf(share);
-        Some((left * (right / left).powf(share), y))
+/// From how many pages on the executor of the later stretch is faster.
+fn meeting(
+    book: &Book,
+    course: Course,
+    before: &Stretch<'_>,
+    after: &Stretch<'_>,
+    xs: &BTreeSet<u64>,
+) -> f64 {
+    let ratio = |pages: &u64| {
+        let judged = ratio(book, &course.at(*pages), after.executor, before.executor)?;
+        Some((*pages, judged.ratio))
     };
-    ends().unwrap_or((right, at(after, to).unwrap_or(1.0)))
+    let ratios: Vec<(u64, Estimate)> = xs.iter().filter_map(ratio).collect();
+    let changes = crossings(&ratios).changes;
+    let own = changes.iter().find(|change| change.between.1 == after.from);
+    own.map_or(after.from as f64, |change| change.pages)
 }
 
-/// A size in two or three digits: `4 KiB`, `3.1 MiB`, `256 KiB`.
-fn size(bytes: f64) -> String {
-    let (value, unit) = match bytes / 1024.0 {
-        kib if kib >= 1024.0 => (kib / 1024.0, "MiB"),
-        kib => (kib, "KiB"),
+/// Which executor is the fastest where, with its time at both ends.
+fn finding(
+    book: &Book,
+    course: Course,
+    stretches: &[Stretch<'_>],
+    xs: &BTreeSet<u64>,
+    crossings: &[Crossing],
+) -> Option<String> {
+    let (first, last) = (*xs.first()?, *xs.last()?);
+    let (start, end) = (stretches.first()?, stretches.last()?);
+    let time = |of: &Stretch<'_>, pages| {
+        let key = ResetKey { point: course.at(pages), executor: of.executor.clone() };
+        book.reset(&key).map(|call| units::time_short(call.median))
     };
-    format!("{} {unit}", short(value).trim_end_matches(".0"))
-}
-
-/// Which line is the lowest where, with its time at both ends.
-fn finding(lowest: &[(u64, u64, &Series)], xs: &[u64], crossings: &[Crossing]) -> Option<String> {
-    let (first, last) = (xs.first()?, xs.last()?);
-    let (start, end) = (lowest.first()?.2, lowest.last()?.2);
-    let time = |line: &Series, x| at(line, x).map(units::time_short);
     let mut text = format!(
         "A clean call that writes {} is fastest with `{}` ({}).",
-        size(*first as f64),
-        start.label,
-        time(start, *first)?
+        page_size(first as f64),
+        start.executor.strategy,
+        time(start, first)?
     );
-    for (crossing, stretch) in crossings.iter().zip(&lowest[1..]) {
-        text += &format!(" From about {} on, `{}` is.", size(crossing.x), stretch.2.label);
+    for (crossing, stretch) in crossings.iter().zip(&stretches[1..]) {
+        let size = page_size(crossing.x / PAGE as f64);
+        text += &format!(" From about {size} on, `{}` is.", stretch.executor.strategy);
     }
-    let end_time = time(end, *last)?;
-    Some(format!("{text} At {} it takes {end_time}.", size(*last as f64)))
+    let end_time = time(end, last)?;
+    Some(format!("{text} At {} it takes {end_time}.", page_size(last as f64)))
 }

@@ -115,7 +115,7 @@ fn function<'a>(
     if !chart.cases.contains_key(&of.case) || !chart.guests.contains_key(&of.guest) {
         return None;
     }
-    let work = Work { guest: of.guest.clone(), case: of.case.clone() };
+    let work = Work::from(of);
     let published = |column: &usize| {
         let median = tables::number(of.published.get(*column)?)?;
         Some(Value { median, marked: false })

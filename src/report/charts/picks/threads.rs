@@ -4,8 +4,8 @@ use super::super::Form;
 use super::super::dumbbells::{Dumbbells, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
-use super::{times, work};
-use crate::report::matrix::Matrix;
+use super::times;
+use crate::report::matrix::{Matrix, Work};
 use crate::report::units::{self, MARK};
 use crate::tables::charts::{Charts, Hue, Named, Threads};
 
@@ -15,7 +15,7 @@ pub(super) fn pick<'a>(
     charts: &Charts,
     chart: &'a Threads,
 ) -> Option<(String, Form)> {
-    let work = work(&chart.work);
+    let work = Work::from(&chart.work);
     let most = matrix.most_threads(&work).filter(|most| *most > 1)?;
     let timed = |named: &'a Named| {
         let time = |threads| matrix.time(&named.executor, &work, threads);
