@@ -1,8 +1,9 @@
 //! The head of the page: where the numbers come from, and five findings.
 
+use crate::compare::{self, MARGIN};
 use crate::pages::Finding;
 use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
-use crate::record::{Estimate, Metric};
+use crate::record::{Book, Contender, Estimate, Executor, Match, Means, Metric, Purpose};
 use crate::report::Content;
 use crate::report::markdown::{code, escape};
 use crate::report::matrix::{Matrix, Work};
@@ -64,20 +65,59 @@ pub(super) fn findings(content: &Content<'_>) -> String {
     lines.map(|(number, finding)| format!("{number}. {finding}\n")).collect()
 }
 
+/// Times of a finding, ns, and how many times slower the slower side is.
+struct Numbers {
+    subject: Estimate,
+    baseline: Estimate,
+    ratio: Estimate,
+}
+
 /// A finding with its numbers; `None` where one of its times is missing.
 fn finding(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
-    let work = Work::from(&of.call);
-    let subject = matrix.time(&of.subject, &work, of.threads)?;
-    let baseline = match &of.baseline {
-        Some(baseline) => matrix.time(baseline, &work, of.threads)?,
-        None => matrix.metric(&of.subject, &work, Metric::WarmCall)?,
-    };
-    let ratio: Estimate = match of.baseline {
-        Some(_) => baseline.over(subject),
-        None => subject.over(baseline),
-    };
+    let Numbers { subject, baseline, ratio } =
+        of_cells(matrix, of).or_else(|| in_turns(matrix.records.peers.as_ref()?, of))?;
     let text = of.text.trim().replace('\n', " ");
     let text = text.replace("{subject}", &units::time_with_reach(&subject));
     let text = text.replace("{baseline}", &units::time_with_reach(&baseline));
     Some(text.replace("{ratio}", &units::marked(units::factor(ratio.median), ratio.marked)))
+}
+
+/// The numbers from the run of the benchmarks.
+fn of_cells(matrix: &Matrix<'_>, of: &Finding) -> Option<Numbers> {
+    let work = Work::from(&of.call);
+    let subject = matrix.time(&of.subject, &work, of.threads)?;
+    Some(match &of.baseline {
+        Some(baseline) => {
+            let baseline = matrix.time(baseline, &work, of.threads)?;
+            Numbers { subject, baseline, ratio: baseline.over(subject) }
+        }
+        None => {
+            let baseline = matrix.metric(&of.subject, &work, Metric::WarmCall)?;
+            Numbers { subject, baseline, ratio: subject.over(baseline) }
+        }
+    })
+}
+
+/// The numbers from the comparison with a peer that is not in that run.
+fn in_turns(peers: &Book, of: &Finding) -> Option<Numbers> {
+    let side = |executor: &Executor| Contender {
+        executor: executor.clone(),
+        threads: of.threads,
+        means: Means::Contract,
+    };
+    let compared = Match {
+        purpose: Purpose::Peers,
+        case: of.call.case.clone(),
+        guest: of.call.guest.clone(),
+        subject: side(&of.subject),
+        baseline: side(of.baseline.as_ref()?),
+    };
+    let judged = compare::judge(peers.comparisons.get(&compared)?, MARGIN)?;
+    let marked = judged.ratio.marked;
+    let value = |median| Estimate { median, interval: None, marked };
+    Some(Numbers {
+        subject: value(judged.subject_ns),
+        baseline: value(judged.baseline_ns),
+        ratio: value(1.0 / judged.ratio.median),
+    })
 }
