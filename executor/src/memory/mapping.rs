@@ -17,6 +17,10 @@ pub struct Mapping {
     base: *mut u8,
     reserved: usize,
     accessible: usize,
+    /// End of what the kernel lets everybody read and write: that of what is accessible, or
+    /// more where users [check bounds](Self::stay_open).
+    open: usize,
+    stays_open: bool,
     /// End of what was set apart behind the first size, see [`hide`](Self::hide).
     apart: usize,
 }
@@ -49,9 +53,22 @@ impl Mapping {
         }
         .map_err(Error::system("cannot reserve addresses for a memory"))?;
         MADE.set(MADE.get() + 1);
-        let mut mapping = Self { base: base.cast(), reserved, accessible: 0, apart: 0 };
+        let mut mapping = Self {
+            base: base.cast(),
+            reserved,
+            accessible: 0,
+            open: 0,
+            stays_open: false,
+            apart: 0,
+        };
         mapping.resize(accessible)?;
         Ok(mapping)
+    }
+
+    /// From now on, [`hide`](Self::hide) lets the kernel's protection be as it is: for users who
+    /// compare each access with what is [`accessible`](Self::accessible).
+    pub(super) fn stay_open(&mut self) {
+        self.stays_open = true;
     }
 
     /// Mappings that this thread has made.
@@ -93,9 +110,9 @@ impl Mapping {
             });
         }
         let (low, high, protection) = if accessible > self.accessible {
-            (self.accessible, accessible, MprotectFlags::READ | MprotectFlags::WRITE)
+            (self.open, accessible, MprotectFlags::READ | MprotectFlags::WRITE)
         } else {
-            (accessible, self.accessible, MprotectFlags::empty())
+            (accessible, self.open, MprotectFlags::empty())
         };
         if low < high {
             // SAFETY: the range lies in the mapping that this value owns, and
@@ -108,6 +125,7 @@ impl Mapping {
                     pages::discard(self.base.add(low), high - low)?;
                 }
             }
+            self.open = if protection.is_empty() { low } else { high };
         }
         self.accessible = accessible;
         if self.apart > 0 && accessible > self.apart {
@@ -140,7 +158,9 @@ impl Mapping {
     /// When the kernel refuses.
     pub(super) fn hide(&mut self, accessible: usize) -> Result<()> {
         let accessible = accessible.next_multiple_of(host_page());
-        if accessible < self.accessible {
+        if self.stays_open {
+            self.accessible = self.accessible.min(accessible);
+        } else if accessible < self.accessible {
             if self.accessible > self.apart {
                 self.set_apart(accessible);
             }
@@ -151,7 +171,7 @@ impl Mapping {
                 rustix::mm::mprotect(start, self.accessible - accessible, MprotectFlags::empty())
             }
             .map_err(Error::system("cannot change the size of a memory"))?;
-            self.accessible = accessible;
+            (self.accessible, self.open) = (accessible, accessible);
         }
         Ok(())
     }

@@ -108,6 +108,41 @@ fn growing_further_each_time_takes_no_more_mappings() {
     }
 }
 
+/// Where users check bounds, growing again changes no protection, and what is behind the end is
+/// zero again.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn a_memory_that_stays_open_is_as_clean() {
+    let limit = KEEP_RESIDENT;
+    let kinds = [
+        Reset::Segments,
+        Reset::Drop,
+        Reset::Resident { limit },
+        Reset::Gated { limit },
+        Reset::Tracked { limit },
+    ];
+    for kind in kinds.into_iter().filter(|kind| kind.refusal().is_none()) {
+        let plan = plan(kind);
+        let memory = Memory::new(Some(&plan), SIZE, 3 * SIZE).unwrap();
+        let mut memory = memory.staying_open();
+        let behind = memory.base() as usize + SIZE + 5 * PAGE;
+        for call in 0..300 {
+            // After a while without growth, what lies behind is dropped.
+            if !(20..280).contains(&call) {
+                let grown = SIZE + (10 + call % 7) * PAGE;
+                memory.grow(grown).unwrap();
+                assert_eq!(memory.accessible(), grown);
+                assert!(memory.bytes_mut()[SIZE..].iter().all(|byte| *byte == 0), "{kind:?}");
+                memory.bytes_mut()[SIZE..].fill(1);
+            }
+            memory.reset().unwrap();
+            assert_eq!(memory.bytes_mut().len(), SIZE);
+            assert_eq!(mappings(behind..behind + 1).readable, 1, "{kind:?}");
+        }
+        assert!(memory.bytes_mut()[5000..9000].iter().all(|byte| *byte == 3));
+    }
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "needs processes and signals")]
 fn many_memories_leave_mappings_to_others() {

@@ -31,6 +31,16 @@ impl Memory {
         Ok(Self { restorer: Some(restorer), mapping })
     }
 
+    /// Leaves pages open to the kernel that a reset or [`hide`](Self::hide) puts behind the
+    /// memory's end: for users who compare each access with what is
+    /// [`accessible`](Self::accessible), as interpreters do. A memory that grows and shrinks in
+    /// each call then needs no system call for it.
+    #[must_use]
+    pub fn staying_open(mut self) -> Self {
+        self.mapping.stay_open();
+        self
+    }
+
     /// Start of the memory. It never moves.
     #[must_use]
     pub fn base(&self) -> *mut u8 {

@@ -25,6 +25,7 @@ pub struct Recycler {
     /// Clean memories.
     idle: Shelf<Memory>,
     keep: usize,
+    stays_open: bool,
     /// The same for memories that have grown.
     larger: Mutex<Larger>,
 }
@@ -50,7 +51,13 @@ impl Recycler {
     /// long let go of their pages.
     #[must_use]
     pub fn new(plan: Option<Plan>, keep: usize) -> Self {
-        Self { plan, idle: Shelf::new(keep), keep, larger: Mutex::default() }
+        Self { plan, idle: Shelf::new(keep), keep, stays_open: false, larger: Mutex::default() }
+    }
+
+    /// Makes memories that [stay open](Memory::staying_open), if that is asked for.
+    #[must_use]
+    pub fn staying_open(self, stays_open: bool) -> Self {
+        Self { stays_open, ..self }
     }
 
     /// A clean memory: `size` accessible bytes in a reservation of `reserved`.
@@ -66,7 +73,8 @@ impl Recycler {
                 return Ok(memory);
             }
         }
-        Memory::new(self.plan.as_ref(), size, reserved)
+        let memory = Memory::new(self.plan.as_ref(), size, reserved)?;
+        Ok(if self.stays_open { memory.staying_open() } else { memory })
     }
 
     /// Clean memories of the same content and a larger size, where memories can move
@@ -85,7 +93,8 @@ impl Recycler {
         if larger.sizes.len() == SIZES {
             return None;
         }
-        let memories = Arc::new(Self::new(Some(plan.grown(size)), self.keep));
+        let memories = Self::new(Some(plan.grown(size)), self.keep);
+        let memories = Arc::new(memories.staying_open(self.stays_open));
         larger.sizes.push(Size { bytes: size, memories: Arc::clone(&memories), used });
         Some(memories)
     }

@@ -25,6 +25,14 @@ pub(crate) enum Compiler {
     Nearcore,
 }
 
+impl Compiler {
+    /// Whether its code compares each access with the memory's size. Pulley does without
+    /// signals, and so without guard pages.
+    pub(crate) fn checks_bounds(self) -> bool {
+        self == Self::Pulley
+    }
+}
+
 /// One engine of this crate.
 #[derive(Debug)]
 pub(crate) struct Wasmtime {

@@ -1,5 +1,6 @@
 //! Memories of our own for Wasmtime, through its host memory interface.
 
+use crate::engine::Compiler;
 use crate::loan::Lent;
 use crate::settings;
 use crate::shrinking::Shrinking;
@@ -31,20 +32,22 @@ enum Use {
 }
 
 impl Memories {
-    /// Memories for new instances.
-    pub(crate) fn for_many(plan: Option<Plan>, keep: usize) -> Self {
-        Self::new(plan, keep, Use::Many)
+    /// Memories for new instances. `compiler` is that of all code that uses them; `keep` is how
+    /// many idle ones are kept.
+    pub(crate) fn for_many(plan: Option<Plan>, keep: usize, compiler: Compiler) -> Self {
+        Self::new(plan, keep, compiler, Use::Many)
     }
 
     /// Memories for instances that are reset in place.
-    pub(crate) fn for_one(plan: Option<Plan>, keep: usize) -> Self {
+    pub(crate) fn for_one(plan: Option<Plan>, keep: usize, compiler: Compiler) -> Self {
         let known = plan.is_some();
-        Self::new(plan, keep, Use::One { known })
+        Self::new(plan, keep, compiler, Use::One { known })
     }
 
-    fn new(plan: Option<Plan>, keep: usize, use_by: Use) -> Self {
+    fn new(plan: Option<Plan>, keep: usize, compiler: Compiler, use_by: Use) -> Self {
         let moves = plan.as_ref().is_some_and(|plan| settings::moves(plan.reset()));
-        Self { home: Arc::new(Recycler::new(plan, keep)), moves, use_by }
+        let home = Recycler::new(plan, keep).staying_open(compiler.checks_bounds());
+        Self { home: Arc::new(home), moves, use_by }
     }
 
     fn make(

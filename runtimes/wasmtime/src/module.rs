@@ -120,7 +120,7 @@ impl Loaded {
         load: impl FnOnce(&Engine) -> Result<wasmtime::Module>,
     ) -> Result<Self> {
         let plan = plan(guest, strategy)?;
-        let own_memory = own_memory(strategy, plan.as_ref(), config);
+        let own_memory = own_memory(strategy, plan.as_ref(), config, compiler);
         let memories = own_memory.map(|memories| memories as _);
         let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
             .map_err(Error::runtime(id, "configure itself"))?;
@@ -245,15 +245,20 @@ fn plan(guest: &GuestModule, strategy: Strategy) -> Result<Option<Plan>> {
 }
 
 /// Memories of our own, for strategies that use them.
-fn own_memory(strategy: Strategy, plan: Option<&Plan>, config: &Config) -> Option<Arc<Memories>> {
-    if settings::class(strategy) == settings::OWN {
+fn own_memory(
+    strategy: Strategy,
+    plan: Option<&Plan>,
+    config: &Config,
+    compiler: Compiler,
+) -> Option<Arc<Memories>> {
+    let keep = config.instances as usize;
+    let memories = match settings::class(strategy) {
         // Without a plan, the instance makes one after instantiation.
-        Some(Arc::new(Memories::for_one(plan.cloned(), config.instances as usize)))
-    } else if settings::class(strategy) == settings::OWN_IMAGE {
-        Some(Arc::new(Memories::for_many(plan.cloned(), config.instances as usize)))
-    } else {
-        None
-    }
+        settings::OWN => Memories::for_one(plan.cloned(), keep, compiler),
+        settings::OWN_IMAGE => Memories::for_many(plan.cloned(), keep, compiler),
+        _ => return None,
+    };
+    Some(Arc::new(memories))
 }
 
 /// Handles of the mutable globals, and of the tables if they can be written.

@@ -230,8 +230,7 @@ pub(crate) fn describe(
         .with("reset", reset)
         .with(
             "bounds checks",
-            // Pulley does without signals, and so without guard pages.
-            if compiler == Compiler::Pulley {
+            if compiler.checks_bounds() {
                 "explicit"
             } else {
                 "by 4 GiB of reserved addresses and guard pages"

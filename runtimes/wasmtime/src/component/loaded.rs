@@ -123,7 +123,7 @@ impl Loaded {
         config: &Config,
         load: impl FnOnce(&Engine) -> Result<Component>,
     ) -> Result<Self> {
-        let own_memories = own_memories(guest, strategy, config)?;
+        let own_memories = own_memories(guest, strategy, config, compiler)?;
         let memories = own_memories.clone().map(|memories| memories as _);
         let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
             .map_err(Error::runtime(id, "configure itself"))?;
@@ -223,11 +223,12 @@ fn own_memories(
     guest: &GuestModule,
     strategy: Strategy,
     config: &Config,
+    compiler: Compiler,
 ) -> Result<Option<Arc<ComponentMemories>>> {
     let (reset, keep) = (Reset::of(strategy.memory), config.instances as usize);
     let memories = match settings::class(strategy) {
-        settings::OWN => ComponentMemories::for_one(guest, reset, keep)?,
-        settings::OWN_IMAGE => ComponentMemories::for_many(guest, reset, keep)?,
+        settings::OWN => ComponentMemories::for_one(guest, reset, keep, compiler)?,
+        settings::OWN_IMAGE => ComponentMemories::for_many(guest, reset, keep, compiler)?,
         _ => return Ok(None),
     };
     Ok(Some(Arc::new(memories)))

@@ -1,5 +1,6 @@
 //! Memories of our own inside components.
 
+use crate::engine::Compiler;
 use crate::memory::Memories;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use touchstone_executor::Result;
@@ -35,8 +36,13 @@ impl ComponentMemories {
     /// # Errors
     ///
     /// When the initial memories are not known from the bytes.
-    pub(crate) fn for_many(guest: &GuestModule, reset: Reset, keep: usize) -> Result<Self> {
-        let make = |plan| Memories::for_many(Some(plan), keep);
+    pub(crate) fn for_many(
+        guest: &GuestModule,
+        reset: Reset,
+        keep: usize,
+        compiler: Compiler,
+    ) -> Result<Self> {
+        let make = |plan| Memories::for_many(Some(plan), keep, compiler);
         Self::new(guest.component_memories()?, reset, make, None)
     }
 
@@ -46,9 +52,14 @@ impl ComponentMemories {
     /// # Errors
     ///
     /// When a data segment does not lie in its memory.
-    pub(crate) fn for_one(guest: &GuestModule, reset: Reset, keep: usize) -> Result<Self> {
-        let make = |plan| Memories::for_one(Some(plan), keep);
-        let others = Memories::for_one(None, keep);
+    pub(crate) fn for_one(
+        guest: &GuestModule,
+        reset: Reset,
+        keep: usize,
+        compiler: Compiler,
+    ) -> Result<Self> {
+        let make = |plan| Memories::for_one(Some(plan), keep, compiler);
+        let others = Memories::for_one(None, keep, compiler);
         Self::new(guest.resettable_memories()?, reset, make, Some(others))
     }
 
