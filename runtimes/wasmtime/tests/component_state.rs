@@ -336,6 +336,61 @@ fn handles_have_the_numbers_of_a_new_table() {
     stay_clean(&component(HANDLES), &changing, &["trap", "bad"]);
 }
 
+/// The table of handles is that of a component without core code: it lifts `resource.new` and
+/// `resource.drop` themselves. The component beside it, which calls them, has no handles.
+#[test]
+fn handles_without_core_code_have_the_numbers_of_a_new_table() {
+    let functions = ["few", "many", "leak", "trap"]
+        .map(|name| format!(r#"(func (export "{name}") (canon lift (core func $main "{name}")))"#));
+    let exports = ["few", "many", "leak", "trap"]
+        .map(|name| format!(r#"(export "{name}" (func $user "{name}"))"#));
+    let guest = component(&format!(
+        r#"(component
+            (component $bare
+                (type $resource (resource (rep i32)))
+                (core func $new (canon resource.new $resource))
+                (core func $drop (canon resource.drop $resource))
+                (func (export "new") (param "rep" s32) (result s32) (canon lift (core func $new)))
+                (func (export "drop") (param "handle" s32) (canon lift (core func $drop))))
+            (component $user
+                (import "new" (func $new (param "rep" s32) (result s32)))
+                (import "drop" (func $drop (param "handle" s32)))
+                (core func $new (canon lower (func $new)))
+                (core func $drop (canon lower (func $drop)))
+                (core module $main
+                    (import "handle" "new" (func $new (param i32) (result i32)))
+                    (import "handle" "drop" (func $drop (param i32)))
+                    (func $take (param $count i32) (local $index i32)
+                        (loop
+                            (local.set $index (i32.add (local.get $index) (i32.const 1)))
+                            (if (i32.ne (call $new (i32.const 0)) (local.get $index))
+                                (then unreachable))
+                            (br_if 0 (i32.ne (local.get $index) (local.get $count)))))
+                    (func $turn (param $count i32) (local $index i32)
+                        (call $take (local.get $count))
+                        (loop
+                            (local.set $index (i32.add (local.get $index) (i32.const 1)))
+                            (call $drop (local.get $index))
+                            (br_if 0 (i32.ne (local.get $index) (local.get $count)))))
+                    (func (export "few") (call $turn (i32.const 3)))
+                    (func (export "many") (call $turn (i32.const 30)))
+                    (func (export "leak") (call $take (i32.const 3)))
+                    (func (export "trap") (call $take (i32.const 2)) unreachable))
+                (core instance $main (instantiate $main (with "handle" (instance
+                    (export "new" (func $new))
+                    (export "drop" (func $drop))))))
+                {functions})
+            (instance $bare (instantiate $bare))
+            (instance $user (instantiate $user
+                (with "new" (func $bare "new"))
+                (with "drop" (func $bare "drop"))))
+            {exports})"#,
+        functions = functions.join("\n"),
+        exports = exports.join("\n"),
+    ));
+    stay_clean(&guest, &["few", "leak", "many", "few", "leak", "leak", "few"], &["trap"]);
+}
+
 #[test]
 fn calls_between_two_resets_see_the_handles_of_one_another() {
     each(&component(HANDLES), |name, module| {
