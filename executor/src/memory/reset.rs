@@ -61,10 +61,11 @@ pub enum Reset {
         /// Bytes that stay mapped at most.
         limit: usize,
     },
-    /// As [`Gated`](Self::Gated) while calls write the same pages. After eight calls most
-    /// of whose pages were new, all pages are dropped in each reset, and after 256 to 8,192
-    /// calls it is tried again whether to keep them. What `Gated` asks of others that write
-    /// holds here too.
+    /// As [`Tracked`](Self::Tracked) while calls write few pages and always the same, else as
+    /// [`Gated`](Self::Gated). After eight calls most of whose pages were new, all pages are
+    /// dropped in each reset, and after 256 to 8,192 calls it is tried again whether to keep
+    /// them. What both ask of hosts and of others that write holds here too. A memory that
+    /// cannot be tracked is gated.
     Auto {
         /// Bytes that stay mapped at most.
         limit: usize,
@@ -161,10 +162,12 @@ impl fmt::Display for Reset {
             ),
             Self::Auto { limit } => write!(
                 f,
-                "written pages found with PAGEMAP_SCAN after calls with page faults, known from \
-                 the last scan after others; restored in place, up to {} MiB, the rest dropped; \
-                 pages not written for {} calls or more are dropped; after {} calls in a row that \
-                 wrote mostly new pages, all pages are dropped for {} to {} calls",
+                "written pages known from write faults while calls write the same ones, at most {}, \
+                 else found with PAGEMAP_SCAN after calls with page faults; restored in place, up \
+                 to {} MiB, the rest dropped; pages not written for {} calls or more are dropped; \
+                 after {} calls in a row that wrote mostly new pages, all pages are dropped for {} \
+                 to {} calls",
+                super::rule::WATCHED,
                 mib(limit),
                 super::ages::PATIENCE,
                 super::rule::STRANGE,

@@ -7,12 +7,28 @@
 //! written in each of several calls was new. Then they are dropped for a while, and tried
 //! again. Each trial that fails doubles the while.
 //!
+//! While calls write few pages and always the same, even asking whether there was a fault
+//! is a large share of a reset. Such memories are watched: the first write to a page is a
+//! signal, and nothing has to be asked. Where new pages keep coming, signals cost more than
+//! asking, and watching ends.
+//!
 //! Only counts decide, never a clock: the same calls always lead to the same decisions.
 
 /// Calls in a row whose pages are new for the most part, after which all are dropped.
 pub(super) const STRANGE: u32 = 8;
 /// Calls for which all pages are dropped, at first and at most.
 pub(super) const PAUSE: (u32, u32) = (256, 8192);
+
+/// Pages that may be written in a watched memory. To compare more takes so long that asking
+/// the kernel hardly counts.
+pub(super) const WATCHED: usize = 64;
+/// Calls with new pages, less a [`FORGIVEN`]th of those without, after which watching ends.
+const SIGNALLED: u32 = 8;
+/// Calls without new pages that make up for one with some.
+const FORGIVEN: u32 = 16;
+/// Resets in a row without a fault, of at most half of [`WATCHED`] pages, after which a memory
+/// is watched again, at first and at most.
+const CALM: (u32, u32) = (256, 8192);
 
 /// What a reset found that kept its pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,6 +105,55 @@ impl Rule {
                 self.state = State::Keeping { strange: 0, resets: 0 };
             }
         }
+    }
+}
+
+/// Whether it pays to watch a memory's writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Watch {
+    /// Calls with new pages, in units of a [`FORGIVEN`]th.
+    signalled: u32,
+    /// Resets since watching began, up to [`CALM`]'s first.
+    resets: u32,
+    /// Resets in a row without a fault since it ended.
+    calm: u32,
+    /// How many of these it takes next.
+    needed: u32,
+}
+
+impl Watch {
+    pub(super) fn new() -> Self {
+        Self { signalled: 0, resets: 0, calm: 0, needed: CALM.0 }
+    }
+
+    /// A reset of a watched memory has found so many pages that the last one did not have.
+    /// Whether watching is to end.
+    #[inline]
+    pub(super) fn watched(&mut self, new: usize) -> bool {
+        if self.resets < CALM.0 {
+            self.resets += 1;
+            if self.resets == CALM.0 {
+                self.needed = CALM.0;
+            }
+        }
+        if new == 0 {
+            self.signalled = self.signalled.saturating_sub(1);
+            return false;
+        }
+        self.signalled += FORGIVEN;
+        self.signalled >= SIGNALLED * FORGIVEN
+    }
+
+    /// A reset of a memory that is not watched has kept so many pages. `quiet`: there was no
+    /// fault. Whether to watch it again.
+    #[inline]
+    pub(super) fn not_watched(&mut self, pages: usize, quiet: bool) -> bool {
+        self.calm = if quiet && pages * 2 <= WATCHED { self.calm + 1 } else { 0 };
+        if self.calm < self.needed {
+            return false;
+        }
+        *self = Self { needed: (self.needed * 2).min(CALM.1), ..Self::new() };
+        true
     }
 }
 
@@ -173,6 +238,40 @@ mod tests {
         assert_eq!(until_kept(&mut rule), 256);
         until_dropped(&mut rule, MOST);
         assert_eq!(until_kept(&mut rule), 512);
+    }
+
+    #[test]
+    fn watching_ends_with_the_eighth_call_that_has_new_pages() {
+        let mut watch = Watch::new();
+        (0..7).for_each(|_| assert!(!watch.watched(3)));
+        assert!(watch.watched(1));
+        // Rare ones are forgiven.
+        let mut watch = Watch::new();
+        for _ in 0..1000 {
+            assert!(!watch.watched(50));
+            (0..16).for_each(|_| assert!(!watch.watched(0)));
+        }
+    }
+
+    #[test]
+    fn watching_begins_again_after_resets_without_a_fault() {
+        let mut watch = Watch::new();
+        let until_watched =
+            |watch: &mut Watch| (1..).find(|_| watch.not_watched(WATCHED / 2, true)).unwrap();
+        for needed in [256, 512, 1024, 2048, 4096, 8192, 8192] {
+            assert_eq!(until_watched(&mut watch), needed);
+            (0..7).for_each(|_| assert!(!watch.watched(1)));
+            assert!(watch.watched(1));
+        }
+        // It went well for long.
+        until_watched(&mut watch);
+        (0..256).for_each(|_| assert!(!watch.watched(0)));
+        assert_eq!(until_watched(&mut watch), 256);
+        // A fault, or too many pages, begin the count anew.
+        for _ in 0..3 {
+            (0..200).for_each(|_| assert!(!watch.not_watched(1, true)));
+            assert!(!watch.not_watched(1, false) && !watch.not_watched(WATCHED, true));
+        }
     }
 
     proptest! {

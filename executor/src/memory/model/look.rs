@@ -9,8 +9,8 @@ use super::world::World;
 /// them, what is closed, and two for each run of open pages.
 pub(super) fn most_mappings(world: &World, parts: usize) -> usize {
     let runs = match world.reset {
-        Reset::Tracked { .. } if world.crowd > 0 => FEW_RUNS,
-        Reset::Tracked { .. } => RUNS,
+        Reset::Tracked { .. } | Reset::Auto { .. } if world.crowd > 0 => FEW_RUNS,
+        Reset::Tracked { .. } | Reset::Auto { .. } => RUNS,
         _ => 0,
     };
     2 * parts + 4 + 2 * runs
@@ -22,12 +22,11 @@ pub(super) fn most_resident(reset: Reset, size: usize) -> usize {
         // It writes its content.
         Reset::Segments => size,
         Reset::Drop => 0,
-        Reset::Resident { limit }
-        | Reset::Gated { limit }
-        | Reset::WriteProtected { limit }
-        | Reset::Auto { limit } => limit,
+        Reset::Resident { limit } | Reset::Gated { limit } | Reset::WriteProtected { limit } => {
+            limit
+        }
         // Pages that are open, and pages that rest.
-        Reset::Tracked { limit } => 2 * limit,
+        Reset::Tracked { limit } | Reset::Auto { limit } => 2 * limit,
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) struct Gate {
     /// The pages that were resident and the memory's own then, but for those that were
     /// dropped since.
     pages: Vec<usize>,
+    /// Whether the last reset asked the kernel.
+    asked: bool,
     /// Whether [`Restorer::begin_use`] was called since the last reset.
     begun: bool,
     /// Scans so far.
@@ -100,13 +102,33 @@ impl Restorer {
         unsafe { self.restore_again(size, limit) }
     }
 
-    /// The same while that pays, else drops all pages.
+    /// The same, but for pages known from write faults while the memory is
+    /// [watched](super::super::rule::Watch), and while keeping pages pays at all: else drops them.
     ///
     /// # Safety
     ///
     /// As for [`reset`](Self::reset).
     #[inline]
     pub(super) unsafe fn reset_auto(&mut self, size: usize, limit: usize) -> Result<()> {
+        if self.is_watched() {
+            // SAFETY: the caller's promise.
+            unsafe { self.reset_tracked(size, limit) }?;
+            if self.watch.watched(self.ages.new_pages()) {
+                // SAFETY: the caller's promise; the memory is clean.
+                return unsafe { self.merge_mappings() };
+            }
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.reset_open(size, limit) }
+    }
+
+    /// As [`reset_auto`](Self::reset_auto) for a memory that is not watched.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset).
+    unsafe fn reset_open(&mut self, size: usize, limit: usize) -> Result<()> {
         if self.rule.drops() {
             // SAFETY: the caller's promise.
             unsafe { self.drop_if_written(size) }?;
@@ -116,6 +138,11 @@ impl Restorer {
         // SAFETY: the caller's promise.
         let seen = unsafe { self.reset_gated(size, limit) }?;
         if self.rule.kept(seen) {
+            // SAFETY: the caller's promise; the memory is clean.
+            return unsafe { self.drop_all() };
+        }
+        if self.watch.not_watched(self.gate.pages.len(), !self.gate.asked) && self.tracked.is_some()
+        {
             // SAFETY: the caller's promise; the memory is clean.
             return unsafe { self.start_over() };
         }
@@ -146,6 +173,7 @@ impl Restorer {
     /// As for [`reset`](Self::reset).
     #[inline]
     unsafe fn restore_last(&mut self) -> Result<Seen> {
+        self.gate.asked = false;
         let mut seen = Seen::default();
         self.gate.pages.retain(|&page| {
             // SAFETY: the scan found only pages of the memory, which nobody else uses now
@@ -173,6 +201,7 @@ impl Restorer {
     #[cold]
     unsafe fn restore_again(&mut self, size: usize, limit: usize) -> Result<Seen> {
         self.gate.forget();
+        self.gate.asked = true;
         let mut found = std::mem::take(&mut self.gate.pages);
         // SAFETY: the caller's promise.
         let scanned = unsafe { self.restore_range(0, size, limit, |page| found.push(page)) }?;

@@ -6,7 +6,7 @@ mod protected;
 
 use super::ages::Ages;
 use super::compare::Compare;
-use super::rule::Rule;
+use super::rule::{Rule, WATCHED, Watch};
 use super::tracked::Tracked;
 use super::{Plan, Reset, host_page, pages};
 use crate::error::{Error, Result};
@@ -52,9 +52,10 @@ pub struct Restorer {
     gate: Gate,
     /// For [`Reset::Auto`].
     rule: Rule,
+    watch: Watch,
     /// For [`Reset::WriteProtected`].
     protected: Protected,
-    /// For [`Reset::Tracked`], unless too many memories are tracked already.
+    /// For [`Reset::Tracked`] and [`Reset::Auto`], unless too many memories are tracked already.
     tracked: Option<Arc<Tracked>>,
     /// Pages that are watched again but still resident (and clean), or were opened
     /// once more since; to be dropped at `rest_until`.
@@ -108,6 +109,7 @@ impl Restorer {
             leaving: Vec::new(),
             gate: Gate::default(),
             rule: Rule::new(),
+            watch: Watch::new(),
             protected: Protected::default(),
             tracked: None,
             resting: Vec::new(),
@@ -125,9 +127,12 @@ impl Restorer {
                 restorer.register(size)?;
             }
         }
-        if let Reset::Tracked { limit } = restorer.plan.reset
-            && size > 0
-        {
+        let listed = match restorer.plan.reset {
+            Reset::Tracked { limit } => Some(limit / host_page()),
+            Reset::Auto { limit } => Some((limit / host_page()).min(WATCHED)),
+            _ => None,
+        };
+        if let Some(listed) = listed.filter(|_| size > 0) {
             let parts = restorer.plan.image.iter().flat_map(|image| image.parts());
             let mappings = std::iter::once(0).chain(parts.flat_map(|part| [part.start, part.end]));
             // SAFETY: the caller owns the range, which is readable and writable; the pages
@@ -136,8 +141,7 @@ impl Restorer {
                 pages::make_joinable(base, mappings.filter(|page| page * host_page() < size));
                 pages::discard(base, size).and_then(|()| pages::watch(base, size))
             };
-            restorer.tracked =
-                watched.ok().and_then(|()| Tracked::new(base, size, limit / host_page()));
+            restorer.tracked = watched.ok().and_then(|()| Tracked::new(base, size, listed));
             if restorer.tracked.is_none() {
                 // SAFETY: as above. Opened again: it is reset in another way.
                 unsafe { pages::open(base, size) }?;
@@ -395,6 +399,23 @@ impl Restorer {
     /// As for [`reset`](Self::reset).
     #[cold]
     unsafe fn start_over(&mut self) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.drop_all() }?;
+        if let Some(tracked) = &self.tracked {
+            // SAFETY: as above.
+            unsafe { pages::watch(self.base, self.plan.size()) }?;
+            tracked.pages.start_over();
+        }
+        Ok(())
+    }
+
+    /// Drops all pages of a clean memory. What was watched still is.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset).
+    #[cold]
+    unsafe fn drop_all(&mut self) -> Result<()> {
         let size = self.plan.size();
         if matches!(self.plan.reset, Reset::WriteProtected { .. }) {
             // SAFETY: the caller's promise.
@@ -411,11 +432,6 @@ impl Restorer {
         self.gate.forget();
         self.resting.clear();
         self.calm = 0;
-        if let Some(tracked) = &self.tracked {
-            // SAFETY: as above.
-            unsafe { pages::watch(self.base, size) }?;
-            tracked.pages.start_over();
-        }
         Ok(())
     }
 
@@ -439,6 +455,18 @@ impl Restorer {
     #[cfg(test)]
     pub(super) fn scans(&self) -> usize {
         self.gate.scans
+    }
+
+    /// Whether the first write to each page is a signal.
+    #[inline]
+    pub(super) fn is_watched(&self) -> bool {
+        self.tracked.as_ref().is_some_and(|tracked| !tracked.pages.overflowed())
+    }
+
+    /// Whether a memory of kind [`Reset::Auto`] drops all pages in the next reset.
+    #[cfg(test)]
+    pub(super) fn drops_all(&self) -> bool {
+        self.rule.drops() && !self.is_watched()
     }
 
     /// Pages that the next reset will compare.
