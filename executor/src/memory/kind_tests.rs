@@ -190,16 +190,16 @@ fn an_auto_memory_is_watched_while_calls_write_few_pages() {
         memory.reset().unwrap();
         memory.restorer().unwrap().is_watched()
     };
-    assert!((0..300).all(|_| call(&mut memory, 20)));
+    assert!((0..300).all(|_| call(&mut memory, 8)));
     assert_eq!(memory.restorer().unwrap().scans(), 0);
     // One page too many.
     assert!(!call(&mut memory, 65));
     assert!(memory.bytes_mut() == fresh);
     // Faults of other code on this thread count, too.
-    let until_watched = (0..100_000).find(|_| call(&mut memory, 20));
+    let until_watched = (0..100_000).find(|_| call(&mut memory, 8));
     assert!(until_watched.is_some_and(|calls| calls >= 255), "{until_watched:?}");
-    assert!((0..300).all(|_| call(&mut memory, 20)));
+    assert!((0..300).all(|_| call(&mut memory, 8)));
     assert!(memory.bytes_mut() == fresh);
     memory.trim().unwrap();
-    assert!(call(&mut memory, 20) && memory.bytes_mut() == fresh);
+    assert!(call(&mut memory, 8) && memory.bytes_mut() == fresh);
 }
