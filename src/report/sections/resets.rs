@@ -123,7 +123,7 @@ fn advice(book: &Book) -> String {
             says: "has signal handlers of its own",
             drift: Drift::Same,
             // Write faults are signals, for which Touchstone's handler must be the topmost.
-            takes: |memory| memory != MemoryFrom::Tracked,
+            takes: |memory| !matches!(memory, MemoryFrom::Tracked | MemoryFrom::Auto),
         },
         Host {
             says: "serves guests that write other pages in each call",
