@@ -21,7 +21,7 @@ pub(super) const PAUSE: (u32, u32) = (256, 8192);
 
 /// Pages that may be written in a watched memory. To compare more takes so long that asking
 /// the kernel hardly counts.
-pub(super) const WATCHED: usize = 64;
+pub(super) const WATCHED: usize = 128;
 /// Calls with new pages, less a [`FORGIVEN`]th of those without, after which watching ends.
 const SIGNALLED: u32 = 8;
 /// Calls without new pages that make up for one with some.

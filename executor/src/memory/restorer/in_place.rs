@@ -177,6 +177,8 @@ impl Restorer {
         let mut budget = limit / page;
         let mut scanned = Scanned::default();
         let mut regions = [Region::default(); REGIONS];
+        // Pages that were kept and that the call has not changed.
+        let mut stale = 0;
         let mut from = first;
         let mut leaving = std::mem::take(&mut self.leaving);
         'memory: while from < end {
@@ -197,6 +199,7 @@ impl Restorer {
                     let is_new = self.ages.new_pages() > before;
                     scanned.seen.dirty += usize::from(changed || is_new);
                     scanned.seen.new += usize::from(is_new);
+                    stale += usize::from(!changed && !is_new);
                     match verdict {
                         Verdict::Keep => kept(page),
                         Verdict::LetGo => leaving.push(page),
@@ -215,6 +218,10 @@ impl Restorer {
                 (written.start..written.start + fits).for_each(&mut restore);
                 budget -= fits;
                 if fits < written.len() {
+                    // They came instead of those that were kept for nothing.
+                    let instead = stale.min(written.len() - fits);
+                    scanned.seen.dirty += instead;
+                    scanned.seen.new += instead;
                     // SAFETY: a part of the memory, which is ours to reset.
                     unsafe { self.drop_from((written.start + fits) * page, end) }?;
                     break 'memory;
