@@ -8,7 +8,9 @@ mod cases;
 mod common;
 mod compare;
 mod density;
-mod interference;
+mod doctor;
+mod init;
+mod inspect;
 mod list;
 mod peers;
 mod repeat;
@@ -60,7 +62,9 @@ commands! {
     resets::Resets,
     cases::Cases,
     repeat::Repeat,
-    interference::Interference,
+    doctor::Doctor,
+    inspect::Inspect,
+    init::Init,
 }
 
 /// How a command ended that did its work.
