@@ -164,6 +164,7 @@ impl Error {
 /// ones are cut, control characters are escaped.
 #[must_use]
 pub fn near(candidates: &[String]) -> String {
-    let names: Vec<String> = candidates.iter().map(|candidate| crate::text::name(candidate)).collect();
+    let names: Vec<String> =
+        candidates.iter().map(|candidate| crate::text::name(candidate)).collect();
     if names.is_empty() { String::new() } else { format!("; near: {}", names.join(", ")) }
 }

@@ -39,7 +39,10 @@ impl Bench {
         let suite = Suite::of(self.cases.as_deref());
         let engines = touchstone_runtimes::engines();
         if self.worker {
-            anyhow::ensure!(serve_if_worker(&engines, &suite)?, "--worker is for this program's own use");
+            anyhow::ensure!(
+                serve_if_worker(&engines, &suite)?,
+                "--worker is for this program's own use"
+            );
             return Ok(Ended::Well);
         }
         if let Some(folder) = &self.cases {
@@ -50,7 +53,9 @@ impl Bench {
             // The comparisons are those of the project's own cases.
             (Some(_), _) => Vec::new(),
             (None, true) => vec![Purpose::Null],
-            (None, false) => vec![Purpose::Null, Purpose::Overhead, Purpose::Deadline, Purpose::Against],
+            (None, false) => {
+                vec![Purpose::Null, Purpose::Overhead, Purpose::Deadline, Purpose::Against]
+            }
         };
         let asked = Asked {
             arguments: &self.arguments,

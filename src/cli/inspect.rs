@@ -60,13 +60,11 @@ impl Inspect {
 fn offers(guest: &GuestModule) -> Vec<Offer> {
     let mut offers = Vec::new();
     for engine in touchstone_runtimes::engines() {
-        let mut offer = Offer {
-            engine: engine.id().to_owned(),
-            supported: Vec::new(),
-            refused: Vec::new(),
-        };
+        let mut offer =
+            Offer { engine: engine.id().to_owned(), supported: Vec::new(), refused: Vec::new() };
         // What an engine never supports is no news about a module.
-        for strategy in Strategy::all().into_iter().filter(|of| engine.support(*of).is_supported()) {
+        for strategy in Strategy::all().into_iter().filter(|of| engine.support(*of).is_supported())
+        {
             match engine.support_for(strategy, guest) {
                 Support::Unsupported { reason } => {
                     match offer.refused.iter_mut().find(|(known, _)| *known == reason) {
@@ -86,9 +84,10 @@ fn offers(guest: &GuestModule) -> Vec<Offer> {
 
 fn in_json(file: &Path, found: &Inspection, offers: &[Offer]) -> String {
     let offers = offers.iter().map(|offer| {
-        let refused = offer.refused.iter().map(|(reason, strategies)| {
-            json!({ "reason": reason, "strategies": strategies })
-        });
+        let refused = offer
+            .refused
+            .iter()
+            .map(|(reason, strategies)| json!({ "reason": reason, "strategies": strategies }));
         json!({
             "engine": offer.engine,
             "supported": offer.supported,
@@ -140,7 +139,8 @@ fn in_words(file: &Path, found: &Inspection, offers: &[Offer]) -> String {
             found.functions, found.tables, found.globals
         ),
     );
-    let segments = |of: touchstone::inspect::Segments| format!("{} active, {} passive", of.active, of.passive);
+    let segments =
+        |of: touchstone::inspect::Segments| format!("{} active, {} passive", of.active, of.passive);
     fact("data", format!("{} segments, {} bytes", segments(found.data), found.data.bytes));
     fact("elements", format!("{} segments", segments(found.elements)));
     text += &facts.render(style);
@@ -151,11 +151,19 @@ fn in_words(file: &Path, found: &Inspection, offers: &[Offer]) -> String {
             false => format!("{}.", name(&import.module)),
         };
         let ty = abridged(&import.ty, TYPE);
-        [format!("{module}{}", name(&import.name)), format!("{} {ty}", import.kind), import.answer.in_words().to_owned()]
+        [
+            format!("{module}{}", name(&import.name)),
+            format!("{} {ty}", import.kind),
+            import.answer.in_words().to_owned(),
+        ]
     };
     text += &list("imports", found.imports.iter().map(import), style);
     let export = |export: &touchstone::inspect::Export| {
-        [name(&export.name), format!("{} {}", export.kind, abridged(&export.ty, TYPE)), String::new()]
+        [
+            name(&export.name),
+            format!("{} {}", export.kind, abridged(&export.ty, TYPE)),
+            String::new(),
+        ]
     };
     text += &list("exports", found.exports.iter().map(export), style);
     if offers.is_empty() {

@@ -12,9 +12,8 @@ pub(super) fn read(path: &str) -> Option<String> {
 }
 
 pub(super) fn findings(load: Option<f64>) -> Vec<Finding> {
-    let siblings = || {
-        (0..).map_while(|cpu| read(&format!("{CPU}/cpu{cpu}/topology/thread_siblings_list")))
-    };
+    let siblings =
+        || (0..).map_while(|cpu| read(&format!("{CPU}/cpu{cpu}/topology/thread_siblings_list")));
     vec![
         topology(&siblings().collect::<Vec<_>>()),
         governor(read(&format!("{CPU}/cpu0/cpufreq/scaling_governor")).as_deref()),
@@ -173,7 +172,8 @@ mod tests {
 
     #[test]
     fn files_of_the_kernel_are_judged() {
-        let lists = |all: &[&str]| topology(&all.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let lists =
+            |all: &[&str]| topology(&all.iter().map(ToString::to_string).collect::<Vec<_>>());
         for (found, verdict) in [
             (lists(&["0", "1"]), Good),
             (lists(&["0-1", "0-1"]), Warning),

@@ -69,8 +69,11 @@ mod tests {
             ("memory64", "(module (memory i64 1))"),
             ("threads", "(module (memory 1 1 shared))"),
             ("exceptions", "(module (tag))"),
-            ("relaxed-simd", "(module (func (param v128 v128) (drop (i8x16.relaxed_swizzle \
-                (local.get 0) (local.get 1)))))"),
+            (
+                "relaxed-simd",
+                "(module (func (param v128 v128) (drop (i8x16.relaxed_swizzle \
+                (local.get 0) (local.get 1)))))",
+            ),
             ("gc", "(module (type (struct)) (func (drop (struct.new 0))))"),
             ("multi-memory", "(module (memory 1) (memory 1))"),
             ("component-model", "(component)"),

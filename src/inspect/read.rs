@@ -4,8 +4,8 @@ use super::{Answer, Export, Import, Inspection, Memory};
 use touchstone_executor::host::HostFunction;
 use touchstone_executor::{Signature, ValueType};
 use wasmparser::{
-    BinaryReaderError, ComponentExternalKind, CompositeInnerType, DataKind,
-    ElementKind, Encoding, ExternalKind, FuncType, MemoryType, Parser, Payload, TypeRef, ValType,
+    BinaryReaderError, ComponentExternalKind, CompositeInnerType, DataKind, ElementKind, Encoding,
+    ExternalKind, FuncType, MemoryType, Parser, Payload, TypeRef, ValType,
 };
 
 /// Adds what the sections say, up to the first that is damaged.
@@ -43,12 +43,12 @@ impl Reader<'_> {
             Payload::End(_) => self.depth = self.depth.saturating_sub(1),
             Payload::TypeSection(section) if is_outermost => {
                 for group in section {
-                    self.types.extend(group?.into_types().map(|ty| {
-                        match ty.composite_type.inner {
+                    self.types.extend(group?.into_types().map(
+                        |ty| match ty.composite_type.inner {
                             CompositeInnerType::Func(ty) => Some(ty),
                             _ => None,
-                        }
-                    }));
+                        },
+                    ));
                 }
             }
             Payload::ImportSection(section) => {
@@ -187,9 +187,8 @@ fn memory_of(ty: MemoryType, is_imported: bool) -> Memory {
 
 /// The type of a function, in words.
 fn in_words(ty: &FuncType) -> String {
-    let list = |types: &[ValType]| {
-        types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-    };
+    let list =
+        |types: &[ValType]| types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     format!("({}) -> ({})", list(ty.params()), list(ty.results()))
 }
 

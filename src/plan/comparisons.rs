@@ -3,8 +3,8 @@
 use super::cells::crowded;
 use super::{Cell, Filter, Plan, cores, near};
 use crate::case::{self, Case};
-use crate::record::{Contender, Executor, Match, Means, Purpose};
 use crate::files::read_text;
+use crate::record::{Contender, Executor, Match, Means, Purpose};
 use anyhow::{Context, Error, Result, bail, ensure};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};

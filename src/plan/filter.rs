@@ -79,8 +79,7 @@ impl Filter {
         things: impl IntoIterator<Item = T>,
         name: impl Fn(&T) -> String,
     ) -> Result<Vec<T>> {
-        let left: Vec<T> =
-            things.into_iter().filter(|thing| !self.matches(&name(thing))).collect();
+        let left: Vec<T> = things.into_iter().filter(|thing| !self.matches(&name(thing))).collect();
         if let (Self::Pattern(text), true) = (self, left.is_empty()) {
             bail!("'{text}' leaves nothing");
         }

@@ -156,8 +156,8 @@ fn engines_can_be_left_out() {
 #[test]
 fn a_start_functions_trap_is_a_result_of_the_guest() {
     let folder = Folder::new();
-    let guest = folder
-        .module(r#"(module (func $start unreachable) (start $start) (func (export "f")))"#);
+    let guest =
+        folder.module(r#"(module (func $start unreachable) (start $start) (func (export "f")))"#);
     let ran = touchstone(&["run", &guest, "--call", "f", "--json"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     let lines = super::lines_for_modules(&ran);

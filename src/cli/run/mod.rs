@@ -10,8 +10,8 @@ mod timing;
 mod worker;
 
 use super::Ended;
-use anyhow::{Result, bail};
 use answer::Groups;
+use anyhow::{Result, bail};
 use follow::{Limits, Workers};
 use print::Shown;
 use row::{Row, Wanted};

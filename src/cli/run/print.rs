@@ -115,7 +115,8 @@ impl Shown<'_> {
         let result = row.answer.as_ref().map_or_else(String::new, |answer| self.result(answer));
         let support = row.support().replace("unsupported", "–");
         let strategy = row.strategy.to_string();
-        let mut text = format!("{}\n", widths.line([row.engine.id(), &strategy, &support, &result]));
+        let mut text =
+            format!("{}\n", widths.line([row.engine.id(), &strategy, &support, &result]));
         if self.target.effects.is_shown {
             let memory = row.answer.as_ref().and_then(|answer| answer.memory.as_ref());
             let memory = memory.map(|memory| self.memory(memory));

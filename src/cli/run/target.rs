@@ -205,9 +205,9 @@ pub(super) fn range(text: &str) -> Result<(u64, u64), String> {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
     };
-    let parts = text.split_once(',').and_then(|(start, length)| {
-        Some((number(start.trim())?, number(length.trim())?))
-    });
+    let parts = text
+        .split_once(',')
+        .and_then(|(start, length)| Some((number(start.trim())?, number(length.trim())?)));
     match parts {
         Some((start, length)) if (1..=DUMPED).contains(&length) => Ok((start, length)),
         _ => Err(format!("'{text}' is no address and length from 1 to {DUMPED}, such as 0x400,16")),

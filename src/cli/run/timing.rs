@@ -78,13 +78,8 @@ fn compare(
         };
         let time = workers.limits.compile.saturating_mul(2).saturating_add(LIMIT).min(2 * LIMIT);
         let limits = Limits { memory: workers.limits.memory, time };
-        let asked: Asked<Option<Comparison>> = solo::ask(
-            &workers.ask(task),
-            workers.command()?,
-            limits,
-            &workers.stop,
-            |_: Step| {},
-        )?;
+        let asked: Asked<Option<Comparison>> =
+            solo::ask(&workers.ask(task), workers.command()?, limits, &workers.stop, |_: Step| {})?;
         match asked {
             Asked::Answered(comparison) => all.extend(comparison),
             Asked::Refused(refused) => return Ok(Some(Err(refused.into()))),
