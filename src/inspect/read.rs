@@ -146,7 +146,8 @@ impl Reader<'_> {
                 let is_ours = (import.module, import.name) == ("env", "memory");
                 let answer = if is_ours { Answer::Memory } else { Answer::Nothing };
                 let memory = memory_of(ty, true);
-                let ty = format!("{} pages", memory.minimum);
+                let noun = if memory.minimum == 1 { "page" } else { "pages" };
+                let ty = format!("{} {noun}", memory.minimum);
                 self.found.memories.push(memory);
                 ("memory", ty, answer)
             }

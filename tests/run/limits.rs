@@ -1,6 +1,6 @@
 //! Processes that die, take too long or too much, and Ctrl-C.
 
-use super::command::{Folder, built, command, touchstone};
+use super::command::{Folder, command, touchstone};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -125,7 +125,7 @@ fn a_process_over_its_memory_is_a_row() {
 #[cfg(feature = "wasmtime")]
 #[test]
 fn a_compiler_that_takes_long_is_ended_once() {
-    let guest = built("javascript.wasm");
+    let guest = super::command::built("javascript.wasm");
     let run = ["run", &guest, "--call", "run", "--abi", "input", "--compile-timeout", "0.001"];
     let ways = ["--backend", "^wasmtime$", "--strategy", "recreate_instance,instance_reuse"];
     let ran = touchstone(&[&run[..], &ways, &["--json"]].concat());
