@@ -125,9 +125,10 @@ fn a_process_over_its_memory_is_a_row() {
 #[cfg(feature = "wasmtime")]
 #[test]
 fn a_compiler_that_takes_long_is_ended_once() {
-    let guest = super::command::built("javascript.wasm");
-    let run = ["run", &guest, "--call", "run", "--abi", "input", "--compile-timeout", "0.001"];
-    let ways = ["--backend", "^wasmtime$", "--strategy", "recreate_instance,instance_reuse"];
+    let guest = super::command::built("large-runtime.wasm");
+    let run = ["run", &guest, "--call", "test_empty_return", "--compile-timeout", "0.001"];
+    let two = "recreate_instance,recreate_instance_precompiled";
+    let ways = ["--backend", "^wasmtime$", "--strategy", two];
     let ran = touchstone(&[&run[..], &ways, &["--json"]].concat());
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
     let states: Vec<Value> = ran.lines().iter().map(|line| line["status"].clone()).collect();

@@ -39,8 +39,8 @@ pub(super) struct Limits {
     pub(super) memory: u64,
 }
 
-/// Gets a row that has an answer now, and its place.
-pub(super) type Answered<'a> = &'a mut dyn FnMut(&mut Row, usize) -> Result<()>;
+/// Is told that rows have new answers.
+type Answered<'a> = &'a mut dyn FnMut(&mut [Row]) -> Result<()>;
 
 /// The parent of all workers of a run.
 pub(super) struct Workers {
@@ -77,24 +77,39 @@ impl Phase {
 }
 
 impl Workers {
-    /// Answers the rows, engine by engine. `answered` gets the place of each row with an answer.
+    /// Answers the rows, engine by engine. `show` gets each row with an answer and its place, in
+    /// their order.
     ///
     /// # Errors
     ///
-    /// When a process cannot be started or watched, or `answered` fails.
+    /// When a process cannot be started or watched, or `show` fails.
     pub(super) fn call_all(
         &self,
         rows: &mut [Row],
         progress: &Progress,
-        answered: Answered<'_>,
+        show: &mut dyn FnMut(&mut Row, usize) -> Result<()>,
     ) -> Result<()> {
+        let mut next = 0;
+        let mut answered = |rows: &mut [Row]| -> Result<()> {
+            while let Some(row) = rows.get_mut(next).filter(|row| row.answer.is_some()) {
+                show(row, next)?;
+                next += 1;
+            }
+            Ok(())
+        };
         let mut start = 0;
         while start < rows.len() && !self.stop.asked() {
             let engine = rows[start].engine.id();
             let of_engine = rows[start..].iter().take_while(|row| row.engine.id() == engine);
             let end = start + of_engine.count();
-            self.engine(rows, start..end, progress, answered)?;
+            self.engine(rows, start..end, progress, &mut answered)?;
             start = end;
+        }
+        // After Ctrl-C, rows behind one without an answer may have one.
+        for (place, row) in rows.iter_mut().enumerate().skip(next) {
+            if row.answer.is_some() {
+                show(row, place)?;
+            }
         }
         Ok(())
     }
@@ -111,10 +126,10 @@ impl Workers {
             if let Support::Unsupported { reason } = &rows[place].support {
                 rows[place].answer = Some(Answer::nothing(State::Unsupported, reason));
                 progress.next(rows[place].name());
-                answered(&mut rows[place], place)?;
             }
         }
         loop {
+            answered(rows)?;
             let left = places.clone().filter(|place| rows[*place].answer.is_none());
             let left: Vec<usize> = left.collect();
             if left.is_empty() || self.stop.asked() {
@@ -169,7 +184,7 @@ impl Workers {
                 Step::Answers(strategy, answer) => {
                     let place = place_of(strategy)?;
                     rows[place].answer = Some(*answer);
-                    answered(&mut rows[place], place)?;
+                    answered(rows)?;
                     (place, Phase::Loading)
                 }
             };
@@ -184,7 +199,6 @@ impl Workers {
             Some(death) if rows[place].answer.is_none() => {
                 let answer = self.lost(&rows[place], phase, &death, &mut printed);
                 rows[place].answer = Some(answer);
-                answered(&mut rows[place], place)?;
             }
             Some(Ok(death)) if place == left[left.len() - 1] => {
                 let name = rows[place].name();
@@ -192,38 +206,7 @@ impl Workers {
             }
             _ => {}
         }
-        self.leave_out(rows, place, phase, left, progress, answered)
-    }
-
-    /// Leaves out rows whose answer would be that of the last one: other strategies of an engine
-    /// run the same code, and those of an artifact class compile the same.
-    fn leave_out(
-        &self,
-        rows: &mut [Row],
-        last: usize,
-        phase: Phase,
-        left: &[usize],
-        progress: &Progress,
-        answered: Answered<'_>,
-    ) -> Result<()> {
-        let class = |row: &Row| row.engine.artifact_class(row.strategy);
-        let state = rows[last].answer.as_ref().map(|answer| answer.state);
-        let (like, why) = match (state, phase) {
-            (Some(State::Stopped), _) => (None, "was stopped already"),
-            (Some(State::Crashed | State::OverLimit), Phase::Compiling) => {
-                (Some(class(&rows[last])), "compiles the same code and did not come through")
-            }
-            _ => return Ok(()),
-        };
-        let reason = format!("{} {why}", rows[last].name());
-        for place in left {
-            let row = &mut rows[*place];
-            if row.answer.is_none() && like.is_none_or(|like| class(row) == like) {
-                row.answer = Some(Answer::nothing(State::NotRun, &reason));
-                progress.next(row.name());
-                answered(row, *place)?;
-            }
-        }
+        leave_out(rows, place, phase, left, progress);
         Ok(())
     }
 
@@ -291,6 +274,28 @@ impl Workers {
                 let said = said(printed).map_or_else(String::new, |said| format!(": {said}"));
                 Answer::nothing(State::Crashed, &format!("{who} {death}{doing}{said}"))
             }
+        }
+    }
+}
+
+/// Leaves out rows whose answer would be that of the last one: other strategies of an engine run
+/// the same code, and those of an artifact class compile the same.
+fn leave_out(rows: &mut [Row], last: usize, phase: Phase, left: &[usize], progress: &Progress) {
+    let class = |row: &Row| row.engine.artifact_class(row.strategy);
+    let state = rows[last].answer.as_ref().map(|answer| answer.state);
+    let (like, why) = match (state, phase) {
+        (Some(State::Stopped), _) => (None, "was stopped already"),
+        (Some(State::Crashed | State::OverLimit), Phase::Compiling) => {
+            (Some(class(&rows[last])), "compiles the same code and did not come through")
+        }
+        _ => return,
+    };
+    let reason = format!("{} {why}", rows[last].name());
+    for place in left {
+        let row = &mut rows[*place];
+        if row.answer.is_none() && like.is_none_or(|like| class(row) == like) {
+            row.answer = Some(Answer::nothing(State::NotRun, &reason));
+            progress.next(row.name());
         }
     }
 }
