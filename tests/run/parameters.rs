@@ -81,8 +81,8 @@ fn a_module_is_inspected() {
     let guest = folder.module(GUEST);
     let out = touchstone(&["inspect", &guest]).well();
     for part in [
-        "env.nobody_has_this  func (i64) -> ()   stub that traps when called",
-        "env.input_len        func () -> (i64)   host function",
+        "env.nobody_has_this  func (i64) -> ()  stub that traps when called",
+        "env.input_len        func () -> (i64)  host function",
         "func (i32, i64, f32, f64) -> (i32, i64, f32, f64)",
         "1 page of 65536 bytes, at most 3",
         "1 active, 0 passive segments, 3 bytes",
