@@ -13,6 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use touchstone::case::Suite;
 use touchstone::record::{self, Book, CellKey, Metric, Purpose, Sample};
 use touchstone::run::{Arguments, Asked, Job, serve_if_worker, shown, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
@@ -71,13 +72,14 @@ fn run() -> Result<ExitCode> {
         return replay(&PathBuf::from(records));
     }
     let engines = touchstone_runtimes::engines();
-    if serve_if_worker(&engines)? {
+    if serve_if_worker(&engines, &Suite::BuiltIn)? {
         return Ok(ExitCode::SUCCESS);
     }
     let matches = command().get_matches();
     let arguments = Arguments::from_arg_matches(&matches)?;
     let asked = Asked {
         arguments: &arguments,
+        suite: &Suite::BuiltIn,
         engines: &engines,
         purposes: vec![Purpose::Null, Purpose::Overhead, Purpose::Deadline, Purpose::Against],
         exact: matches.get_flag("exact"),

@@ -1,18 +1,61 @@
 //! Putting files on disk whole, or not at all.
 
-use anyhow::{Context, Result};
-use std::fs::Permissions;
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use anyhow::{Context, Result, bail};
+use std::fs::{File, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+/// Largest file that is read as a whole, bytes.
+pub const LARGEST: u64 = 256 << 20;
+
 /// Content of a file; `None` if there is no such file.
+///
+/// # Errors
+///
+/// Those of [`read_whole`].
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>> {
-    match std::fs::read(path) {
-        Ok(content) => Ok(Some(content)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    match path.try_exists() {
+        Ok(false) => Ok(None),
+        _ => read_whole(path).map(Some),
     }
+}
+
+/// Content of a file or of a pipe.
+///
+/// # Errors
+///
+/// When it cannot be read, is a folder or a device, or holds more than [`LARGEST`] bytes.
+pub fn read_whole(path: &Path) -> Result<Vec<u8>> {
+    read_at_most(path, LARGEST)
+}
+
+fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let failed = || format!("cannot read {}", path.display());
+    let file = File::open(path).with_context(failed)?;
+    let kind = file.metadata().with_context(failed)?.file_type();
+    // A device may have no end.
+    if !kind.is_file() && !kind.is_fifo() && !kind.is_socket() {
+        let kind = if kind.is_dir() { "a folder" } else { "a device" };
+        bail!("cannot read {}: it is {kind}, and a file or a pipe is needed", path.display());
+    }
+    let mut content = Vec::new();
+    file.take(most + 1).read_to_end(&mut content).with_context(failed)?;
+    if content.len() as u64 > most {
+        bail!("cannot read {}: it has more than {} MiB", path.display(), most >> 20);
+    }
+    Ok(content)
+}
+
+/// Text of a file or of a pipe.
+///
+/// # Errors
+///
+/// Those of [`read_whole`], and when it is not UTF-8.
+pub fn read_text(path: &Path) -> Result<String> {
+    let text = String::from_utf8(read_whole(path)?);
+    text.map_err(|error| error.utf8_error())
+        .with_context(|| format!("cannot read {}: it is no text in UTF-8", path.display()))
 }
 
 /// The folder a file lies in.
@@ -57,5 +100,28 @@ impl Staged {
         let failed = || format!("cannot replace {}; it is as it was", self.path.display());
         self.file.persist(&self.path).with_context(failed)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_folders_and_what_is_too_long_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, [0; 5]).unwrap();
+        assert_eq!(read_whole(&file).unwrap(), [0; 5]);
+        assert_eq!(read(&folder.path().join("none")).unwrap(), None);
+        let refused = |path: &Path, most, reason: &str| {
+            let error = format!("{:#}", read_at_most(path, most).unwrap_err());
+            assert!(error.contains(reason), "{error}");
+        };
+        refused(&file, 4, "more than 0 MiB");
+        refused(folder.path(), 4, "it is a folder");
+        refused(Path::new("/dev/zero"), 4, "it is a device");
+        std::fs::write(&file, [0xff]).unwrap();
+        assert!(format!("{:#}", read_text(&file).unwrap_err()).contains("UTF-8"));
     }
 }

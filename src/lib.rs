@@ -10,10 +10,13 @@
 pub mod case;
 pub mod compare;
 pub mod density;
+pub mod doctor;
 pub mod files;
+pub mod inspect;
 pub mod lab;
 pub mod measure;
 pub mod pages;
+pub mod plain;
 pub mod plan;
 mod proc;
 pub mod record;

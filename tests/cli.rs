@@ -261,6 +261,9 @@ fn peers_print_a_line_of_fields_for_each_row_and_record_them() {
     }
     assert_eq!(record::load(&file).unwrap().runs.len(), 1);
 
+    for option in ["--rounds", "--processes"] {
+        touchstone(&["peers", filter, option, "0"]).refused(&["invalid value '0'"]);
+    }
     let before = std::fs::read(&file).unwrap();
     let again = touchstone(&[&arguments[..], &["--no-record"]].concat());
     assert_eq!((again.code, again.out.lines().count()), (0, lines.len()), "{}", again.err);
@@ -281,14 +284,56 @@ fn repeat_counts_the_calls_of_each_cell() {
         assert_eq!(line.split_whitespace().nth(1), Some(calls), "{line}");
     }
     touchstone(&["repeat", "call_emty_function"]).refused(&["no cell matches", "near:"]);
+    touchstone(&["repeat", &cell, "--calls", "0"]).refused(&["invalid value '0'"]);
+    touchstone(&["repeat", &cell, "--seconds", "nan"]).refused(&["not a number of seconds"]);
 }
 
 #[test]
-fn interference_shows_every_processor() {
-    let ran = touchstone(&["interference", "--seconds", "0.2"]);
-    assert_eq!((ran.code, &*ran.err), (0, ""));
-    let rows = ran.out.lines().filter(|line| line.contains('%')).count();
-    assert_eq!(rows, std::thread::available_parallelism().unwrap().get(), "{}", ran.out);
+fn doctor_examines_the_machine_and_every_processor() {
+    let out = touchstone(&["doctor", "--seconds", "0.2"]).well();
+    let (_, table) = out.split_once("\nprocessor ").unwrap();
+    let rows = table.lines().filter(|line| line.contains('%')).count();
+    assert_eq!(rows, std::thread::available_parallelism().unwrap().get(), "{out}");
+    for name in ["cores", "governor", "turbo", "load", "steal", "noisy neighbours"] {
+        assert!(out.contains(name), "{name}: {out}");
+    }
+    for name in ["PAGEMAP_SCAN", "userfaultfd", "vm.max_map_count", "huge pages", "counters"] {
+        assert!(out.contains(name), "{name}: {out}");
+    }
+    let lines = touchstone(&["doctor", "--seconds", "0.1", "--json"]).lines();
+    let findings: Vec<_> = lines.iter().filter(|line| line.get("verdict").is_some()).collect();
+    assert!(findings.len() > 10 && findings.len() + rows == lines.len());
+    for found in findings {
+        assert_eq!(found["advice"].is_null(), found["verdict"] == "good", "{found}");
+    }
+    for seconds in ["nan", "inf", "-1", "0"] {
+        touchstone(&["doctor", &format!("--seconds={seconds}")])
+            .refused(&["is not a number of seconds above 0"]);
+    }
+}
+
+#[test]
+fn a_folder_of_cases_is_made_and_measured() {
+    let folder = Folder::new();
+    let own = folder.at("own");
+    let cases = own.to_str().unwrap();
+    let out = touchstone(&["init", cases]).well();
+    assert!(out.contains("touchstone bench --cases"), "{out}");
+    touchstone(&["init", cases]).refused(&["is not empty"]);
+    touchstone(&["init", "/nope/x"]).refused(&["cannot write to /nope/x"]);
+    let Some(executor) = reuse() else { return };
+    let filter = format!("sum_from_sum/{executor}/1_threads$");
+    let ran = touchstone(&["bench", &filter, "--cases", cases, "--sampling", "quick"]);
+    assert_eq!((ran.code, &*ran.out), (0, ""), "{}", ran.err);
+    assert!(ran.err.contains("1 cells and 0 comparisons measured"), "{}", ran.err);
+    assert!(ran.err.contains("report: "), "{}", ran.err);
+    assert_eq!(record::load(&own.join("records/records.jsonl")).unwrap().runs.len(), 1);
+    let page = std::fs::read_to_string(own.join("BENCHMARK.md")).unwrap();
+    assert!(page.contains("sum"), "{page}");
+    assert!(own.join("benchmark/index.html").is_file());
+    // A guest that is not the listed one is not measured.
+    std::fs::write(own.join("sum.wasm"), b"\0asm\x01\0\0\0").unwrap();
+    touchstone(&["bench", &filter, "--cases", cases]).refused(&["sum.wasm"]);
 }
 
 /// A record file with an older run and a newer one: a cell, a refusal and a comparison.
@@ -391,6 +436,7 @@ fn report_writes_checks_and_names_its_files() {
     let folder = Folder::new();
     let path = recorded(&folder);
     let page = folder.at("out/BENCHMARK.md");
+    std::fs::create_dir(folder.at("out")).unwrap();
     let arguments = |more: &[&'static str]| {
         let places = ["--records", path.to_str().unwrap(), "--page", page.to_str().unwrap()];
         touchstone(&[&["report", "--draft"], &CHARTS, &places[..], more].concat())
@@ -440,6 +486,23 @@ fn a_report_that_cannot_be_written_leaves_the_old_one_whole() {
 }
 
 #[test]
+fn a_report_makes_no_folders_outside_what_exists() {
+    let folder = Folder::new();
+    let path = recorded(&folder);
+    let (nowhere, page) = (folder.at("nope/deeper"), folder.at("BENCHMARK.md"));
+    for option in ["--page", "--images", "--pages"] {
+        let mut places = vec!["--records", path.to_str().unwrap()];
+        if option != "--page" {
+            places.extend(["--page", page.to_str().unwrap()]);
+        }
+        places.extend([option, nowhere.to_str().unwrap()]);
+        let refused = touchstone(&[&["report", "--draft"], &CHARTS, &places[..]].concat());
+        refused.refused(&["there is no folder", "make it first"]);
+        assert!(!folder.at("nope").exists() && !page.exists(), "{option}");
+    }
+}
+
+#[test]
 fn wrong_usage_ends_with_two_and_help_with_zero() {
     for arguments in [&["lst"][..], &["list", "--jsn"], &["show", "--samples"], &["run"], &[]] {
         let output = command().args(arguments).output().unwrap();
@@ -447,7 +510,7 @@ fn wrong_usage_ends_with_two_and_help_with_zero() {
         assert!(!output.stderr.is_empty(), "{arguments:?}");
     }
     let names = ["bench", "compare", "list", "show", "report", "run", "peers", "cases"];
-    for name in names.into_iter().chain(["repeat", "interference", "swap"]) {
+    for name in names.into_iter().chain(["repeat", "doctor", "inspect", "init", "swap"]) {
         let out = touchstone(&[name, "--help"]).well();
         assert!(out.contains("Usage: touchstone"), "{out}");
         assert!(touchstone(&["--help"]).well().contains(name));

@@ -129,6 +129,12 @@ pub trait Engine: Send + Sync {
         false
     }
 
+    /// Whether the runtime can stop a guest at [`Config::deadline`](crate::Config::deadline). A
+    /// host of one that cannot runs it in a process that it can end. The default is `true`.
+    fn has_deadline(&self) -> bool {
+        true
+    }
+
     /// Whether [`raw`](Self::raw) supports the strategy.
     fn has_raw(&self, _strategy: Strategy) -> bool {
         false

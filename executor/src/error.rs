@@ -1,6 +1,8 @@
 //! Failures of the host: an unusable module, an unsupported request, or a failure of the
-//! runtime or the system. A guest's trap is not an error.
+//! runtime or the system. A guest's trap in a call is not an error; one before any call is
+//! [`Error::Instantiation`].
 
+use crate::outcome::Trap;
 use crate::strategy::Strategy;
 
 /// Result of the contract's functions.
@@ -118,6 +120,13 @@ pub enum Error {
         /// The runtime's message.
         reason: String,
     },
+    /// The guest trapped before any call: in its start function, or because a segment does not
+    /// fit.
+    #[error("the guest trapped while it was instantiated: {trap}")]
+    Instantiation {
+        /// The trap.
+        trap: Trap,
+    },
     /// A system call failed.
     #[error("{action}: {source}")]
     System {
@@ -139,14 +148,23 @@ impl Error {
         move |error| Self::Runtime { engine, action, reason: format!("{error:#}") }
     }
 
+    /// The error of an instantiation that ended with the guest's trap, or with a failure.
+    #[must_use]
+    pub fn of_instantiation(sorted: Result<Trap>) -> Self {
+        sorted.map_or_else(|error| error, |trap| Self::Instantiation { trap })
+    }
+
     /// A closure for `map_err` that wraps a system error.
     pub fn system<E: Into<std::io::Error>>(action: &'static str) -> impl FnOnce(E) -> Self {
         move |error| Self::System { action, source: error.into() }
     }
 }
 
-/// Similar names as the end of a message; empty if there are none.
+/// Similar names as the end of a message; empty if there are none. They may be a guest's: long
+/// ones are cut, control characters are escaped.
 #[must_use]
 pub fn near(candidates: &[String]) -> String {
-    if candidates.is_empty() { String::new() } else { format!("; near: {}", candidates.join(", ")) }
+    let names: Vec<String> =
+        candidates.iter().map(|candidate| crate::text::name(candidate)).collect();
+    if names.is_empty() { String::new() } else { format!("; near: {}", names.join(", ")) }
 }

@@ -30,6 +30,7 @@ mod shelf;
 mod signature;
 mod strategy;
 mod support;
+pub mod text;
 
 pub use code::CompiledCode;
 pub use config::{Config, EffectiveConfig};

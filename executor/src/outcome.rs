@@ -1,6 +1,7 @@
 //! Results of a guest's call. A trap is a result of the guest; a failure of the host is an
 //! [`Error`](crate::Error).
 
+use crate::text;
 use std::fmt;
 
 /// How a call on a guest ended.
@@ -124,6 +125,7 @@ impl fmt::Display for TrapKind {
             Self::StackOverflow => f.write_str("call stack exhausted"),
             Self::DeadlineExceeded => f.write_str("deadline exceeded"),
             Self::MissingImport { module, name } => {
+                let (module, name) = (text::name(module), text::name(name));
                 write!(f, "called the import {module}.{name}, which this host does not have")
             }
             Self::HostFunction { name, reason } => write!(f, "host function {name}: {reason}"),

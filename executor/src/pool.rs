@@ -137,6 +137,10 @@ impl Engine for WithPool {
         self.0.has_meter()
     }
 
+    fn has_deadline(&self) -> bool {
+        self.0.has_deadline()
+    }
+
     fn has_raw(&self, strategy: Strategy) -> bool {
         pooled(strategy).is_none() && self.0.has_raw(strategy)
     }

@@ -1,5 +1,5 @@
 //! What this project reads from others, each as a function of any bytes: modules,
-//! compressed blobs, case files, record files, messages of the codecs.
+//! compressed blobs, case files, record files, messages of the codecs, arguments.
 //!
 //! A target panics where something is wrong, and where something that can be told from
 //! the result does not hold. A fuzzer that watches coverage drives them (`fuzz/`), and so
@@ -12,7 +12,7 @@ mod mutations;
 
 pub use codecs::codecs;
 pub use files::{cases, records};
-pub use modules::{blob, module};
+pub use modules::{arguments, blob, inspection, module};
 pub use mutations::Mutations;
 
 /// A target: takes any bytes.

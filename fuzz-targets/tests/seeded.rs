@@ -14,7 +14,9 @@ use touchstone::record::{
 };
 use touchstone::run::header;
 use touchstone_executor::Strategy;
-use touchstone_fuzz_targets::{Mutations, Target, blob, cases, codecs, module, records};
+use touchstone_fuzz_targets::{
+    Mutations, Target, arguments, blob, cases, codecs, inspection, module, records,
+};
 
 /// Changed files of the fixed row.
 const FIXED: u64 = 300;
@@ -22,19 +24,28 @@ const FIXED: u64 = 300;
 const LARGEST: u64 = 200 << 10;
 
 /// Names, targets, and where the files are that are changed.
-fn targets() -> [(&'static str, Target, Vec<Vec<u8>>); 5] {
+fn targets() -> [(&'static str, Target, Vec<Vec<u8>>); 7] {
     let built = files("test-runtime/built", "wasm");
     let blobs = built.iter().map(|wasm| compress_to_vec(&wasm[..], CompressionLevel::Fastest));
     let blobs = blobs.collect();
     let messages: Vec<_> =
         messages().chain(files("test-runtime/inputs/signatures", "bin")).collect();
     [
+        ("inspection", inspection, built.clone()),
         ("module", module, built),
+        ("arguments", arguments, arguments_texts()),
         ("blob", blob, blobs),
         ("cases", cases, files("benches/cases", "toml")),
         ("records", records, record_files()),
         ("codecs", codecs, messages),
     ]
+}
+
+/// Types in the first line, then a parameter a line.
+fn arguments_texts() -> Vec<Vec<u8>> {
+    ["iIfF\n-1\n0xffffffffffffffff\n2.5\n-inf", "ii\n4294967295\n+0x7f", "F\nnan", "i\n[1, {}]"]
+        .map(|text| text.as_bytes().to_vec())
+        .to_vec()
 }
 
 fn root() -> PathBuf {

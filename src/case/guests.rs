@@ -1,6 +1,7 @@
 //! The built guests and their digests.
 
 use super::{Case, init};
+use crate::files::{read_text, read_whole};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -87,12 +88,12 @@ impl Guests {
 
     fn read(&self, name: &str) -> Result<GuestFile> {
         let path = self.folder.join(format!("{name}.wasm"));
-        let bytes = std::fs::read(&path).with_context(|| {
+        let bytes = read_whole(&path).with_context(|| {
             format!("there is no guest {}; `make guests` builds it", path.display())
         })?;
         let sha256 = digest(&bytes);
         let list = self.folder.join("SHA256SUMS");
-        let listed = std::fs::read_to_string(&list)
+        let listed = read_text(&list)
             .with_context(|| format!("cannot read the digests in {}", list.display()))?;
         let file_name = format!("{name}.wasm");
         let expected = listed.lines().find_map(|line| {

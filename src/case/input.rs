@@ -1,6 +1,7 @@
 //! Inputs and outputs as case files write them.
 
 use super::json;
+use crate::files::read_whole;
 use anyhow::{Context, Result, bail};
 use records_payload::Codec;
 use serde::Deserialize;
@@ -107,7 +108,7 @@ impl Input {
         match self {
             Self::Hex(text) => parse_hex(text),
             Self::Text { text } => Ok(text.as_bytes().to_vec()),
-            Self::File { file } => std::fs::read(file)
+            Self::File { file } => read_whole(file)
                 .with_context(|| format!("cannot read the input {}", file.display())),
             Self::Json { json, seed } => {
                 json::text(*json, *seed).map(String::into_bytes).with_context(too_small)

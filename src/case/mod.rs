@@ -1,5 +1,6 @@
 //! Benchmark cases: data files, one a case, or one a suite of cases that share guests.
 
+mod folder;
 mod guests;
 pub mod init;
 mod input;
@@ -16,8 +17,10 @@ use touchstone_executor::Strategy;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{HeapPages, similar};
 
+use crate::files::read_text;
 use crate::record::{Role, Sweep};
 
+pub use folder::Suite;
 pub use guests::{GuestFile, Guests, digest, hex};
 pub use input::{Field, Input, Number, parse_hex};
 pub use random::{Random, shuffled};
@@ -257,8 +260,7 @@ pub fn files(folder: &Path, what: &str) -> Result<Vec<PathBuf>> {
 /// When the file cannot be read or is wrong; the message has the line and the column.
 pub fn data<T: DeserializeOwned>(path: &Path, what: &str) -> Result<T> {
     let path_shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read {what} {path_shown}"))?;
+    let text = read_text(path).with_context(|| format!("cannot read {what} {path_shown}"))?;
     toml::from_str(&text).with_context(|| format!("{what} {path_shown} is invalid"))
 }
 

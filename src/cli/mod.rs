@@ -8,7 +8,9 @@ mod cases;
 mod common;
 mod compare;
 mod density;
-mod interference;
+mod doctor;
+mod init;
+mod inspect;
 mod list;
 mod peers;
 mod repeat;
@@ -20,6 +22,7 @@ mod swap;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use touchstone_executor::text::{abridged, harmless};
 
 /// Compares WebAssembly executors side by side: runtimes, instantiation
 /// strategies, threads and payloads, on the same guests.
@@ -60,7 +63,9 @@ commands! {
     resets::Resets,
     cases::Cases,
     repeat::Repeat,
-    interference::Interference,
+    doctor::Doctor,
+    inspect::Inspect,
+    init::Init,
 }
 
 /// How a command ended that did its work.
@@ -80,13 +85,22 @@ impl Ended {
     }
 }
 
+/// Longest message, characters.
+const MESSAGE: usize = 8000;
+
+/// A message in which texts of guests and files cannot move the cursor.
+fn message(text: &str) -> String {
+    let lines: Vec<String> = abridged(text, MESSAGE).lines().map(harmless).collect();
+    lines.join("\n")
+}
+
 pub(crate) fn main() -> ExitCode {
     match Arguments::parse().command.execute() {
         Ok(Ended::Well) => ExitCode::SUCCESS,
         Ok(Ended::Badly) => ExitCode::from(1),
         Ok(Ended::Stopped) => ExitCode::from(130),
         Err(error) => {
-            touchstone::terminal::complain(&format!("error: {error:#}"));
+            touchstone::terminal::complain(&message(&format!("error: {error:#}")));
             ExitCode::from(2)
         }
     }

@@ -3,6 +3,7 @@
 use super::Ended;
 use super::common::{Known, ended, judged};
 use anyhow::Result;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use touchstone::compare::Judged;
 use touchstone::plan::{Budget, Filter, Rows, default_rows};
@@ -25,10 +26,10 @@ pub(super) struct Peers {
     filter: Option<String>,
     /// Compare each row in N fresh processes
     #[arg(long, value_name = "N", default_value = "6")]
-    processes: u32,
+    processes: NonZeroU32,
     /// Make N rounds in each process; a round times both sides once
     #[arg(long, value_name = "N", default_value = "15")]
-    rounds: usize,
+    rounds: NonZeroUsize,
     /// Write the records to FILE [default: records/peers.jsonl of the project, replaced]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
@@ -52,8 +53,8 @@ impl Peers {
         let (compares, missing) = rows.select(&[Purpose::Peers], cases, engines, plan, &filter)?;
         let budget = Budget {
             name: "peers".to_owned(),
-            processes: self.processes.max(1),
-            rounds: self.rounds.max(1),
+            processes: self.processes.get(),
+            rounds: self.rounds.get(),
             ..Budget::full(seed(None))
         };
         print(HEAD)?;

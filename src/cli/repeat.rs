@@ -26,7 +26,7 @@ pub(super) struct Repeat {
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = touchstone::run::seconds)]
     seconds: Duration,
     /// Stop after N calls per thread instead
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     calls: Option<u64>,
 }
 

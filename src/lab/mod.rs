@@ -10,7 +10,6 @@ pub(crate) use opened::{checked_call, elapsed};
 
 use crate::case::Guests;
 use crate::plan::Cell;
-use crate::record::Status;
 use opened::failed;
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use std::collections::HashMap;
@@ -18,7 +17,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::probe::check_execution;
-use touchstone_executor::{Artifact, ArtifactFolder, Config, Engine, Execution, Strategy, Support};
+use touchstone_executor::{
+    Artifact, ArtifactFolder, Config, Engine, Error, Execution, Strategy, Support,
+};
 
 /// Opens cells, and keeps the artifacts and the module that they share.
 pub struct Lab {
@@ -150,7 +151,8 @@ impl Lab {
     ///
     /// # Errors
     ///
-    /// Those of [`load`](Self::load).
+    /// When the engine does not support it or does not execute as it claims, or the guest traps
+    /// while it is instantiated.
     pub fn load_guest(
         &mut self,
         engine: &dyn Engine,
@@ -158,10 +160,10 @@ impl Lab {
         guest: &GuestModule,
         heap: HeapPages,
         codec: Option<GuestModule>,
-    ) -> Result<Loaded, Refused> {
+    ) -> touchstone_executor::Result<Loaded> {
         let support = engine.support_for(strategy, guest);
         if let Support::Unsupported { reason } = support {
-            return Err(Refused { status: Status::Unsupported, reason });
+            return Err(Error::Unsupported { engine: engine.id(), strategy, reason });
         }
         let seen = self.check_execution(engine, strategy)?;
         let (artifact, compile_ns) = self.artifact(engine, strategy, guest, heap)?;

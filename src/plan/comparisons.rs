@@ -3,6 +3,7 @@
 use super::cells::crowded;
 use super::{Cell, Filter, Plan, cores, near};
 use crate::case::{self, Case};
+use crate::files::read_text;
 use crate::record::{Contender, Executor, Match, Means, Purpose};
 use anyhow::{Context, Error, Result, bail, ensure};
 use serde::Deserialize;
@@ -118,7 +119,7 @@ impl Rows {
     ///
     /// When the file cannot be read or is wrong; the message has the line.
     pub fn load(path: &Path, cases: &[Case]) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
+        let text = read_text(path)
             .with_context(|| format!("cannot read the comparisons in {}", path.display()))?;
         let file: File = toml::from_str(&text)
             .with_context(|| format!("the comparisons in {} are invalid", path.display()))?;

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use touchstone_executor::guest::similar;
+use touchstone_executor::text;
 
 /// So many names fit into a message.
 const FEW: usize = 20;
@@ -67,22 +68,42 @@ impl Filter {
         }
         Ok(selected)
     }
+
+    /// The things whose names are not selected.
+    ///
+    /// # Errors
+    ///
+    /// When none is left.
+    pub fn without<T>(
+        &self,
+        things: impl IntoIterator<Item = T>,
+        name: impl Fn(&T) -> String,
+    ) -> Result<Vec<T>> {
+        let left: Vec<T> = things.into_iter().filter(|thing| !self.matches(&name(thing))).collect();
+        if let (Self::Pattern(text), true) = (self, left.is_empty()) {
+            bail!("'{text}' leaves nothing");
+        }
+        Ok(left)
+    }
 }
 
 /// Names, or parts of names, that resemble a text, as the end of a message. If none does, all
 /// names, if they are few.
 #[must_use]
-pub fn near(text: &str, names: &[String]) -> String {
+pub fn near(wanted: &str, names: &[String]) -> String {
     let mut parts = BTreeSet::new();
     for name in names {
         parts.insert(name.as_str());
         parts.extend(name.split('/').flat_map(|part| part.split("_from_").chain([part])));
     }
-    let near = similar(text, parts.into_iter());
+    let near = similar(wanted, parts.into_iter());
     match names.len() {
         _ if !near.is_empty() => touchstone_executor::near(&near),
         0 => "; there are none".to_owned(),
-        1..=FEW => format!("; there are {}", names.join(", ")),
+        1..=FEW => {
+            let names: Vec<String> = names.iter().map(|name| text::name(name)).collect();
+            format!("; there are {}", names.join(", "))
+        }
         _ => String::new(),
     }
 }

@@ -1,10 +1,11 @@
 //! Reading and appending record files.
 
 use super::{Book, Header, Line, SCHEMA};
+use crate::files::read_whole;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A file of the project's `records` folder.
@@ -77,23 +78,22 @@ pub struct Skipped {
 ///
 /// When the file is missing or cannot be read.
 pub fn load(path: &Path) -> Result<Loaded> {
-    let file = File::open(path).with_context(|| {
+    let content = read_whole(path).with_context(|| {
         format!("cannot read records from {}; `make bench` makes them", path.display())
     })?;
     let mut loaded = Loaded::default();
     // Whether lines belong to a header that was believed.
     let mut is_ours = false;
-    for (index, bytes) in BufReader::new(file).split(b'\n').enumerate() {
-        let bytes = bytes.with_context(|| format!("reading {}", path.display()))?;
+    for (index, bytes) in content.split(|byte| *byte == b'\n').enumerate() {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let parsed = serde_json::from_slice(&bytes);
+        let parsed = serde_json::from_slice(bytes);
         // A header of another version is reported as such, even if it has other fields.
         let version = match &parsed {
             Ok(Line::Run(header)) => Some(header.schema),
             Ok(_) => None,
-            Err(_) => serde_json::from_slice(&bytes).ok().map(|Versioned { schema }| schema),
+            Err(_) => serde_json::from_slice(bytes).ok().map(|Versioned { schema }| schema),
         };
         let mut skip = |reason: String| loaded.skipped.push(Skipped { line: index + 1, reason });
         if let Some(version) = version.filter(|version| *version != SCHEMA) {

@@ -85,6 +85,7 @@ pub struct Written {
 /// markers, or when a file cannot be written. [`gate::Closed`] when rules of publication
 /// are broken and no draft is wanted.
 pub fn write(options: &Options) -> Result<Written> {
+    check_folders(options)?;
     let (files, report) = plan(options)?;
     let staged = files.iter().map(|(path, content)| files::stage(path, content));
     let staged: Vec<files::Staged> = staged.collect::<Result<_>>()?;
@@ -93,6 +94,21 @@ pub fn write(options: &Options) -> Result<Written> {
         fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
     Ok(report)
+}
+
+/// Checks that the folders to write to are there, or can be made in one that is.
+fn check_folders(options: &Options) -> Result<()> {
+    for (what, path) in [
+        ("the page", &options.page),
+        ("the charts", &options.images),
+        ("the detailed pages", &options.pages),
+    ] {
+        let folder = files::folder_of(path);
+        if !folder.exists() {
+            bail!("cannot write {what}: there is no folder {}; make it first", folder.display());
+        }
+    }
+    Ok(())
 }
 
 /// Makes the report in memory and names the files on disk that differ from it: changed by

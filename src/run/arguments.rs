@@ -3,7 +3,7 @@
 use super::job::Selection;
 use super::resume::go_on;
 use super::{Came, FromWorker, Host, Job, Observer, ToWorker, run, serve};
-use crate::case::{self, Case, Guests};
+use crate::case::{Case, Suite};
 use crate::plan::{Budget, Filter, default_rows};
 use crate::record::{self, Purpose, RecordFile};
 use crate::supervise::{Parent, Stop};
@@ -84,6 +84,8 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 pub struct Asked<'a> {
     /// The options.
     pub arguments: &'a Arguments,
+    /// The cases and the guests.
+    pub suite: &'a Suite,
     /// The engines of the build.
     pub engines: &'a [Arc<dyn Engine>],
     /// The purposes of the comparisons that are made besides the cells.
@@ -99,9 +101,9 @@ pub struct Asked<'a> {
 /// # Errors
 ///
 /// When the cases cannot be read or the parent is gone.
-pub fn serve_if_worker(engines: &[Arc<dyn Engine>]) -> Result<bool> {
+pub fn serve_if_worker(engines: &[Arc<dyn Engine>], suite: &Suite) -> Result<bool> {
     let Some(parent) = Parent::<ToWorker, FromWorker>::join()? else { return Ok(false) };
-    serve(parent, &case::built_in()?, engines, Guests::built())?;
+    serve(parent, &suite.cases()?, engines, suite.guests())?;
     Ok(true)
 }
 
@@ -113,7 +115,7 @@ impl Asked<'_> {
     /// When a name is unknown, a data file is wrong, or nothing is selected.
     pub fn job(&self) -> Result<(Vec<Case>, Job)> {
         let arguments = self.arguments;
-        let cases = case::built_in()?;
+        let cases = self.suite.cases()?;
         let filter = match (&arguments.filter, self.exact) {
             (Some(text), true) => Filter::Exact(text.clone()),
             (text, _) => Filter::new(text.as_deref())?,
@@ -131,7 +133,7 @@ impl Asked<'_> {
                 None => budget,
             }
         };
-        let mut guests = Guests::built();
+        let mut guests = self.suite.guests();
         let rows = default_rows();
         let job = Job::new(
             &cases,
@@ -175,7 +177,7 @@ impl Asked<'_> {
         let host = Host {
             cases,
             engines: self.engines,
-            guests: &Guests::built,
+            guests: &|| self.suite.guests(),
             worker: self.worker,
             limit: self.arguments.cell_limit,
             stop: stop.clone(),

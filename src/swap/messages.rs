@@ -85,7 +85,7 @@ impl Ready {
             let (engine, heap) = (&**engine, kind.case.heap);
             lab.load_guest(engine, strategy, &kind.guest, heap, None)
                 .and_then(|_| Ok(lab.artifact(engine, strategy, &kind.guest, heap)?.0))
-                .map_err(|refused| kind.refused(refused))
+                .map_err(|error| kind.refused(error))
         };
         let artifacts = [artifact(&kinds[0])?, artifact(&kinds[1])?];
         Ok(Self {

@@ -34,6 +34,13 @@ pub fn warn_of_skipped(records: &Path, skipped: &[Skipped]) {
     }
 }
 
+/// Whether a terminal gets escape sequences: not with `NO_COLOR`, and not where `TERM` is `dumb`.
+#[must_use]
+pub fn takes_escapes() -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
+}
+
 /// Colours of the output; none if it is not a terminal.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
@@ -44,8 +51,7 @@ impl Style {
     /// That of the standard output.
     #[must_use]
     pub fn of_stdout() -> Self {
-        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { colour: wanted && std::io::stdout().is_terminal() }
+        Self { colour: takes_escapes() && std::io::stdout().is_terminal() }
     }
 
     fn wrap(self, code: &str, text: &str) -> String {

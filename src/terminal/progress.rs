@@ -1,5 +1,6 @@
 //! The progress of longer work, on the standard error.
 
+use super::takes_escapes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
 use std::io::Write;
@@ -18,8 +19,10 @@ impl Progress {
     /// Progress over `steps` steps. Shows nothing unless `wanted`: other lines may go there.
     #[must_use]
     pub fn new(steps: usize, wanted: bool) -> Self {
-        let target =
-            if wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let target = match wanted && takes_escapes() {
+            true => ProgressDrawTarget::stderr(),
+            false => ProgressDrawTarget::hidden(),
+        };
         let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
         let style = "{pos}/{len} [{elapsed_precise}, {eta_precise} left] {wide_msg}";
         if let Ok(style) = ProgressStyle::with_template(style) {
@@ -54,6 +57,11 @@ impl Progress {
     /// Adds steps.
     pub fn add(&self, steps: usize) {
         self.bar.inc_length(steps as u64);
+    }
+
+    /// Does what writes to the terminal, without the bar meanwhile.
+    pub fn suspended<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.bar.suspend(work)
     }
 
     /// Prints a sentence above the bar.

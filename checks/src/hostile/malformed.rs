@@ -81,7 +81,7 @@ fn kind(error: &Error) -> &'static str {
         Error::Invalid { .. } => "refused: does not validate",
         Error::Unhostable { .. } => "refused: cannot be hosted",
         Error::NoSuchExport { .. } | Error::WrongSignature { .. } => "refused: no such export",
-        Error::Runtime { .. } => "refused by the runtime",
+        Error::Runtime { .. } | Error::Instantiation { .. } => "refused by the runtime",
         _ => "refused",
     }
 }

@@ -22,13 +22,14 @@ pub fn unpack(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
         return Ok(Cow::Borrowed(bytes));
     };
     let damaged = |reason: String| Error::Blob { reason };
+    // The decoder's own messages are dumps of its state.
     let decoder = ruzstd::decoding::StreamingDecoder::new(frame)
-        .map_err(|error| damaged(format!("no zstd frame after the prefix: {error}")))?;
+        .map_err(|_| damaged("no zstd frame follows the prefix".to_owned()))?;
     let mut module = Vec::new();
     decoder
         .take(MAX_UNPACKED as u64 + 1)
         .read_to_end(&mut module)
-        .map_err(|error| damaged(error.to_string()))?;
+        .map_err(|_| damaged("the zstd frame is damaged or cut off".to_owned()))?;
     if module.len() > MAX_UNPACKED {
         return Err(damaged(format!("it holds more than {MAX_UNPACKED} bytes")));
     }

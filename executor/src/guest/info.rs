@@ -8,6 +8,7 @@ use super::vectors::{any_vector, is_vector};
 use crate::error::{Error, Result};
 use crate::heap::WASM_PAGE;
 use crate::signature::{Signature, ValueType};
+use crate::text;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{
@@ -346,9 +347,10 @@ impl Reader {
             TypeRef::Table(_) => "table",
             _ => "item",
         };
+        let (module, name) = (text::name(import.module), text::name(import.name));
         unhostable(format!(
-            "it imports the {kind} {}.{}; only functions and the memory env.memory can be given",
-            import.module, import.name
+            "it imports the {kind} {module}.{name}; only functions and the memory env.memory can be \
+             given"
         ))
     }
 

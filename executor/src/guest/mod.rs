@@ -47,7 +47,11 @@ pub const ADDED: &str = "__touchstone_";
 
 /// Settings of a guest's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, deny_unknown_fields)
+)]
 pub struct HeapPages {
     /// Pages of 64 KiB on top of the module's own minimum.
     #[cfg_attr(feature = "serde", serde(rename = "extra_pages"))]
@@ -59,7 +63,11 @@ pub struct HeapPages {
 
 /// Whether a memory can grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Growth {
     /// As far as the module itself allows.
     #[default]
@@ -225,6 +233,7 @@ impl GuestModule {
 /// it, are contained in it, or share most of its letters in order.
 pub fn similar<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut scored: Vec<(usize, &str)> = names
+        .filter(|name| !name.is_empty())
         .filter_map(|name| {
             let distance = edit_distance(wanted, name);
             let near = name.contains(wanted)

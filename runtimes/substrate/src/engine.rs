@@ -100,6 +100,10 @@ impl Engine for Substrate {
         Ok(Box::new(Loaded::new(guest, &compiled.code, strategy, config)?))
     }
 
+    fn has_deadline(&self) -> bool {
+        false
+    }
+
     fn has_raw(&self, strategy: Strategy) -> bool {
         self.support(strategy) == Support::Native && strategy.code == CodeFrom::InProcess
     }

@@ -45,8 +45,7 @@ impl Running {
         if let Some(start) = running.caged.start()? {
             let ended = running.caged.call(&start, &[], shared.deadline);
             if let Err(error) = ended {
-                let trap = trap::sort(error)?;
-                return Err(Error::runtime(crate::engine::ID, "run the start function")(trap));
+                return Err(Error::of_instantiation(trap::sort(error)));
             }
         }
         Ok(running)

@@ -95,11 +95,8 @@ impl Slot {
                 Ok(())
             }
             Err(failure) => {
-                let failed = Error::runtime(self.shared.engine, "instantiate the module");
-                Err(match crate::trap::sort(self.shared.engine, failure, self.take_stop()) {
-                    Ok(trap) => failed(trap.to_string()),
-                    Err(error) => error,
-                })
+                let sorted = crate::trap::sort(self.shared.engine, failure, self.take_stop());
+                Err(Error::of_instantiation(sorted))
             }
         }
     }

@@ -75,10 +75,7 @@ impl Running {
         self.start_clock();
         match start.call(&mut self.store) {
             Ok(()) => Ok(()),
-            Err(error) => {
-                let trap = trap::sort(error)?;
-                Err(Error::runtime(ID, "run the start function")(trap))
-            }
+            Err(error) => Err(Error::of_instantiation(trap::sort(error))),
         }
     }
 

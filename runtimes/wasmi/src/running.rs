@@ -74,7 +74,9 @@ impl Running {
         let lent = home.state().memory;
         let mut store = home.store();
         let imports = shared.imports.define(&mut store, lent);
-        let instance = wasmi::Instance::new(&mut store, module, &imports).map_err(failed)?;
+        let instance = wasmi::Instance::new(&mut store, module, &imports).map_err(|error| {
+            Error::of_instantiation(trap::find(shared.engine, "instantiate the module", error))
+        })?;
         let memory = instance.get_memory(&store, MEMORY);
         home.state().memory = memory;
         buffers.entries.clear();
@@ -135,7 +137,7 @@ impl Running {
     fn ended<T>(&self, ended: Result<T, wasmi::Error>) -> Result<Result<T, Trap>> {
         match ended {
             Ok(value) => Ok(Ok(value)),
-            Err(error) => trap::find(self.shared.engine, error).map(Err),
+            Err(error) => trap::find(self.shared.engine, "run the guest", error).map(Err),
         }
     }
 }

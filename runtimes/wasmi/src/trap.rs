@@ -23,13 +23,17 @@ pub(crate) fn carry(trap: impl Into<Trap>) -> wasmi::Error {
 
 /// The trap in an error of wasmi, or the host's failure if it is none: lazy
 /// translation, for instance, can fail in the middle of a call.
-pub(crate) fn find(engine: &'static str, error: wasmi::Error) -> Result<Trap> {
+pub(crate) fn find(
+    engine: &'static str,
+    action: &'static str,
+    error: wasmi::Error,
+) -> Result<Trap> {
     if let Some(Carried(trap)) = error.downcast_ref() {
         return Ok(trap.clone());
     }
     match error.as_trap_code() {
         Some(code) => Ok(translate(code)),
-        None => Err(Error::runtime(engine, "run the guest")(error)),
+        None => Err(Error::runtime(engine, action)(error)),
     }
 }
 

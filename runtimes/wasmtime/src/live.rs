@@ -37,7 +37,7 @@ impl Running {
         }
         let instance = tenancy
             .instantiate(|store| shared.pre.instantiate(store))
-            .map_err(Error::runtime(shared.id, "instantiate the module"))?;
+            .map_err(|error| trap::of_instantiation(shared.id, "instantiate the module", error))?;
         Ok(Self { tenancy, well: true, instance, memory: None, entry: None, shared })
     }
 

@@ -11,6 +11,15 @@ pub(crate) fn sort(id: &'static str, error: wasmtime::Error) -> Result<Trap> {
     trap(error).map_err(Error::runtime(id, "call the guest"))
 }
 
+/// The error of an instantiation; `action` is what failed if the guest did not trap.
+pub(crate) fn of_instantiation(
+    id: &'static str,
+    action: &'static str,
+    error: wasmtime::Error,
+) -> Error {
+    Error::of_instantiation(trap(error).map_err(Error::runtime(id, action)))
+}
+
 /// What the error of a component's call means. The types of its parameters were
 /// checked, so what is no trap comes from the guest, too: an allocator of its own that
 /// gives places outside its memory, a text that is no UTF-8.

@@ -1,19 +1,26 @@
 //! `touchstone run`: any module on every backend and strategy, side by side.
 
+mod answer;
+mod follow;
 mod print;
 mod row;
+mod summary;
 mod target;
 mod timing;
+mod worker;
 
 use super::Ended;
-use super::common::print_lines;
+use answer::Groups;
 use anyhow::{Result, bail};
+use follow::{Limits, Workers};
 use print::Shown;
-use row::{Answer, Loader, Row, Verdict};
+use row::{Row, Wanted};
 use std::path::PathBuf;
 use std::time::Duration;
-use target::Target;
-use touchstone::run::seconds;
+use target::{Source, Target};
+use touchstone::run::{artifacts, seconds, watch_for_ctrl_c};
+use touchstone::solo::available_memory;
+use touchstone::supervise::Stop;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, print};
 use touchstone_executor::Strategy;
@@ -23,16 +30,20 @@ use touchstone_executor::abi::Abi;
 ///
 /// The module is a core WebAssembly module or a component, raw or as a zstd-compressed
 /// Substrate blob. Each combination calls the export twice, each time on a clean instance, and
-/// both calls must have the same result. Exits with 0 when all combinations return the same
-/// output, with 1 when outputs differ, the guest traps or a backend fails, and with 2 when the
-/// input is invalid.
+/// both calls must have the same result. A call without a result is compared by the memory that
+/// it leaves. Each engine runs in a process of its own: a crash is a result of one combination.
+///
+/// Without --call, `_start` is called, or the exports are shown. Exits with 0 when all
+/// combinations return the same output, with 1 when outputs differ, the guest traps or a backend
+/// fails, with 2 when the input is invalid, and with 130 after Ctrl-C.
 #[derive(Debug, clap::Args)]
 pub(super) struct Run {
     /// Load this module
-    file: PathBuf,
+    #[arg(required_unless_present = "worker")]
+    file: Option<PathBuf>,
     /// Call this exported function
     #[arg(long, value_name = "EXPORT")]
-    call: String,
+    call: Option<String>,
     /// Pre-initialise the module: call this exported function once and use the resulting module
     /// on every backend (needs the feature wizer)
     #[arg(long, value_name = "EXPORT")]
@@ -41,6 +52,11 @@ pub(super) struct Run {
     /// the export's signature]
     #[arg(long)]
     abi: Option<Abi>,
+    /// Pass these parameters: numbers (decimal, 0xHEX, inf, nan) in the plain convention, JSON in
+    /// the typed one; write --args=-inf for a text that begins with a hyphen and is no number
+    #[arg(long, value_name = "VALUE", num_args = 1.., allow_negative_numbers = true,
+        conflicts_with = "input")]
+    args: Vec<String>,
     /// Pass this input: @FILE, 0xHEX or text:TEXT; in the plain convention, the parameters as
     /// consecutive little-endian bytes
     #[arg(long, value_name = "@FILE|0xHEX|text:TEXT")]
@@ -50,8 +66,11 @@ pub(super) struct Run {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     strategy: Vec<Strategy>,
     /// Run only backends whose name this regular expression matches
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, visible_alias = "engine", value_name = "REGEX")]
     backend: Option<String>,
+    /// Leave out backends whose name this regular expression matches
+    #[arg(long, value_name = "REGEX")]
+    not_engine: Option<String>,
     /// Add N pages of 64 KiB to the minimum of the memory [default: 2048 in the substrate
     /// convention, otherwise 0]
     #[arg(long, value_name = "N")]
@@ -66,9 +85,24 @@ pub(super) struct Run {
     /// Do not limit the time of a call
     #[arg(long, conflicts_with = "timeout")]
     no_timeout: bool,
+    /// End a compiler that takes longer than this many seconds
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    compile_timeout: Duration,
+    /// End a process that occupies more than N MiB [default: half of the available memory]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    memory_limit: Option<u64>,
+    /// Compare the memory after every call, and show its SHA-256
+    #[arg(long)]
+    hash: bool,
+    /// Show LEN bytes of the memory at ADDR after the call (decimal or 0xHEX)
+    #[arg(long, value_name = "ADDR,LEN", value_parser = target::range)]
+    dump: Option<(u64, u64)>,
     /// Print the log of the guest to the standard error
     #[arg(long)]
     log: bool,
+    /// Print a line for each combination as well
+    #[arg(long, conflicts_with = "json")]
+    all: bool,
     /// Print one JSON object per line and combination
     #[arg(long)]
     json: bool,
@@ -83,51 +117,90 @@ pub(super) struct Run {
     /// [default: the first combination that returns]
     #[arg(long, value_name = "NAME", requires = "bench")]
     baseline: Option<String>,
+    /// Serve as a process of another run
+    #[arg(long, hide = true)]
+    worker: bool,
 }
 
 impl Run {
     pub(super) fn execute(self) -> Result<Ended> {
-        let (target, timeout, style) = (&Target::find(&self)?, self.timeout, Style::of_stdout());
-        let mut rows = self.call_all(target)?;
-        let answers: Vec<&Answer> = rows.iter().map(|row| &row.answer).collect();
-        let verdict = &Verdict::of(&answers);
-        let returned_alike = verdict.returned_alike;
-        let say = |rows: &[Row], text: fn(&Shown<'_>) -> String| match self.json {
-            true => Ok(()),
-            false => print(&text(&Shown { target, rows, verdict, timeout, style })),
+        let Some(file) = self.file.as_deref().filter(|_| !self.worker) else {
+            return worker::serve().map(|()| Ended::Well);
         };
-        say(&rows, |shown| shown.outcome())?;
-        if self.bench && returned_alike {
-            let timed = timing::time(target, &rows, self.bench_time, self.baseline.as_deref())?;
-            for (row, times) in rows.iter_mut().zip(timed) {
-                row.times = times;
+        let source = Source::read(file, self.init.as_deref())?;
+        let Some(export) = target::export_to_call(self.call.as_deref(), &source.info) else {
+            print(&print::exports(file, &source.info))?;
+            bail!("which export is to be called? --call EXPORT, with --args for its parameters");
+        };
+        let target = Target::find(&self, source, &export)?;
+        let wanted = Wanted {
+            backend: self.backend.as_deref(),
+            not_engine: self.not_engine.as_deref(),
+            strategies: &self.strategy,
+        };
+        let mut rows = row::choose(&target.guest, wanted)?;
+        let (folder, stop) = (artifacts()?, Stop::default());
+        watch_for_ctrl_c(&stop, false)?;
+        let memory = self.memory_limit.map_or_else(|| available_memory() / 2, |mib| mib << 20);
+        let call = (!self.no_timeout).then_some(self.timeout);
+        let workers = Workers {
+            call: target.stage(folder.path(), call, self.log)?,
+            limits: Limits { compile: self.compile_timeout, call, memory },
+            stop,
+            folder: folder.path().to_owned(),
+        };
+        self.run(&target, &workers, &mut rows)
+    }
+
+    fn run(&self, target: &Target, workers: &Workers, rows: &mut [Row]) -> Result<Ended> {
+        let shown = Shown { target, timeout: self.timeout, style: Style::of_stdout() };
+        // The lines of JSON have the times, where these are wanted.
+        let as_it_comes = self.json && !self.bench;
+        let mut groups = Groups::default();
+        if !self.json {
+            print(&shown.head())?;
+        }
+        let widths = self.all.then(|| print::Widths::of(rows));
+        if let Some(widths) = &widths {
+            print(&shown.row_head(widths))?;
+        }
+        let progress = Progress::new(rows.len(), !self.log);
+        workers.call_all(rows, &progress, &mut |row, place| {
+            if let Some(answer) = &row.answer {
+                row.group = groups.add(place, answer);
             }
-            say(&rows, |shown| shown.times())?;
-        } else if self.bench {
-            say(&rows, |_| "nothing is timed: outputs must agree before they are timed\n".into())?;
+            match &widths {
+                _ if as_it_comes => progress.suspended(|| print(&shown.json(row))),
+                Some(widths) => progress.suspended(|| print(&shown.row(row, widths))),
+                None => Ok(()),
+            }
+        })?;
+        drop(progress);
+        if !self.json {
+            print(&summary::outcome(&shown, rows, &groups))?;
         }
-        if self.json {
-            print_lines(Shown { target, rows: &rows, verdict, timeout, style }.json())?;
+        if workers.stop.asked() {
+            return Ok(Ended::Stopped);
         }
-        if verdict.groups.is_empty() && !verdict.failed {
+        let returned_alike = groups.returned_alike();
+        if self.bench && returned_alike {
+            timing::time(workers, rows, self.bench_time, self.baseline.as_deref())?;
+            if !self.json {
+                print(&shown.times(rows))?;
+            }
+        } else if self.bench && !self.json {
+            print("nothing is timed: outputs must agree before they are timed\n")?;
+        }
+        if self.json && !as_it_comes {
+            rows.iter().try_for_each(|row| print(&shown.json(row)))?;
+        }
+        if workers.stop.asked() {
+            return Ok(Ended::Stopped);
+        }
+        if groups.members.is_empty() && !groups.failed {
             bail!("none of the chosen combinations can run this module");
         }
         let timing_failed = rows.iter().any(|row| matches!(row.times, Some(Err(_))));
-        Ok(Ended::well_if(returned_alike && !verdict.failed && !timing_failed))
-    }
-
-    /// Calls the export on every combination, one after the other.
-    fn call_all(&self, target: &Target) -> Result<Vec<Row>> {
-        let chosen = row::choose(&target.guest, self.backend.as_deref(), &self.strategy)?;
-        let deadline = (!self.no_timeout).then_some(self.timeout);
-        let progress = Progress::new(chosen.len(), !self.log);
-        let mut loader = Loader::new(target, deadline, self.log);
-        let mut rows: Vec<Row> = Vec::new();
-        for row in chosen {
-            progress.next(row.name());
-            let answer = loader.run(&row, &rows);
-            rows.push(Row { answer, ..row });
-        }
-        Ok(rows)
+        Ok(Ended::well_if(returned_alike && !groups.failed && !timing_failed))
     }
 }

@@ -1,16 +1,21 @@
 //! The call: a module, an export, a convention, an input.
 
 use super::Run;
+use super::worker::{Call, Effects, has_only_effects};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use touchstone::case::init::initialized;
 use touchstone::case::{digest, parse_hex};
+use touchstone::files::read_whole;
+use touchstone::plain;
 use touchstone::plan::near;
 use touchstone_executor::abi::{ALLOCATOR, Abi};
 use touchstone_executor::guest::{
     FunctionExport, Growth, GuestModule, HeapPages, ModuleInfo, PREFIX, unpack,
 };
 use touchstone_executor::host::HostFunction;
+use touchstone_executor::text::name as shown_name;
 use touchstone_executor::{Exports, Signature, ValueType};
 
 /// Extra pages that Substrate gives every runtime by default.
@@ -19,11 +24,17 @@ const SUBSTRATE_PAGES: u32 = 2048;
 /// machine.
 const MAX_PAGES: u32 = 16_384;
 
+/// Most bytes of the memory that are shown.
+const DUMPED: u64 = 65_536;
+/// The entry of a WASI program.
+const START: &str = "_start";
+
 /// The call, checked as far as possible without running it.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) file: PathBuf,
     pub(super) guest: GuestModule,
+    wasm: Vec<u8>,
     /// Bytes of the file, and whether they are a compressed blob.
     pub(super) size: usize,
     pub(super) packed: bool,
@@ -37,58 +48,129 @@ pub(super) struct Target {
     pub(super) guessed: bool,
     pub(super) heap: HeapPages,
     pub(super) input: Vec<u8>,
+    pub(super) effects: Effects,
 }
 
 impl Target {
     /// # Errors
     ///
     /// When the file, the export, the convention or the input is invalid. Nothing was run then.
-    pub(super) fn find(run: &Run) -> Result<Self> {
-        let input = input(run.input.as_deref())?;
-        let shown = run.file.display();
-        let bytes = std::fs::read(&run.file).with_context(|| format!("cannot read {shown}"))?;
-        let unusable = || format!("cannot use {shown}");
-        let init = run.init.as_ref().map(|export| initialized(&bytes, export));
-        let init = init.transpose().with_context(unusable)?;
-        let wasm = unpack(init.as_deref().unwrap_or(&bytes)).with_context(unusable)?;
-        let info = ModuleInfo::read(&wasm).with_context(unusable)?;
-        let export = find_export(&info, &run.call).with_context(unusable)?;
+    pub(super) fn find(run: &Run, source: Source, export: &str) -> Result<Self> {
+        let Source { file, size, packed, sha256, init, wasm, info } = source;
+        let unusable = || format!("cannot use {}", file.display());
+        let found = find_export(&info, export).with_context(unusable)?;
         let is_component = info.component.is_some();
-        let signature = match &export.signature {
+        let signature = match &found.signature {
             Some(signature) => signature.clone(),
             // Whether a component's types fit is for the backend to say.
             None if is_component => Signature::default(),
             None => bail!(
-                "export '{}' has parameters or results that are no numbers (i32, i64, f32, f64)",
-                run.call
+                "export '{export}' has parameters or results that are no numbers (i32, i64, f32, \
+                 f64)"
             ),
         };
         let abi = run.abi.unwrap_or_else(|| match is_component {
+            true if !run.args.is_empty() => Abi::Typed,
             true => Abi::Input,
+            false if !run.args.is_empty() => Abi::Plain,
             false => guess(&signature, &info),
         });
         if abi == Abi::Codec {
             bail!("the codec convention needs a codec component; only cases can name one");
         }
+        let input = match run.args.is_empty() {
+            true => input(run.input.as_deref())?,
+            false => arguments(export, &signature, abi, &run.args)?,
+        };
         let heap = heap(run, abi, is_component);
-        let guest = GuestModule::new(&name(&run.file), &wasm, heap).with_context(unusable)?;
+        let guest = GuestModule::new(&name(&file), &wasm, heap).with_context(unusable)?;
         if !is_component {
-            Exports::of(&guest).find(&run.call, abi)?;
+            Exports::of(&guest).find(export, abi)?;
         }
-        check_input(&run.call, &signature, abi, &input)?;
+        check_input(export, &signature, abi, &input)?;
         Ok(Self {
-            file: run.file.clone(),
+            file: file.clone(),
             guest,
-            size: bytes.len(),
-            packed: bytes.starts_with(&PREFIX),
-            sha256: digest(&bytes),
-            init: run.init.clone().zip(init.as_deref().map(digest)),
-            export: run.call.clone(),
+            wasm,
+            size,
+            packed,
+            sha256,
+            init,
+            export: export.to_owned(),
+            effects: Effects {
+                digest: run.hash || has_only_effects(abi, &signature),
+                dump: run.dump,
+                is_shown: run.hash || run.dump.is_some(),
+            },
             signature,
             abi,
             guessed: run.abi.is_none(),
             heap,
             input,
+        })
+    }
+
+    /// Writes the module and the input to files in a private folder, for workers.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written.
+    pub(super) fn stage(
+        &self,
+        folder: &Path,
+        deadline: Option<Duration>,
+        log: bool,
+    ) -> Result<Call> {
+        let write = |name: &str, content: &[u8]| {
+            let path = folder.join(name);
+            let written = std::fs::write(&path, content);
+            written.with_context(|| format!("cannot write {}", path.display())).map(|()| path)
+        };
+        Ok(Call {
+            module: write("module.wasm", &self.wasm)?,
+            input: write("input", &self.input)?,
+            name: self.guest.name().to_owned(),
+            heap: self.heap,
+            export: self.export.clone(),
+            abi: self.abi,
+            deadline,
+            log,
+            effects: self.effects,
+        })
+    }
+}
+
+/// The module of the file, unpacked and pre-initialised.
+#[derive(Debug)]
+pub(super) struct Source {
+    file: PathBuf,
+    size: usize,
+    packed: bool,
+    sha256: String,
+    init: Option<(String, String)>,
+    wasm: Vec<u8>,
+    pub(super) info: ModuleInfo,
+}
+
+impl Source {
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is no module that can be hosted.
+    pub(super) fn read(file: &Path, init: Option<&str>) -> Result<Self> {
+        let bytes = read_whole(file)?;
+        let unusable = || format!("cannot use {}", file.display());
+        let initialized = init.map(|export| initialized(&bytes, export));
+        let initialized = initialized.transpose().with_context(unusable)?;
+        let wasm = unpack(initialized.as_deref().unwrap_or(&bytes)).with_context(unusable)?;
+        let info = ModuleInfo::read(&wasm).with_context(unusable)?;
+        Ok(Self {
+            file: file.to_owned(),
+            size: bytes.len(),
+            packed: bytes.starts_with(&PREFIX),
+            sha256: digest(&bytes),
+            init: init.map(str::to_owned).zip(initialized.as_deref().map(digest)),
+            wasm: wasm.into_owned(),
+            info,
         })
     }
 }
@@ -103,7 +185,7 @@ fn input(text: Option<&str>) -> Result<Vec<u8>> {
         return Ok(Vec::new());
     };
     if let Some(file) = text.strip_prefix('@') {
-        std::fs::read(file).with_context(|| format!("cannot read the input {file}"))
+        read_whole(Path::new(file)).with_context(|| format!("cannot read the input {file}"))
     } else if let Some(text) = text.strip_prefix("text:") {
         Ok(text.as_bytes().to_vec())
     } else if text.starts_with("0x") {
@@ -113,10 +195,49 @@ fn input(text: Option<&str>) -> Result<Vec<u8>> {
     }
 }
 
+/// For clap: an address and a length, in bytes.
+///
+/// # Errors
+///
+/// When the text is something else, or the length more than 64 KiB.
+pub(super) fn range(text: &str) -> Result<(u64, u64), String> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    let parts = text
+        .split_once(',')
+        .and_then(|(start, length)| Some((number(start.trim())?, number(length.trim())?)));
+    match parts {
+        Some((start, length)) if (1..=DUMPED).contains(&length) => Ok((start, length)),
+        _ => Err(format!("'{text}' is no address and length from 1 to {DUMPED}, such as 0x400,16")),
+    }
+}
+
+/// The export to call: the one that is named, or `_start`.
+pub(super) fn export_to_call(named: Option<&str>, info: &ModuleInfo) -> Option<String> {
+    let start = || info.exports.iter().find(|export| export.name == START);
+    named.map(str::to_owned).or_else(|| start().map(|export| export.name.clone()))
+}
+
+/// The input of `--args`: a text for each parameter.
+fn arguments(export: &str, signature: &Signature, abi: Abi, texts: &[String]) -> Result<Vec<u8>> {
+    match abi {
+        Abi::Plain => plain::parameters(signature, texts)
+            .with_context(|| format!("--args do not fit export '{export}' {signature}")),
+        Abi::Typed => Ok(plain::json(texts).into_bytes()),
+        _ => bail!(
+            "--args gives the parameters of the plain and the typed convention; the {abi} \
+             convention takes --input"
+        ),
+    }
+}
+
 fn find_export<'a>(info: &'a ModuleInfo, name: &str) -> Result<&'a FunctionExport> {
     info.exports.iter().find(|export| export.name == name).with_context(|| {
         let names: Vec<String> = info.exports.iter().map(|export| export.name.clone()).collect();
-        format!("the module has no exported function '{name}'{}", near(name, &names))
+        let name_shown = shown_name(name);
+        format!("the module has no exported function '{name_shown}'{}", near(name, &names))
     })
 }
 
@@ -166,7 +287,7 @@ fn check_input(export: &str, signature: &Signature, abi: Abi, input: &[u8]) -> R
     if abi == Abi::Plain && input.len() != needed {
         bail!(
             "export '{export}' is {signature} and takes {needed} bytes of parameters; the input \
-             has {} (--input 0x…, little-endian, one after the other)",
+             has {} (--args gives them as numbers, --input 0x… as little-endian bytes)",
             input.len()
         );
     }

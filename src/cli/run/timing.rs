@@ -1,7 +1,9 @@
-//! `--bench`: the call on each combination, in turns with the baseline.
+//! Times combinations whose outputs agree, in turns with a baseline.
 
-use super::row::{Loader, Row};
-use super::target::Target;
+use super::answer::State;
+use super::follow::Workers;
+use super::row::Row;
+use super::worker::{Loader, Step, Task, engine};
 use anyhow::{Context, Result, anyhow};
 use std::time::Duration;
 use touchstone::compare::{Judged, MARGIN, judge};
@@ -10,10 +12,13 @@ use touchstone::plan::{Budget, Random};
 use touchstone::record::{
     Comparison, Contender, Estimate, Executor, Match, Means, Purpose, estimate,
 };
+use touchstone::solo::{self, Asked, Limits};
 use touchstone::terminal::progress::Progress;
 
-/// Number of times that both sides are loaded anew: each has another address layout.
-const SET_UPS: u32 = 3;
+/// Number of processes for each combination: each has another address layout.
+const PROCESSES: u32 = 3;
+/// Longest time of such a process, besides that of compiling: calls have no deadline in it.
+const LIMIT: Duration = Duration::from_secs(3600);
 
 /// The time of one combination.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,66 +31,66 @@ pub(super) struct Times {
     pub(super) is_baseline: bool,
 }
 
-/// Times every row that returned, for about `each`; `None` for the others. Modules are
-/// loaded anew, because a deadline costs time in every loop.
+/// Times every row that returned, for about `each`. Modules are loaded anew, because a deadline
+/// costs time in every loop. Ends early after Ctrl-C.
 ///
 /// # Errors
 ///
-/// When no row that returned has the baseline's name.
+/// When no row that returned has the baseline's name, or no process can be started.
 pub(super) fn time(
-    target: &Target,
-    rows: &[Row],
+    workers: &Workers,
+    rows: &mut [Row],
     each: Duration,
     baseline: Option<&str>,
-) -> Result<Vec<Option<Result<Times, String>>>> {
-    let returned = || rows.iter().filter(|row| row.has_returned());
+) -> Result<()> {
+    let has_returned = |row: &&Row| row.state() == Some(State::Returned);
     let is_meant = |row: &&Row| baseline.is_none_or(|name| row.name() == name);
-    let baseline = returned().find(is_meant).with_context(|| {
-        let names: Vec<String> = returned().map(Row::name).collect();
+    let baseline = rows.iter().filter(has_returned).find(is_meant).with_context(|| {
+        let names: Vec<String> = rows.iter().filter(has_returned).map(Row::name).collect();
         format!("the baseline is one of: {}", names.join(", "))
     })?;
-    let mut loader = Loader::new(target, None, false);
-    let mut random = Random::new(1);
-    let progress = Progress::new(returned().count(), true);
-    let mut time = |row: &Row| {
+    let baseline = baseline.executor();
+    let progress = Progress::new(rows.iter().filter(has_returned).count(), true);
+    for row in rows.iter_mut().filter(|row| row.state() == Some(State::Returned)) {
         progress.next(format!("timing {}", row.name()));
-        let times = compare(&mut loader, row, baseline, each, &mut random);
-        times.map_err(|error| format!("{error:#}"))
-    };
-    Ok(rows.iter().map(|row| row.has_returned().then(|| time(row))).collect())
+        match compare(workers, row.executor(), &baseline, each)? {
+            Some(times) => row.times = Some(times.map_err(|error| format!("{error:#}"))),
+            None => return Ok(()),
+        }
+    }
+    Ok(())
 }
 
+/// The times of a combination; `None` after Ctrl-C.
 fn compare(
-    loader: &mut Loader<'_>,
-    row: &Row,
-    baseline: &Row,
+    workers: &Workers,
+    subject: Executor,
+    baseline: &Executor,
     each: Duration,
-    random: &mut Random,
-) -> Result<Times> {
-    let contender = |row: &Row| Contender {
-        executor: Executor { engine: row.engine.id().to_owned(), strategy: row.strategy },
-        threads: 1,
-        means: Means::Contract,
-    };
-    let of = Match {
-        purpose: Purpose::Asked,
-        case: loader.target.export.clone(),
-        guest: loader.target.file.display().to_string(),
-        subject: contender(row),
-        baseline: contender(baseline),
-    };
-    let share = each / SET_UPS;
-    let quick = Budget { patience: share, cell: share, ..Budget::quick(1) };
-    let fit = share.as_micros() / (quick.sample.as_micros() * 2).max(1);
-    let budget =
-        Budget { rounds: usize::try_from(fit).unwrap_or(usize::MAX).clamp(3, 40), ..quick };
+) -> Result<Option<Result<Times>>> {
     let mut all = Vec::new();
-    for process in 0..SET_UPS {
-        let (mut subject, mut reference) = (side(loader, row)?, side(loader, baseline)?);
-        let (rounds, noisy) = turns(&mut subject, &mut reference, &budget, random)?;
-        all.push(Comparison { of: of.clone(), process, rounds, noisy });
+    for process in 0..PROCESSES {
+        let task = Task::Time {
+            subject: subject.clone(),
+            baseline: baseline.clone(),
+            each: each / PROCESSES,
+            process,
+        };
+        let time = workers.limits.compile.saturating_mul(2).saturating_add(LIMIT).min(2 * LIMIT);
+        let limits = Limits { memory: workers.limits.memory, time };
+        let asked: Asked<Option<Comparison>> =
+            solo::ask(&workers.ask(task), workers.command()?, limits, &workers.stop, |_: Step| {})?;
+        match asked {
+            Asked::Answered(comparison) => all.extend(comparison),
+            Asked::Refused(refused) => return Ok(Some(Err(refused.into()))),
+            Asked::Stopped => return Ok(None),
+        }
     }
-    let judged = judge(&all, MARGIN).context("no round was made")?;
+    Ok(Some(times(&all, subject == *baseline)))
+}
+
+fn times(all: &[Comparison], is_baseline: bool) -> Result<Times> {
+    let judged = judge(all, MARGIN).context("no round was made")?;
     let clean = all.iter().flat_map(|comparison| {
         let is_clean = |place: &usize| !comparison.noisy.contains(place);
         let places = (0..comparison.rounds.len()).filter(is_clean);
@@ -94,14 +99,57 @@ fn compare(
     let unknown = Estimate { median: judged.subject_ns, interval: None, marked: true };
     let call = estimate::of_values(&clean.collect::<Vec<f64>>()).unwrap_or(unknown);
     let call = Estimate { marked: judged.ratio.marked, ..call };
-    Ok(Times { call, judged, is_baseline: std::ptr::eq(row, baseline) })
+    Ok(Times { call, judged, is_baseline })
 }
 
-fn side(loader: &mut Loader<'_>, row: &Row) -> Result<Crew> {
-    let expected = row.answer.output.as_deref().context("it did not return")?;
-    let loaded = loader.load(row);
+/// Times both sides in turns, in the process of a worker, for about `share`.
+///
+/// # Errors
+///
+/// When a side cannot be loaded, or does not return the same twice.
+pub(super) fn turn(
+    loader: &mut Loader,
+    subject: &Executor,
+    baseline: &Executor,
+    share: Duration,
+    process: u32,
+) -> Result<Comparison> {
+    let contender = |executor: &Executor| Contender {
+        executor: executor.clone(),
+        threads: 1,
+        means: Means::Contract,
+    };
+    let of = Match {
+        purpose: Purpose::Asked,
+        case: loader.call.export.clone(),
+        guest: loader.call.name.clone(),
+        subject: contender(subject),
+        baseline: contender(baseline),
+    };
+    let quick = Budget { patience: share, cell: share, ..Budget::quick(1) };
+    let fit = share.as_micros() / (quick.sample.as_micros() * 2).max(1);
+    let budget =
+        Budget { rounds: usize::try_from(fit).unwrap_or(usize::MAX).clamp(3, 40), ..quick };
+    let (mut subject, mut reference) = (side(loader, subject)?, side(loader, baseline)?);
+    let mut random = Random::new(u64::from(process) + 1);
+    let (rounds, noisy) = turns(&mut subject, &mut reference, &budget, &mut random)?;
+    Ok(Comparison { of, process, rounds, noisy })
+}
+
+fn side(loader: &mut Loader, executor: &Executor) -> Result<Crew> {
+    let engine = engine(&executor.engine)?;
+    let loaded = loader.load(&*engine, executor.strategy, &mut |_| {});
     let loaded = loaded.map_err(|answer| anyhow!(answer.reason.unwrap_or_default()))?;
-    let Target { export, abi, input, .. } = loader.target;
-    let opened = loaded.open_call(export, *abi, (&**input).into(), expected.into(), None)?;
+    let mut instance = loaded.instances.take()?;
+    let export = loaded.instances.export(&loader.call.export, loader.call.abi)?;
+    // The output that every call must have; it was compared before.
+    let mut expected = Vec::new();
+    if let Some(trap) = instance.call(export, &loader.input, &mut expected)?.trap() {
+        return Err(anyhow!("the guest trapped: {trap}"));
+    }
+    loaded.instances.give_back(instance);
+    let input = loader.input.as_slice().into();
+    let (export, abi) = (&loader.call.export, loader.call.abi);
+    let opened = loaded.open_call(export, abi, input, expected.into(), None)?;
     Crew::start(1, move || Ok(Box::new(Caller::new(&opened)?) as Box<dyn Work>))
 }

@@ -236,16 +236,15 @@ impl Machine {
         self.begin().map_err(|reason| failed(self, reason))?;
         // SAFETY: the module is loaded and linked (rule 2).
         let result = unsafe { ffi::m3_RunStart(self.handle.module.cast()) };
-        let reason = match self.ended(result) {
-            Ok(()) => return Ok(()),
-            Err(Stop::ByHost) => self.take_trap().to_string(),
-            Err(Stop::Trap(trap)) => trap.to_string(),
+        match self.ended(result) {
+            Ok(()) => Ok(()),
+            Err(Stop::ByHost) => Err(Error::Instantiation { trap: self.take_trap() }),
+            Err(Stop::Trap(trap)) => Err(Error::Instantiation { trap }),
             Err(Stop::Failure(reason)) => {
                 self.broken = true;
-                reason
+                Err(failed(self, reason))
             }
-        };
-        Err(failed(self, reason))
+        }
     }
 
     /// Whether it can run and be reset.

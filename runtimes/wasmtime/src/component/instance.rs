@@ -48,7 +48,7 @@ impl Live {
     fn new(shared: &Shared, mut tenancy: Tenancy) -> Result<Self> {
         shared.start_clock(&mut tenancy.store);
         shared.fill(&mut tenancy.store)?;
-        let failed = Error::runtime(shared.id, "instantiate the component");
+        let failed = |error| trap::of_instantiation(shared.id, "instantiate the component", error);
         let mut instantiate = || tenancy.instantiate(|store| shared.pre.instantiate(store));
         let Some(plan) = &shared.in_place else {
             let instance = instantiate().map_err(failed)?;

@@ -1,0 +1,218 @@
+//! `touchstone inspect`.
+
+use super::Ended;
+use anyhow::{Context, Result};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use touchstone::files::read_whole;
+use touchstone::inspect::{Inspection, Memory, inspect};
+use touchstone::terminal::{Style, Table, print};
+use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::text::{abridged, harmless, name};
+use touchstone_executor::{Execution, Strategy, Support};
+
+/// Shows what a module contains, and which strategies of which engines can run it.
+///
+/// Lists imports and what answers them, exports with their types, memories, segments, the
+/// features of WebAssembly that the module needs, and for each engine the strategies that are
+/// supported and the reasons for the others. Runs nothing. Exits with 1 when no engine of this
+/// build can run the module, and with 2 when the file is no WebAssembly.
+#[derive(Debug, clap::Args)]
+pub(super) struct Inspect {
+    /// Inspect this module or component, raw or as a zstd-compressed Substrate blob
+    file: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Most lines of a list for people.
+const LINES: usize = 200;
+/// Longest type, characters.
+const TYPE: usize = 120;
+
+/// What an engine can do with a module.
+struct Offer {
+    engine: String,
+    supported: Vec<Strategy>,
+    /// Reasons, and the strategies that are refused for them.
+    refused: Vec<(String, Vec<Strategy>)>,
+}
+
+impl Inspect {
+    pub(super) fn execute(self) -> Result<Ended> {
+        let bytes = read_whole(&self.file)?;
+        let unusable = || format!("cannot use {}", self.file.display());
+        let found = inspect(&bytes).with_context(unusable)?;
+        let file_name = self.file.file_name().unwrap_or_default().to_string_lossy();
+        let guest = GuestModule::new(&file_name, &bytes, HeapPages::default());
+        let offers = guest.as_ref().map_or_else(|_| Vec::new(), offers);
+        let text = match self.json {
+            true => in_json(&self.file, &found, &offers),
+            false => in_words(&self.file, &found, &offers),
+        };
+        print(&text)?;
+        Ok(Ended::well_if(offers.iter().any(|offer| !offer.supported.is_empty())))
+    }
+}
+
+/// What each engine of this build can do. The baseline is left out unless it contains the guest.
+fn offers(guest: &GuestModule) -> Vec<Offer> {
+    let mut offers = Vec::new();
+    for engine in touchstone_runtimes::engines() {
+        let mut offer =
+            Offer { engine: engine.id().to_owned(), supported: Vec::new(), refused: Vec::new() };
+        // What an engine never supports is no news about a module.
+        for strategy in Strategy::all().into_iter().filter(|of| engine.support(*of).is_supported())
+        {
+            match engine.support_for(strategy, guest) {
+                Support::Unsupported { reason } => {
+                    match offer.refused.iter_mut().find(|(known, _)| *known == reason) {
+                        Some((_, strategies)) => strategies.push(strategy),
+                        None => offer.refused.push((reason, vec![strategy])),
+                    }
+                }
+                _ => offer.supported.push(strategy),
+            }
+        }
+        if !offer.supported.is_empty() || engine.execution() != Execution::Native {
+            offers.push(offer);
+        }
+    }
+    offers
+}
+
+fn in_json(file: &Path, found: &Inspection, offers: &[Offer]) -> String {
+    let offers = offers.iter().map(|offer| {
+        let refused = offer
+            .refused
+            .iter()
+            .map(|(reason, strategies)| json!({ "reason": reason, "strategies": strategies }));
+        json!({
+            "engine": offer.engine,
+            "supported": offer.supported,
+            "refused": refused.collect::<Vec<_>>(),
+        })
+    });
+    let engines: Vec<_> = offers.collect();
+    let mut line = json!({ "file": file.display().to_string(), "engines": engines });
+    if let (Some(line), Ok(serde_json::Value::Object(found))) =
+        (line.as_object_mut(), serde_json::to_value(found))
+    {
+        line.extend(found);
+    }
+    format!("{line}\n")
+}
+
+fn in_words(file: &Path, found: &Inspection, offers: &[Offer]) -> String {
+    let style = Style::of_stdout();
+    let mut text = format!("{}\n", style.bold(&harmless(&file.display().to_string())));
+    let mut facts = Table::new(&[]).indented(2);
+    let mut fact = |key: &str, value: String| facts.row([key.to_owned(), value]);
+    let kind = if found.is_component { "component" } else { "module" };
+    let packed = if found.is_packed { ", compressed" } else { "" };
+    fact(kind, format!("{} bytes{packed}, SHA-256 {}", found.bytes, found.sha256));
+    if let Some(reason) = &found.invalid {
+        fact("invalid", harmless(reason));
+    }
+    if let Some(reason) = &found.refused {
+        fact("refused", harmless(reason));
+    }
+    let features = match (&found.invalid, found.features.is_empty()) {
+        (Some(_), _) => "unknown".to_owned(),
+        (None, true) => "none after the first version of WebAssembly".to_owned(),
+        (None, false) => found.features.join(", "),
+    };
+    fact("features", features);
+    for memory in &found.memories {
+        fact("memory", memory_in_words(memory));
+    }
+    fact("start", if found.has_start { "a start function runs first" } else { "none" }.to_owned());
+    let modules = match found.core_modules {
+        0 => String::new(),
+        count => format!(", {count} core modules"),
+    };
+    fact(
+        "defines",
+        format!(
+            "{} functions, {} tables, {} globals{modules}",
+            found.functions, found.tables, found.globals
+        ),
+    );
+    let segments =
+        |of: touchstone::inspect::Segments| format!("{} active, {} passive", of.active, of.passive);
+    fact("data", format!("{} segments, {} bytes", segments(found.data), found.data.bytes));
+    fact("elements", format!("{} segments", segments(found.elements)));
+    text += &facts.render(style);
+
+    let import = |import: &touchstone::inspect::Import| {
+        let module = match import.module.is_empty() {
+            true => String::new(),
+            false => format!("{}.", name(&import.module)),
+        };
+        let ty = abridged(&import.ty, TYPE);
+        [
+            format!("{module}{}", name(&import.name)),
+            format!("{} {ty}", import.kind),
+            import.answer.in_words().to_owned(),
+        ]
+    };
+    text += &list("imports", found.imports.iter().map(import), style);
+    let export = |export: &touchstone::inspect::Export| {
+        [
+            name(&export.name),
+            format!("{} {}", export.kind, abridged(&export.ty, TYPE)),
+            String::new(),
+        ]
+    };
+    text += &list("exports", found.exports.iter().map(export), style);
+    if offers.is_empty() {
+        return text + "\nno engine can run it\n";
+    }
+    text += "\nengines\n";
+    let names = |strategies: &[Strategy]| {
+        strategies.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    };
+    for Offer { engine, supported, refused } in offers {
+        let count = match (supported.len(), refused.is_empty()) {
+            (0, _) => style.bad("no strategy"),
+            (count, true) => style.good(&format!("all {count} strategies")),
+            (_, false) => names(supported),
+        };
+        text += &format!("  {engine}: {count}\n");
+        for (reason, strategies) in refused {
+            text += &format!("    not {}: {}\n", names(strategies), harmless(reason));
+        }
+    }
+    text
+}
+
+fn memory_in_words(memory: &Memory) -> String {
+    let Memory { minimum, maximum, page, .. } = memory;
+    let noun = if *minimum == 1 { "page" } else { "pages" };
+    let maximum = maximum.map_or_else(|| "no maximum".to_owned(), |most| format!("at most {most}"));
+    let mut text = format!("{minimum} {noun} of {page} bytes, {maximum}");
+    for (is_so, word) in [
+        (memory.is_imported, ", imported"),
+        (memory.is_64, ", 64-bit"),
+        (memory.is_shared, ", shared"),
+    ] {
+        text += if is_so { word } else { "" };
+    }
+    text
+}
+
+/// A list of names, types and remarks.
+fn list(heading: &str, rows: impl ExactSizeIterator<Item = [String; 3]>, style: Style) -> String {
+    let count = rows.len();
+    if count == 0 {
+        return format!("\n{heading}: none\n");
+    }
+    let mut table = Table::new(&[]).indented(2);
+    rows.take(LINES).for_each(|row| table.row(row));
+    let more = match count.saturating_sub(LINES) {
+        0 => String::new(),
+        more => format!("  and {more} more (--json lists all)\n"),
+    };
+    format!("\n{heading}\n{}{more}", table.render(style))
+}

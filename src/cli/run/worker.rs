@@ -1,0 +1,262 @@
+//! The process of an engine: it loads the module under each strategy and calls it twice.
+
+use super::answer::{Answer, Content, State};
+use super::timing;
+use anyhow::{Context, Result};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use touchstone::case::Guests;
+use touchstone::files::read_whole;
+use touchstone::lab::{Lab, Loaded, Refused};
+use touchstone::record::{Comparison, Executor};
+use touchstone::solo;
+use touchstone::supervise::Parent;
+use touchstone::terminal::complain;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::text::harmless;
+use touchstone_executor::{
+    Config, Engine, Error, ExportId, Instance, Outcome, Signature, Strategy,
+};
+
+/// Number of instances that may live at once. Only one is used, and a pool reserves address
+/// space for each.
+const INSTANCES: u32 = 4;
+
+/// The question to a worker.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Ask {
+    pub(super) call: Call,
+    pub(super) task: Task,
+    /// The private folder in which workers share compiled code.
+    pub(super) artifacts: PathBuf,
+}
+
+/// What a worker does.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Task {
+    /// Make the call on an engine, under some strategies.
+    Call { engine: String, strategies: Vec<Strategy> },
+    /// Time a combination in turns with the baseline, for about this long.
+    Time { subject: Executor, baseline: Executor, each: Duration, process: u32 },
+}
+
+/// The call, for a process that has nothing else of the target.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Call {
+    /// The file of the module, unpacked and pre-initialised.
+    pub(super) module: PathBuf,
+    /// The file of the input.
+    pub(super) input: PathBuf,
+    pub(super) name: String,
+    pub(super) heap: HeapPages,
+    pub(super) export: String,
+    pub(super) abi: Abi,
+    pub(super) deadline: Option<Duration>,
+    pub(super) log: bool,
+    pub(super) effects: Effects,
+}
+
+/// What is taken of the memory after a call that returned.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct Effects {
+    /// Its digest, which is compared.
+    pub(super) digest: bool,
+    /// Some of its bytes: address and length.
+    pub(super) dump: Option<(u64, u64)>,
+    /// Each row shows it, because it was asked for.
+    pub(super) is_shown: bool,
+}
+
+impl Effects {
+    fn of(self, memory: &[u8]) -> Content {
+        let range = self.dump.and_then(|(start, length)| {
+            let end = start.checked_add(length)?;
+            memory.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+        });
+        Content::new(range.unwrap_or_default(), memory)
+    }
+
+    fn are_wanted(self) -> bool {
+        self.digest || self.dump.is_some()
+    }
+}
+
+/// How far a worker has come.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Step {
+    /// It compiles for a strategy.
+    Compiles(Strategy),
+    /// It loads the compiled module.
+    Loads(Strategy),
+    /// It makes a call.
+    Calls(Strategy),
+    /// The answer under a strategy.
+    Answers(Strategy, Box<Answer>),
+}
+
+/// A message from a worker. At the end, a timing.
+pub(super) type FromWorker = solo::FromProcess<Step, Option<Comparison>>;
+
+/// Serves as a worker.
+///
+/// # Errors
+///
+/// When the parent is gone, or the files that it names are.
+pub(super) fn serve() -> Result<()> {
+    let parent = Parent::<Ask, FromWorker>::join()?;
+    let parent = parent.context("--worker is for this program's own use")?;
+    solo::serve(parent, |ask, say| {
+        let mut loader = Loader::new(ask)?;
+        match &ask.task {
+            Task::Call { engine, strategies } => {
+                let engine = self::engine(engine)?;
+                for strategy in strategies {
+                    let answer = loader.call_twice(&*engine, *strategy, say);
+                    let answer = answer.unwrap_or_else(|answer| answer);
+                    let is_stopped = answer.state == State::Stopped;
+                    say(Step::Answers(*strategy, Box::new(answer)));
+                    // Other strategies run the same code and would take the same time.
+                    if is_stopped {
+                        break;
+                    }
+                }
+                Ok(Ok(None))
+            }
+            Task::Time { subject, baseline, each, process } => {
+                let timed = timing::turn(&mut loader, subject, baseline, *each, *process);
+                let failed = |error| Refused::new(touchstone::record::Status::Failed, error);
+                Ok(timed.map(Some).map_err(failed))
+            }
+        }
+    })
+}
+
+/// An engine of this build.
+pub(super) fn engine(name: &str) -> Result<Arc<dyn Engine>> {
+    let engines = touchstone_runtimes::engines();
+    let found = engines.into_iter().find(|engine| engine.id() == name);
+    found.with_context(|| format!("there is no engine '{name}'"))
+}
+
+/// Loads modules and calls them.
+pub(super) struct Loader {
+    pub(super) call: Call,
+    pub(super) input: Vec<u8>,
+    guest: GuestModule,
+    /// Compiles once for all strategies that share an artifact.
+    lab: Lab,
+    /// The combination whose log is printed now.
+    logged: Arc<Mutex<Option<String>>>,
+}
+
+impl Loader {
+    fn new(ask: &Ask) -> Result<Self> {
+        let call = ask.call.clone();
+        let wasm = read_whole(&call.module)?;
+        let guest = GuestModule::new(&call.name, &wasm, call.heap)?;
+        let input = read_whole(&call.input)?;
+        let logged = Arc::new(Mutex::new(None));
+        let engine = match &ask.task {
+            Task::Call { engine, .. } => Some(self::engine(engine)?),
+            Task::Time { .. } => None,
+        };
+        let can_stop = engine.is_some_and(|engine| engine.has_deadline());
+        let deadline = call.deadline.filter(|_| can_stop);
+        let mut config = Config { deadline, instances: INSTANCES, ..Config::default() };
+        if call.log {
+            const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+            let logged = Arc::clone(&logged);
+            config.max_log_level = 5;
+            config.log = Some(Arc::new(move |level, target, message| {
+                if let Some(name) = &*logged.lock() {
+                    let level = LEVELS.get(level as usize).copied().unwrap_or("?");
+                    let (target, message) = (harmless(target), harmless(message));
+                    complain(&format!("[{name}] {level} {target}: {message}"));
+                }
+            }));
+        }
+        let lab = Lab::new(Guests::built(), config).without_times();
+        let lab = lab.sharing_artifacts(&ask.artifacts)?;
+        Ok(Self { call, input, guest, lab, logged })
+    }
+
+    /// The loaded module. `say` learns how far it is.
+    pub(super) fn load(
+        &mut self,
+        engine: &dyn Engine,
+        strategy: Strategy,
+        say: &mut dyn FnMut(Step),
+    ) -> Result<Loaded, Answer> {
+        let (guest, heap) = (&self.guest, self.call.heap);
+        say(Step::Compiles(strategy));
+        // What is compiled here is not compiled again below.
+        self.lab.artifact(engine, strategy, guest, heap).map_err(Refused::from)?;
+        say(Step::Loads(strategy));
+        // It may have to instantiate, and so to run a start function.
+        self.lab
+            .load_guest(engine, strategy, guest, heap, None)
+            .map_err(|error| Answer::failed(error, guest.info().has_start))
+    }
+
+    /// Calls the export twice on clean instances, and compares both.
+    fn call_twice(
+        &mut self,
+        engine: &dyn Engine,
+        strategy: Strategy,
+        say: &mut dyn FnMut(Step),
+    ) -> Result<Answer, Answer> {
+        *self.logged.lock() = Some(format!("{} {strategy}", engine.id()));
+        let Loaded { instances, .. } = self.load(engine, strategy, say)?;
+        let has_start = self.guest.info().has_start;
+        let failed = |error: Error| Answer::failed(error, has_start);
+        let export = instances.export(&self.call.export, self.call.abi).map_err(failed)?;
+        say(Step::Calls(strategy));
+        let mut instance = instances.take().map_err(failed)?;
+        let first = self.call(&mut *instance, export).map_err(failed)?;
+        if first.state == State::Stopped {
+            return Ok(first);
+        }
+        // The second call logs the same again.
+        *self.logged.lock() = None;
+        say(Step::Calls(strategy));
+        let second = self.call(&mut *instance, export).map_err(failed)?;
+        if first.is_like(&second) {
+            return Ok(first);
+        }
+        let (first, second) = (first.in_words(), second.in_words());
+        let words = format!("two calls on clean instances differ: first {first}, then {second}");
+        Ok(Answer::nothing(State::Unstable, &words))
+    }
+
+    /// A call, and what it leaves in the memory.
+    fn call(
+        &self,
+        instance: &mut dyn Instance,
+        export: ExportId,
+    ) -> touchstone_executor::Result<Answer> {
+        let mut output = Vec::new();
+        instance.prepare()?;
+        let outcome = instance.invoke(export, &self.input, &mut output);
+        let effects = self.call.effects;
+        let memory = match outcome {
+            Ok(Outcome::Returned) if effects.are_wanted() => {
+                instance.memory().map(|memory| effects.of(memory))
+            }
+            _ => None,
+        };
+        instance.finish()?;
+        Ok(match outcome? {
+            Outcome::Returned => Answer::returned(&output).with_memory(memory),
+            Outcome::Trapped(trap) => Answer::trapped(&trap),
+        })
+    }
+}
+
+/// Whether a call has no result of its own, so that only its effects can be compared.
+pub(super) fn has_only_effects(abi: Abi, signature: &Signature) -> bool {
+    abi != Abi::Substrate && signature.results.is_empty()
+}

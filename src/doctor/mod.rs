@@ -1,0 +1,157 @@
+//! The machine's fitness for measurements: what is there, what disturbs, and what to do.
+
+mod limits;
+mod machine;
+
+use crate::measure::probe::Look;
+use serde::Serialize;
+
+/// One property of the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The property.
+    pub name: &'static str,
+    /// What was found.
+    pub value: String,
+    /// Whether it is well.
+    pub verdict: Verdict,
+    /// What to do about it; `None` if nothing is to be done.
+    pub advice: Option<&'static str>,
+}
+
+/// The verdict on a property.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::Display)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Verdict {
+    /// As it should be.
+    Good,
+    /// Measurements take longer, have wider intervals, or may run out of something.
+    Warning,
+    /// Something cannot be done at all, or cannot be found out.
+    Missing,
+}
+
+impl Finding {
+    fn good(name: &'static str, value: impl Into<String>) -> Self {
+        Self { name, value: value.into(), verdict: Verdict::Good, advice: None }
+    }
+
+    fn warning(name: &'static str, value: impl Into<String>, advice: &'static str) -> Self {
+        Self { name, value: value.into(), verdict: Verdict::Warning, advice: Some(advice) }
+    }
+
+    fn missing(name: &'static str, value: impl Into<String>, advice: &'static str) -> Self {
+        Self { name, value: value.into(), verdict: Verdict::Missing, advice: Some(advice) }
+    }
+}
+
+/// The processors' times since the machine started, from `/proc/stat`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ticks {
+    all: u64,
+    stolen: u64,
+}
+
+impl Ticks {
+    /// Those of now; zero where the kernel does not say.
+    #[must_use]
+    pub fn now() -> Self {
+        Self::of(&std::fs::read_to_string("/proc/stat").unwrap_or_default())
+    }
+
+    fn of(text: &str) -> Self {
+        let line = text.lines().find_map(|line| line.strip_prefix("cpu "));
+        let fields: Vec<u64> =
+            line.unwrap_or_default().split_whitespace().flat_map(str::parse).collect();
+        // user nice system idle iowait irq softirq steal; those of guests are in the first two.
+        let all = fields.iter().take(8).sum();
+        Self { all, stolen: fields.get(7).copied().unwrap_or(0) }
+    }
+}
+
+/// Examines the machine. `looks` are the probes of each processor, made after `before` was
+/// taken; `load` is the load average from before them.
+#[must_use]
+pub fn examine(looks: &[(usize, Vec<Look>)], before: Ticks, load: Option<f64>) -> Vec<Finding> {
+    let mut findings = machine::findings(load);
+    findings.push(steal(before, Ticks::now()));
+    findings.push(neighbours(looks));
+    findings.extend(limits::findings());
+    findings
+}
+
+/// The load average of the last minute.
+#[must_use]
+pub fn load() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
+fn steal(before: Ticks, after: Ticks) -> Finding {
+    const NAME: &str = "steal";
+    let all = after.all.saturating_sub(before.all);
+    if all == 0 {
+        return Finding::missing(NAME, "unknown", "mount /proc");
+    }
+    let share = after.stolen.saturating_sub(before.stolen) as f64 * 100.0 / all as f64;
+    let value = format!("{share:.1} % of the time");
+    match share < 1.0 {
+        true => Finding::good(NAME, value),
+        false => Finding::warning(
+            NAME,
+            value,
+            "the hypervisor runs other machines on these processors: use a dedicated machine",
+        ),
+    }
+}
+
+fn neighbours(looks: &[(usize, Vec<Look>)]) -> Finding {
+    const NAME: &str = "noisy neighbours";
+    let all = || looks.iter().flat_map(|(_, looks)| looks);
+    let (count, clean) = (all().count(), all().filter(|look| look.clean).count());
+    let share = clean as f64 * 100.0 / count.max(1) as f64;
+    let value = format!("{share:.0} % of the probes are clean");
+    match share >= 90.0 {
+        true => Finding::good(NAME, value),
+        false => Finding::warning(
+            NAME,
+            value,
+            "something else uses the same cores: end other programs, or use a machine with whole \
+             cores; runs take longer, because samples are repeated",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn steal_is_the_share_between_two_readings() {
+        let before = Ticks::of("cpu  10 0 10 80 0 0 0 0 0 0\ncpu0 1 1");
+        let after = Ticks::of("cpu  20 0 10 160 0 0 0 10 5 5\n");
+        assert_eq!((before, after.all), (Ticks { all: 100, stolen: 0 }, 200));
+        let found = steal(before, after);
+        assert_eq!((found.value.as_str(), found.verdict), ("10.0 % of the time", Verdict::Warning));
+        assert_eq!(steal(before, before).verdict, Verdict::Missing);
+    }
+
+    #[test]
+    fn neighbours_are_seen_by_the_probes() {
+        let look = |clean| Look { at: Duration::ZERO, ns: 1, clean };
+        let of = |looks: &[bool]| neighbours(&[(0, looks.iter().copied().map(look).collect())]);
+        assert_eq!(of(&[true, true]).verdict, Verdict::Good);
+        assert_eq!(of(&[true, false]).verdict, Verdict::Warning);
+        assert_eq!(of(&[]).verdict, Verdict::Warning);
+    }
+
+    #[test]
+    fn every_finding_that_is_not_good_says_what_to_do() {
+        for found in examine(&[], Ticks::now(), load()) {
+            assert_eq!(found.advice.is_none(), found.verdict == Verdict::Good, "{found:?}");
+            assert!(!found.value.is_empty(), "{found:?}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Reads the sections of a module or a component.
+
+use super::{Answer, Export, Import, Inspection, Memory};
+use touchstone_executor::host::HostFunction;
+use touchstone_executor::{Signature, ValueType};
+use wasmparser::{
+    BinaryReaderError, ComponentExternalKind, CompositeInnerType, DataKind, ElementKind, Encoding,
+    ExternalKind, FuncType, MemoryType, Parser, Payload, TypeRef, ValType,
+};
+
+/// Adds what the sections say, up to the first that is damaged.
+pub(super) fn read(wasm: &[u8], found: &mut Inspection) {
+    let mut reader = Reader { found, types: Vec::new(), functions: Vec::new(), depth: 0 };
+    for payload in Parser::new(0).parse_all(wasm) {
+        if payload.and_then(|payload| reader.take(payload)).is_err() {
+            return;
+        }
+    }
+}
+
+struct Reader<'a> {
+    found: &'a mut Inspection,
+    /// Types of the outermost module; `None` for those that are no functions.
+    types: Vec<Option<FuncType>>,
+    /// Index of each function's type.
+    functions: Vec<u32>,
+    /// Number of modules and components around the current section.
+    depth: u32,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, payload: Payload<'_>) -> Result<(), BinaryReaderError> {
+        let is_outermost = self.depth == 0;
+        match payload {
+            Payload::Version { encoding, .. } if is_outermost => {
+                self.found.is_component = encoding == Encoding::Component;
+            }
+            Payload::ModuleSection { .. } => {
+                self.found.core_modules = self.found.core_modules.saturating_add(1);
+                self.depth += 1;
+            }
+            Payload::ComponentSection { .. } => self.depth += 1,
+            Payload::End(_) => self.depth = self.depth.saturating_sub(1),
+            Payload::TypeSection(section) if is_outermost => {
+                for group in section {
+                    self.types.extend(group?.into_types().map(
+                        |ty| match ty.composite_type.inner {
+                            CompositeInnerType::Func(ty) => Some(ty),
+                            _ => None,
+                        },
+                    ));
+                }
+            }
+            Payload::ImportSection(section) => {
+                for import in section.into_imports() {
+                    let import = import?;
+                    if is_outermost {
+                        self.import(import);
+                    }
+                }
+            }
+            Payload::FunctionSection(section) => {
+                for ty in section {
+                    let ty = ty?;
+                    self.found.functions = self.found.functions.saturating_add(1);
+                    if is_outermost {
+                        self.functions.push(ty);
+                    }
+                }
+            }
+            Payload::TableSection(section) => {
+                self.found.tables = self.found.tables.saturating_add(section.count());
+            }
+            Payload::GlobalSection(section) => {
+                self.found.globals = self.found.globals.saturating_add(section.count());
+            }
+            Payload::MemorySection(section) => {
+                for memory in section {
+                    self.found.memories.push(memory_of(memory?, false));
+                }
+            }
+            Payload::ExportSection(section) if is_outermost => {
+                for export in section {
+                    let export = export?;
+                    self.export(export);
+                }
+            }
+            Payload::StartSection { .. } => self.found.has_start = true,
+            Payload::ElementSection(section) => {
+                for element in section {
+                    let elements = &mut self.found.elements;
+                    match element?.kind {
+                        ElementKind::Active { .. } => elements.active += 1,
+                        _ => elements.passive += 1,
+                    }
+                }
+            }
+            Payload::DataSection(section) => {
+                for data in section {
+                    let data = data?;
+                    let all = &mut self.found.data;
+                    all.bytes += data.data.len() as u64;
+                    match data.kind {
+                        DataKind::Active { .. } => all.active += 1,
+                        DataKind::Passive => all.passive += 1,
+                    }
+                }
+            }
+            Payload::ComponentImportSection(section) if is_outermost => {
+                for import in section {
+                    let import = import?;
+                    self.found.imports.push(Import {
+                        module: String::new(),
+                        name: import.name.name.to_owned(),
+                        kind: kind_in_words(import.ty.kind()),
+                        ty: String::new(),
+                        answer: Answer::Engine,
+                    });
+                }
+            }
+            Payload::ComponentExportSection(section) if is_outermost => {
+                for export in section {
+                    let export = export?;
+                    let (name, kind) = (export.name.name.to_owned(), kind_in_words(export.kind));
+                    self.found.exports.push(Export { name, kind, ty: String::new() });
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn import(&mut self, import: wasmparser::Import<'_>) {
+        let (kind, ty, answer) = match import.ty {
+            TypeRef::Func(index) | TypeRef::FuncExact(index) => {
+                self.functions.push(index);
+                let ty = self.types.get(index as usize).and_then(Option::as_ref);
+                let signature = ty.and_then(signature);
+                let host = signature.as_ref().and_then(|signature| {
+                    HostFunction::find(import.module, import.name, signature)
+                });
+                let answer = if host.is_some() { Answer::HostFunction } else { Answer::Stub };
+                ("func", ty.map_or_else(String::new, in_words), answer)
+            }
+            TypeRef::Memory(ty) => {
+                let is_ours = (import.module, import.name) == ("env", "memory");
+                let answer = if is_ours { Answer::Memory } else { Answer::Nothing };
+                let memory = memory_of(ty, true);
+                let noun = if memory.minimum == 1 { "page" } else { "pages" };
+                let ty = format!("{} {noun}", memory.minimum);
+                self.found.memories.push(memory);
+                ("memory", ty, answer)
+            }
+            TypeRef::Global(ty) => ("global", ty.content_type.to_string(), Answer::Nothing),
+            TypeRef::Table(ty) => ("table", format!("{} entries", ty.initial), Answer::Nothing),
+            TypeRef::Tag(_) => ("tag", String::new(), Answer::Nothing),
+        };
+        let (module, name) = (import.module.to_owned(), import.name.to_owned());
+        self.found.imports.push(Import { module, name, kind, ty, answer });
+    }
+
+    fn export(&mut self, export: wasmparser::Export<'_>) {
+        let (kind, ty) = match export.kind {
+            ExternalKind::Func | ExternalKind::FuncExact => {
+                let ty = self.functions.get(export.index as usize);
+                let ty = ty.and_then(|ty| self.types.get(*ty as usize)?.as_ref());
+                ("func", ty.map_or_else(String::new, in_words))
+            }
+            ExternalKind::Memory => ("memory", String::new()),
+            ExternalKind::Global => ("global", String::new()),
+            ExternalKind::Table => ("table", String::new()),
+            ExternalKind::Tag => ("tag", String::new()),
+        };
+        self.found.exports.push(Export { name: export.name.to_owned(), kind, ty });
+    }
+}
+
+fn memory_of(ty: MemoryType, is_imported: bool) -> Memory {
+    Memory {
+        minimum: ty.initial,
+        maximum: ty.maximum,
+        page: 1_u64.checked_shl(ty.page_size_log2.unwrap_or(16)).unwrap_or(0),
+        is_64: ty.memory64,
+        is_shared: ty.shared,
+        is_imported,
+    }
+}
+
+/// The type of a function, in words.
+fn in_words(ty: &FuncType) -> String {
+    let list =
+        |types: &[ValType]| types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    format!("({}) -> ({})", list(ty.params()), list(ty.results()))
+}
+
+/// The type, if all of it are numbers.
+fn signature(ty: &FuncType) -> Option<Signature> {
+    let number = |ty: &ValType| match ty {
+        ValType::I32 => Some(ValueType::I32),
+        ValType::I64 => Some(ValueType::I64),
+        ValType::F32 => Some(ValueType::F32),
+        ValType::F64 => Some(ValueType::F64),
+        _ => None,
+    };
+    Some(Signature {
+        params: ty.params().iter().map(number).collect::<Option<_>>()?,
+        results: ty.results().iter().map(number).collect::<Option<_>>()?,
+    })
+}
+
+fn kind_in_words(kind: ComponentExternalKind) -> &'static str {
+    match kind {
+        ComponentExternalKind::Module => "module",
+        ComponentExternalKind::Func => "func",
+        ComponentExternalKind::Value => "value",
+        ComponentExternalKind::Type => "type",
+        ComponentExternalKind::Instance => "instance",
+        ComponentExternalKind::Component => "component",
+    }
+}
