@@ -37,14 +37,23 @@ pub(super) struct Run {
     /// on every backend (needs the feature wizer)
     #[arg(long, value_name = "EXPORT")]
     init: Option<String>,
-    /// Use this calling convention: substrate, input, bytes, plain or typed [default: guessed from
-    /// the export's signature]
+    /// Use this calling convention: substrate, input, bytes, plain, wasi or typed [default: guessed
+    /// from the export's signature]
     #[arg(long)]
     abi: Option<Abi>,
     /// Pass this input: @FILE, 0xHEX or text:TEXT; in the plain convention, the parameters as
     /// consecutive little-endian bytes
     #[arg(long, value_name = "@FILE|0xHEX|text:TEXT")]
     input: Option<String>,
+    /// Pass this argument to a WASI program; repeat for more
+    #[arg(long = "arg", value_name = "TEXT", allow_hyphen_values = true)]
+    arguments: Vec<String>,
+    /// Set this environment variable of a WASI program; repeat for more
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
+    environment: Vec<(String, String)>,
+    /// Let a WASI program read this directory, as `/`
+    #[arg(long, value_name = "PATH")]
+    dir: Option<PathBuf>,
     /// Run only these strategies, named as in `touchstone list` [default: all that the backend
     /// supports]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -83,6 +92,14 @@ pub(super) struct Run {
     /// [default: the first combination that returns]
     #[arg(long, value_name = "NAME", requires = "bench")]
     baseline: Option<String>,
+}
+
+/// The name and the value of an environment variable.
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
 }
 
 impl Run {

@@ -103,7 +103,8 @@ pub(super) struct Loader<'a> {
 impl<'a> Loader<'a> {
     pub(super) fn new(target: &'a Target, deadline: Option<Duration>, log: bool) -> Self {
         let logged = Arc::new(Mutex::new(None));
-        let mut config = Config { deadline, instances: INSTANCES, ..Config::default() };
+        let wasi = Arc::clone(&target.wasi);
+        let mut config = Config { deadline, instances: INSTANCES, wasi, ..Config::default() };
         if log {
             const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
             let logged = Arc::clone(&logged);
@@ -128,7 +129,8 @@ impl<'a> Loader<'a> {
         self.lab.artifact(engine, strategy, guest, heap).map_err(Refused::from)?;
         let started = Instant::now();
         // It may have to instantiate, and so to run a start function.
-        let loaded = self.lab.load_guest(engine, strategy, guest, heap, None);
+        let config = self.lab.config().clone();
+        let loaded = self.lab.load_guest(engine, strategy, guest, heap, &config);
         loaded.map_err(|refused| self.refusal(refused, started))
     }
 

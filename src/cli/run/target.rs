@@ -3,6 +3,7 @@
 use super::Run;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use touchstone::case::init::initialized;
 use touchstone::case::{digest, parse_hex};
 use touchstone::plan::near;
@@ -11,10 +12,12 @@ use touchstone_executor::guest::{
     FunctionExport, Growth, GuestModule, HeapPages, ModuleInfo, PREFIX, unpack,
 };
 use touchstone_executor::host::HostFunction;
-use touchstone_executor::{Exports, Signature, ValueType};
+use touchstone_executor::{Exports, Signature, ValueType, wasi};
 
 /// Extra pages that Substrate gives every runtime by default.
 const SUBSTRATE_PAGES: u32 = 2048;
+/// The export that runs a program of WASI.
+const PROGRAM: &str = "_start";
 /// A memory may grow to 1 GiB by default: enough for most guests, and not enough to exhaust a
 /// machine.
 const MAX_PAGES: u32 = 16_384;
@@ -37,6 +40,7 @@ pub(super) struct Target {
     pub(super) guessed: bool,
     pub(super) heap: HeapPages,
     pub(super) input: Vec<u8>,
+    pub(super) wasi: Arc<wasi::Settings>,
 }
 
 impl Target {
@@ -65,7 +69,7 @@ impl Target {
         };
         let abi = run.abi.unwrap_or_else(|| match is_component {
             true => Abi::Input,
-            false => guess(&signature, &info),
+            false => guess(&run.call, &signature, &info),
         });
         if abi == Abi::Codec {
             bail!("the codec convention needs a codec component; only cases can name one");
@@ -89,8 +93,21 @@ impl Target {
             guessed: run.abi.is_none(),
             heap,
             input,
+            wasi: Arc::new(wasi(run)?),
         })
     }
+}
+
+/// What WASI programs get; their first argument is the name of the file.
+fn wasi(run: &Run) -> Result<wasi::Settings> {
+    let directory = run.dir.as_deref().map(|path| {
+        wasi::Directory::open(path).with_context(|| format!("cannot use {}", path.display()))
+    });
+    Ok(wasi::Settings {
+        arguments: std::iter::once(name(&run.file)).chain(run.arguments.iter().cloned()).collect(),
+        environment: run.environment.clone(),
+        directory: directory.transpose()?,
+    })
 }
 
 fn name(file: &Path) -> String {
@@ -121,14 +138,17 @@ fn find_export<'a>(info: &'a ModuleInfo, name: &str) -> Result<&'a FunctionExpor
 }
 
 /// The convention that an export most likely follows.
-fn guess(signature: &Signature, info: &ModuleInfo) -> Abi {
+fn guess(name: &str, signature: &Signature, info: &ModuleInfo) -> Abi {
     let asks_for_input = || {
         info.imports
             .iter()
             .any(|import| import.module == "env" && import.name == HostFunction::InputLength.name())
     };
+    let imports_wasi = || info.imports.iter().any(|import| import.module == wasi::MODULE);
     let Signature { params, results } = signature;
-    if *params == [ValueType::I32; 2] && *results == [ValueType::I64] {
+    if name == PROGRAM && *signature == Signature::default() && imports_wasi() {
+        Abi::Wasi
+    } else if *params == [ValueType::I32; 2] && *results == [ValueType::I64] {
         Abi::Substrate
     } else if params.is_empty() && asks_for_input() {
         Abi::Input
