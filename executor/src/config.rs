@@ -36,7 +36,8 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// No deadline, no meter, no log, 32 instances, parallel compilation, no codec, nothing for programs of WASI.
+    /// No deadline, no meter, no log, 32 instances, parallel compilation, no codec, nothing for
+    /// programs of WASI.
     fn default() -> Self {
         Self {
             deadline: None,

@@ -141,7 +141,7 @@ fn arguments_and_variables_arrive() {
 #[test]
 fn clocks_and_random_numbers_begin_anew_after_a_reset() {
     let mut world = World::new();
-    let mut observe = |world: &mut World| {
+    let observe = |world: &mut World| {
         for (clock, at) in [(0, 0), (1, 8), (1, 16)] {
             world.done("clock_time_get", &[clock, 0, at]);
         }
