@@ -31,8 +31,8 @@ pub struct Config {
     /// compiled, instantiated and given the types outside of the calls, and no
     /// deadline stops it.
     pub codec: Option<GuestModule>,
-    /// What programs of WASI get: arguments, environment, a directory.
-    pub wasi: Arc<crate::wasi::Settings>,
+    /// What programs of WASI get: arguments, environment, a directory. Nothing by default.
+    pub wasi: Option<Arc<crate::wasi::Settings>>,
 }
 
 impl Default for Config {
@@ -47,7 +47,7 @@ impl Default for Config {
             instances: 32,
             parallel_compilation: true,
             codec: None,
-            wasi: Arc::default(),
+            wasi: None,
         }
     }
 }

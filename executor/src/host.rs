@@ -132,7 +132,7 @@ pub struct HostState {
     heap_base: Option<u32>,
     input: Vec<u8>,
     log: Log,
-    settings: Arc<wasi::Settings>,
+    settings: Option<Arc<wasi::Settings>>,
     /// Made by the first call of a WASI function.
     wasi: Option<Box<wasi::State>>,
 }
@@ -153,7 +153,7 @@ impl HostState {
             heap_base,
             input: Vec::new(),
             log: Log { max_level: config.max_log_level, sink: config.log.clone() },
-            settings: Arc::clone(&config.wasi),
+            settings: config.wasi.clone(),
             wasi: None,
         }
     }
@@ -207,7 +207,7 @@ impl HostState {
         parameters: &wasi::Parameters,
     ) -> Result<u32, Trap> {
         let Self { settings, log, input, wasi, .. } = self;
-        let state = wasi.get_or_insert_with(|| Box::new(wasi::State::new(settings, log)));
+        let state = wasi.get_or_insert_with(|| Box::new(wasi::State::new(settings.clone(), log)));
         wasi::answer(state, input, memory, function, parameters)
     }
 

@@ -142,7 +142,7 @@ impl Lab {
         let codec = case.codec.as_ref();
         let codec = codec.map(|name| self.guests.module(name, HeapPages::default()));
         let codec = codec.transpose().map_err(failed)?;
-        let wasi = case.program(&cell.guest).map_or_else(|| self.config.wasi.clone(), Arc::new);
+        let wasi = case.program(&cell.guest).map(Arc::new).or_else(|| self.config.wasi.clone());
         let config = Config { codec, wasi, ..self.config.clone() };
         let loaded = self.load_guest(engine, strategy, &guest, case.heap, &config)?;
         self.last = Some((key, loaded.clone()));

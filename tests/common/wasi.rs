@@ -95,7 +95,7 @@ fn config() -> (tempfile::TempDir, Config, Arc<Mutex<Vec<String>>>) {
         log: Some(Arc::new(move |level, target, message| {
             sink.lock().unwrap().push(format!("{level} {target} {message}"));
         })),
-        wasi: Arc::new(Settings { arguments, environment, directory }),
+        wasi: Some(Arc::new(Settings { arguments, environment, directory })),
         ..Config::default()
     };
     (folder, config, log)

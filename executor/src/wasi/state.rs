@@ -48,9 +48,9 @@ pub(crate) struct State {
 
 impl State {
     /// The state of a clean instance.
-    pub(crate) fn new(settings: &Arc<Settings>, log: &Log) -> Self {
+    pub(crate) fn new(settings: Option<Arc<Settings>>, log: &Log) -> Self {
         let mut state = Self {
-            settings: Arc::clone(settings),
+            settings: settings.unwrap_or_default(),
             descriptors: Vec::new(),
             taken: 0,
             output: Vec::new(),

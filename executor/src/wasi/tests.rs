@@ -42,11 +42,11 @@ impl World {
             log: Some(Arc::new(move |level, target, message| {
                 sink.lock().unwrap().push(format!("{level} {target} {message}"));
             })),
-            wasi: Arc::new(Settings {
+            wasi: Some(Arc::new(Settings {
                 arguments: vec!["program".to_owned(), "ä".to_owned()],
                 environment: vec![("NAME".to_owned(), "value".to_owned())],
                 directory: Some(Directory::open(folder.path()).unwrap()),
-            }),
+            })),
             ..Config::default()
         };
         Self { host: HostState::new(None, &config), memory: vec![0; 1 << 16], log, _folder: folder }

@@ -103,7 +103,7 @@ pub(super) struct Loader<'a> {
 impl<'a> Loader<'a> {
     pub(super) fn new(target: &'a Target, deadline: Option<Duration>, log: bool) -> Self {
         let logged = Arc::new(Mutex::new(None));
-        let wasi = Arc::clone(&target.wasi);
+        let wasi = Some(Arc::clone(&target.wasi));
         let mut config = Config { deadline, instances: INSTANCES, wasi, ..Config::default() };
         if log {
             const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];

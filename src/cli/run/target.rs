@@ -48,7 +48,7 @@ impl Target {
     ///
     /// When the file, the export, the convention or the input is invalid. Nothing was run then.
     pub(super) fn find(run: &Run) -> Result<Self> {
-        let input = input(run.input.as_deref())?;
+        let (input, wasi) = (input(run.input.as_deref())?, Arc::new(wasi(run)?));
         let shown = run.file.display();
         let bytes = std::fs::read(&run.file).with_context(|| format!("cannot read {shown}"))?;
         let unusable = || format!("cannot use {shown}");
@@ -93,7 +93,7 @@ impl Target {
             guessed: run.abi.is_none(),
             heap,
             input,
-            wasi: Arc::new(wasi(run)?),
+            wasi,
         })
     }
 }
