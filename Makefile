@@ -141,6 +141,7 @@ fmt:
 	cd test-runtime && $(CARGO) fmt --all --check
 	cd test-runtime/componentize && $(CARGO) fmt --check
 	cd test-runtime/javascript && $(CARGO) fmt --check
+	cd test-runtime/programs && $(CARGO) fmt --check
 
 lint: $(TOOLS)
 	$(CARGO) clippy $(CRATES) --all-targets --locked --features=$(FEATURES) -- -D warnings

@@ -24,14 +24,18 @@ vectors=(layouts-simd)
 components=(json-component json-codec json-composed)
 # A guest with the standard library and a workspace of its own: a JavaScript engine.
 javascript=(javascript)
+# Programs of WASI, which have a workspace of their own.
+programs=(coremark blake3 markdown json)
 # A guest that a program writes.
 written=(many-segments)
 guests=("${hosted[@]}" "${payloads[@]}" "${sized[@]}" "${parted[@]}" "${contracts[@]}"
     "${formats[@]/#/batch-}" "${padded[@]/%/-padded}" "${vectors[@]}" "${components[@]}"
-    "${javascript[@]}" "${written[@]}")
+    "${javascript[@]}" "${programs[@]}" "${written[@]}")
 target=wasm32v1-none
 # The target that has a standard library.
 standard=wasm32-unknown-unknown
+# The target of the programs.
+wasi=wasm32-wasip1
 
 fail() {
     printf 'build.sh: %s\n' "$1" >&2
@@ -79,7 +83,7 @@ cargo=$(rustup which --toolchain "$channel" cargo 2>/dev/null) ||
 rustc=$(rustup which --toolchain "$channel" rustc 2>/dev/null) ||
     fail "rustc $channel is missing; run 'rustup toolchain install $channel --profile minimal'."
 sysroot=$("$rustc" --print sysroot)
-for needed in "$target" "$standard"; do
+for needed in "$target" "$standard" "$wasi"; do
     [[ -d $sysroot/lib/rustlib/$needed/lib ]] ||
         rustup target add --toolchain "$channel" "$needed" ||
         fail "the target $needed could not be added to toolchain $channel."
@@ -97,6 +101,7 @@ export CARGO_HOME
 for guest in "${javascript[@]}"; do
     "$cargo" fetch --quiet --locked --target "$standard" --manifest-path "$guest/Cargo.toml"
 done
+"$cargo" fetch --quiet --locked --target "$wasi" --manifest-path programs/Cargo.toml
 
 # Panic messages hold paths of source files; the last prefix that fits a path
 # replaces it, so the more special ones are at the end.
@@ -175,6 +180,10 @@ for guest in "${javascript[@]}"; do
         "$cargo" build --locked --release --target "$standard" --manifest-path "$guest/Cargo.toml"
 done
 
+CARGO_TARGET_DIR=$CARGO_TARGET_DIR/programs \
+    CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf '%s' "${remap_standard[*]}") \
+    "$cargo" build --locked --release --target "$wasi" --manifest-path programs/Cargo.toml
+
 # The guests as they are to be, all in one folder.
 fresh=$CARGO_TARGET_DIR/built
 mkdir -p -- "$fresh"
@@ -198,6 +207,9 @@ for guest in "${vectors[@]}"; do
 done
 for guest in "${javascript[@]}"; do
     cp -- "$CARGO_TARGET_DIR/$guest/$standard/release/$guest.wasm" "$fresh/"
+done
+for guest in "${programs[@]}"; do
+    cp -- "$CARGO_TARGET_DIR/programs/$wasi/release/$guest.wasm" "$fresh/"
 done
 host=$("$rustc" -vV | sed -n 's/^host: //p')
 "$cargo" build --locked --manifest-path componentize/Cargo.toml --target "$host" \

@@ -56,6 +56,11 @@ macro_rules! strategies {
                     a_result_outside_the_memory_is_a_trap
                     an_endless_loop_ends_at_its_deadline
                     under_a_deadline_calls_end_as_without;
+                wasi: programs_observe_the_same_in_every_call
+                    programs_exit_with_their_code
+                    programs_stay_in_their_memory_and_directory
+                    other_conventions_use_wasi_too
+                    what_a_start_function_did_is_part_of_the_clean_state;
             }
         })*
     };

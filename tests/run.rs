@@ -356,8 +356,11 @@ fn what_cannot_be_called_is_refused_in_words() {
     run(&["--call", "zzzzzzzzzzzz"]).refused(&["there are add, half, count"]);
     run(&["--call", "add", "--abi", "substrate"]).refused(&["signature (i32, i32) -> (i32)"]);
     run(&["--call", "add", "--abi", "input"]).refused(&["needs () -> ()"]);
-    run(&["--call", "add", "--abi", "wasi"])
-        .refused(&["substrate, input, bytes, plain, typed, codec"]);
+    run(&["--call", "add", "--abi", "wasi"]).refused(&["needs () -> ()"]);
+    run(&["--call", "add", "--env", "NAME"]).refused(&["expected NAME=VALUE"]);
+    run(&["--call", "add", "--dir", "/does/not/exist"]).refused(&["/does/not/exist"]);
+    run(&["--call", "add", "--abi", "other"])
+        .refused(&["substrate, input, bytes, plain, wasi, typed, codec"]);
     run(&["--call", "add"]).refused(&["8 bytes of parameters", "the input has 0"]);
     run(&["--call", "echo", "--input", "0x123"]).refused(&["--input", "whole bytes"]);
     run(&["--call", "echo", "--input", "0xzz"]).refused(&["--input", "not a hexadecimal"]);
@@ -371,6 +374,58 @@ fn what_cannot_be_called_is_refused_in_words() {
     assert!(shown.err.starts_with("error: ") && shown.err.contains("--call"), "{}", shown.err);
     let types = folder.module(r#"(module (func (export "f") (param externref)))"#);
     touchstone(&["run", &types, "--call", "f"]).refused(&["no numbers"]);
+}
+
+#[test]
+fn a_program_of_wasi_reads_its_input() {
+    // BLAKE3 of "abc", as its authors publish it.
+    let digest = "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85\n";
+    let digest = format!("0x{}", touchstone::case::hex(digest.as_bytes()));
+    let module = built("blake3.wasm");
+    everywhere(&[&module, "--call", "_start", "--input", "text:abc"], &digest);
+}
+
+#[test]
+fn a_program_of_wasi_gets_arguments_variables_and_a_directory() {
+    const PROGRAM: &str = r#"(module
+        (import "wasi_snapshot_preview1" "args_get" (func $args (param i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "environ_get" (func $env (param i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "path_open"
+            (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "fd_read"
+            (func $read (param i32 i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "fd_write"
+            (func $write (param i32 i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+        (memory (export "memory") 1)
+        ;; Three buffers, and the path.
+        (data (i32.const 0) "\80\00\00\00\11\00\00\00\c0\00\00\00\06\00\00\00\00\01\00\00\04\00\00\00")
+        (data (i32.const 32) "file")
+        (func (export "_start")
+            (drop (call $args (i32.const 64) (i32.const 128)))
+            (drop (call $env (i32.const 64) (i32.const 192)))
+            (call $exit (call $open (i32.const 3) (i32.const 0) (i32.const 32) (i32.const 4)
+                (i32.const 0) (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 40)))
+            unreachable)
+        (func (export "show")
+            (drop (call $args (i32.const 64) (i32.const 128)))
+            (drop (call $env (i32.const 64) (i32.const 192)))
+            (drop (call $open (i32.const 3) (i32.const 0) (i32.const 32) (i32.const 4)
+                (i32.const 0) (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 40)))
+            (drop (call $read (i32.load (i32.const 40)) (i32.const 16) (i32.const 1)
+                (i32.const 44)))
+            (drop (call $write (i32.const 1) (i32.const 0) (i32.const 3) (i32.const 44)))))"#;
+    let (folder, shared) = (Folder::new(), Folder::new());
+    let module = folder.module(PROGRAM);
+    shared.file("file", "text");
+    let directory = shared.at("").display().to_string();
+    let given = ["--args=--x", "--env", "A=b=c", "--dir", &directory];
+    let output = format!("0x{}", touchstone::case::hex(b"module.wasm\0--x\0\0A=b=c\0text"));
+    everywhere(&[&[&module, "--call", "show", "--abi", "wasi"], &given[..]].concat(), &output);
+    // Of `_start` the convention is guessed, and no file means another exit code than 0.
+    everywhere(&[&[&module, "--call", "_start"], &given[..]].concat(), "0x");
+    touchstone(&["run", &module, "--call", "_start", "--backend", "^wasmi$"])
+        .found(&["exited with code 8"]);
 }
 
 #[cfg(feature = "wizer")]

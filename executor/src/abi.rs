@@ -6,6 +6,7 @@
 //! | [`Abi::Input`] | `() -> numbers` | `func()` | fetched by the guest: through `env.input_len` and `env.input`, or `input: func() -> list<u8>` | the results, little-endian, one after the other |
 //! | [`Abi::Bytes`] | `(i32, i32) -> numbers` | `func(list<u8>)` | in a module placed in a buffer that the guest's own `alloc: (i32) -> (i32)` gave, which the guest takes over; given as pointer and length | likewise |
 //! | [`Abi::Plain`] | any of number types | | the parameters, little-endian, one after the other | likewise |
+//! | [`Abi::Wasi`] | `() -> ()`, of a program `_start` | | standard input of WASI preview 1 | standard output |
 //! | [`Abi::Typed`] | | any parameters | JSON, turned into the parameters' values once, and not again for a call with the same input | none |
 //! | [`Abi::Codec`] | | one parameter | JSON, which a codec component turns into the parameter's value for each call | none |
 
@@ -33,6 +34,8 @@ pub enum Abi {
     Bytes,
     /// Numbers in, numbers out.
     Plain,
+    /// A program reads its standard input and writes to its standard output.
+    Wasi,
     /// A component gets values that the host has already.
     Typed,
     /// A component gets a value that a codec makes of the input's bytes.
@@ -61,6 +64,7 @@ impl Abi {
                 "(i32, i32) -> () or (i32, i32) -> (numbers)",
             ),
             Self::Plain => (signature.is_some(), "numbers only"),
+            Self::Wasi => (signature == Some(&Signature::default()), "() -> ()"),
             Self::Typed | Self::Codec => (false, "a function of a component"),
         };
         if fits { Ok(()) } else { Err(self.misfit(name, signature, expected)) }
@@ -81,8 +85,15 @@ impl Abi {
     }
 
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Substrate, Self::Input, Self::Bytes, Self::Plain, Self::Typed, Self::Codec];
+    pub const ALL: [Self; 7] = [
+        Self::Substrate,
+        Self::Input,
+        Self::Bytes,
+        Self::Plain,
+        Self::Wasi,
+        Self::Typed,
+        Self::Codec,
+    ];
 
     const fn name(self) -> &'static str {
         match self {
@@ -90,6 +101,7 @@ impl Abi {
             Self::Input => "input",
             Self::Bytes => "bytes",
             Self::Plain => "plain",
+            Self::Wasi => "wasi",
             Self::Typed => "typed",
             Self::Codec => "codec",
         }
@@ -180,6 +192,7 @@ pub fn invoke<L: Live>(
         }
         Abi::Bytes => bytes(live, export, input, output)?,
         Abi::Plain => plain(live, export.index, input, output)?,
+        Abi::Wasi => program(live, export.index, input, output)?,
         Abi::Typed | Abi::Codec => return Err(FOREIGN),
     };
     Ok(match ended {
@@ -263,6 +276,25 @@ fn plain<L: Live>(
         })
         .collect();
     numbers(live, index, &params, output)
+}
+
+/// Runs a program of WASI. An exit with code 0 is a return.
+fn program<L: Live>(
+    live: &mut L,
+    index: u32,
+    input: &[u8],
+    output: &mut Vec<u8>,
+) -> Result<Result<(), Trap>> {
+    live.host().begin_program(input);
+    let ended = match live.call_plain(index, &[], &mut [])? {
+        Err(Trap { kind: TrapKind::Exit { code: 0 }, .. }) => Ok(()),
+        ended => ended,
+    };
+    let written = live.host().end_program();
+    if ended.is_ok() {
+        output.extend_from_slice(written);
+    }
+    Ok(ended)
 }
 
 /// The guest's own allocator gives the buffer, before the call and as part of it.

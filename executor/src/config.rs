@@ -31,10 +31,13 @@ pub struct Config {
     /// compiled, instantiated and given the types outside of the calls, and no
     /// deadline stops it.
     pub codec: Option<GuestModule>,
+    /// What programs of WASI get: arguments, environment, a directory. Nothing by default.
+    pub wasi: Option<Arc<crate::wasi::Settings>>,
 }
 
 impl Default for Config {
-    /// No deadline, no meter, no log, 32 instances, parallel compilation, no codec.
+    /// No deadline, no meter, no log, 32 instances, parallel compilation, no codec, nothing for
+    /// programs of WASI.
     fn default() -> Self {
         Self {
             deadline: None,
@@ -44,6 +47,7 @@ impl Default for Config {
             instances: 32,
             parallel_compilation: true,
             codec: None,
+            wasi: None,
         }
     }
 }
@@ -57,6 +61,7 @@ impl std::fmt::Debug for Config {
             .field("instances", &self.instances)
             .field("parallel_compilation", &self.parallel_compilation)
             .field("codec", &self.codec.as_ref().map(GuestModule::name))
+            .field("wasi", &self.wasi)
             .finish_non_exhaustive()
     }
 }

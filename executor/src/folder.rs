@@ -53,6 +53,7 @@ impl ArtifactKey {
             instances: _,
             parallel_compilation: _,
             codec: _,
+            wasi: _,
         } = config;
         Some(Self(format!(
             "engine: {:?}\nversion: {:?}\nclass: {:?}\nguest: {}\nprepared: {}\ndeadline: {}\n\

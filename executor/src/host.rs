@@ -9,12 +9,14 @@ use crate::heap::{Heap, HeapError};
 use crate::outcome::{Trap, TrapKind};
 use crate::signature::ValueType::{I32, I64};
 use crate::signature::{Signature, ValueType};
+use crate::wasi;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// Takes a guest's log line: level (0 error … 4 trace), target, message.
 pub type LogSink = dyn Fn(u32, &str, &str) + Send + Sync;
 
-/// A host function, in the import module `env`.
+/// A host function: of the import module `env`, or of WASI preview 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HostFunction {
     /// `(size) -> pointer`: the host's allocator.
@@ -29,11 +31,13 @@ pub enum HostFunction {
     InputLength,
     /// `(pointer)`: copies the input there.
     Input,
+    /// A function of WASI preview 1, answered by [`HostState::wasi`].
+    Wasi(wasi::Function),
 }
 
 impl HostFunction {
-    /// All of them.
-    pub const ALL: [Self; 6] =
+    /// Those of the import module `env`.
+    pub const OWN: [Self; 6] =
         [Self::Malloc, Self::Free, Self::MaxLogLevel, Self::Log, Self::InputLength, Self::Input];
 
     /// The import's name.
@@ -46,6 +50,16 @@ impl HostFunction {
             Self::Log => "ext_logging_log_version_1",
             Self::InputLength => "input_len",
             Self::Input => "input",
+            Self::Wasi(function) => function.name(),
+        }
+    }
+
+    /// The module that it is imported from.
+    #[must_use]
+    pub const fn module(self) -> &'static str {
+        match self {
+            Self::Wasi(_) => wasi::MODULE,
+            _ => "env",
         }
     }
 
@@ -59,6 +73,7 @@ impl HostFunction {
             Self::Log => (&[I32, I64, I64], &[]),
             Self::InputLength => (&[], &[I64]),
             Self::Input => (&[I64], &[]),
+            Self::Wasi(function) => return function.signature(),
         };
         Signature::new(params, results)
     }
@@ -67,9 +82,12 @@ impl HostFunction {
     /// with another type gets a stub, like an unknown one.
     #[must_use]
     pub fn find(module: &str, name: &str, signature: &Signature) -> Option<Self> {
-        Self::ALL.into_iter().find(|function| {
-            module == "env" && function.name() == name && function.signature() == *signature
-        })
+        let named = |function: &Self| function.module() == module && function.name() == name;
+        let found = match module {
+            wasi::MODULE => wasi::Function::named(name).map(Self::Wasi),
+            _ => Self::OWN.into_iter().find(named),
+        };
+        found.filter(|function| function.signature() == *signature)
     }
 
     /// The trap for refused arguments.
@@ -79,13 +97,50 @@ impl HostFunction {
     }
 }
 
+/// The log of a guest: where its lines go, up to which level.
+#[derive(Clone)]
+pub(crate) struct Log {
+    max_level: u32,
+    sink: Option<Arc<LogSink>>,
+}
+
+impl Log {
+    /// Whether a message is logged. Levels of messages count from 0 (error), the highest level
+    /// that is logged counts from 1, because 0 there means off.
+    pub(crate) fn logs(&self, level: u32) -> bool {
+        self.sink.is_some() && level < self.max_level
+    }
+
+    /// Logs texts. A panic of the sink is caught and loses the message, because it must not
+    /// unwind through a runtime.
+    pub(crate) fn texts(&self, level: u32, target: &[u8], message: &[u8]) {
+        if let Some(sink) = &self.sink
+            && self.logs(level)
+        {
+            let (target, message) =
+                (String::from_utf8_lossy(target), String::from_utf8_lossy(message));
+            let logged = catch_unwind(AssertUnwindSafe(|| sink(level, &target, &message)));
+            // What was thrown may panic again when it is dropped.
+            logged.unwrap_or_else(std::mem::forget);
+        }
+    }
+}
+
 /// State of the host for one instance, without its memory.
 pub struct HostState {
     heap: Heap,
     heap_base: Option<u32>,
     input: Vec<u8>,
-    max_log_level: u32,
-    log: Option<std::sync::Arc<LogSink>>,
+    log: Log,
+    settings: Option<Arc<wasi::Settings>>,
+    /// Made by the first call of a WASI function.
+    wasi: Option<Box<wasi::State>>,
+}
+
+/// The host's state of a clean instance, whose start function may have used host functions.
+pub struct CleanHost {
+    heap: Heap,
+    wasi: Option<Box<wasi::State>>,
 }
 
 impl HostState {
@@ -97,8 +152,9 @@ impl HostState {
             heap: Heap::new(heap_base.unwrap_or(u32::MAX)),
             heap_base,
             input: Vec::new(),
-            max_log_level: config.max_log_level,
-            log: config.log.clone(),
+            log: Log { max_level: config.max_log_level, sink: config.log.clone() },
+            settings: config.wasi.clone(),
+            wasi: None,
         }
     }
 
@@ -106,14 +162,70 @@ impl HostState {
     pub fn reset(&mut self) {
         self.heap = Heap::new(self.heap_base.unwrap_or(u32::MAX));
         self.input.clear();
+        if let Some(wasi) = &mut self.wasi {
+            wasi.reset();
+        }
     }
 
-    /// Resets the state, with the allocator's state of a clean instance, whose start function
-    /// may have allocated.
+    /// Saves the state of a clean instance.
+    #[must_use]
+    pub fn save(&mut self) -> CleanHost {
+        if let Some(wasi) = &mut self.wasi {
+            // What the start function logged is not logged again.
+            wasi.end();
+        }
+        CleanHost { heap: self.heap.clone(), wasi: self.wasi.clone() }
+    }
+
+    /// Resets the state to that of a clean instance.
     #[inline]
-    pub fn reset_to(&mut self, heap: &Heap) {
-        self.heap.clone_from(heap);
+    pub fn reset_to(&mut self, clean: &CleanHost) {
+        self.heap.clone_from(&clean.heap);
         self.input.clear();
+        if self.wasi.is_some() {
+            self.reset_wasi_to(clean);
+        }
+    }
+
+    #[cold]
+    fn reset_wasi_to(&mut self, clean: &CleanHost) {
+        match (&mut self.wasi, &clean.wasi) {
+            (Some(wasi), None) => wasi.reset(),
+            (wasi, clean) => wasi.clone_from(clean),
+        }
+    }
+
+    /// Answers a function of WASI with its error code. `parameters` are those of the call.
+    ///
+    /// # Errors
+    ///
+    /// [`TrapKind::Exit`], when the guest ends itself.
+    pub fn wasi(
+        &mut self,
+        function: wasi::Function,
+        memory: &mut [u8],
+        parameters: &wasi::Parameters,
+    ) -> Result<u32, Trap> {
+        let Self { settings, log, input, wasi, .. } = self;
+        let state = wasi.get_or_insert_with(|| Box::new(wasi::State::new(settings.clone(), log)));
+        wasi::answer(state, input, memory, function, parameters)
+    }
+
+    /// Begins a program of WASI: sets its standard input, and empties its standard output.
+    pub(crate) fn begin_program(&mut self, input: &[u8]) {
+        self.set_input(input);
+        if let Some(wasi) = &mut self.wasi {
+            wasi.begin();
+        }
+    }
+
+    /// Ends a program of WASI: logs what is left of its standard error, and gives its standard
+    /// output.
+    pub(crate) fn end_program(&mut self) -> &[u8] {
+        match &mut self.wasi {
+            Some(wasi) => wasi.end(),
+            None => &[],
+        }
     }
 
     /// The allocator.
@@ -155,7 +267,7 @@ impl HostState {
     /// [`HostFunction::MaxLogLevel`].
     #[must_use]
     pub fn max_log_level(&self) -> u32 {
-        self.max_log_level
+        self.log.max_level
     }
 
     /// [`HostFunction::Log`].
@@ -173,31 +285,21 @@ impl HostState {
                 .get(pointer..pointer + length)
                 .ok_or_else(|| HostFunction::Log.refuse("a text lies outside the memory"))
         };
-        self.log_texts(level, text(target)?, text(message)?);
+        self.log.texts(level, text(target)?, text(message)?);
         Ok(())
     }
 
     /// Logs texts that are outside the guest's memory.
     ///
-    /// A panic of the sink is caught and loses the message, because it must not unwind through
-    /// a runtime.
+    /// A panic of the sink is caught and loses the message.
     pub fn log_texts(&self, level: u32, target: &[u8], message: &[u8]) {
-        if let Some(log) = &self.log
-            && self.logs(level)
-        {
-            let (target, message) =
-                (String::from_utf8_lossy(target), String::from_utf8_lossy(message));
-            let logged = catch_unwind(AssertUnwindSafe(|| log(level, &target, &message)));
-            // What was thrown may panic again when it is dropped.
-            logged.unwrap_or_else(std::mem::forget);
-        }
+        self.log.texts(level, target, message);
     }
 
-    /// Whether a message is logged. Levels of messages count from 0 (error), the
-    /// highest level that is logged counts from 1, because 0 there means off.
+    /// Whether a message is logged, by its level from 0 (error).
     #[must_use]
     pub fn logs(&self, level: u32) -> bool {
-        self.log.is_some() && level < self.max_log_level
+        self.log.logs(level)
     }
 
     /// [`HostFunction::InputLength`].

@@ -6,7 +6,7 @@
 //! `invoke`, `finish`. Each call sees the state of a brand-new instance.
 //!
 //! This crate depends on no backend. It contains the guests' calling conventions
-//! ([`abi`]), the host functions ([`host`]), the host's allocator ([`heap`]), the
+//! ([`abi`]), the host functions ([`host`], [`wasi`]), the host's allocator ([`heap`]), the
 //! inspection and rewriting of modules ([`guest`]), the memory image and its resets
 //! ([`memory`]), and a [`mock`] engine for tests of a harness.
 
@@ -31,6 +31,7 @@ mod signature;
 mod strategy;
 mod support;
 pub mod text;
+pub mod wasi;
 
 pub use code::CompiledCode;
 pub use config::{Config, EffectiveConfig};

@@ -67,6 +67,12 @@ pub enum TrapKind {
         /// What was wrong.
         reason: String,
     },
+    /// The guest ended itself (`proc_exit` of WASI). With code 0, a program of
+    /// [`Abi::Wasi`](crate::abi::Abi::Wasi) returns instead.
+    Exit {
+        /// The exit code.
+        code: i32,
+    },
     /// The export returned a pointer and a length outside its memory.
     BadResult {
         /// The returned values; `None` if the runtime does not report them.
@@ -129,6 +135,7 @@ impl fmt::Display for TrapKind {
                 write!(f, "called the import {module}.{name}, which this host does not have")
             }
             Self::HostFunction { name, reason } => write!(f, "host function {name}: {reason}"),
+            Self::Exit { code } => write!(f, "exited with code {code}"),
             Self::BadResult { claim: Some(Claim { pointer, length, memory }) } => write!(
                 f,
                 "result of {length} bytes at {pointer:#x} lies outside the memory of {memory} bytes"

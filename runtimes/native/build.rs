@@ -6,7 +6,7 @@ use std::process::Command;
 
 /// Whose sources the library is made of, below the workspace's folder, and what it also
 /// depends on.
-const NOT_SOURCES: [&str; 5] = ["built", "inputs", "target", "componentize", "wit"];
+const NOT_SOURCES: [&str; 6] = ["built", "inputs", "target", "componentize", "programs", "wit"];
 
 /// Beginnings of variables that say where cargo keeps its files, how it reaches a registry,
 /// and whose jobs it shares.

@@ -13,9 +13,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use touchstone_executor::Strategy;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{HeapPages, similar};
+use touchstone_executor::{Strategy, wasi};
 
 use crate::files::read_text;
 use crate::record::{Role, Sweep};
@@ -47,6 +47,9 @@ pub struct Case {
     /// The input; empty by default.
     #[serde(default)]
     pub input: Input,
+    /// Arguments of a WASI program, behind its name, which is that of the guest.
+    #[serde(default)]
+    pub arguments: Vec<String>,
     /// Numbers of threads that make calls at the same time.
     pub threads: Vec<usize>,
     /// How the memory is set up.
@@ -133,6 +136,14 @@ impl Case {
             let guests = self.guests.join(", ");
             format!("the case '{}' has no guest '{name}'; it has {guests}", self.name)
         })
+    }
+
+    /// What one of its guests gets as a program of WASI; `None` under other conventions.
+    #[must_use]
+    pub fn program(&self, guest: &str) -> Option<wasi::Settings> {
+        let arguments = std::iter::once(guest.to_owned()).chain(self.arguments.iter().cloned());
+        let settings = wasi::Settings { arguments: arguments.collect(), ..Default::default() };
+        (self.abi == Abi::Wasi).then_some(settings)
     }
 
     /// Longest time of a call.
@@ -280,6 +291,8 @@ fn problem(case: &Case) -> Option<&'static str> {
         "has a budget that is no time above 0 s"
     } else if (case.abi == Abi::Codec) != case.codec.is_some() {
         "names a codec where the convention is codec, and only there"
+    } else if case.abi != Abi::Wasi && !case.arguments.is_empty() {
+        "has arguments, which only the convention wasi passes"
     } else {
         return None;
     })

@@ -47,6 +47,8 @@ struct Scenario {
     #[serde(default)]
     input: Input,
     #[serde(default)]
+    arguments: Vec<String>,
+    #[serde(default)]
     output: Input,
     sweep: Option<Sweep>,
     budget_s: Option<f64>,
@@ -87,6 +89,7 @@ impl Suite {
                 codec: codec.clone().filter(|_| scenario.abi == Abi::Codec),
                 abi: scenario.abi,
                 input: scenario.input,
+                arguments: scenario.arguments,
                 threads: threads.clone(),
                 heap,
                 sweep: scenario.sweep.unwrap_or(sweep),

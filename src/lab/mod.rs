@@ -14,6 +14,7 @@ use opened::failed;
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::probe::check_execution;
@@ -142,12 +143,15 @@ impl Lab {
         let codec = case.codec.as_ref();
         let codec = codec.map(|name| self.guests.module(name, HeapPages::default()));
         let codec = codec.transpose().map_err(failed)?;
-        let loaded = self.load_guest(engine, strategy, &guest, case.heap, codec)?;
+        let wasi = case.program(&cell.guest).map(Arc::new).or_else(|| self.config.wasi.clone());
+        let config = Config { codec, wasi, ..self.config.clone() };
+        let loaded = self.load_guest(engine, strategy, &guest, case.heap, &config)?;
         self.last = Some((key, loaded.clone()));
         Ok(loaded)
     }
 
-    /// Compiles, loads and probes the module of a guest.
+    /// Compiles, loads and probes the module of a guest. `config` differs from
+    /// [`config`](Self::config) at most in what is passed to the guest.
     ///
     /// # Errors
     ///
@@ -159,7 +163,7 @@ impl Lab {
         strategy: Strategy,
         guest: &GuestModule,
         heap: HeapPages,
-        codec: Option<GuestModule>,
+        config: &Config,
     ) -> touchstone_executor::Result<Loaded> {
         let support = engine.support_for(strategy, guest);
         if let Support::Unsupported { reason } = support {
@@ -167,9 +171,8 @@ impl Lab {
         }
         let seen = self.check_execution(engine, strategy)?;
         let (artifact, compile_ns) = self.artifact(engine, strategy, guest, heap)?;
-        let config = Config { codec, ..self.config.clone() };
         let started = Instant::now();
-        let mut module = engine.load(guest, &artifact, strategy, &config)?;
+        let mut module = engine.load(guest, &artifact, strategy, config)?;
         let load_ns = elapsed(started);
         module.probe()?;
         let effective = match seen {

@@ -149,6 +149,7 @@ impl Selection {
             export: self.export.clone(),
             abi: self.abi,
             input: input(order),
+            arguments: Vec::new(),
             threads: vec![point.threads],
             heap: self.heap,
             sweep: Sweep::All,

@@ -83,7 +83,8 @@ impl Ready {
         let strategy = method.strategy(&**engine, kinds)?;
         let mut artifact = |kind: &Kind| {
             let (engine, heap) = (&**engine, kind.case.heap);
-            lab.load_guest(engine, strategy, &kind.guest, heap, None)
+            let config = lab.config().clone();
+            lab.load_guest(engine, strategy, &kind.guest, heap, &config)
                 .and_then(|_| Ok(lab.artifact(engine, strategy, &kind.guest, heap)?.0))
                 .map_err(|error| kind.refused(error))
         };

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use touchstone_executor::abi::Abi;
 use touchstone_executor::{Engine, Execution};
 
 /// The content of `benches/swap.toml`.
@@ -62,6 +63,7 @@ fn parse(file: File, cases: &[Case]) -> Result<SwapPlan> {
     let find = |name: &str| {
         let case = case::find(cases, name)?;
         ensure!(case.codec.is_none(), "'{name}' needs a codec, which swaps do not support");
+        ensure!(case.abi != Abi::Wasi, "'{name}' is a WASI program, which swaps do not support");
         Ok(Arc::new(case.clone()))
     };
     Ok(SwapPlan {

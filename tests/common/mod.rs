@@ -10,6 +10,7 @@ pub(crate) mod guests;
 pub(crate) mod limits;
 pub(crate) mod moving;
 pub(crate) mod traps;
+pub(crate) mod wasi;
 
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};

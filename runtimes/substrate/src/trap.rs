@@ -49,7 +49,7 @@ fn read(message: String) -> Trap {
         let (module, name) = (module.to_owned(), name.to_owned());
         return TrapKind::MissingImport { module, name }.into();
     }
-    for function in HostFunction::ALL {
+    for function in HostFunction::OWN {
         if let Some(reason) = message.strip_prefix(&function.refuse("").to_string()) {
             return function.refuse(reason);
         }

@@ -7,12 +7,12 @@ use crate::trap::carry;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use tinywasm::types::{FuncType, WasmValue};
+use tinywasm::types::{FuncType, WasmType, WasmValue};
 use tinywasm::{FuncContext, Function, Memory, Store};
 use touchstone_executor::guest::{FunctionImport, HOST_GROW, HOST_SIZE, HOST_SIZED};
 use touchstone_executor::heap::{HeapError, WASM_PAGE};
 use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::{Error, Result, TrapKind};
+use touchstone_executor::{Error, Result, Signature, TrapKind, ValueType, wasi};
 
 /// What host functions see of their instance, while the guest runs.
 pub(crate) struct Host {
@@ -189,7 +189,38 @@ fn host_function(
             with_memory(&desk, &mut guest, |memory, host| host.input(memory, pointer as u64))?
                 .map_err(carry)
         }),
+        HostFunction::Wasi(function) => wasi(store, desk, function),
     }
+}
+
+/// A function of WASI, untyped.
+fn wasi(store: &mut Store, desk: Desk, function: wasi::Function) -> Function {
+    let Signature { params, results } = function.signature();
+    let number = |ty: &ValueType| match ty {
+        ValueType::I64 => WasmType::I64,
+        _ => WasmType::I32,
+    };
+    let params: Vec<_> = params.iter().map(number).collect();
+    let results: Vec<_> = results.iter().map(number).collect();
+    tinywasm::HostFunction::from_untyped(
+        store,
+        &FuncType::new(&params, &results),
+        move |mut guest: Guest<'_>, params: &[WasmValue]| -> Step<Vec<WasmValue>> {
+            let mut parameters = wasi::Parameters::default();
+            for (parameter, value) in parameters.iter_mut().zip(params) {
+                *parameter = match value {
+                    WasmValue::I32(value) => value.cast_unsigned().into(),
+                    WasmValue::I64(value) => value.cast_unsigned(),
+                    _ => 0,
+                };
+            }
+            let errno = with_memory(&desk, &mut guest, |memory, host| {
+                host.wasi(function, memory, &parameters)
+            })?
+            .map_err(carry)?;
+            Ok(vec![WasmValue::I32(errno.cast_signed())])
+        },
+    )
 }
 
 fn with_memory<T>(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tinywasm::types::WasmValue;
 use tinywasm::{ExternItem, Global, Table};
 use touchstone_executor::abi::Live;
-use touchstone_executor::heap::Heap;
+use touchstone_executor::host::CleanHost;
 use touchstone_executor::memory::{InitialMemory, Plan, Restorer};
 use touchstone_executor::{Error, Result, driver};
 
@@ -20,7 +20,7 @@ pub(crate) struct Resident {
     /// Tables that the guest can write, with their first entries.
     tables: Vec<(Table, Vec<WasmValue>)>,
     /// The host's allocator after the start function, which may have allocated.
-    heap: Heap,
+    host: CleanHost,
 }
 
 impl driver::Resident for Resident {
@@ -47,8 +47,8 @@ impl driver::Resident for Resident {
             // It is dropped after the restorer, and written no more then.
             restorer = Some(unsafe { plan.install(base) }?);
         }
-        let heap = running.host().heap().clone();
-        Ok(Self { restorer, running, globals, tables, heap })
+        let host = running.host().save();
+        Ok(Self { restorer, running, globals, tables, host })
     }
 
     fn live(&mut self) -> &mut Running {
@@ -85,7 +85,7 @@ impl driver::Resident for Resident {
                     .map_err(Error::runtime(ID, "restore a table"))?;
             }
         }
-        self.running.host().reset_to(&self.heap);
+        self.running.host().reset_to(&self.host);
         Ok(true)
     }
 }

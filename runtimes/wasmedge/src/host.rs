@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use touchstone_executor::guest::FunctionImport;
 use touchstone_executor::heap::{HeapError, WASM_PAGE};
 use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::{Error, Result, Trap, TrapKind, ValueType};
+use touchstone_executor::{Error, Result, Trap, TrapKind, ValueType, wasi};
 use wasmedge_sys::ffi;
 
 /// Why the host stopped a guest.
@@ -315,6 +315,17 @@ fn provided(function: HostFunction, host: &Host, call: &mut Call) -> Result<(), 
         HostFunction::Input => {
             let pointer = call.i64(0);
             state.input(call.memory(), pointer)?;
+        }
+        HostFunction::Wasi(function) => {
+            let mut parameters = wasi::Parameters::default();
+            for (index, parameter) in
+                parameters.iter_mut().take(function.params().len()).enumerate()
+            {
+                *parameter = call.i64(index);
+            }
+            // `proc_exit`, which has no result, never returns one.
+            let errno = state.wasi(function, call.memory(), &parameters)?;
+            call.return_i32(errno);
         }
     }
     Ok(())

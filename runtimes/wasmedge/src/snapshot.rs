@@ -4,14 +4,14 @@
 use crate::api::{self, Global, Table};
 use crate::running::Running;
 use touchstone_executor::abi::Live;
-use touchstone_executor::heap::Heap;
+use touchstone_executor::host::CleanHost;
 use touchstone_executor::{Error, Result};
 use wasmedge_sys::ffi;
 
 /// The state of an instance right after instantiation. What it names is of that
 /// instance and must not be used with another one.
 pub(crate) struct Snapshot {
-    heap: Heap,
+    host: CleanHost,
     globals: Vec<(Global, ffi::WasmEdge_Value)>,
     tables: Vec<(Table, Vec<ffi::WasmEdge_Value>)>,
 }
@@ -53,7 +53,7 @@ impl Snapshot {
             let entries = entries.collect::<Result<_, _>>();
             tables.push((table, entries.map_err(Error::runtime(engine, "save a table"))?));
         }
-        Ok(Self { heap: running.host().heap().clone(), globals, tables })
+        Ok(Self { host: running.host().save(), globals, tables })
     }
 
     /// Whether the tables have their initial sizes: nothing shrinks them.
@@ -79,7 +79,7 @@ impl Snapshot {
                 api::check(set).map_err(failed())?;
             }
         }
-        running.host().reset_to(&self.heap);
+        running.host().reset_to(&self.host);
         Ok(())
     }
 }

@@ -9,9 +9,9 @@ use std::time::Instant;
 use touchstone_executor::guest::FunctionImport;
 use touchstone_executor::heap::HeapError;
 use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::{Error, Result, Trap, TrapKind};
+use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, ValueType, wasi};
 use wasmer::{Extern, ExternType, Function, FunctionEnv, FunctionEnvMut, FunctionType, Memory};
-use wasmer::{RuntimeError, Store};
+use wasmer::{RuntimeError, Store, Type, Value};
 
 /// What host functions see of their instance.
 pub(crate) struct Host {
@@ -117,7 +117,34 @@ fn host_function(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunct
                 with_memory(&mut guest, |memory, host| host.input(memory, pointer))
             })
         }
+        HostFunction::Wasi(function) => wasi(store, env, function),
     }
+}
+
+/// A function of WASI, untyped.
+fn wasi(store: &mut Store, env: &FunctionEnv<Host>, function: wasi::Function) -> Function {
+    let Signature { params, results } = function.signature();
+    let number = |ty: &ValueType| match ty {
+        ValueType::I64 => Type::I64,
+        _ => Type::I32,
+    };
+    let params: Vec<_> = params.iter().map(number).collect();
+    let results: Vec<_> = results.iter().map(number).collect();
+    let ty = FunctionType::new(params, results);
+    Function::new_with_env(store, env, ty, move |mut guest: Guest<'_>, params| {
+        let mut parameters = wasi::Parameters::default();
+        for (parameter, value) in parameters.iter_mut().zip(params) {
+            *parameter = match value {
+                Value::I32(value) => value.cast_unsigned().into(),
+                Value::I64(value) => value.cast_unsigned(),
+                _ => 0,
+            };
+        }
+        let errno =
+            with_memory(&mut guest, |memory, host| host.wasi(function, memory, &parameters))
+                .map_err(|trap| RuntimeError::user(Box::new(trap)))?;
+        Ok(vec![Value::I32(errno.cast_signed())])
+    })
 }
 
 fn with_memory<T>(guest: &mut Guest<'_>, work: impl FnOnce(&mut [u8], &mut HostState) -> T) -> T {

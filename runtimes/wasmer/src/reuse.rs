@@ -6,7 +6,7 @@ use crate::running::Running;
 use crate::settings::ID;
 use std::sync::Arc;
 use touchstone_executor::abi::Live;
-use touchstone_executor::heap::Heap;
+use touchstone_executor::host::CleanHost;
 use touchstone_executor::memory::{InitialMemory, Plan, Restorer};
 use touchstone_executor::{Error, Result, driver};
 use wasmer::{Extern, Global, Table, Value};
@@ -21,7 +21,7 @@ pub(crate) struct Resident {
     /// of the same store: `Table::copy` of Wasmer 7.3 panics on two tables.
     tables: Vec<(Table, Vec<Value>)>,
     /// The host's allocator after the start function, which may have allocated.
-    heap: Heap,
+    host: CleanHost,
 }
 
 impl driver::Resident for Resident {
@@ -49,8 +49,8 @@ impl driver::Resident for Resident {
             // It is dropped after the restorer, and written no more then.
             restorer = Some(unsafe { plan.install(base) }?);
         }
-        let heap = running.host().heap().clone();
-        Ok(Self { restorer, running, globals, tables, heap })
+        let host = running.host().save();
+        Ok(Self { restorer, running, globals, tables, host })
     }
 
     fn live(&mut self) -> &mut Running {
@@ -86,7 +86,7 @@ impl driver::Resident for Resident {
                     .map_err(Error::runtime(ID, "restore a table"))?;
             }
         }
-        self.running.host().reset_to(&self.heap);
+        self.running.host().reset_to(&self.host);
         Ok(true)
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use touchstone_executor::guest::{FunctionImport, MEMORY};
 use touchstone_executor::heap::HeapError;
 use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::{Error, Result, TrapKind};
-use wasmi::{Caller, Extern, ExternType, Func, FuncType, Memory, StoreContextMut};
+use touchstone_executor::{Error, Result, Signature, TrapKind, ValueType, wasi};
+use wasmi::{Caller, Extern, ExternType, Func, FuncType, Memory, StoreContextMut, Val, ValType};
 
 /// The imports of a module, in its order.
 pub(crate) struct Imports(Vec<Import>);
@@ -104,7 +104,32 @@ fn host_function(store: &mut StoreContextMut<'_, State>, function: HostFunction)
             let (memory, host) = memory_and_host(&mut guest);
             host.input(memory, pointer).map_err(carry)
         }),
+        HostFunction::Wasi(function) => wasi(store, function),
     }
+}
+
+/// A function of WASI, untyped.
+fn wasi(store: &mut StoreContextMut<'_, State>, function: wasi::Function) -> Func {
+    let Signature { params, results } = function.signature();
+    let number = |ty: &ValueType| match ty {
+        ValueType::I64 => ValType::I64,
+        _ => ValType::I32,
+    };
+    let ty = FuncType::new(params.iter().map(number), results.iter().map(number));
+    Func::new(store, ty, move |mut guest: Guest<'_>, params, results| {
+        let mut parameters = wasi::Parameters::default();
+        for (parameter, value) in parameters.iter_mut().zip(params) {
+            *parameter = match value {
+                Val::I32(value) => value.cast_unsigned().into(),
+                Val::I64(value) => value.cast_unsigned(),
+                _ => 0,
+            };
+        }
+        let (memory, host) = memory_and_host(&mut guest);
+        let errno = host.wasi(function, memory, &parameters).map_err(carry)?;
+        results.fill(Val::I32(errno.cast_signed()));
+        Ok(())
+    })
 }
 
 fn malloc(mut guest: Guest<'_>, size: u32) -> Answer<u32> {

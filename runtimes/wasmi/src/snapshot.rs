@@ -4,13 +4,13 @@
 use crate::running::Running;
 use touchstone_executor::abi::Live;
 use touchstone_executor::guest::ModuleInfo;
-use touchstone_executor::heap::Heap;
+use touchstone_executor::host::CleanHost;
 use touchstone_executor::{Error, Result};
 use wasmi::{Global, Ref, Table, TableType, Val};
 
 /// The state of an instance right after instantiation.
 pub(crate) struct Snapshot {
-    heap: Heap,
+    host: CleanHost,
     globals: Vec<(Global, Val)>,
     tables: Vec<SavedTable>,
 }
@@ -53,7 +53,7 @@ impl Snapshot {
                 tables.push(SavedTable::of(engine, running, found)?);
             }
         }
-        Ok(Self { heap: running.host().heap().clone(), globals, tables })
+        Ok(Self { host: running.host().save(), globals, tables })
     }
 
     /// Whether the tables have their initial sizes: nothing shrinks them.
@@ -64,7 +64,7 @@ impl Snapshot {
     /// Brings everything but the memory back.
     pub(crate) fn restore(&self, engine: &'static str, running: &mut Running) -> Result<()> {
         let failed = || Error::runtime(engine, "restore the clean state");
-        running.host().reset_to(&self.heap);
+        running.host().reset_to(&self.host);
         for (global, value) in &self.globals {
             global
                 .set(running.home.store(), value.clone())

@@ -4,8 +4,10 @@ use std::collections::HashSet;
 use touchstone_executor::guest::{FunctionImport, ModuleInfo};
 use touchstone_executor::heap::HeapError;
 use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::{Trap, TrapKind};
-use wasmtime::{Caller, Extern, ExternType, Linker, Memory, Module, ModuleExport, Result};
+use touchstone_executor::{Trap, TrapKind, wasi};
+use wasmtime::{
+    Caller, Extern, ExternType, FuncType, Linker, Memory, Module, ModuleExport, Result, Val,
+};
 
 /// Answers every import of the module: known ones by host functions, the rest
 /// by stubs that trap with their name.
@@ -19,6 +21,7 @@ pub(crate) fn link(module: &Module, info: &ModuleInfo) -> Result<Linker<HostStat
             continue;
         }
         match host_function(known) {
+            Some(HostFunction::Wasi(function)) => wasi(&mut linker, &import, function, memory)?,
             Some(function) => provide(&mut linker, function, memory)?,
             None => stub(&mut linker, &import)?,
         }
@@ -31,9 +34,7 @@ fn host_function(import: &FunctionImport) -> Option<HostFunction> {
 }
 
 fn stub(linker: &mut Linker<HostState>, import: &wasmtime::ImportType<'_>) -> Result<()> {
-    let ExternType::Func(ty) = import.ty() else {
-        wasmtime::bail!("the import {}.{} is no function", import.module(), import.name());
-    };
+    let ty = function_type(import)?;
     let kind = TrapKind::MissingImport {
         module: import.module().to_owned(),
         name: import.name().to_owned(),
@@ -106,8 +107,45 @@ fn provide(
                 Ok(host.input(bytes, pointer)?)
             },
         )?,
+        HostFunction::Wasi(_) => wasmtime::bail!("{name} is linked with its type"),
     };
     Ok(())
+}
+
+/// Links a function of WASI, untyped.
+fn wasi(
+    linker: &mut Linker<HostState>,
+    import: &wasmtime::ImportType<'_>,
+    function: wasi::Function,
+    memory: Option<ModuleExport>,
+) -> Result<()> {
+    let ty = function_type(import)?;
+    linker.func_new(import.module(), import.name(), ty, move |mut caller, params, results| {
+        let mut parameters = wasi::Parameters::default();
+        for (parameter, value) in parameters.iter_mut().zip(params) {
+            *parameter = match value {
+                Val::I64(value) => value.cast_unsigned(),
+                value => value.unwrap_i32().cast_unsigned().into(),
+            };
+        }
+        let errno = match memory.and_then(|export| caller.get_module_export(&export)) {
+            Some(Extern::Memory(memory)) => {
+                let (bytes, host) = memory.data_and_store_mut(&mut caller);
+                host.wasi(function, bytes, &parameters)
+            }
+            _ => caller.data_mut().wasi(function, &mut [], &parameters),
+        }?;
+        results.fill(Val::I32(errno.cast_signed()));
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn function_type(import: &wasmtime::ImportType<'_>) -> Result<FuncType> {
+    match import.ty() {
+        ExternType::Func(ty) => Ok(ty),
+        _ => wasmtime::bail!("the import {}.{} is no function", import.module(), import.name()),
+    }
 }
 
 fn malloc(caller: &mut Caller<'_, HostState>, memory: Memory, size: u32) -> Result<u32, Trap> {

@@ -5,7 +5,7 @@ use crate::module::Shared;
 use crate::restored::Restored;
 use crate::shrinking::collecting;
 use std::sync::Arc;
-use touchstone_executor::heap::Heap;
+use touchstone_executor::host::CleanHost;
 use touchstone_executor::memory::Restorer;
 use touchstone_executor::{Error, Result, driver};
 use wasmtime::{Extern, Global, Memory, Ref, Table, TableType, Val};
@@ -22,7 +22,7 @@ pub(crate) struct Resident {
     /// in a table of the same store: copying back is one call.
     tables: Vec<(Table, Table)>,
     /// The host's allocator after the start function, which may have allocated.
-    heap: Heap,
+    host: CleanHost,
 }
 
 impl driver::Resident for Resident {
@@ -45,8 +45,8 @@ impl driver::Resident for Resident {
             }
             None => None,
         };
-        let heap = running.store().data_mut().heap().clone();
-        Ok(Self { memory, running, id: shared.id, globals, tables, heap })
+        let host = running.store().data_mut().save();
+        Ok(Self { memory, running, id: shared.id, globals, tables, host })
     }
 
     #[inline]
@@ -81,7 +81,7 @@ impl driver::Resident for Resident {
             Table::copy(&mut *store, table, 0, first, 0, size)
                 .map_err(Error::runtime(self.id, "restore a table"))?;
         }
-        store.data_mut().reset_to(&self.heap);
+        store.data_mut().reset_to(&self.host);
         Ok(true)
     }
 }

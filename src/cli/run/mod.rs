@@ -3,6 +3,7 @@
 mod answer;
 mod follow;
 mod print;
+mod program;
 mod row;
 mod summary;
 mod target;
@@ -48,19 +49,25 @@ pub(super) struct Run {
     /// on every backend (needs the feature wizer)
     #[arg(long, value_name = "EXPORT")]
     init: Option<String>,
-    /// Use this calling convention: substrate, input, bytes, plain or typed [default: guessed from
-    /// the export's signature]
+    /// Use this calling convention: substrate, input, bytes, plain, wasi or typed [default: guessed
+    /// from the export's signature]
     #[arg(long)]
     abi: Option<Abi>,
     /// Pass these parameters: numbers (decimal, 0xHEX, inf, nan) in the plain convention, JSON in
-    /// the typed one; write --args=-inf for a text that begins with a hyphen and is no number
-    #[arg(long, value_name = "VALUE", num_args = 1.., allow_negative_numbers = true,
-        conflicts_with = "input")]
+    /// the typed one, texts to a WASI program; write --args=-v for a text that begins with a hyphen
+    /// and is no number
+    #[arg(long, value_name = "VALUE", num_args = 1.., allow_negative_numbers = true)]
     args: Vec<String>,
     /// Pass this input: @FILE, 0xHEX or text:TEXT; in the plain convention, the parameters as
     /// consecutive little-endian bytes
     #[arg(long, value_name = "@FILE|0xHEX|text:TEXT")]
     input: Option<String>,
+    /// Set this environment variable of a WASI program; repeat for more
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = program::variable)]
+    environment: Vec<(String, String)>,
+    /// Let a WASI program read this directory, as `/`
+    #[arg(long, value_name = "PATH")]
+    dir: Option<PathBuf>,
     /// Run only these strategies, named as in `touchstone list` [default: all that the backend
     /// supports]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]

@@ -1,6 +1,7 @@
 //! The call: a module, an export, a convention, an input.
 
 use super::Run;
+use super::program::Program;
 use super::worker::{Call, Effects, has_only_effects};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -16,10 +17,12 @@ use touchstone_executor::guest::{
 };
 use touchstone_executor::host::HostFunction;
 use touchstone_executor::text::name as shown_name;
-use touchstone_executor::{Exports, Signature, ValueType};
+use touchstone_executor::{Exports, Signature, ValueType, wasi};
 
 /// Extra pages that Substrate gives every runtime by default.
 const SUBSTRATE_PAGES: u32 = 2048;
+/// The export that runs a program of WASI.
+const PROGRAM: &str = "_start";
 /// A memory may grow to 1 GiB by default: enough for most guests, and not enough to exhaust a
 /// machine.
 const MAX_PAGES: u32 = 16_384;
@@ -49,6 +52,7 @@ pub(super) struct Target {
     pub(super) heap: HeapPages,
     pub(super) input: Vec<u8>,
     pub(super) effects: Effects,
+    program: Program,
 }
 
 impl Target {
@@ -72,13 +76,18 @@ impl Target {
         let abi = run.abi.unwrap_or_else(|| match is_component {
             true if !run.args.is_empty() => Abi::Typed,
             true => Abi::Input,
-            false if !run.args.is_empty() => Abi::Plain,
-            false => guess(&signature, &info),
+            false => match guess(export, &signature, &info) {
+                Abi::Wasi => Abi::Wasi,
+                _ if !run.args.is_empty() => Abi::Plain,
+                guessed => guessed,
+            },
         });
         if abi == Abi::Codec {
             bail!("the codec convention needs a codec component; only cases can name one");
         }
-        let input = match run.args.is_empty() {
+        let program = program(run, name(&file));
+        program.settings()?;
+        let input = match run.args.is_empty() || abi == Abi::Wasi {
             true => input(run.input.as_deref())?,
             false => arguments(export, &signature, abi, &run.args)?,
         };
@@ -107,6 +116,7 @@ impl Target {
             guessed: run.abi.is_none(),
             heap,
             input,
+            program,
         })
     }
 
@@ -136,6 +146,7 @@ impl Target {
             deadline,
             log,
             effects: self.effects,
+            program: self.program.clone(),
         })
     }
 }
@@ -172,6 +183,15 @@ impl Source {
             wasm: wasm.into_owned(),
             info,
         })
+    }
+}
+
+/// What a WASI program of this name gets.
+fn program(run: &Run, name: String) -> Program {
+    Program {
+        arguments: std::iter::once(name).chain(run.args.iter().cloned()).collect(),
+        environment: run.environment.clone(),
+        directory: run.dir.clone(),
     }
 }
 
@@ -242,14 +262,17 @@ fn find_export<'a>(info: &'a ModuleInfo, name: &str) -> Result<&'a FunctionExpor
 }
 
 /// The convention that an export most likely follows.
-fn guess(signature: &Signature, info: &ModuleInfo) -> Abi {
+fn guess(name: &str, signature: &Signature, info: &ModuleInfo) -> Abi {
     let asks_for_input = || {
         info.imports
             .iter()
             .any(|import| import.module == "env" && import.name == HostFunction::InputLength.name())
     };
+    let imports_wasi = || info.imports.iter().any(|import| import.module == wasi::MODULE);
     let Signature { params, results } = signature;
-    if *params == [ValueType::I32; 2] && *results == [ValueType::I64] {
+    if name == PROGRAM && *signature == Signature::default() && imports_wasi() {
+        Abi::Wasi
+    } else if *params == [ValueType::I32; 2] && *results == [ValueType::I64] {
         Abi::Substrate
     } else if params.is_empty() && asks_for_input() {
         Abi::Input

@@ -1,6 +1,7 @@
 //! The process of an engine: it loads the module under each strategy and calls it twice.
 
 use super::answer::{Answer, Content, State};
+use super::program::Program;
 use super::timing;
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
@@ -58,6 +59,7 @@ pub(super) struct Call {
     pub(super) deadline: Option<Duration>,
     pub(super) log: bool,
     pub(super) effects: Effects,
+    pub(super) program: Program,
 }
 
 /// What is taken of the memory after a call that returned.
@@ -166,7 +168,8 @@ impl Loader {
         };
         let can_stop = engine.is_some_and(|engine| engine.has_deadline());
         let deadline = call.deadline.filter(|_| can_stop);
-        let mut config = Config { deadline, instances: INSTANCES, ..Config::default() };
+        let wasi = Some(Arc::new(call.program.settings()?));
+        let mut config = Config { deadline, instances: INSTANCES, wasi, ..Config::default() };
         if call.log {
             const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
             let logged = Arc::clone(&logged);
@@ -197,8 +200,9 @@ impl Loader {
         self.lab.artifact(engine, strategy, guest, heap).map_err(Refused::from)?;
         say(Step::Loads(strategy));
         // It may have to instantiate, and so to run a start function.
+        let config = self.lab.config().clone();
         self.lab
-            .load_guest(engine, strategy, guest, heap, None)
+            .load_guest(engine, strategy, guest, heap, &config)
             .map_err(|error| Answer::failed(error, guest.info().has_start))
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use touchstone_executor::heap::{HeapError, WASM_PAGE};
 use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::{Trap, TrapKind};
+use touchstone_executor::{Trap, TrapKind, wasi};
 use wasm3_sys as ffi;
 
 unsafe extern "C" {
@@ -162,6 +162,18 @@ unsafe fn answer(
             HostFunction::Log => host.log(bytes(runtime), slot(0) as u32, slot(1), slot(2))?,
             HostFunction::InputLength => *slots = host.input_len(),
             HostFunction::Input => host.input(bytes(runtime), slot(0))?,
+            HostFunction::Wasi(function) => {
+                // `proc_exit` has no result, and its parameter lies in the first slot.
+                let first = function.signature().results.len();
+                let mut parameters = wasi::Parameters::default();
+                for (index, parameter) in
+                    parameters.iter_mut().take(function.params().len()).enumerate()
+                {
+                    *parameter = slot(first + index);
+                }
+                let errno = host.wasi(function, bytes(runtime), &parameters)?;
+                *slots = errno.into();
+            }
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::trap::text;
 use crate::rewrite::global_name;
 use std::ffi::c_void;
 use std::sync::Arc;
-use touchstone_executor::heap::Heap;
+use touchstone_executor::host::CleanHost;
 use touchstone_executor::{Error, Result};
 use wasm3_sys as ffi;
 
@@ -14,7 +14,7 @@ struct SavedGlobal(ffi::IM3Global, ffi::M3TaggedValue);
 
 /// The clean state beside the memory.
 pub(super) struct Snapshot {
-    heap: Heap,
+    host: CleanHost,
     globals: Vec<SavedGlobal>,
     /// All entries of each table. They are pointers into the module.
     tables: Vec<Vec<*mut c_void>>,
@@ -55,8 +55,8 @@ impl Machine {
                 }
             })
             .collect();
-        let heap = self.state().host.heap().clone();
-        self.snapshot = Some(Snapshot { heap, globals, tables });
+        let host = self.state().host.save();
+        self.snapshot = Some(Snapshot { host, globals, tables });
         Ok(())
     }
 
@@ -85,7 +85,7 @@ impl Machine {
                 table.size = entries.len() as u32;
             }
             let state = &mut *self.handle.state;
-            state.host.reset_to(&snapshot.heap);
+            state.host.reset_to(&snapshot.host);
             if let Some(lent) = &mut state.lent {
                 lent.clean()?;
                 lent.announce(self.handle.runtime);

@@ -35,7 +35,7 @@ impl Shape {
     /// Whether a convention can call it.
     fn fits(self, abi: Abi, ty: &ComponentFunc) -> bool {
         match abi {
-            Abi::Substrate => false,
+            Abi::Substrate | Abi::Wasi => false,
             Abi::Plain | Abi::Input => self == Self::Nothing,
             Abi::Bytes => self == Self::Bytes,
             Abi::Typed => self != Self::Other,
@@ -54,7 +54,7 @@ pub(crate) fn check(name: &str, shape: Shape, ty: &ComponentFunc, abi: Abi) -> R
         return Ok(());
     }
     let expected = match abi {
-        Abi::Substrate => "a core module",
+        Abi::Substrate | Abi::Wasi => "a core module",
         Abi::Plain | Abi::Input => "func()",
         Abi::Bytes => "func(list<u8>)",
         Abi::Typed => "parameters that are data, and no result",

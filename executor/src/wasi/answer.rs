@@ -1,0 +1,317 @@
+//! What the functions do.
+
+use super::errno::{Answer, Errno};
+use super::files::Open;
+use super::function::{Function, Parameters};
+use super::guest::{Buffer, Guest, offset};
+use super::poll::poll;
+use super::stat::{WRITE, write_entries, write_stat};
+use super::state::{Descriptor, STEP, State};
+use crate::outcome::{Trap, TrapKind};
+
+/// Name of the directory that is handed in.
+const ROOT: &[u8] = b"/";
+/// Bytes that are read from a file at once. They pass through the host's memory, because the
+/// kernel must not write to pages of the guest that are tracked.
+const CHUNK: usize = 64 << 10;
+/// Bits of `path_open`: create, must be a directory, must not exist, truncate.
+const CREATE: u32 = 1;
+const DIRECTORY: u32 = 2;
+const EXCLUSIVE: u32 = 4;
+const TRUNCATE: u32 = 8;
+
+/// Answers a call with its error code, 0 for success.
+///
+/// # Errors
+///
+/// `proc_exit` ends the guest.
+pub(crate) fn answer(
+    state: &mut State,
+    input: &[u8],
+    memory: &mut [u8],
+    function: Function,
+    parameters: &Parameters,
+) -> Result<u32, Trap> {
+    if function == Function::ProcExit {
+        state.end();
+        return Err(TrapKind::Exit { code: parameters[0] as i32 }.into());
+    }
+    let mut call = Call { state, input, guest: Guest(memory), parameters };
+    Ok(call.run(function).map_or_else(|errno| errno as u32, |()| 0))
+}
+
+/// One call of a function.
+struct Call<'a> {
+    state: &'a mut State,
+    input: &'a [u8],
+    guest: Guest<'a>,
+    parameters: &'a Parameters,
+}
+
+impl Call<'_> {
+    /// A parameter of 32 bits. What a runtime leaves in the upper half is ignored.
+    fn narrow(&self, index: usize) -> u32 {
+        self.parameters[index] as u32
+    }
+
+    /// A parameter of 64 bits.
+    fn wide(&self, index: usize) -> u64 {
+        self.parameters[index]
+    }
+
+    /// Two parameters as address and length.
+    fn buffer(&self, index: usize) -> Buffer {
+        (self.narrow(index), self.narrow(index + 1))
+    }
+
+    fn run(&mut self, function: Function) -> Answer<()> {
+        use Function::*;
+        let fd = self.narrow(0);
+        match function {
+            ArgsGet => self.texts(|settings| settings.arguments.clone()),
+            ArgsSizesGet => self.sizes(|settings| settings.arguments.clone()),
+            EnvironGet => self.texts(variables),
+            EnvironSizesGet => self.sizes(variables),
+            ClockResGet => {
+                self.state.now(self.narrow(0))?;
+                self.guest.write_u64(self.narrow(1), STEP)
+            }
+            ClockTimeGet => {
+                let time = self.state.clock(self.narrow(0))?;
+                self.guest.write_u64(self.narrow(2), time)
+            }
+            RandomGet => {
+                let place = self.buffer(0);
+                let place = self.guest.bytes_mut(place)?;
+                self.state.fill_random(place);
+                Ok(())
+            }
+            SchedYield => Ok(()),
+            PollOneoff => {
+                let (from, to, count) = (self.narrow(0), self.narrow(1), self.narrow(2));
+                let ready = poll(self.state, &mut self.guest, from, to, count)?;
+                self.guest.write_u32(self.narrow(3), ready)
+            }
+            FdClose => self.state.close(fd),
+            FdRenumber => self.state.renumber(fd, self.narrow(1)),
+            FdFdstatGet => {
+                let pointer = self.narrow(1);
+                self.state.descriptor(fd)?.write_status(&mut self.guest, pointer)
+            }
+            FdFilestatGet => {
+                let pointer = self.narrow(1);
+                self.state.descriptor(fd)?.write_file_status(&mut self.guest, pointer)
+            }
+            FdPrestatGet => {
+                self.preopened(fd)?;
+                let mut record = [0; 8];
+                record[4] = ROOT.len() as u8;
+                self.guest.write(self.narrow(1), &record)
+            }
+            FdPrestatDirName => {
+                self.preopened(fd)?;
+                let (pointer, length) = self.buffer(1);
+                if (length as usize) < ROOT.len() {
+                    return Err(Errno::NameTooLong);
+                }
+                self.guest.write(pointer, ROOT)
+            }
+            FdRead => self.read(fd),
+            FdPread => self.read_at(fd),
+            FdSeek => self.seek(fd),
+            FdTell => {
+                let at = *self.state.open(fd, Errno::NotSeekable)?.offset()?;
+                self.guest.write_u64(self.narrow(1), at)
+            }
+            FdWrite => self.write(fd),
+            FdReaddir => {
+                let (place, cookie) = (self.buffer(1), self.wide(3));
+                let open = self.state.open(fd, Errno::NotDirectory)?;
+                let written = write_entries(&mut self.guest, open, place, cookie)?;
+                self.guest.write_u32(self.narrow(4), written)
+            }
+            PathOpen => self.open(fd),
+            PathFilestatGet => {
+                let follow = self.narrow(1) & 1 != 0;
+                let path = self.guest.path(self.buffer(2))?;
+                let open = self.state.open(fd, Errno::NotDirectory)?;
+                let (stat, to) = (open.stat_beneath(path, follow)?, self.narrow(4));
+                write_stat(&mut self.guest, to, &stat)
+            }
+            PathReadlink => self.read_link(fd),
+            // Nothing was written that is not where it belongs.
+            FdSync | FdDatasync | FdAdvise => self.state.descriptor(fd).map(drop),
+            FdFdstatSetFlags | FdFdstatSetRights => self.refuse(fd, Errno::NotSupported),
+            FdPwrite => match self.state.descriptor(fd)? {
+                Descriptor::Open(_) => Err(Errno::BadFile),
+                _ => Err(Errno::NotSeekable),
+            },
+            FdAllocate | FdFilestatSetSize | FdFilestatSetTimes | PathCreateDirectory
+            | PathFilestatSetTimes | PathRemoveDirectory | PathRename | PathUnlinkFile
+            | PathLink => self.refuse(fd, Errno::ReadOnly),
+            PathSymlink => self.refuse(self.narrow(2), Errno::ReadOnly),
+            SockAccept | SockRecv | SockSend | SockShutdown => self.refuse(fd, Errno::NotSocket),
+            // The latter never comes here.
+            ProcRaise | ProcExit => Err(Errno::NoSystemCall),
+        }
+    }
+
+    /// Refuses what is done to an open descriptor.
+    fn refuse(&mut self, fd: u32, errno: Errno) -> Answer<()> {
+        self.state.descriptor(fd)?;
+        Err(errno)
+    }
+
+    fn preopened(&mut self, fd: u32) -> Answer<()> {
+        match self.state.descriptor(fd)? {
+            Descriptor::Open(open) if open.is_preopened() => Ok(()),
+            _ => Err(Errno::BadFile),
+        }
+    }
+
+    /// Writes texts, each ended by a zero, and an array of their addresses.
+    fn texts(&mut self, texts: fn(&super::Settings) -> Vec<String>) -> Answer<()> {
+        let (mut pointers, mut place) = (self.narrow(0), self.narrow(1));
+        for text in texts(&self.state.settings) {
+            self.guest.write_u32(pointers, place)?;
+            self.guest.write(place, text.as_bytes())?;
+            place = offset(place, u32::try_from(text.len()).map_err(|_| Errno::TooBig)?)?;
+            self.guest.write(place, &[0])?;
+            (pointers, place) = (offset(pointers, 4)?, offset(place, 1)?);
+        }
+        Ok(())
+    }
+
+    /// Writes the number of texts, and of their bytes with the zeros.
+    fn sizes(&mut self, texts: fn(&super::Settings) -> Vec<String>) -> Answer<()> {
+        let texts = texts(&self.state.settings);
+        let bytes: usize = texts.iter().map(|text| text.len() + 1).sum();
+        let narrow = |size: usize| u32::try_from(size).map_err(|_| Errno::TooBig);
+        self.guest.write_u32(self.narrow(0), narrow(texts.len())?)?;
+        self.guest.write_u32(self.narrow(1), narrow(bytes)?)
+    }
+
+    fn read(&mut self, fd: u32) -> Answer<()> {
+        let buffers = self.guest.buffers(self.narrow(1), self.narrow(2))?;
+        let read = match self.state.descriptor(fd)? {
+            Descriptor::Input => self.read_input(&buffers)?,
+            Descriptor::Open(open) => {
+                let start = *open.offset()?;
+                let read = fill(&mut self.guest, open, &buffers, start)?;
+                *open.offset()? = start.saturating_add(read.into());
+                read
+            }
+            Descriptor::Output | Descriptor::Error => return Err(Errno::BadFile),
+        };
+        self.guest.write_u32(self.narrow(3), read)
+    }
+
+    fn read_input(&mut self, buffers: &[Buffer]) -> Answer<u32> {
+        let mut read = 0;
+        for buffer in buffers {
+            let rest = self.input.get(self.state.taken..).unwrap_or_default();
+            let place = self.guest.bytes_mut(*buffer)?;
+            let count = place.len().min(rest.len());
+            place[..count].copy_from_slice(&rest[..count]);
+            self.state.taken += count;
+            read += count as u32;
+        }
+        Ok(read)
+    }
+
+    fn read_at(&mut self, fd: u32) -> Answer<()> {
+        let buffers = self.guest.buffers(self.narrow(1), self.narrow(2))?;
+        let start = self.wide(3);
+        let open = self.state.open(fd, Errno::NotSeekable)?;
+        let read = fill(&mut self.guest, open, &buffers, start)?;
+        self.guest.write_u32(self.narrow(4), read)
+    }
+
+    fn seek(&mut self, fd: u32) -> Answer<()> {
+        let (distance, whence) = (self.wide(1) as i64, self.narrow(2));
+        let open = self.state.open(fd, Errno::NotSeekable)?;
+        let start = match whence {
+            0 => 0,
+            1 => *open.offset()?,
+            2 => u64::try_from(open.stat()?.st_size).map_err(|_| Errno::Io)?,
+            _ => return Err(Errno::Invalid),
+        };
+        let at = start.checked_add_signed(distance).ok_or(Errno::Invalid)?;
+        *open.offset()? = at;
+        self.guest.write_u64(self.narrow(3), at)
+    }
+
+    fn write(&mut self, fd: u32) -> Answer<()> {
+        let is_output = match self.state.descriptor(fd)? {
+            Descriptor::Output => true,
+            Descriptor::Error => false,
+            Descriptor::Input | Descriptor::Open(_) => return Err(Errno::BadFile),
+        };
+        let buffers = self.guest.buffers(self.narrow(1), self.narrow(2))?;
+        let total: u32 = buffers.iter().map(|(_, length)| length).sum();
+        if is_output && !self.state.has_room(total) {
+            return Err(Errno::FileTooLarge);
+        }
+        for buffer in buffers {
+            let bytes = self.guest.bytes(buffer)?;
+            if is_output {
+                self.state.write(bytes);
+            } else {
+                self.state.complain(bytes);
+            }
+        }
+        self.guest.write_u32(self.narrow(3), total)
+    }
+
+    fn open(&mut self, fd: u32) -> Answer<()> {
+        let (flags, how) = (self.narrow(1), self.narrow(4));
+        if how & (EXCLUSIVE | TRUNCATE) != 0 || self.wide(5) & WRITE != 0 {
+            return self.refuse(fd, Errno::ReadOnly);
+        }
+        let path = self.guest.path(self.buffer(2))?;
+        let open = self.state.open(fd, Errno::NotDirectory)?;
+        let opened = match open.open(path, flags & 1 != 0, how & DIRECTORY != 0) {
+            Err(Errno::NoEntry) if how & CREATE != 0 => return Err(Errno::ReadOnly),
+            opened => opened?,
+        };
+        // Checked first: a descriptor that the guest never learns of could not be closed.
+        let place = self.narrow(8);
+        self.guest.bytes((place, 4))?;
+        let number = self.state.insert(opened)?;
+        self.guest.write_u32(place, number)
+    }
+
+    fn read_link(&mut self, fd: u32) -> Answer<()> {
+        let path = self.guest.path(self.buffer(1))?;
+        let text = self.state.open(fd, Errno::NotDirectory)?.read_link(path)?;
+        let (place, room) = self.buffer(3);
+        let text = &text[..text.len().min(room as usize)];
+        self.guest.write(place, text)?;
+        self.guest.write_u32(self.narrow(5), text.len() as u32)
+    }
+}
+
+fn variables(settings: &super::Settings) -> Vec<String> {
+    settings.environment.iter().map(|(name, value)| format!("{name}={value}")).collect()
+}
+
+/// Reads a file into buffers of the guest, and gives the number of bytes.
+fn fill(guest: &mut Guest<'_>, open: &Open, buffers: &[Buffer], start: u64) -> Answer<u32> {
+    let mut chunk = vec![0; CHUNK];
+    let mut read = 0_u32;
+    for (pointer, length) in buffers {
+        let mut done = 0;
+        while done < *length {
+            let wanted = ((length - done) as usize).min(CHUNK);
+            let at = start.checked_add(read.into()).ok_or(Errno::Invalid)?;
+            let count = open.read_at(&mut chunk[..wanted], at)?;
+            if count == 0 {
+                return Ok(read);
+            }
+            guest.write(offset(*pointer, done)?, &chunk[..count])?;
+            done += count as u32;
+            read += count as u32;
+        }
+    }
+    Ok(read)
+}

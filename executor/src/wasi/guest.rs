@@ -1,0 +1,85 @@
+//! The guest's memory, with every address checked.
+
+use super::errno::{Answer, Errno};
+
+/// Most buffers of one call, as on Linux.
+const MOST_BUFFERS: u32 = 1024;
+
+/// The linear memory of a guest; empty if there is none.
+pub(super) struct Guest<'a>(pub(super) &'a mut [u8]);
+
+/// A buffer of the guest: address and length.
+pub(super) type Buffer = (u32, u32);
+
+impl Guest<'_> {
+    /// Some bytes.
+    pub(super) fn bytes(&self, (pointer, length): Buffer) -> Answer<&[u8]> {
+        let (start, length) = (pointer as usize, length as usize);
+        self.0.get(start..).and_then(|rest| rest.get(..length)).ok_or(Errno::Fault)
+    }
+
+    /// Some bytes, to be written.
+    pub(super) fn bytes_mut(&mut self, (pointer, length): Buffer) -> Answer<&mut [u8]> {
+        let (start, length) = (pointer as usize, length as usize);
+        self.0.get_mut(start..).and_then(|rest| rest.get_mut(..length)).ok_or(Errno::Fault)
+    }
+
+    /// Bytes as a path.
+    pub(super) fn path(&self, place: Buffer) -> Answer<&str> {
+        std::str::from_utf8(self.bytes(place)?).map_err(|_| Errno::IllegalBytes)
+    }
+
+    pub(super) fn write(&mut self, pointer: u32, bytes: &[u8]) -> Answer<()> {
+        let length = u32::try_from(bytes.len()).map_err(|_| Errno::Overflow)?;
+        self.bytes_mut((pointer, length))?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    pub(super) fn write_u32(&mut self, pointer: u32, value: u32) -> Answer<()> {
+        self.write(pointer, &value.to_le_bytes())
+    }
+
+    pub(super) fn write_u64(&mut self, pointer: u32, value: u64) -> Answer<()> {
+        self.write(pointer, &value.to_le_bytes())
+    }
+
+    fn array<const N: usize>(&self, pointer: u32) -> Answer<[u8; N]> {
+        let bytes = self.bytes((pointer, N as u32))?;
+        bytes.try_into().map_err(|_| Errno::Fault)
+    }
+
+    pub(super) fn u16(&self, pointer: u32) -> Answer<u16> {
+        self.array(pointer).map(u16::from_le_bytes)
+    }
+
+    pub(super) fn u32(&self, pointer: u32) -> Answer<u32> {
+        self.array(pointer).map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&self, pointer: u32) -> Answer<u64> {
+        self.array(pointer).map(u64::from_le_bytes)
+    }
+
+    /// The buffers of a scattered read or write, all inside the memory. Their lengths together
+    /// fit a result of 32 bits.
+    pub(super) fn buffers(&self, pointer: u32, count: u32) -> Answer<Vec<Buffer>> {
+        if count > MOST_BUFFERS {
+            return Err(Errno::Invalid);
+        }
+        let mut total = 0_u32;
+        let mut buffers = Vec::with_capacity(count as usize);
+        for index in 0..count {
+            let at = offset(pointer, index * 8)?;
+            let buffer = (self.u32(at)?, self.u32(offset(at, 4)?)?);
+            self.bytes(buffer)?;
+            total = total.checked_add(buffer.1).ok_or(Errno::Invalid)?;
+            buffers.push(buffer);
+        }
+        Ok(buffers)
+    }
+}
+
+/// An address behind another one.
+pub(super) fn offset(pointer: u32, distance: u32) -> Answer<u32> {
+    pointer.checked_add(distance).ok_or(Errno::Fault)
+}

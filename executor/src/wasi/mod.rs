@@ -1,0 +1,48 @@
+//! WASI preview 1, the same for all backends and deterministic: two clean calls with the same
+//! input have the same output.
+//!
+//! | resource | what the guest gets |
+//! |---|---|
+//! | arguments, environment | those of [`Settings`] |
+//! | standard input | the input of the call |
+//! | standard output | the output of the call under [`Abi::Wasi`](crate::abi::Abi::Wasi); dropped under other conventions |
+//! | standard error | lines in the host's log, level info, target `stderr` |
+//! | clocks | start at a fixed time and advance by a fixed step with each reading |
+//! | random bytes | a generator with a fixed seed |
+//! | files | at most one directory, read-only, as `/` |
+//!
+//! `poll_oneoff` never waits: clocks advance to the requested time. Sockets and writes to the file
+//! system are refused with an error code. An address outside the guest's memory is refused with
+//! `EFAULT`.
+//!
+//! [`Function`] lists all functions. [`HostFunction::find`](crate::host::HostFunction::find)
+//! finds them, and [`HostState::wasi`](crate::host::HostState::wasi) answers all of them, so a
+//! backend needs one host function of untyped parameters.
+
+mod answer;
+mod errno;
+mod files;
+mod function;
+mod guest;
+mod poll;
+mod stat;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use files::Directory;
+pub use function::{Function, MODULE, Parameters};
+
+pub(crate) use answer::answer;
+pub(crate) use state::State;
+
+/// What programs get from the host, beside their input.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The arguments; the first one is the name of the program.
+    pub arguments: Vec<String>,
+    /// Names and values of environment variables.
+    pub environment: Vec<(String, String)>,
+    /// The directory that programs see as `/`. Without one there are no files.
+    pub directory: Option<Directory>,
+}

@@ -1,0 +1,185 @@
+//! Programs of WASI preview 1.
+
+use super::{each_with, guest};
+use std::os::unix::fs::symlink;
+use std::sync::{Arc, Mutex};
+use touchstone_executor::abi::Abi;
+use touchstone_executor::wasi::{Directory, Settings};
+use touchstone_executor::{Config, Outcome, Strategy, TrapKind};
+
+/// `_start` writes all that it can observe to the standard output: arguments, variables, times,
+/// random bytes, a file, a listing, the input. `open` writes the error code of opening the path
+/// in the input, `exit` exits with the code in the input, `bad` passes addresses outside the
+/// memory. `time` is no program, and reads a clock.
+const OBSERVER: &str = r#"(module
+  (import "wasi_snapshot_preview1" "args_sizes_get" (func $args_sizes (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "args_get" (func $args (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "environ_sizes_get" (func $env_sizes (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "environ_get" (func $env (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "clock_time_get" (func $clock (param i32 i64 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_readdir"
+    (func $list (param i32 i32 i32 i64 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "path_open"
+    (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 16) "text")
+  (func $must (param i32) (if (local.get 0) (then (unreachable))))
+  ;; Writes bytes to a stream, by the buffer at 0 and the count at 8.
+  (func $put_to (param $fd i32) (param $at i32) (param $length i32)
+    (i32.store (i32.const 0) (local.get $at))
+    (i32.store (i32.const 4) (local.get $length))
+    (call $must (call $write (local.get $fd) (i32.const 0) (i32.const 1) (i32.const 8))))
+  (func $put (param $at i32) (param $length i32)
+    (call $put_to (i32.const 1) (local.get $at) (local.get $length)))
+  ;; Reads up to 100 bytes to 2000 and gives their number.
+  (func $get (param $fd i32) (result i32)
+    (i32.store (i32.const 0) (i32.const 2000))
+    (i32.store (i32.const 4) (i32.const 100))
+    (call $must (call $read (local.get $fd) (i32.const 0) (i32.const 1) (i32.const 8)))
+    (i32.load (i32.const 8)))
+  (func $open_path (param $at i32) (param $length i32) (result i32)
+    (call $open (i32.const 3) (i32.const 1) (local.get $at) (local.get $length) (i32.const 0)
+      (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 12)))
+  (func (export "_start")
+    (call $must (call $args_sizes (i32.const 100) (i32.const 104)))
+    (call $must (call $args (i32.const 200) (i32.const 300)))
+    (call $put (i32.const 300) (i32.load (i32.const 104)))
+    (call $must (call $env_sizes (i32.const 100) (i32.const 104)))
+    (call $must (call $env (i32.const 200) (i32.const 300)))
+    (call $put (i32.const 300) (i32.load (i32.const 104)))
+    (call $must (call $clock (i32.const 0) (i64.const 1) (i32.const 400)))
+    (call $must (call $clock (i32.const 1) (i64.const 1) (i32.const 408)))
+    (call $must (call $random (i32.const 416) (i32.const 16)))
+    (call $put (i32.const 400) (i32.const 32))
+    (call $must (call $open_path (i32.const 16) (i32.const 4)))
+    (call $put (i32.const 2000) (call $get (i32.load (i32.const 12))))
+    (call $must (call $list (i32.const 3) (i32.const 3000) (i32.const 1000) (i64.const 2)
+      (i32.const 8)))
+    ;; Only the name of the first entry: the rest has numbers of the host.
+    (call $put (i32.const 3024) (i32.load (i32.const 3016)))
+    (call $put (i32.const 2000) (call $get (i32.const 0)))
+    (call $put_to (i32.const 2) (i32.const 16) (i32.const 4)))
+  (func (export "open")
+    (i32.store (i32.const 500) (call $open_path (i32.const 2000) (call $get (i32.const 0))))
+    (call $put (i32.const 500) (i32.const 4)))
+  (func (export "exit")
+    (call $put (i32.const 16) (call $get (i32.const 0)))
+    (call $exit (i32.load8_s (i32.const 2000))))
+  (func (export "bad")
+    (i32.store (i32.const 500) (call $random (i32.const 0xffff) (i32.const 2)))
+    (i32.store (i32.const 504) (call $args (i32.const -1) (i32.const -1)))
+    (i32.store (i32.const 508)
+      (call $write (i32.const 1) (i32.const 0xfffc) (i32.const 1) (i32.const 0)))
+    (i32.store (i32.const 512) (call $clock (i32.const 0) (i64.const 0) (i32.const 0xfffffffc)))
+    (call $put (i32.const 500) (i32.const 16)))
+  (func (export "time") (result i64)
+    (call $must (call $clock (i32.const 1) (i64.const 1) (i32.const 400)))
+    (i64.load (i32.const 400))))"#;
+
+/// The settings of the tests, the folder that they hand in, and the log.
+fn config() -> (tempfile::TempDir, Config, Arc<Mutex<Vec<String>>>) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("text"), "the file").unwrap();
+    symlink("/etc/passwd", folder.path().join("out")).unwrap();
+    let directory = Some(Directory::open(folder.path()).unwrap());
+    let arguments = vec!["observer".to_owned(), "one".to_owned()];
+    let environment = vec![("NAME".to_owned(), "value".to_owned())];
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&log);
+    let config = Config {
+        max_log_level: 3,
+        log: Some(Arc::new(move |level, target, message| {
+            sink.lock().unwrap().push(format!("{level} {target} {message}"));
+        })),
+        wasi: Some(Arc::new(Settings { arguments, environment, directory })),
+        ..Config::default()
+    };
+    (folder, config, log)
+}
+
+pub(crate) fn programs_observe_the_same_in_every_call(strategy: Strategy) {
+    let (_folder, config, log) = config();
+    let first = Mutex::new(None);
+    each_with(strategy, &guest(OBSERVER), &config, |loaded| {
+        let export = loaded.export("_start", Abi::Wasi);
+        let instance = &mut *loaded.instance();
+        for _ in 0..3 {
+            let output = loaded.output(instance, export, b"the input");
+            assert!(output.starts_with(b"observer\0one\0NAME=value\0"), "{}", loaded.name);
+            assert!(output.ends_with(b"the fileoutthe input"), "{}", loaded.name);
+            let mut first = first.lock().unwrap();
+            assert_eq!(first.get_or_insert_with(|| output.clone()), &output, "{}", loaded.name);
+            assert_eq!(std::mem::take(&mut *log.lock().unwrap()), ["2 stderr text"]);
+        }
+    });
+}
+
+pub(crate) fn programs_exit_with_their_code(strategy: Strategy) {
+    each_with(strategy, &guest(OBSERVER), &Config::default(), |loaded| {
+        let export = loaded.export("exit", Abi::Wasi);
+        let instance = &mut *loaded.instance();
+        for _ in 0..2 {
+            assert_eq!(loaded.output(instance, export, &[0]), b"t", "{}", loaded.name);
+            for code in [1_i8, -1] {
+                let (outcome, output) = loaded.outcome(instance, export, &code.to_le_bytes());
+                let trap = TrapKind::Exit { code: code.into() }.into();
+                assert_eq!(outcome, Outcome::Trapped(trap), "{}", loaded.name);
+                assert!(output.is_empty(), "{}", loaded.name);
+            }
+        }
+        // Under another convention an exit is a trap whatever the code.
+        let (outcome, _) = loaded.outcome(instance, loaded.export("exit", Abi::Input), &[]);
+        assert_eq!(outcome, Outcome::Trapped(TrapKind::Exit { code: 0 }.into()));
+    });
+}
+
+pub(crate) fn programs_stay_in_their_memory_and_directory(strategy: Strategy) {
+    let (_folder, config, _) = config();
+    each_with(strategy, &guest(OBSERVER), &config, |loaded| {
+        let (open, bad) = (loaded.export("open", Abi::Wasi), loaded.export("bad", Abi::Wasi));
+        let instance = &mut *loaded.instance();
+        let code = |output: Vec<u8>| u32::from_le_bytes(output.try_into().unwrap());
+        assert_eq!(code(loaded.output(instance, open, b"text")), 0, "{}", loaded.name);
+        assert_eq!(code(loaded.output(instance, open, b"nothing")), 44);
+        for path in ["..", "../x", "/etc/passwd", "out"] {
+            assert_eq!(code(loaded.output(instance, open, path.as_bytes())), 76, "{path}");
+        }
+        assert_eq!(loaded.output(instance, bad, b""), [21, 0, 0, 0].repeat(4), "{}", loaded.name);
+    });
+    // Without a directory there is no descriptor to open it by.
+    each_with(strategy, &guest(OBSERVER), &Config::default(), |loaded| {
+        let open = loaded.export("open", Abi::Wasi);
+        assert_eq!(loaded.output(&mut *loaded.instance(), open, b"text"), [8, 0, 0, 0]);
+    });
+}
+
+pub(crate) fn other_conventions_use_wasi_too(strategy: Strategy) {
+    each_with(strategy, &guest(OBSERVER), &Config::default(), |loaded| {
+        let time = loaded.export("time", Abi::Plain);
+        let instance = &mut *loaded.instance();
+        for _ in 0..2 {
+            assert_eq!(loaded.output(instance, time, b""), 1_000_000_u64.to_le_bytes());
+        }
+    });
+}
+
+pub(crate) fn what_a_start_function_did_is_part_of_the_clean_state(strategy: Strategy) {
+    let started = OBSERVER.replace(
+        r#"(func (export "_start")"#,
+        r#"(func $start (call $must (call $clock (i32.const 1) (i64.const 1) (i32.const 400))))
+           (start $start)
+           (func (export "_start")"#,
+    );
+    each_with(strategy, &guest(&started), &Config::default(), |loaded| {
+        let time = loaded.export("time", Abi::Plain);
+        let instance = &mut *loaded.instance();
+        for _ in 0..3 {
+            let output = loaded.output(instance, time, b"");
+            assert_eq!(output, 2_000_000_u64.to_le_bytes(), "{}", loaded.name);
+        }
+    });
+}

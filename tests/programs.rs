@@ -1,0 +1,35 @@
+//! The suite of foreign programs, on every engine of this build.
+
+use std::path::Path;
+use touchstone::case::{self, Guests};
+use touchstone::lab::Lab;
+use touchstone::plan::Plan;
+use touchstone_executor::{Config, Execution};
+
+/// Programs of WASI have the same output everywhere. A cell is opened only if two calls gave the
+/// expected output, which comes from another implementation of WASI.
+#[test]
+fn foreign_programs_answer_alike_on_every_engine() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/foreign");
+    let mut cases = case::load_all(&folder).unwrap();
+    // Nothing here depends on time.
+    cases.iter_mut().for_each(|case| case.budget_s = None);
+    let mut engines = touchstone_runtimes::engines();
+    engines.retain(|engine| engine.execution() != Execution::Native);
+    let mut guests = Guests::built();
+    let plan = Plan::new(&cases, &engines, &mut guests).unwrap();
+    let mut lab = Lab::new(guests, Config::default()).without_times();
+    for cell in &plan.cells {
+        lab.open(cell).unwrap_or_else(|refused| panic!("{}: {}", cell.name(), refused.reason));
+    }
+    for engine in &engines {
+        for case in &cases {
+            let is_run = |cell: &&touchstone::plan::Cell| {
+                cell.engine.id() == engine.id() && cell.case.name == case.name
+            };
+            // Substrate's executor knows one convention.
+            let excused = engine.id() == "substrate";
+            assert!(excused || plan.cells.iter().any(|cell| is_run(&cell)), "{}", engine.id());
+        }
+    }
+}
