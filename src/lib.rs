@@ -10,6 +10,7 @@
 pub mod case;
 pub mod compare;
 pub mod density;
+pub mod features;
 pub mod files;
 pub mod lab;
 pub mod measure;

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone::case::Guests;
+use touchstone::features::support_for;
 use touchstone::lab::{Lab, Loaded, Refused, abbreviate};
 use touchstone::plan::Filter;
 use touchstone::record::Status;
@@ -67,6 +68,7 @@ pub(super) fn choose(
     strategies: &[Strategy],
 ) -> Result<Vec<Row>> {
     let engines = touchstone_runtimes::engines();
+    let all_engines = engines.clone();
     let filter = Filter::new(backend)?;
     let engines =
         filter.select("no backend of this build", engines, |engine| engine.id().to_owned())?;
@@ -82,7 +84,7 @@ pub(super) fn choose(
         rows.extend(wanted.iter().filter(has).map(|strategy| Row {
             engine: Arc::clone(&engine),
             strategy: *strategy,
-            support: engine.support_for(*strategy, guest),
+            support: support_for(&**engine, *strategy, guest, &all_engines),
             answer: Answer::nothing(State::NotRun, ""),
             times: None,
         }));

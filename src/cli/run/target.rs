@@ -3,8 +3,8 @@
 use super::Run;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
-use touchstone::case::init::initialized;
-use touchstone::case::{digest, parse_hex};
+use touchstone::case::init::{Constructed, constructed, initialized};
+use touchstone::case::{binary, digest, parse_hex};
 use touchstone::plan::near;
 use touchstone_executor::abi::{ALLOCATOR, Abi};
 use touchstone_executor::guest::{
@@ -37,6 +37,8 @@ pub(super) struct Target {
     pub(super) guessed: bool,
     pub(super) heap: HeapPages,
     pub(super) input: Vec<u8>,
+    /// Constructors that are called by themselves.
+    pub(super) constructed: Option<Constructed>,
 }
 
 impl Target {
@@ -48,10 +50,17 @@ impl Target {
         let shown = run.file.display();
         let bytes = std::fs::read(&run.file).with_context(|| format!("cannot read {shown}"))?;
         let unusable = || format!("cannot use {shown}");
-        let init = run.init.as_ref().map(|export| initialized(&bytes, export));
+        let translated = binary(&bytes, &run.file).with_context(unusable)?;
+        let init = run.init.as_ref().map(|export| initialized(&translated, export));
         let init = init.transpose().with_context(unusable)?;
-        let wasm = unpack(init.as_deref().unwrap_or(&bytes)).with_context(unusable)?;
+        let wasm = unpack(init.as_deref().unwrap_or(&translated)).with_context(unusable)?;
         let info = ModuleInfo::read(&wasm).with_context(unusable)?;
+        // Who names the function to call first has the say.
+        let constructed = match init {
+            Some(_) => None,
+            None => constructed(&wasm, &info, &run.call).with_context(unusable)?,
+        };
+        let wasm = constructed.as_ref().map_or(&*wasm, |constructed| constructed.wasm.as_slice());
         let export = find_export(&info, &run.call).with_context(unusable)?;
         let is_component = info.component.is_some();
         let signature = match &export.signature {
@@ -71,7 +80,7 @@ impl Target {
             bail!("the codec convention needs a codec component; only cases can name one");
         }
         let heap = heap(run, abi, is_component);
-        let guest = GuestModule::new(&name(&run.file), &wasm, heap).with_context(unusable)?;
+        let guest = GuestModule::new(&name(&run.file), wasm, heap).with_context(unusable)?;
         if !is_component {
             Exports::of(&guest).find(&run.call, abi)?;
         }
@@ -89,6 +98,7 @@ impl Target {
             guessed: run.abi.is_none(),
             heap,
             input,
+            constructed,
         })
     }
 }
