@@ -158,7 +158,7 @@ fn imported_memories_tables_and_globals_become_definitions_with_the_same_index()
         "(global (;4;) i32 i32.const 0)",
         "(global (;5;) i32 i32.const 77)",
         "(global (;6;) i32 i32.const 0)",
-        "(elem (;0;) (i32.const 0) func 0)",
+        "(elem (;0;) (table 0) (i32.const 0) func 0)",
         "(data (;0;) (i32.const 0) \"x\")",
         "global.get 5",
     ] {
