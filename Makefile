@@ -92,8 +92,9 @@ gate: setup $(NEEDED) ## count again and compare with the stored counts
 
 CHECKS   = $(CARGO) run --locked --release --quiet -p touchstone-checks --features=$(subst $(space),$(comma),$(addprefix touchstone/,$(subst $(comma),$(space),$(FEATURES)))) --
 
-checks: setup $(NEEDED) ## check conformance, isolation, hostile guests and survival, and store the findings
+checks: setup $(NEEDED) ## check conformance, features, isolation, hostile guests and survival, and store the findings
 	$(CHECKS) conformance --store
+	$(CHECKS) features --store
 	$(CHECKS) isolation --store
 	$(CHECKS) hostile --store
 	$(CHECKS) survival --store

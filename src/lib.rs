@@ -11,6 +11,7 @@ pub mod case;
 pub mod compare;
 pub mod density;
 pub mod doctor;
+pub mod features;
 pub mod files;
 pub mod inspect;
 pub mod lab;

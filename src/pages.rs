@@ -149,6 +149,8 @@ pub enum Part {
     Resets,
     /// The specification's scripts.
     Conformance,
+    /// Features of WebAssembly by engine.
+    Features,
     /// State that a call may see of the call before.
     Isolation,
     /// Hostile guests.

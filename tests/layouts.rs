@@ -9,7 +9,7 @@ use everywhere::everywhere;
 use touchstone::case::Guests;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Outcome, Strategy, Support};
+use touchstone_executor::{Feature, Outcome, Strategy, Support};
 
 const WALKS: [&str; 7] = ["Native", "Fixed", "Stride", "SoA", "AoP", "Fixed_SIMD", "SoA_SIMD"];
 const STRATEGIES: [&str; 3] =
@@ -88,7 +88,8 @@ fn a_used_instance_answers_as_a_new_one_does() {
 #[test]
 fn vectors_are_refused_with_the_reason_or_run() {
     let (plain, vectors) = (guest("layouts"), guest("layouts-simd"));
-    assert!(!plain.info().uses_vectors && vectors.info().uses_vectors);
+    let has = |guest: &GuestModule| guest.info().features.has(Feature::Vectors);
+    assert!(!has(&plain) && has(&vectors));
     for engine in touchstone_runtimes::engines() {
         let mut answers = Vec::new();
         for strategy in Strategy::all() {

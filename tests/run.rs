@@ -337,7 +337,7 @@ fn what_is_no_usable_module_is_refused_in_words() {
     };
     refused("cut.wasm", &whole[..whole.len() - 5], &["does not validate", "offset"]);
     refused("text.wasm", b"hello", &["not a WebAssembly module", "text file"]);
-    refused("wat.wasm", b"(module)", &["WebAssembly text"]);
+    refused("wat.wasm", b"(module)\n(fun)", &["wat.wasm:2:"]);
     refused("empty.wasm", b"", &["the file is empty"]);
     refused("component.wasm", b"\0asm\x0d\0\x01\0", &["component"]);
     let packed = blob(&whole);

@@ -2,12 +2,13 @@
 //!
 //! Each check tries something on every engine of the build, through the same contract as
 //! the measurements: [`conformance`] drives the specification's test scripts, [`isolation`]
-//! looks for state that one call leaves to the next, [`hostile`] runs guests that attack the
+//! looks for state that one call leaves to the next, [`features`] probes what modules may use, [`hostile`] runs guests that attack the
 //! host. [`count`] counts what calls cost where no clock is needed. [`survival`] kills, starves and disturbs benchmark runs and looks for lost cells.
 //! What can crash or hang runs in child processes ([`touchstone::supervise`]).
 
 pub mod conformance;
 pub mod count;
+pub mod features;
 pub mod hostile;
 pub mod isolation;
 pub mod survival;

@@ -4,6 +4,7 @@ use crate::abi::{ALLOCATOR, Abi};
 use crate::code::CompiledCode;
 use crate::config::{Config, EffectiveConfig};
 use crate::error::{Error, Result};
+use crate::feature::Features;
 use crate::folder::{ArtifactFolder, ArtifactKey};
 use crate::guest::GuestModule;
 use crate::outcome::Outcome;
@@ -43,11 +44,17 @@ pub trait Engine: Send + Sync {
     /// Whether this engine supports the strategy on this machine.
     fn support(&self, strategy: Strategy) -> Support;
 
+    /// The features that modules may use on this engine. The default is WebAssembly 2.0.
+    fn features(&self) -> Features {
+        Features::WASM2
+    }
+
     /// Whether this engine supports the strategy for this module, decided from the
-    /// module's bytes. The default asks [`support`](Self::support), refuses components, and
-    /// refuses reuse in place for modules with state that cannot be restored.
+    /// module's bytes. The default asks [`support`](Self::support), refuses components and
+    /// modules with other [`features`](Self::features), and refuses reuse in place for modules
+    /// with state that cannot be restored.
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
-        self.support(strategy).unless(guest.info().refusal(strategy))
+        self.support(strategy).unless(guest.info().refusal(strategy, self.features()))
     }
 
     /// Class of the strategy's artifact. Strategies with the same class share an artifact.

@@ -16,6 +16,7 @@ mod config;
 mod contract;
 pub mod driver;
 mod error;
+mod feature;
 mod folder;
 pub mod guest;
 pub mod heap;
@@ -39,6 +40,7 @@ pub use contract::{
     Artifact, CallState, Engine, Execution, ExportId, Exports, Instance, Module, RawCall, RawCaller,
 };
 pub use error::{Error, Result, near};
+pub use feature::{Feature, Features};
 pub use folder::{ArtifactFolder, ArtifactKey};
 pub use outcome::{Claim, Outcome, Trap, TrapKind};
 pub use padded::Padded;

@@ -7,6 +7,7 @@ use crate::contract::{
     Artifact, Engine, Execution, ExportId, Instance, Module, RawCall, RawCaller,
 };
 use crate::error::{Error, Result};
+use crate::feature::Features;
 use crate::folder::ArtifactFolder;
 use crate::guest::GuestModule;
 use crate::memory;
@@ -57,6 +58,10 @@ impl Engine for WithPool {
 
     fn executes_like(&self) -> Option<&'static str> {
         self.0.executes_like()
+    }
+
+    fn features(&self) -> Features {
+        self.0.features()
     }
 
     fn period(&self, strategy: Strategy) -> u64 {

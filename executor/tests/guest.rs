@@ -2,9 +2,9 @@
 //! does to a module.
 
 use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
+use touchstone_executor::guest::{Growth, GuestModule, HeapPages, ModuleInfo};
 use touchstone_executor::memory::InitialMemory;
-use touchstone_executor::{Error, Exports, InstanceFrom, MemoryFrom, Strategy};
+use touchstone_executor::{Error, Exports, Feature, Features, InstanceFrom, MemoryFrom, Strategy};
 
 fn guest(wat: &str) -> touchstone_executor::Result<GuestModule> {
     with_heap(wat, HeapPages::default())
@@ -51,7 +51,7 @@ fn an_imported_memory_becomes_a_raised_exported_one() {
     .unwrap();
     let memory = guest.info().memory.unwrap();
     assert_eq!((memory.minimum, memory.maximum), (8, Some(8)));
-    assert!(!guest.info().memory_imported);
+    assert!(guest.info().supplied.is_empty());
     assert_eq!(guest.info().heap_base, Some(1234));
     assert_eq!(guest.info().imports.len(), 1);
 
@@ -87,11 +87,11 @@ fn what_cannot_be_brought_back_refuses_reuse_with_the_reason() {
     let recreate = Strategy::new(InstanceFrom::Recreate, MemoryFrom::Resident);
     let drops =
         guest(r#"(module (memory 1) (data $d "x") (func (export "f") (data.drop $d)))"#).unwrap();
-    assert!(drops.info().refusal(reuse).unwrap().contains("data.drop"));
-    assert_eq!(drops.info().refusal(recreate), None);
+    assert!(drops.info().refusal(reuse, Features::WASM2).unwrap().contains("data.drop"));
+    assert_eq!(drops.info().refusal(recreate, Features::WASM2), None);
     let starts = guest("(module (memory 1) (func $s) (start $s))").unwrap();
-    assert_eq!(starts.info().refusal(reuse), None);
-    assert!(starts.info().refusal(recreate).unwrap().contains("start function"));
+    assert_eq!(starts.info().refusal(reuse, Features::WASM2), None);
+    assert!(starts.info().refusal(recreate, Features::WASM2).unwrap().contains("start function"));
 }
 
 #[test]
@@ -113,14 +113,159 @@ fn limits_are_kept() {
 #[test]
 fn what_no_host_offers_is_refused() {
     for (wat, word) in [
-        (r#"(module (import "env" "g" (global i32)))"#, "global env.g"),
-        (r#"(module (import "env" "t" (table 1 funcref)))"#, "table env.t"),
-        (r#"(module (import "other" "memory" (memory 1)))"#, "memory other.memory"),
+        (r#"(module (import "env" "g" (global (ref func))))"#, "global env.g"),
+        (r#"(module (import "other" "m" (memory 1 1 shared)))"#, "threads"),
+        (r#"(module (import "other" "m" (memory i64 65537)))"#, "65537 pages"),
         (r#"(module (func) (export "memory" (func 0)))"#, "'memory'"),
+        (r#"(module (memory 1) (memory 1) (export "memory" (memory 1)))"#, "first"),
     ] {
         let error = guest(wat).unwrap_err();
+        assert!(matches!(error, Error::Unhostable { .. }), "{error}");
         assert!(error.to_string().contains(word), "{error}");
     }
+}
+
+/// The canonical module as text, without what rewriting exports.
+fn canonical(wat: &str) -> String {
+    let guest = guest(wat).unwrap();
+    assert!(guest.info().supplied.is_empty());
+    assert!(!guest.info().features.has(Feature::ExtendedConst));
+    wasmprinter::print_bytes(guest.wasm()).unwrap()
+}
+
+#[test]
+fn imported_memories_tables_and_globals_become_definitions_with_the_same_index() {
+    let text = canonical(
+        r#"(module (type (func))
+          (import "a" "b" (memory 2 9)) (import "env" "f" (func))
+          (import "env" "__indirect_function_table" (table 5 funcref))
+          (import "env" "__stack_pointer" (global (mut i32)))
+          (import "env" "unknown" (global i64)) (import "env" "e" (global externref))
+          (import "global" "NaN" (global f64)) (import "env" "base" (global i32))
+          (table 7 externref) (global i32 (i32.const 77)) (global i32 (global.get 4))
+          (elem (table 0) (global.get 4) func 0) (data (global.get 4) "x")
+          (func (export "g") (result i32) (drop (table.get 1 (i32.const 0))) (global.get 5)))"#,
+    );
+    for part in [
+        r#"(import "env" "f" (func (;0;) (type 0)))"#,
+        "(table (;0;) 5 funcref)",
+        "(table (;1;) 7 externref)",
+        "(memory (;0;) 2 9)",
+        "(global (;0;) (mut i32) i32.const 131072)",
+        "(global (;1;) i64 i64.const 0)",
+        "(global (;2;) externref ref.null extern)",
+        "(global (;3;) f64 f64.const nan ",
+        "(global (;4;) i32 i32.const 0)",
+        "(global (;5;) i32 i32.const 77)",
+        "(global (;6;) i32 i32.const 0)",
+        "(elem (;0;) (table 0) (i32.const 0) func 0)",
+        "(data (;0;) (i32.const 0) \"x\")",
+        "global.get 5",
+    ] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+}
+
+/// What `wasm-ld -shared` makes: data and functions at a base, symbols through globals.
+#[test]
+fn a_library_is_linked_with_itself() {
+    let text = canonical(
+        r#"(module (@custom "dylink.0" (before first) "\01\05\e8\07\04\02\00")
+          (import "env" "memory" (memory 0)) (import "env" "__indirect_function_table" (table 0 funcref))
+          (import "env" "__memory_base" (global i32)) (import "env" "__table_base" (global i32))
+          (import "env" "__stack_pointer" (global (mut i32)))
+          (import "GOT.mem" "symbol" (global (mut i32))) (import "GOT.mem" "gone" (global (mut i32)))
+          (import "GOT.func" "g" (global (mut i32))) (import "GOT.mem" "__heap_base" (global (mut i32)))
+          (global (export "symbol") i32 (i32.const 12))
+          (global (export "sum") i32 (i32.add (global.get 0) (i32.const 12)))
+          (elem (global.get 1) func $f $g)
+          (data (global.get 0) "data")
+          (func $f) (func $g (export "g")))"#,
+    );
+    for part in [
+        "(memory (;0;) 17)",
+        "(table (;0;) 4 funcref)",
+        "(global (;0;) i32 i32.const 1024)",
+        "(global (;1;) i32 i32.const 1)",
+        // 1024 + 1000 bytes of data, 1 MiB of stack.
+        "(global (;2;) (mut i32) i32.const 1050608)",
+        "(global (;3;) (mut i32) i32.const 1036)",
+        "(global (;4;) (mut i32) i32.const 0)",
+        "(global (;5;) (mut i32) i32.const 3)",
+        "(global (;6;) (mut i32) i32.const 1050608)",
+        "(global (;8;) i32 i32.const 1036)",
+        "(elem (;0;) (i32.const 1) func $f $g)",
+        "(elem (;1;) (i32.const 3) func $g)",
+        "(data (;0;) (i32.const 1024) \"data\")",
+    ] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+}
+
+#[test]
+fn what_answers_an_import_is_told() {
+    let wasm = wat::parse_str(
+        r#"(module (import "a" "m" (memory 1)) (import "a" "f" (func)) (import "a" "t" (table 1 funcref))
+             (import "a" "__memory_base" (global i32)) (import "a" "r" (global funcref)))"#,
+    );
+    let info = ModuleInfo::read(&wasm.unwrap()).unwrap();
+    let answers: Vec<_> =
+        info.supplied.iter().map(|given| format!("{}: {}", given.name, given.item)).collect();
+    assert_eq!(
+        answers,
+        [
+            "m: a zeroed memory",
+            "t: a table of null entries",
+            "__memory_base: a global, 1024",
+            "r: a global, null or zero"
+        ]
+    );
+}
+
+#[test]
+fn several_memories_keep_their_limits_and_refuse_touchstones_memories() {
+    let heap = HeapPages { extra: 1, growth: Growth::UpTo(10) };
+    let guest = with_heap(
+        r#"(module (memory 2 9) (memory 3) (memory i64 1 4)
+             (data (memory 1) (i32.const 0) "second") (data (i32.const 8) "first"))"#,
+        heap,
+    )
+    .unwrap();
+    let text = wasmprinter::print_bytes(guest.wasm()).unwrap();
+    for part in ["(memory (;0;) 3 9)", "(memory (;1;) 3 9)", "(memory (;2;) i64 1 4)"] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+    let info = guest.info();
+    assert_eq!(info.data_bytes, 5, "of the first memory");
+    let all: Features = Feature::ALL.into_iter().collect();
+    let reuse = Strategy::new(InstanceFrom::Reuse, MemoryFrom::CopyOnWrite);
+    let recycled = Strategy::new(InstanceFrom::Recreate, MemoryFrom::Resident);
+    let fresh = Strategy::new(InstanceFrom::Recreate, MemoryFrom::Segments);
+    assert!(info.refusal(reuse, all).unwrap().contains("more than one memory"));
+    assert!(info.refusal(recycled, all).unwrap().contains("more than one memory"));
+    assert_eq!(info.refusal(fresh, all), None);
+    let refused = info.refusal(fresh, Features::WASM2).unwrap();
+    assert!(refused.contains("more than one memory, 64-bit memories"), "{refused}");
+}
+
+#[test]
+fn a_64_bit_memory_without_a_limit_gets_one() {
+    let guest = guest("(module (memory i64 1))").unwrap();
+    let text = wasmprinter::print_bytes(guest.wasm()).unwrap();
+    assert!(text.contains("(memory (;0;) i64 1 65536)"), "{text}");
+}
+
+#[test]
+fn objects_that_are_collected_refuse_reuse() {
+    let guest = guest(
+        "(module (type $s (struct (field (mut i32))))
+           (global $g (ref $s) (struct.new $s (i32.const 1)))
+           (func (export \"f\") (struct.set $s 0 (global.get $g) (i32.const 2))))",
+    )
+    .unwrap();
+    let all: Features = Feature::ALL.into_iter().collect();
+    let reuse = Strategy::new(InstanceFrom::Reuse, MemoryFrom::CopyOnWrite);
+    assert!(guest.info().refusal(reuse, all).unwrap().contains("garbage-collected"));
 }
 
 /// Everything that a module can change is named, and nothing else.
@@ -158,7 +303,7 @@ fn what_a_module_can_change() {
 #[test]
 fn only_what_is_lost_for_good_refuses_reuse() {
     let reuse = Strategy::new(InstanceFrom::Reuse, MemoryFrom::Segments);
-    let refusal = |text: &str| guest(text).unwrap().info().refusal(reuse);
+    let refusal = |text: &str| guest(text).unwrap().info().refusal(reuse, Features::WASM2);
     for (text, word) in [
         // Active and declared segments are dropped by instantiation itself.
         (r#"(memory 1) (data $d (i32.const 0) "x") (func (data.drop $d))"#, ""),
@@ -237,7 +382,8 @@ fn vectors_are_seen_wherever_they_are() {
         ("(module (global v128 (v128.const i64x2 1 2)))", true),
     ] {
         let guest = guest(wat).unwrap();
-        assert_eq!(guest.info().uses_vectors, vectors, "{wat}");
-        assert_eq!(guest.info().vector_refusal().is_some(), vectors, "{wat}");
+        assert_eq!(guest.info().features.has(Feature::Vectors), vectors, "{wat}");
+        let without = Features::WASM2.without(Feature::Vectors);
+        assert_eq!(guest.info().feature_refusal(without).is_some(), vectors, "{wat}");
     }
 }

@@ -7,6 +7,7 @@ mod input;
 mod json;
 mod random;
 mod suite;
+mod text;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -24,6 +25,7 @@ pub use folder::Suite;
 pub use guests::{GuestFile, Guests, digest, hex};
 pub use input::{Field, Input, Number, parse_hex};
 pub use random::{Random, shuffled};
+pub use text::binary;
 
 /// A benchmark case: export, input, guests and expected output.
 #[derive(Debug, Clone, Deserialize)]

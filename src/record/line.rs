@@ -416,6 +416,8 @@ pub struct Count {
 pub enum Check {
     /// The test scripts of the specification.
     Conformance,
+    /// Which features of WebAssembly an engine runs.
+    Features,
     /// Whether a call sees state of an earlier call.
     Isolation,
     /// What hostile guests do to the host.

@@ -47,6 +47,7 @@ fn part(content: &Content<'_>, part: Part) -> String {
         Part::Resets => resets::section(records.resets.as_ref()),
         Part::Density => density::section(records.densities.as_ref()),
         Part::Conformance => checks::section(&records.checks, Check::Conformance),
+        Part::Features => checks::section(&records.checks, Check::Features),
         Part::Isolation => checks::section(&records.checks, Check::Isolation),
         Part::Hostile => checks::section(&records.checks, Check::Hostile),
         Part::Survival => checks::section(&records.checks, Check::Survival),

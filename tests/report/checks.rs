@@ -84,10 +84,25 @@ fn a_leak_stands_beside_the_name_and_is_never_advised() {
 #[test]
 fn without_findings_nothing_is_said() {
     let page = page(Vec::new());
-    for heading in ["## Isolation", "## Conformance", "## Hostile", "## Survival"] {
+    for heading in ["## Isolation", "## Conformance", "## Features", "## Hostile", "## Survival"] {
         assert!(!page.contains(heading), "{heading}");
     }
     assert!(!page.contains("Do not use"), "{page}");
+}
+
+#[test]
+fn features_are_a_table_by_engine() {
+    let features =
+        |name, engine, counts, why| finding(Check::Features, name, (engine, None), counts, why);
+    let refused = (None, &["it uses tail calls"] as &[&str]);
+    let page = page(vec![
+        features("tail calls", "alpha", &[(Outcome::Held, 9)], NOTHING),
+        features("tail calls", "beta", &[(Outcome::Refused, 1)], refused),
+    ]);
+    assert_has(&page, "## Features");
+    assert_has(&page, "| Feature | `alpha` | `beta` |");
+    assert_has(&page, "| `tail calls` | ✓ | – |");
+    assert_has(&page, "`tail calls` on `beta`: it uses tail calls");
 }
 
 #[test]

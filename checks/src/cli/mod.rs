@@ -5,6 +5,7 @@
 
 mod conformance;
 mod counts;
+mod features;
 mod hostile;
 mod isolation;
 mod store;
@@ -18,7 +19,7 @@ use touchstone_checks::conformance::run::take_steps;
 use touchstone_checks::hostile::attack_in_this_process;
 use touchstone_checks::survival::Job;
 
-/// Checks the executors of this build: conformance, isolation, hostile guests, survival of records,
+/// Checks the executors of this build: conformance, features, isolation, hostile guests, survival of records,
 /// and counts of the costs of calls.
 ///
 /// Each check prints a table, and exits with 1 if a check failed. --store keeps the findings for
@@ -33,6 +34,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Conformance(conformance::Conformance),
+    Features(features::Features),
     Isolation(isolation::Isolation),
     Hostile(hostile::Hostile),
     Survival(survival::Survival),
@@ -67,6 +69,7 @@ impl Ended {
 pub(crate) fn main() -> ExitCode {
     let ended = match Arguments::parse().command {
         Command::Conformance(check) => check.execute(),
+        Command::Features(check) => check.execute(),
         Command::Isolation(check) => check.execute(),
         Command::Hostile(check) => check.execute(),
         Command::Survival(check) => check.execute(),

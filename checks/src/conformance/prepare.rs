@@ -5,7 +5,7 @@ use super::adapt::{Adapted, adapt};
 use super::suite::Group;
 use std::collections::HashSet;
 use touchstone_executor::Error;
-use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::guest::{GuestModule, HeapPages, ModuleInfo};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 
 /// A module that a script wants an instance of.
@@ -104,6 +104,10 @@ fn prepared(
 pub(super) fn refusal(wasm: &[u8], group: Group) -> Refusal {
     match GuestModule::new("script", wasm, HeapPages::default()) {
         Ok(_) if group.old && validate(wasm, WasmFeatures::WASM1).is_err() => Refusal::Outdated,
+        // Whatever type its imports have, they are defined inside of it.
+        Ok(_) if ModuleInfo::read(wasm).is_ok_and(|info| !info.supplied.is_empty()) => {
+            Refusal::Hidden("what it imports is defined inside of it".to_owned())
+        }
         Ok(guest) => Refusal::Engine(Box::new(guest)),
         Err(Error::Unhostable { reason }) => Refusal::Hidden(reason),
         Err(Error::Invalid { reason, offset }) => match validate(wasm, group.features) {

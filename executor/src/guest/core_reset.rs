@@ -107,7 +107,7 @@ pub(super) fn resettable(
     let shape = Shape::of(wasm)?;
     let mut sections = Sections::of(wasm)?;
     if let Some(limits) = limits {
-        sections.limit_memory(limits);
+        sections.limit_memory(limits)?;
     }
     let mut state = State { memory: shape.has_memory, ..State::default() };
     for (shadow, (global, ty)) in (shape.globals..).zip(&shape.mutable) {

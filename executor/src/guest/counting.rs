@@ -10,6 +10,7 @@ use super::info::ModuleInfo;
 use super::rewrite::{Sections, unreadable};
 use super::{ADDED, GuestModule};
 use crate::error::{Error, Result};
+use crate::feature::Feature;
 use std::sync::Arc;
 use wasm_encoder::{Encode, SectionId};
 use wasmparser::{FunctionBody, Operator, Parser, Payload, TypeRef};
@@ -32,6 +33,15 @@ impl GuestModule {
         if self.info.component.is_some() {
             return Err(Error::Unhostable {
                 reason: "it is a component: only core modules can be made to count".to_owned(),
+            });
+        }
+        // They jump in ways of their own, or name types in groups.
+        let unknown =
+            [Feature::FunctionReferences, Feature::GarbageCollection, Feature::Exceptions];
+        if let Some(feature) = unknown.into_iter().find(|feature| self.info.features.has(*feature))
+        {
+            return Err(Error::Unhostable {
+                reason: format!("it uses {feature}, whose operators are not counted"),
             });
         }
         if self.info.exports.iter().any(|export| export.name == OPERATORS) {
@@ -75,6 +85,8 @@ fn ends_straight_code(operator: &Operator<'_>) -> bool {
             | Operator::BrIf { .. }
             | Operator::BrTable { .. }
             | Operator::Return
+            | Operator::ReturnCall { .. }
+            | Operator::ReturnCallIndirect { .. }
     )
 }
 

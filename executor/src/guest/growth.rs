@@ -34,13 +34,18 @@ impl GuestModule {
         if self.info().component.is_some() {
             return refuse("it is a component: its memories are inside it");
         }
+        if let Some(reason) = self.info().memories_refusal() {
+            return refuse(&reason);
+        }
         if self.info().imports.iter().any(|import| import.module == HOST_SIZED) {
             return refuse("it imports what the host adds to modules");
         }
         let mut types = 0;
         for payload in Parser::new(0).parse_all(self.wasm()) {
             if let Payload::TypeSection(section) = payload.map_err(unreadable)? {
-                types = section.count();
+                for group in section {
+                    types += group.map_err(unreadable)?.types().count() as u32;
+                }
             }
         }
         let imported = self.info().imports.len() as u32;

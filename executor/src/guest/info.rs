@@ -3,17 +3,19 @@
 
 use super::change::Changeable;
 use super::component::{self, ComponentInfo};
+use super::features;
 use super::segments::Passive;
+use super::supplied::{self, Supplied};
 use super::vectors::{any_vector, is_vector};
 use crate::error::{Error, Result};
+use crate::feature::{Feature, Features};
 use crate::heap::WASM_PAGE;
 use crate::signature::{Signature, ValueType};
-use crate::text;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{
     CompositeInnerType, ConstExpr, DataKind, ExternalKind, FunctionBody, Operator, Parser, Payload,
-    TypeRef, ValidPayload, Validator, WasmFeatures,
+    TypeRef,
 };
 
 /// Properties of a module, known without running it. Of a component, only the
@@ -25,15 +27,16 @@ pub struct ModuleInfo {
     pub exports: Vec<FunctionExport>,
     /// Imported functions, in the module's order.
     pub imports: Vec<FunctionImport>,
-    /// The memory, wherever it is defined.
+    /// The memory, wherever it is defined; of several the first, which is the host's.
     pub memory: Option<MemoryLimits>,
-    /// Whether the memory is imported.
-    pub memory_imported: bool,
+    /// Imported memories, tables, globals and tags, which become definitions, in the
+    /// module's order.
+    pub supplied: Vec<Supplied>,
     /// The value of the exported global `__heap_base`.
     pub heap_base: Option<u32>,
-    /// Active data segments.
+    /// Active data segments of the memory.
     pub segments: Vec<Segment>,
-    /// Bytes of all active data segments.
+    /// Bytes of these segments.
     pub data_bytes: usize,
     /// Mutable globals, except those that hold no number and that no instruction sets: these
     /// keep their value.
@@ -51,9 +54,9 @@ pub struct ModuleInfo {
     pub drops_segments: bool,
     /// Whether any instruction grows the memory.
     pub grows_memory: bool,
-    /// Whether it has vectors of 128 bits: an instruction that works on them, a parameter,
-    /// result, local or global that is one.
-    pub uses_vectors: bool,
+    /// Features that it needs to be valid. Vectors: an instruction that works on them, a
+    /// parameter, result, local or global that is one.
+    pub features: Features,
     /// Properties of a component; `None` for a core module.
     pub component: Option<ComponentInfo>,
 }
@@ -91,9 +94,11 @@ pub struct MemoryLimits {
 }
 
 impl MemoryLimits {
-    /// Of a 32-bit memory that was validated: it has at most 65,536 pages.
+    /// Of a memory that has at most 65,536 pages at the start, as one with 32-bit addresses
+    /// always has. A larger maximum is lowered to that number.
     pub(super) fn of(ty: &wasmparser::MemoryType) -> Self {
-        Self { minimum: ty.initial as u32, maximum: ty.maximum.map(|pages| pages as u32) }
+        let maximum = ty.maximum.map(|pages| pages.min(65_536) as u32);
+        Self { minimum: ty.initial as u32, maximum }
     }
 
     /// Initial size in bytes.
@@ -161,21 +166,27 @@ impl ModuleInfo {
         if wasm.starts_with(component::HEADER) {
             return component::read(wasm);
         }
-        let mut reader = Reader::default();
-        let mut validator = Validator::new_with_features(WasmFeatures::WASM2);
-        for payload in Parser::new(0).parse_all(wasm) {
-            let payload = payload.map_err(invalid)?;
-            if let Payload::Version { encoding: wasmparser::Encoding::Component, .. } = payload {
-                return unhostable("it is a component of a version that is not known here");
-            }
-            if let ValidPayload::Func(function, body) =
-                validator.payload(&payload).map_err(invalid)?
-            {
-                function.into_validator(Default::default()).validate(&body).map_err(invalid)?;
-            }
-            reader.take(payload)?;
+        if let Some(Ok(Payload::Version { encoding: wasmparser::Encoding::Component, .. })) =
+            Parser::new(0).parse_all(wasm).next()
+        {
+            return unhostable("it is a component of a version that is not known here");
         }
-        reader.finish()
+        Self::inspect(wasm, features::needed(wasm)?)
+    }
+
+    /// Inspects a module that is valid with these features.
+    pub(super) fn inspect(wasm: &[u8], features: Features) -> Result<Self> {
+        let mut reader = Reader::default();
+        reader.info.features = features;
+        for payload in Parser::new(0).parse_all(wasm) {
+            reader.take(payload.map_err(invalid)?)?;
+        }
+        let more = reader.imports_more;
+        let mut info = reader.finish();
+        if more {
+            info.supplied = supplied::supplied(wasm)?;
+        }
+        Ok(info)
     }
 
     /// The state that the module can change.
@@ -223,6 +234,8 @@ struct Reader {
     named_tables: Vec<(String, u32)>,
     passive: Passive,
     set_globals: BTreeSet<u32>,
+    /// Whether it imports anything but functions.
+    imports_more: bool,
 }
 
 impl Reader {
@@ -231,14 +244,12 @@ impl Reader {
             Payload::TypeSection(section) => {
                 for group in section {
                     for ty in group.map_err(invalid)?.into_types() {
-                        self.types.push(match &ty.composite_type.inner {
-                            CompositeInnerType::Func(ty) => {
-                                self.info.uses_vectors |=
-                                    any_vector(ty.params()) || any_vector(ty.results());
-                                numbers(ty)
-                            }
-                            _ => None,
-                        });
+                        let CompositeInnerType::Func(ty) = &ty.composite_type.inner else {
+                            self.types.push(None);
+                            continue;
+                        };
+                        self.vectors(any_vector(ty.params()) || any_vector(ty.results()));
+                        self.types.push(numbers(ty));
                     }
                 }
             }
@@ -254,16 +265,7 @@ impl Reader {
             }
             Payload::TableSection(section) => {
                 for table in section {
-                    let ty = table.map_err(invalid)?.ty;
-                    let index = self.info.tables.len() as u32;
-                    self.info.tables.push(Table {
-                        index,
-                        minimum: ty.initial,
-                        maximum: ty.maximum,
-                        export: None,
-                        written: false,
-                        grown: false,
-                    });
+                    self.new_table(table.map_err(invalid)?.ty);
                 }
             }
             Payload::MemorySection(section) => {
@@ -274,17 +276,7 @@ impl Reader {
             Payload::GlobalSection(section) => {
                 for global in section {
                     let global = global.map_err(invalid)?;
-                    let index = self.global_values.len() as u32;
-                    self.info.uses_vectors |= any_vector(&[global.ty.content_type]);
-                    if global.ty.mutable {
-                        self.info.mutable_globals.push(MutableGlobal {
-                            index,
-                            export: None,
-                            is_number: number(global.ty.content_type).is_some(),
-                            written: false,
-                        });
-                    }
-                    self.global_values.push(constant(&global.init_expr));
+                    self.global(global.ty, constant(&global.init_expr));
                 }
             }
             Payload::ExportSection(section) => {
@@ -311,7 +303,7 @@ impl Reader {
                 for (index, data) in (0..).zip(section) {
                     let data = data.map_err(invalid)?;
                     self.passive.data(index, &data.kind);
-                    if let DataKind::Active { offset_expr, .. } = data.kind {
+                    if let DataKind::Active { memory_index: 0, offset_expr } = data.kind {
                         self.info.data_bytes += data.data.len();
                         let end = data.range.end;
                         self.info.segments.push(Segment {
@@ -328,52 +320,77 @@ impl Reader {
     }
 
     fn import(&mut self, import: wasmparser::Import<'_>) -> Result<()> {
-        let kind = match import.ty {
-            TypeRef::Func(ty) => {
+        self.imports_more |= !matches!(import.ty, TypeRef::Func(_) | TypeRef::FuncExact(_));
+        match import.ty {
+            TypeRef::Func(ty) | TypeRef::FuncExact(ty) => {
                 self.functions.push(ty);
                 self.info.imports.push(FunctionImport {
                     module: import.module.to_owned(),
                     name: import.name.to_owned(),
                     signature: self.types.get(ty as usize).cloned().flatten(),
                 });
-                return Ok(());
             }
-            TypeRef::Memory(ty) if (import.module, import.name) == ("env", "memory") => {
-                self.info.memory_imported = true;
-                return self.memory(ty);
-            }
-            TypeRef::Memory(_) => "memory",
-            TypeRef::Global(_) => "global",
-            TypeRef::Table(_) => "table",
-            _ => "item",
-        };
-        let (module, name) = (text::name(import.module), text::name(import.name));
-        unhostable(format!(
-            "it imports the {kind} {module}.{name}; only functions and the memory env.memory can be \
-             given"
-        ))
+            TypeRef::Memory(ty) => self.memory(ty)?,
+            TypeRef::Table(ty) => self.new_table(ty),
+            TypeRef::Global(ty) => self.global(ty, None),
+            TypeRef::Tag(_) => {}
+        }
+        Ok(())
     }
 
+    fn global(&mut self, ty: wasmparser::GlobalType, value: Option<u32>) {
+        let index = self.global_values.len() as u32;
+        self.vectors(any_vector(&[ty.content_type]));
+        if ty.mutable {
+            self.info.mutable_globals.push(MutableGlobal {
+                index,
+                export: None,
+                is_number: number(ty.content_type).is_some(),
+                written: false,
+            });
+        }
+        self.global_values.push(value);
+    }
+
+    fn new_table(&mut self, ty: wasmparser::TableType) {
+        let index = self.info.tables.len() as u32;
+        self.info.tables.push(Table {
+            index,
+            minimum: ty.initial,
+            maximum: ty.maximum,
+            export: None,
+            written: false,
+            grown: false,
+        });
+    }
+
+    /// The first memory is the one that the host reads and writes.
     fn memory(&mut self, ty: wasmparser::MemoryType) -> Result<()> {
-        if ty.memory64 || ty.shared {
-            return unhostable("its memory is 64-bit or shared; a plain 32-bit one is needed");
+        if ty.initial > 65_536 {
+            return unhostable(format!(
+                "its memory has {} pages at the start, at most 65536 (4 GiB) are hosted",
+                ty.initial
+            ));
         }
-        if self.info.memory.is_some() {
-            return unhostable("it has more than one memory");
-        }
-        self.info.memory = Some(MemoryLimits::of(&ty));
+        self.info.memory.get_or_insert(MemoryLimits::of(&ty));
         Ok(())
+    }
+
+    fn vectors(&mut self, found: bool) {
+        if found {
+            self.info.features = self.info.features.with(Feature::Vectors);
+        }
     }
 
     fn body(&mut self, body: &FunctionBody<'_>) -> Result<()> {
         for local in body.get_locals_reader().map_err(invalid)? {
             let (_, ty) = local.map_err(invalid)?;
-            self.info.uses_vectors |= any_vector(&[ty]);
+            self.vectors(any_vector(&[ty]));
         }
         let mut operators = body.get_operators_reader().map_err(invalid)?;
         while !operators.eof() {
             let operator = operators.read().map_err(invalid)?;
-            self.info.uses_vectors |= is_vector(&operator);
+            self.vectors(is_vector(&operator));
             self.passive.operator(&operator);
             match operator {
                 Operator::MemoryGrow { .. } => self.info.grows_memory = true,
@@ -396,7 +413,7 @@ impl Reader {
         &mut self.info.tables[index as usize]
     }
 
-    fn finish(mut self) -> Result<ModuleInfo> {
+    fn finish(mut self) -> ModuleInfo {
         self.info.functions = self.functions.len();
         self.info.writes_tables = self.info.tables.iter().any(|table| table.written || table.grown);
         self.info.drops_segments = self.passive.any_dropped();
@@ -425,7 +442,7 @@ impl Reader {
                 table.export = Some(name);
             }
         }
-        Ok(self.info)
+        self.info
     }
 }
 

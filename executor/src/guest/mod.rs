@@ -12,15 +12,19 @@ mod change;
 mod component;
 mod component_memory;
 mod component_reset;
+mod constants;
+mod constructors;
 mod core_reset;
 mod counting;
 mod data;
+mod features;
 mod growth;
 mod info;
 mod refusal;
 mod rewrite;
 mod segments;
 mod spaces;
+mod supplied;
 mod tables;
 mod vectors;
 
@@ -28,12 +32,14 @@ pub use blob::{MAX_UNPACKED, PREFIX, unpack};
 pub use change::Changeable;
 pub use component::{ComponentInfo, CoreModule, Needs};
 pub use component_memory::ComponentMemory;
+pub use constructors::{constructors, started_with};
 pub use core_reset::StateCall;
 pub use counting::OPERATORS;
 pub use growth::{HOST_GROW, HOST_SIZE, HOST_SIZED};
 pub use info::{
     FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment, Table,
 };
+pub use supplied::{Item, Supplied};
 
 use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
@@ -76,6 +82,20 @@ pub enum Growth {
     Fixed,
     /// At most to this number of pages, or to the module's own maximum if it is lower.
     UpTo(u32),
+}
+
+/// The module with definitions in the place of imported memories, tables, globals and tags, as
+/// [`GuestModule::new`] gives it to every backend; as it is where it imports none.
+///
+/// # Errors
+///
+/// When the bytes are no module that can be hosted, or an import cannot be supplied.
+pub fn with_definitions(wasm: &[u8]) -> Result<Cow<'_, [u8]>> {
+    let info = ModuleInfo::read(wasm)?;
+    if info.component.is_some() {
+        return Ok(Cow::Borrowed(wasm));
+    }
+    supplied::define(wasm, &info)
 }
 
 /// A guest ready for every backend: a core module or a component.
@@ -223,8 +243,12 @@ impl GuestModule {
     ///
     /// # Errors
     ///
-    /// When the module cannot be rewritten.
+    /// When the module cannot be rewritten, or has another memory than one with 32-bit
+    /// addresses.
     pub fn with_imported_memory(&self) -> Result<Vec<u8>> {
+        if let Some(reason) = self.info.memories_refusal() {
+            return Err(Error::Unhostable { reason });
+        }
         rewrite::with_imported_memory(&self.wasm, &self.info)
     }
 }

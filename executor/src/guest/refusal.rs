@@ -1,6 +1,7 @@
 //! Why a strategy is refused for a module, told from its bytes.
 
 use super::info::{ModuleInfo, Segment};
+use crate::feature::{Feature, Features};
 use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
 
 impl ModuleInfo {
@@ -11,20 +12,25 @@ impl ModuleInfo {
         self.component.is_some().then(|| reason.to_owned())
     }
 
-    /// Why an engine refuses it whose runtime, as it is built here, has no vectors.
+    /// Why an engine with these features refuses it, whatever the strategy is; `None` when
+    /// it has what the module needs. Names the engine as "this engine".
     #[must_use]
-    pub fn vector_refusal(&self) -> Option<String> {
-        let reason = "it uses vector instructions (simd128), which this engine does not have";
-        self.uses_vectors.then(|| reason.to_owned())
+    pub fn feature_refusal(&self, features: Features) -> Option<String> {
+        let missing = self.features.minus(features);
+        (!missing.is_empty()).then(|| format!("it uses {missing}, which this engine does not have"))
     }
 
-    /// Why a strategy is refused for this module; `None` when it is not. A component
-    /// always is: an engine that runs components has reasons of its own.
+    /// Why a strategy is refused for this module by an engine with these features; `None`
+    /// when it is not. A component always is: an engine that runs components has reasons of
+    /// its own.
     #[must_use]
-    pub fn refusal(&self, strategy: Strategy) -> Option<String> {
-        if let Some(reason) = self.component_refusal() {
-            return Some(reason);
-        }
+    pub fn refusal(&self, strategy: Strategy, features: Features) -> Option<String> {
+        self.component_refusal()
+            .or_else(|| self.feature_refusal(features))
+            .or_else(|| self.strategy_refusal(strategy))
+    }
+
+    fn strategy_refusal(&self, strategy: Strategy) -> Option<String> {
         match (strategy.instance, strategy.memory) {
             // A pool of ours holds instances that are reset in place.
             (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
@@ -37,6 +43,16 @@ impl ModuleInfo {
     /// Why an instance of this module cannot be made clean in place.
     #[must_use]
     pub fn reuse_refusal(&self) -> Option<String> {
+        if let Some(reason) = self.memories_refusal() {
+            return Some(reason);
+        }
+        if self.features.has(Feature::GarbageCollection) {
+            return Some(
+                "the module uses garbage-collected objects, whose content cannot be brought back \
+                 in place"
+                    .to_owned(),
+            );
+        }
         if self.drops_segments {
             return Some(
                 "the module drops passive segments (data.drop or elem.drop), which cannot be \
@@ -57,7 +73,20 @@ impl ModuleInfo {
     /// component has many: see [`ComponentInfo::image_refusal`](super::ComponentInfo::image_refusal).
     #[must_use]
     pub fn image_refusal(&self) -> Option<String> {
-        self.component_refusal().or_else(|| image_refusal(self.has_start, &self.segments))
+        self.component_refusal()
+            .or_else(|| self.memories_refusal())
+            .or_else(|| image_refusal(self.has_start, &self.segments))
+    }
+
+    /// Why Touchstone's memories cannot take the place of the module's.
+    pub(super) fn memories_refusal(&self) -> Option<String> {
+        let feature = [Feature::MultiMemory, Feature::Memory64]
+            .into_iter()
+            .find(|feature| self.features.has(*feature))?;
+        Some(format!(
+            "the module uses {feature}; Touchstone's memories stand for one memory with 32-bit \
+             addresses"
+        ))
     }
 }
 

@@ -2,19 +2,25 @@
 //! encoded anew; the rest, code above all, is carried over byte for byte.
 
 use super::info::{MemoryLimits, ModuleInfo};
-use super::{ADDED, Growth, HeapPages, MEMORY, data, tables};
+use super::{ADDED, Growth, HeapPages, MEMORY, data, supplied, tables};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 use wasm_encoder::{
     Encode, EntityType, ExportKind, ExportSection, ImportSection, MemorySection, MemoryType,
     RawSection, SectionId,
 };
-use wasmparser::{ExternalKind, Parser, Payload, TypeRef};
+use wasmparser::{BinaryReader, ExternalKind, MemorySectionReader, Parser, Payload, TypeRef};
 
 /// The form that every backend gets: memory defined, raised and exported, tables that
 /// grow limited, mutable globals and written tables exported. The name section is kept, other
 /// custom sections are dropped.
 pub(super) fn canonical(wasm: &[u8], info: &ModuleInfo, heap: HeapPages) -> Result<Vec<u8>> {
+    let defined = supplied::define(wasm, info)?;
+    let (wasm, defined) = match &defined {
+        Cow::Borrowed(wasm) => (*wasm, None),
+        Cow::Owned(wasm) => (&wasm[..], Some(ModuleInfo::inspect(wasm, info.features)?)),
+    };
+    let info = defined.as_ref().unwrap_or(info);
     tables::check(info)?;
     let mut sections = Sections::of(wasm)?;
     if let Some(tables) = tables::limited(wasm, info)? {
@@ -25,10 +31,7 @@ pub(super) fn canonical(wasm: &[u8], info: &ModuleInfo, heap: HeapPages) -> Resu
         None => None,
     };
     if let Some(limits) = limits {
-        sections.limit_memory(limits);
-    }
-    if info.memory_imported {
-        sections.replace_imports(wasm, None)?;
+        sections.limit_memory(limits)?;
     }
     sections.replace_exports(wasm, info)?;
     Ok(sections.finish())
@@ -53,7 +56,7 @@ pub(super) fn without_data(wasm: &[u8]) -> Result<Vec<u8>> {
 pub(super) fn without_data_and_with(wasm: &[u8], limits: Option<MemoryLimits>) -> Result<Vec<u8>> {
     let mut sections = Sections::of(wasm)?;
     if let Some(limits) = limits {
-        sections.limit_memory(limits);
+        sections.limit_memory(limits)?;
     }
     data::leave_out(wasm, &mut sections)?;
     Ok(sections.finish())
@@ -116,11 +119,31 @@ impl<'a> Sections<'a> {
         Ok(Self(sections))
     }
 
-    /// Gives the module one memory with these limits.
-    pub(super) fn limit_memory(&mut self, limits: MemoryLimits) {
+    /// Gives the module's first memory these limits. Others, and memories with 64-bit
+    /// addresses, get the same maximum if they have no smaller one.
+    pub(super) fn limit_memory(&mut self, limits: MemoryLimits) -> Result<()> {
+        let old = self.0.iter().find(|(id, _)| *id == SectionId::Memory);
         let mut memories = MemorySection::new();
-        memories.memory(memory_type(limits));
+        if let Some((_, content)) = old {
+            let reader = BinaryReader::new(content, 0);
+            for memory in MemorySectionReader::new(reader).map_err(unreadable)? {
+                let memory = memory.map_err(unreadable)?;
+                let mut ty = MemoryType { memory64: memory.memory64, ..memory_type(limits) };
+                if memories.is_empty() {
+                    // The limit of 32-bit addresses holds for all.
+                    ty.maximum = ty.maximum.or(memory.memory64.then_some(65_536));
+                } else {
+                    let most = u64::from(limits.largest()).max(memory.initial);
+                    ty.minimum = memory.initial;
+                    ty.maximum = Some(memory.maximum.map_or(most, |maximum| maximum.min(most)));
+                }
+                memories.memory(ty);
+            }
+        } else {
+            memories.memory(memory_type(limits));
+        }
         self.replace(SectionId::Memory, &memories);
+        Ok(())
     }
 
     pub(super) fn remove(&mut self, id: SectionId) {
@@ -152,6 +175,31 @@ impl<'a> Sections<'a> {
         self.put(id, content);
     }
 
+    /// Adds the entries of a section in front of those that the module has.
+    pub(super) fn prepend(&mut self, id: SectionId, section: &impl Encode) {
+        self.merge(id, section, |old, new| [new, old].concat());
+    }
+
+    /// Adds the entries of a section behind those that the module has.
+    pub(super) fn append_all(&mut self, id: SectionId, section: &impl Encode) {
+        self.merge(id, section, |old, new| [old, new].concat());
+    }
+
+    fn merge(&mut self, id: SectionId, section: &impl Encode, join: fn(&[u8], &[u8]) -> Vec<u8>) {
+        let mut encoded = Vec::new();
+        section.encode(&mut encoded);
+        let (more, new) = leading_number(without_size(&encoded));
+        if more == 0 {
+            return;
+        }
+        let found = self.0.iter().find(|(other, _)| *other == id).map(|(_, content)| &content[..]);
+        let (count, old) = found.map_or((0, &[][..]), leading_number);
+        let mut content = Vec::new();
+        (count + more).encode(&mut content);
+        content.extend(join(old, new));
+        self.put(id, content);
+    }
+
     /// Puts other bodies, each with its size before it, in the place of the code.
     pub(super) fn replace_code(&mut self, bodies: &[Vec<u8>]) {
         let mut content = Vec::new();
@@ -161,7 +209,11 @@ impl<'a> Sections<'a> {
     }
 
     /// The function imports, and the memory if it is to be imported.
-    fn replace_imports(&mut self, wasm: &[u8], memory: Option<MemoryLimits>) -> Result<()> {
+    pub(super) fn replace_imports(
+        &mut self,
+        wasm: &[u8],
+        memory: Option<MemoryLimits>,
+    ) -> Result<()> {
         let mut imports = ImportSection::new();
         if let Some(limits) = memory {
             imports.import("env", MEMORY, memory_type(limits));
@@ -203,6 +255,13 @@ impl<'a> Sections<'a> {
                     if export.name == MEMORY && !is_memory {
                         return Err(Error::Unhostable {
                             reason: "it exports something under the name 'memory' that is none"
+                                .to_owned(),
+                        });
+                    }
+                    if export.name == MEMORY && export.index != 0 {
+                        return Err(Error::Unhostable {
+                            reason: "it exports another memory as 'memory' than its first one, \
+                                     which is the host's"
                                 .to_owned(),
                         });
                     }

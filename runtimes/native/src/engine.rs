@@ -70,7 +70,11 @@ impl Engine for Native {
     }
 
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
-        match (self.support(strategy), guest.info().refusal(strategy), guests::find(guest)) {
+        match (
+            self.support(strategy),
+            guest.info().refusal(strategy, self.features()),
+            guests::find(guest),
+        ) {
             (refused @ Support::Unsupported { .. }, _, _) => refused,
             (_, Some(reason), _) => Support::unsupported(reason),
             (support, None, Ok(_)) => support,

@@ -3,7 +3,10 @@
 use crate::{code, host};
 use touchstone_executor::guest::{FunctionImport, GuestModule, ModuleInfo};
 use touchstone_executor::host::HostFunction;
-use touchstone_executor::{Signature, ValueType};
+use touchstone_executor::{Feature, Features, Signature, ValueType};
+
+/// What its Wasmtime is set to accept.
+const FEATURES: Features = Features::WASM2.without(Feature::Vectors);
 
 /// The reason; `None` when it can. Looks at the whole module.
 pub(crate) fn of(guest: &GuestModule) -> Option<String> {
@@ -13,7 +16,7 @@ pub(crate) fn of(guest: &GuestModule) -> Option<String> {
 /// The same for a module that the executor has compiled: of what is newer than
 /// WebAssembly's first version there is nothing in it.
 pub(crate) fn of_known(info: &ModuleInfo) -> Option<String> {
-    if let Some(reason) = info.component_refusal().or_else(|| info.vector_refusal()) {
+    if let Some(reason) = info.component_refusal().or_else(|| info.feature_refusal(FEATURES)) {
         return Some(reason);
     }
     let callable = Signature::new(&[ValueType::I32, ValueType::I32], &[ValueType::I64]);

@@ -6,8 +6,8 @@ use tinywasm::engine::{Config as Settings, StackConfig};
 use tinywasm::parser::{Parser, ParserOptions};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
-    RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, CodeFrom, Config, Engine, Error, Execution, Feature, Features, InstanceFrom,
+    MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
 };
 
 pub(crate) const ID: &str = "tinywasm";
@@ -93,17 +93,16 @@ impl Engine for TinyWasm {
         }
     }
 
+    fn features(&self) -> Features {
+        Features::WASM2.with(Feature::TailCalls).with(Feature::RelaxedVectors)
+    }
+
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         let info = guest.info();
-        let refusal = match Class::of(strategy) {
-            Class::OwnImage => info.image_refusal(),
-            Class::Segments | Class::HostSized => info.refusal(strategy),
-        };
-        match (self.support(strategy), refusal) {
-            (refused @ Support::Unsupported { .. }, _) => refused,
-            (_, Some(reason)) => Support::unsupported(reason),
-            (support, None) => support,
-        }
+        let refusal = info.refusal(strategy, self.features()).or_else(|| {
+            (Class::of(strategy) == Class::OwnImage).then(|| info.image_refusal()).flatten()
+        });
+        self.support(strategy).unless(refusal)
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {

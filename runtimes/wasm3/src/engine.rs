@@ -8,8 +8,8 @@ use crate::recipe::Recipe;
 use crate::reuse::ReuseModule;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
-    RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, CodeFrom, Config, Engine, Error, Execution, Feature, Features, InstanceFrom,
+    MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
 };
 
 /// Wasm3 in one mode of compilation to its code.
@@ -72,14 +72,18 @@ impl Engine for Wasm3 {
         }
     }
 
+    fn features(&self) -> Features {
+        Features::WASM2.without(Feature::Vectors).with(Feature::TailCalls)
+    }
+
     /// A new instance's memory is an image before the instance is there, also
     /// where that is dropped and not restored.
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
-        let refusal = match strategy.instance {
-            InstanceFrom::Recreate => guest.info().image_refusal(),
-            _ => guest.info().refusal(strategy),
-        };
-        self.support(strategy).unless(refusal.or_else(|| guest.info().vector_refusal()))
+        let info = guest.info();
+        let refusal = info.refusal(strategy, self.features()).or_else(|| {
+            (strategy.instance == InstanceFrom::Recreate).then(|| info.image_refusal()).flatten()
+        });
+        self.support(strategy).unless(refusal)
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {

@@ -52,6 +52,8 @@ struct Seen {
     weight: Vec<u64>,
     direct: Vec<Vec<u32>>,
     indirect: Vec<Vec<u32>>,
+    /// Functions with a tail call, and what they call: `None` is any function of a table.
+    tail_calls: Vec<(u32, Option<u32>)>,
 }
 
 impl Calls {
@@ -112,7 +114,7 @@ impl Calls {
 impl Seen {
     fn read(wasm: &[u8]) -> Result<Self, BinaryReaderError> {
         let mut seen = Self::default();
-        let mut validator = Validator::new_with_features(WasmFeatures::WASM2);
+        let mut validator = Validator::new_with_features(WasmFeatures::WASM3);
         for payload in Parser::new(0).parse_all(wasm) {
             let payload = payload?;
             match (validator.payload(&payload)?, payload) {
@@ -161,6 +163,7 @@ impl Seen {
         }
         seen.in_tables.sort_unstable();
         seen.in_tables.dedup();
+        seen.weigh_tail_calls();
         Ok(seen)
     }
 
@@ -206,12 +209,21 @@ impl Seen {
         validator.read_locals(&mut reader)?;
         let mut operators = wasmparser::OperatorsReader::new(reader);
         let (mut direct, mut indirect) = (Vec::new(), Vec::new());
+        let caller = self.weight.len() as u32;
         let mut height = 0;
         while !operators.eof() {
             let (operator, offset) = operators.read_with_offset()?;
             match operator {
                 Operator::Call { function_index } => direct.push(function_index),
                 Operator::CallIndirect { type_index, .. } => indirect.push(type_index),
+                Operator::ReturnCall { function_index } => {
+                    direct.push(function_index);
+                    self.tail_calls.push((caller, Some(function_index)));
+                }
+                Operator::ReturnCallIndirect { type_index, .. } => {
+                    indirect.push(type_index);
+                    self.tail_calls.push((caller, None));
+                }
                 Operator::RefFunc { function_index } => self.in_tables.push(function_index),
                 _ => {}
             }
@@ -223,6 +235,19 @@ impl Seen {
         self.direct.push(direct);
         self.indirect.push(indirect);
         Ok(())
+    }
+
+    /// A function that ends in a tail call leaves its frame to another one, which may be
+    /// larger: its own weighs as much as the largest that can come after it.
+    fn weigh_tail_calls(&mut self) {
+        let called = self.tail_calls.iter().filter_map(|(_, callee)| *callee);
+        let any = self.tail_calls.iter().any(|(_, callee)| callee.is_none());
+        let held = self.in_tables.iter().copied().filter(|_| any);
+        let largest = called.chain(held).map(|callee| self.weight[callee as usize]).max();
+        for (caller, _) in &self.tail_calls {
+            let weight = &mut self.weight[*caller as usize];
+            *weight = (*weight).max(largest.unwrap_or(0));
+        }
     }
 
     fn canonical_types(&self) -> Vec<u32> {
@@ -347,6 +372,17 @@ mod tests {
         assert_eq!(calls.indirect(0, 1), Some(FRAME + VALUE));
         assert_eq!(calls.indirect(1, 1), None);
         assert_eq!(calls.indirect(2, 2), None);
+    }
+
+    #[test]
+    fn a_tail_call_weighs_what_comes_after_it() {
+        let calls = calls(
+            r#"(module (func $small (return_call $large))
+              (func $large (local i64 i64 i64) (call $small)))"#,
+        );
+        // The frame that the counted call makes becomes that of the large one.
+        assert_eq!(calls.direct(1, 0), Some(FRAME + 3 * VALUE));
+        assert!(calls.recursive);
     }
 
     #[test]

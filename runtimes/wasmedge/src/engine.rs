@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use std::sync::{Arc, LazyLock};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, ArtifactFolder, ArtifactKey, CodeFrom, Config, Engine, Error, Execution,
-    InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, ArtifactFolder, ArtifactKey, CodeFrom, Config, Engine, Error, Execution, Feature,
+    Features, InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
 };
 use wasmedge_sys::ffi;
 
@@ -116,16 +116,24 @@ impl Engine for WasmEdge {
         }
     }
 
+    fn features(&self) -> Features {
+        // Exceptions would pass by the code that counts the stack (`rewrite.rs`).
+        let features = Features::WASM2.with(Feature::RelaxedVectors);
+        match self.mode {
+            Mode::Interpreter | Mode::JustInTime => features.with(Feature::TailCalls),
+            // Nothing says that LLVM turns every tail call into a jump: those it does not
+            // would run off the machine's stack, uncounted.
+            Mode::Compiled => features,
+        }
+    }
+
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         let support = self.support(strategy);
         let info = guest.info();
         let image_refusal = (changes(strategy, &Config::default()).memory_of_ours)
             .then(|| info.image_refusal())
             .flatten();
-        match (support.is_supported(), info.refusal(strategy).or(image_refusal)) {
-            (true, Some(reason)) => Support::unsupported(reason),
-            _ => support,
-        }
+        support.unless(info.refusal(strategy, self.features()).or(image_refusal))
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {

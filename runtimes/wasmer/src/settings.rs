@@ -4,7 +4,9 @@ use crate::memory::Memories;
 use std::num::NonZero;
 use touchstone_executor::guest::ModuleInfo;
 use touchstone_executor::memory::Reset;
-use touchstone_executor::{CodeFrom, Config, EffectiveConfig, InstanceFrom, MemoryFrom, Strategy};
+use touchstone_executor::{
+    CodeFrom, Config, EffectiveConfig, Features, InstanceFrom, MemoryFrom, Strategy,
+};
 use wasmer::sys::{Cranelift, EngineBuilder};
 
 /// Name of the engine.
@@ -37,7 +39,7 @@ impl Class {
 
 /// Why a strategy is unsupported for a module.
 pub(crate) fn refusal(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
-    if let Some(reason) = info.refusal(strategy) {
+    if let Some(reason) = info.refusal(strategy, Features::WASM2) {
         return Some(reason);
     }
     if Class::of(strategy) == Class::OwnImage {

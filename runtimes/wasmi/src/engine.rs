@@ -6,8 +6,8 @@ use crate::raw;
 use crate::reuse::ReuseModule;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module,
-    RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, CodeFrom, Config, Engine, Error, Execution, Feature, Features, InstanceFrom,
+    MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
 };
 use wasmi::CompilationMode;
 
@@ -105,10 +105,12 @@ impl Engine for Wasmi {
         }
     }
 
-    fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
-        let info = guest.info();
-        // wasmi has vectors behind a feature that is not built in.
-        self.support(strategy).unless(info.refusal(strategy).or_else(|| info.vector_refusal()))
+    fn features(&self) -> Features {
+        // wasmi has vectors and 64-bit memories behind features that are not built in.
+        Features::WASM2
+            .without(Feature::Vectors)
+            .with(Feature::TailCalls)
+            .with(Feature::MultiMemory)
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {

@@ -4,11 +4,12 @@ use crate::module::Loaded;
 use crate::{component, nearcore, raw, settings};
 use std::borrow::Cow;
 use std::os::fd::AsRawFd;
-use touchstone_executor::guest::GuestModule;
+use touchstone_executor::guest::{GuestModule, ModuleInfo};
 use touchstone_executor::memory::Reset;
 use touchstone_executor::{
     Artifact, ArtifactFolder, ArtifactKey, CodeFrom, CompiledCode, Config, Engine, Error,
-    Execution, InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
+    Execution, Feature, Features, InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result,
+    Strategy, Support,
 };
 use wasmtime::component::Component;
 
@@ -120,11 +121,24 @@ impl Engine for Wasmtime {
         }
     }
 
+    fn features(&self) -> Features {
+        let memories = Features::WASM2.with(Feature::MultiMemory).with(Feature::Memory64);
+        match self.compiler {
+            Compiler::Cranelift | Compiler::Pulley => {
+                memories.with(Feature::TailCalls).with(Feature::RelaxedVectors)
+            }
+            // Winch has no tail calls.
+            Compiler::Winch => memories,
+            // The settings of a node, which needs none of them.
+            Compiler::Nearcore => Features::WASM2,
+        }
+    }
+
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         let info = guest.info();
         let refusal = match &info.component {
             Some(component) => component::refusal(strategy, component),
-            None => info.refusal(strategy),
+            None => info.refusal(strategy, self.features()).or_else(|| slots(strategy, info)),
         };
         let is_peer = self.compiler == Compiler::Nearcore;
         let refusal = refusal.or_else(|| nearcore::refusal(info).filter(|_| is_peer));
@@ -226,6 +240,15 @@ impl Engine for Wasmtime {
         }
         raw::caller(self.id, self.compiler, guest, call)
     }
+}
+
+/// Why the slots of Wasmtime's pool do not fit a module.
+fn slots(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
+    let unusual = [Feature::MultiMemory, Feature::Memory64];
+    let unusual = unusual.into_iter().find(|feature| info.features.has(*feature))?;
+    (strategy.instance == InstanceFrom::Pooling).then(|| {
+        format!("it uses {unusual}; a slot of the pool has one memory with 32-bit addresses here")
+    })
 }
 
 /// From memory or mapped from a file.

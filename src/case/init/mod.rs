@@ -3,10 +3,15 @@
 //! The export runs once, in wasmi, and `wasmtime-wizer` writes the memory and the globals that
 //! it left into a new module. All engines get the same bytes. The export is not in them.
 
+mod constructors;
 #[cfg(feature = "wizer")]
 mod snapshot;
 
+pub use constructors::{Constructed, Means, constructed};
+
 use touchstone_executor::Signature;
+#[cfg(feature = "wizer")]
+use touchstone_executor::guest::with_definitions;
 use touchstone_executor::guest::{ModuleInfo, similar, unpack};
 
 /// Why a guest cannot be pre-initialised.
@@ -101,7 +106,7 @@ pub fn initialized(bytes: &[u8], export: &str) -> Result<Vec<u8>, InitError> {
         return Err(InitError::WrongSignature { export: export.to_owned(), found });
     }
     #[cfg(feature = "wizer")]
-    return snapshot::take(&wasm, export);
+    return snapshot::take(&with_definitions(&wasm).map_err(invalid)?, export);
     #[cfg(not(feature = "wizer"))]
     Err(InitError::NotBuilt)
 }

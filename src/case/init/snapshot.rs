@@ -41,7 +41,7 @@ pub(super) fn take(wasm: &[u8], export: &str) -> Result<Vec<u8>, InitError> {
     at_once(wizer.snapshot(&context, &mut state)).map_err(|error| unsupported(format!("{error:#}")))
 }
 
-/// A stub for each import. Memories, tables and globals were refused before.
+/// A stub for each import. Memories, tables and globals are definitions by now.
 fn linker(engine: &Engine, module: &Module) -> Result<Linker<StoreLimits>, String> {
     let mut linker = Linker::new(engine);
     linker.allow_shadowing(true);

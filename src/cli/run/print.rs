@@ -6,6 +6,7 @@ use super::target::Target;
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
+use touchstone::case::init::Means;
 use touchstone::lab::abbreviate_to;
 use touchstone::report::units::{ratio_with_interval, time_with_interval};
 use touchstone::terminal::{Style, Table};
@@ -80,6 +81,14 @@ impl Shown<'_> {
         let init = init.as_ref().map_or_else(String::new, |(export, sha256)| {
             format!("\n  init        {}, SHA-256 afterwards {sha256}", harmless(export))
         });
+        let constructors = self.target.constructed.as_ref().map_or_else(String::new, |called| {
+            let names = harmless(&called.exports.join(", "));
+            let means = match &called.means {
+                Means::Initialized => "called once, before the module is handed to the backends",
+                Means::Started { .. } => "called by a start function, in each new instance",
+            };
+            format!("\n  constructors  {names}: {means}")
+        });
         let memory = match guest.info().memory {
             None if is_component => "its own".to_owned(),
             None => "none".to_owned(),
@@ -94,8 +103,8 @@ impl Shown<'_> {
             }
         };
         format!(
-            "{} of {}\n  {} {size} bytes{}, SHA-256 {sha256}{init}\n  convention  {abi}{guessed}\n  \
-             memory      {memory}\n  input       {}\n\n",
+            "{} of {}\n  {} {size} bytes{}, SHA-256 {sha256}{init}{constructors}\n  convention  \
+             {abi}{guessed}\n  memory      {memory}\n  input       {}\n\n",
             self.style.bold(&harmless(export)),
             harmless(&file.display().to_string()),
             if is_component { "component  " } else { "module     " },

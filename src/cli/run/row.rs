@@ -4,6 +4,7 @@ use super::answer::{Answer, State};
 use super::timing::Times;
 use anyhow::Result;
 use std::sync::Arc;
+use touchstone::features::support_for;
 use touchstone::plan::Filter;
 use touchstone::record::Executor;
 use touchstone_executor::guest::GuestModule;
@@ -40,9 +41,10 @@ pub(super) struct Wanted<'a> {
 /// When an expression is none, or no engine is left.
 pub(super) fn choose(guest: &GuestModule, wanted: Wanted<'_>) -> Result<Vec<Row>> {
     let Wanted { backend, not_engine, strategies } = wanted;
-    let engines = touchstone_runtimes::engines();
+    let all_engines = touchstone_runtimes::engines();
     let name = |engine: &Arc<dyn Engine>| engine.id().to_owned();
-    let engines = Filter::new(backend)?.select("no backend of this build", engines, name)?;
+    let engines =
+        Filter::new(backend)?.select("no backend of this build", all_engines.clone(), name)?;
     let engines = match not_engine {
         Some(text) => Filter::new(Some(text))?.without(engines, name)?,
         None => engines,
@@ -59,7 +61,7 @@ pub(super) fn choose(guest: &GuestModule, wanted: Wanted<'_>) -> Result<Vec<Row>
         rows.extend(ways.iter().filter(has).map(|strategy| Row {
             engine: Arc::clone(&engine),
             strategy: *strategy,
-            support: engine.support_for(*strategy, guest),
+            support: support_for(&*engine, *strategy, guest, &all_engines),
             answer: None,
             group: None,
             times: None,

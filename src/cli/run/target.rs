@@ -6,8 +6,8 @@ use super::worker::{Call, Effects, has_only_effects};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use touchstone::case::init::initialized;
-use touchstone::case::{digest, parse_hex};
+use touchstone::case::init::{Constructed, constructed, initialized};
+use touchstone::case::{binary, digest, parse_hex};
 use touchstone::files::read_whole;
 use touchstone::plain;
 use touchstone::plan::near;
@@ -53,6 +53,8 @@ pub(super) struct Target {
     pub(super) input: Vec<u8>,
     pub(super) effects: Effects,
     program: Program,
+    /// Constructors that are called by themselves.
+    pub(super) constructed: Option<Constructed>,
 }
 
 impl Target {
@@ -60,8 +62,16 @@ impl Target {
     ///
     /// When the file, the export, the convention or the input is invalid. Nothing was run then.
     pub(super) fn find(run: &Run, source: Source, export: &str) -> Result<Self> {
-        let Source { file, size, packed, sha256, init, wasm, info } = source;
+        let Source { file, size, packed, sha256, init, mut wasm, info } = source;
         let unusable = || format!("cannot use {}", file.display());
+        // Who names the function to call first has the say.
+        let mut constructed = match init {
+            Some(_) => None,
+            None => constructed(&wasm, &info, export).with_context(unusable)?,
+        };
+        if let Some(constructed) = &mut constructed {
+            wasm = std::mem::take(&mut constructed.wasm);
+        }
         let found = find_export(&info, export).with_context(unusable)?;
         let is_component = info.component.is_some();
         let signature = match &found.signature {
@@ -117,6 +127,7 @@ impl Target {
             heap,
             input,
             program,
+            constructed,
         })
     }
 
@@ -170,9 +181,10 @@ impl Source {
     pub(super) fn read(file: &Path, init: Option<&str>) -> Result<Self> {
         let bytes = read_whole(file)?;
         let unusable = || format!("cannot use {}", file.display());
-        let initialized = init.map(|export| initialized(&bytes, export));
+        let translated = binary(&bytes, file).with_context(unusable)?;
+        let initialized = init.map(|export| initialized(&translated, export));
         let initialized = initialized.transpose().with_context(unusable)?;
-        let wasm = unpack(initialized.as_deref().unwrap_or(&bytes)).with_context(unusable)?;
+        let wasm = unpack(initialized.as_deref().unwrap_or(&translated)).with_context(unusable)?;
         let info = ModuleInfo::read(&wasm).with_context(unusable)?;
         Ok(Self {
             file: file.to_owned(),

@@ -24,6 +24,7 @@ const MARKS: [(Outcome, &str, &str); 7] = [
 pub(in crate::report) fn section(checks: &Checks, check: Check) -> String {
     let print = |checked: Checked<'_>| match check {
         Check::Conformance => conformance(&checked),
+        Check::Features => features(&checked),
         Check::Isolation => isolation(&checked),
         Check::Hostile => hostile(&checked),
         Check::Survival => survival(&checked),
@@ -96,6 +97,21 @@ fn causes(checked: &Checked, outcome: Outcome, heading: &str) -> String {
         table.row(escape(cause), [engines.join(", "), escape(example)]);
     }
     table.finish()
+}
+
+fn features(checked: &Checked) -> String {
+    format!(
+        "## Features\n\nFeatures of WebAssembly that an engine runs here, probed with a small \
+         module for each. An engine refuses a module that needs another feature, and names it. \
+         Probed on {}.\n\n{}{}{}",
+        source(checked.header),
+        exceptions(checked),
+        marks(checked, "Feature"),
+        details(
+            "Refused and not driven, by reason",
+            &all_reasons(checked, &[Outcome::Refused, Outcome::NotDriven])
+        ),
+    )
 }
 
 fn isolation(checked: &Checked) -> String {

@@ -2,9 +2,9 @@
 
 use super::codec::{Codec, Decoded};
 use super::in_place::InPlace;
-use super::json;
 use super::loaded::{Function, Shared};
 use super::shape::Shape;
+use super::{json, json_text};
 use crate::shrinking::collecting;
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
@@ -72,19 +72,25 @@ impl Live {
         abi: Abi,
         input: &[u8],
         values: &[Val],
-    ) -> Result<wasmtime::Result<()>> {
+    ) -> Result<wasmtime::Result<Option<Val>>> {
         let store = &mut self.tenancy.store;
         let func = self.instance.get_func(&mut *store, function.index).ok_or(FOREIGN)?;
         shared.start_clock(store);
         let ended = match (abi, function.shape) {
-            (Abi::Plain, Shape::Nothing) => call_nothing(store, func),
+            (Abi::Plain, Shape::Nothing) => call_nothing(store, func).map(|()| None),
             (Abi::Input, Shape::Nothing) => {
                 store.data_mut().set_input(input);
-                call_nothing(store, func)
+                call_nothing(store, func).map(|()| None)
             }
-            (Abi::Bytes, Shape::Bytes) => call_bytes(store, func, input),
+            (Abi::Bytes, Shape::Bytes) => call_bytes(store, func, input).map(|()| None),
             (Abi::Typed, Shape::Nothing | Shape::Bytes | Shape::Data)
-            | (Abi::Codec, Shape::Data) => func.call(&mut *store, values, &mut []),
+            | (Abi::Codec, Shape::Data) => func.call(&mut *store, values, &mut []).map(|()| None),
+            (Abi::Typed, Shape::Answer) => {
+                let mut results = [Val::Bool(false)];
+                let called = func.call(&mut *store, values, &mut results);
+                let [answer] = results;
+                called.map(|()| Some(answer))
+            }
             _ => return Err(FOREIGN),
         };
         self.well &= ended.is_ok();
@@ -159,19 +165,19 @@ fn decode(
 /// failure; the first call is as if it had not been.
 fn again_without_bound(
     live: &mut Live,
-    ended: wasmtime::Result<()>,
+    ended: wasmtime::Result<Option<Val>>,
     shared: &Shared,
     function: &Function,
-    call: impl Fn(&mut Live) -> Result<wasmtime::Result<()>>,
-) -> Result<wasmtime::Result<()>> {
+    call: impl Fn(&mut Live) -> Result<wasmtime::Result<Option<Val>>>,
+) -> Result<wasmtime::Result<Option<Val>>> {
     let is_bounded = live.in_place.as_ref().is_some_and(InPlace::is_bounded);
-    if !is_bounded || ended.as_ref().map_or_else(trap::is_trap, |()| true) {
+    if !is_bounded || ended.as_ref().map_or_else(trap::is_trap, |_| true) {
         return Ok(ended);
     }
     let bounded = std::mem::replace(live, Live::alone(shared)?);
     let ended = call(live)?;
     // What it fails of now is something else, and was so before.
-    let is_cured = ended.as_ref().map_or_else(trap::is_trap, |()| true);
+    let is_cured = ended.as_ref().map_or_else(trap::is_trap, |_| true);
     if let (true, Some(in_place)) = (is_cured, &bounded.in_place) {
         in_place.raise(&function.handles);
     }
@@ -232,7 +238,12 @@ impl Instance for ComponentInstance {
         let ended = call(live)?;
         let ended = again_without_bound(live, ended, shared, function, call)?;
         Ok(match ended {
-            Ok(()) => Outcome::Returned,
+            Ok(answer) => {
+                if let Some(answer) = answer {
+                    json_text::write(&answer, output);
+                }
+                Outcome::Returned
+            }
             Err(error) => Outcome::Trapped(trap::of_component(error)),
         })
     }

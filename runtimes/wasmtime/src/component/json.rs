@@ -10,6 +10,9 @@
 //! | result | object with one entry, `ok` or `err` |
 //! | enum, char | string |
 //! | flags | array of strings |
+//! | float | number, or one of `"nan"`, `"inf"`, `"-inf"` |
+//!
+//! `json_text.rs` writes the same.
 
 use super::shape::word;
 use serde_json::{Map, Value};
@@ -20,12 +23,15 @@ use wasmtime::component::{Type, Val};
 pub(crate) type Result<T, E = String> = std::result::Result<T, E>;
 
 /// The values of a function's parameters: the text is the value of the only one, or
-/// an array of the values of all.
+/// an array of the values of all. Without parameters it may be empty.
 ///
 /// # Errors
 ///
 /// When the text does not fit.
 pub(crate) fn params(types: &[Type], text: &[u8]) -> Result<Vec<Val>, TrapKind> {
+    if types.is_empty() && text.is_empty() {
+        return Ok(Vec::new());
+    }
     let read = || {
         let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         match types {
@@ -59,8 +65,8 @@ fn from_json(ty: &Type, value: &Value) -> Result<Val> {
         Type::U32 => integer!(Val::U32),
         Type::S64 => integer!(Val::S64),
         Type::U64 => integer!(Val::U64),
-        Type::Float32 => Val::Float32(value.as_f64().ok_or_else(misfit)? as f32),
-        Type::Float64 => Val::Float64(value.as_f64().ok_or_else(misfit)?),
+        Type::Float32 => Val::Float32(float(value).ok_or_else(misfit)? as f32),
+        Type::Float64 => Val::Float64(float(value).ok_or_else(misfit)?),
         Type::Char => Val::Char(value.as_str().and_then(only_char).ok_or_else(misfit)?),
         Type::String => Val::String(value.as_str().ok_or_else(misfit)?.to_owned()),
         Type::List(list) => {
@@ -134,6 +140,17 @@ fn from_json(ty: &Type, value: &Value) -> Result<Val> {
             return Err(misfit());
         }
     })
+}
+
+/// A number, or what JSON has no numbers for.
+fn float(value: &Value) -> Option<f64> {
+    match value.as_str() {
+        Some("nan") => Some(f64::NAN),
+        Some("inf") => Some(f64::INFINITY),
+        Some("-inf") => Some(f64::NEG_INFINITY),
+        Some(_) => None,
+        None => value.as_f64(),
+    }
 }
 
 fn each(ty: &Type, values: &[Value]) -> Result<Vec<Val>> {

@@ -5,6 +5,7 @@ mod codec;
 mod in_place;
 mod instance;
 mod json;
+mod json_text;
 mod linker;
 mod loaded;
 mod memories;

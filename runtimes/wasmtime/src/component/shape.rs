@@ -14,16 +14,22 @@ pub(crate) enum Shape {
     Bytes,
     /// Other parameters, all of them data, and no result.
     Data,
+    /// Parameters that are data, and a result that is.
+    Answer,
     /// Anything else: nobody here can call it.
     Other,
 }
 
 impl Shape {
     pub(crate) fn of(ty: &ComponentFunc) -> Self {
-        if ty.async_() || ty.results().len() > 0 {
+        if ty.async_() {
             return Self::Other;
         }
         let params: Vec<Type> = ty.params().map(|(_, ty)| ty).collect();
+        if ty.results().len() > 0 {
+            let is_data = params.iter().all(is_data) && ty.results().all(|ty| is_data(&ty));
+            return if is_data { Self::Answer } else { Self::Other };
+        }
         match &params[..] {
             [] => Self::Nothing,
             [Type::List(list)] if list.ty() == Type::U8 => Self::Bytes,
@@ -39,7 +45,7 @@ impl Shape {
             Abi::Plain | Abi::Input => self == Self::Nothing,
             Abi::Bytes => self == Self::Bytes,
             Abi::Typed => self != Self::Other,
-            Abi::Codec => self != Self::Other && ty.params().len() == 1,
+            Abi::Codec => !matches!(self, Self::Other | Self::Answer) && ty.params().len() == 1,
         }
     }
 }
@@ -57,7 +63,7 @@ pub(crate) fn check(name: &str, shape: Shape, ty: &ComponentFunc, abi: Abi) -> R
         Abi::Substrate | Abi::Wasi => "a core module",
         Abi::Plain | Abi::Input => "func()",
         Abi::Bytes => "func(list<u8>)",
-        Abi::Typed => "parameters that are data, and no result",
+        Abi::Typed => "parameters and a result that are data, and not resources or streams",
         Abi::Codec => "one parameter that is data, and no result",
     };
     Err(Error::WrongSignature { name: name.to_owned(), abi, expected, found: words(ty) })

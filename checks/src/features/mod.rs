@@ -1,0 +1,121 @@
+//! Which features of WebAssembly each engine runs: a small module for each feature is called
+//! under every strategy, and the answer is compared with what the engine claims
+//! ([`Engine::features`]).
+
+mod probes;
+
+pub use probes::{ANSWER, Probe, probes};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use touchstone::record::{Check, Finding, Outcome};
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::{
+    CodeFrom, Config, Engine, Error, Outcome as Ended, Result, Strategy, Support,
+};
+
+/// Probes every feature on every engine. A finding is held if each strategy that the engine
+/// supports for the module returned the right answer twice, refused if the engine does not claim
+/// the feature, and failed if answer and claim differ. `before` is called before each probe.
+///
+/// # Errors
+///
+/// When a probe's text is no module.
+pub fn probe(
+    engines: &[Arc<dyn Engine>],
+    mut before: impl FnMut(&str),
+) -> Result<Vec<Finding>, wat::Error> {
+    let mut findings = Vec::new();
+    for probe in probes() {
+        let wasm = wat::parse_str(probe.text)?;
+        let guest = GuestModule::new(probe.feature.name(), &wasm, HeapPages::default());
+        for engine in engines {
+            before(&format!("{} on {}", probe.feature, engine.id()));
+            findings.push(match &guest {
+                Ok(guest) => on(&**engine, &probe, guest),
+                Err(error) => finding(&**engine, &probe, refused_by_all(&probe, error)),
+            });
+        }
+    }
+    Ok(findings)
+}
+
+/// What was found, and why.
+type Found = (BTreeMap<Outcome, u64>, Option<String>);
+
+fn one(outcome: Outcome, reason: String) -> Found {
+    (BTreeMap::from([(outcome, 1)]), Some(reason))
+}
+
+fn finding(engine: &dyn Engine, probe: &Probe, (counts, evidence): Found) -> Finding {
+    Finding {
+        check: Check::Features,
+        name: probe.feature.name().to_owned(),
+        engine: engine.id().to_owned(),
+        strategy: None,
+        counts,
+        cause: None,
+        evidence: evidence.into_iter().collect(),
+    }
+}
+
+/// A module that is refused before any engine gets it: as it should be where the feature is
+/// one of those that cannot be hosted.
+fn refused_by_all(probe: &Probe, error: &Error) -> Found {
+    let is_known = probe.feature.refusal().is_some_and(|why| error.to_string().contains(why));
+    one(if is_known { Outcome::Refused } else { Outcome::Failed }, error.to_string())
+}
+
+fn on(engine: &dyn Engine, probe: &Probe, guest: &GuestModule) -> Finding {
+    let claims = engine.features().has(probe.feature);
+    let (mut counts, mut evidence, mut refusal) = (BTreeMap::new(), None, None);
+    // Where the code comes from makes no difference to what it does.
+    let ways = Strategy::all().into_iter().filter(|way| way.code == CodeFrom::InProcess);
+    for strategy in ways.filter(|way| engine.support(*way).is_supported()) {
+        if let Support::Unsupported { reason } = engine.support_for(strategy, guest) {
+            refusal.get_or_insert(reason);
+            continue;
+        }
+        let outcome = match call(engine, strategy, guest) {
+            Ok(()) if claims => Outcome::Held,
+            Ok(()) => {
+                evidence = Some("it runs, though the engine does not claim the feature".to_owned());
+                Outcome::Failed
+            }
+            Err(reason) => {
+                evidence = Some(format!("{strategy}: {reason}"));
+                Outcome::Failed
+            }
+        };
+        *counts.entry(outcome).or_insert(0) += 1;
+    }
+    let found = match refusal {
+        // Some strategies run it.
+        _ if !counts.is_empty() => (counts, evidence),
+        Some(reason) if !claims => one(Outcome::Refused, reason),
+        // Another property of the module is in the way.
+        Some(reason) => one(Outcome::NotDriven, reason),
+        None => one(Outcome::NotDriven, "no strategy".to_owned()),
+    };
+    finding(engine, probe, found)
+}
+
+/// Calls the probe twice, each time on a clean instance.
+fn call(engine: &dyn Engine, strategy: Strategy, guest: &GuestModule) -> Result<(), String> {
+    let text = |error: Error| error.to_string();
+    let config = Config { instances: 4, ..Config::default() };
+    let artifact = engine.compile(guest, strategy, &config).map_err(text)?;
+    let module = engine.load(guest, &artifact, strategy, &config).map_err(text)?;
+    let export = module.export("f", Abi::Plain).map_err(text)?;
+    let mut instance = module.new_instance().map_err(text)?;
+    for _ in 0..2 {
+        let mut output = Vec::new();
+        match instance.call(export, &[], &mut output).map_err(text)? {
+            Ended::Returned if output == ANSWER.to_le_bytes() => {}
+            Ended::Returned => return Err(format!("it returned {output:?}")),
+            Ended::Trapped(trap) => return Err(format!("it trapped: {trap}")),
+        }
+    }
+    Ok(())
+}

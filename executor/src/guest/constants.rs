@@ -1,0 +1,110 @@
+//! Constant expressions that compute or read a global, turned into constants: not every
+//! engine computes them, and the place of a data segment is known afterwards.
+
+use super::rewrite::unreadable;
+use crate::error::Result;
+use crate::signature::Value;
+use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
+use wasm_encoder::{ConstExpr, Ieee32, Ieee64};
+use wasmparser::{Operator, Parser, Payload};
+
+/// A value that is known before instantiation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Constant {
+    Number(Value),
+    ZeroVector,
+    Null(wasmparser::HeapType),
+}
+
+impl Constant {
+    /// The expression of it; `None` for a type that the encoder does not know.
+    pub(super) fn encoded(self) -> Option<ConstExpr> {
+        Some(match self {
+            Self::Number(Value::I32(value)) => ConstExpr::i32_const(value),
+            Self::Number(Value::I64(value)) => ConstExpr::i64_const(value),
+            Self::Number(Value::F32(bits)) => ConstExpr::f32_const(Ieee32::new(bits)),
+            Self::Number(Value::F64(bits)) => ConstExpr::f64_const(Ieee64::new(bits)),
+            Self::ZeroVector => ConstExpr::v128_const(0),
+            Self::Null(ty) => ConstExpr::ref_null(ty.try_into().ok()?),
+        })
+    }
+}
+
+/// Values of the immutable globals, as far as they are known; by index.
+pub(super) struct Values(Vec<Option<Constant>>);
+
+impl Values {
+    /// Those of a module whose imported globals have these values.
+    pub(super) fn of(wasm: &[u8], imported: Vec<Constant>) -> Result<Self> {
+        let mut values = Self(imported.into_iter().map(Some).collect());
+        for payload in Parser::new(0).parse_all(wasm) {
+            let Payload::GlobalSection(section) = payload.map_err(unreadable)? else { continue };
+            for global in section {
+                let global = global.map_err(unreadable)?;
+                let value = values.evaluate(&global.init_expr);
+                values.0.push(value.filter(|_| !global.ty.mutable));
+            }
+        }
+        Ok(values)
+    }
+
+    /// The value of an expression; `None` if it is not known.
+    fn evaluate(&self, expression: &wasmparser::ConstExpr<'_>) -> Option<Constant> {
+        let mut stack = Vec::new();
+        for operator in expression.get_operators_reader() {
+            let number = match operator.ok()? {
+                Operator::I32Const { value } => Value::I32(value),
+                Operator::I64Const { value } => Value::I64(value),
+                Operator::F32Const { value } => Value::F32(value.bits()),
+                Operator::F64Const { value } => Value::F64(value.bits()),
+                Operator::RefNull { hty } => {
+                    stack.push(Constant::Null(hty));
+                    continue;
+                }
+                Operator::GlobalGet { global_index } => {
+                    stack.push((*self.0.get(global_index as usize)?)?);
+                    continue;
+                }
+                Operator::End => break,
+                operator => {
+                    let (Constant::Number(b), Constant::Number(a)) = (stack.pop()?, stack.pop()?)
+                    else {
+                        return None;
+                    };
+                    computed(&operator, a, b)?
+                }
+            };
+            stack.push(Constant::Number(number));
+        }
+        stack.pop().filter(|_| stack.is_empty())
+    }
+}
+
+fn computed(operator: &Operator<'_>, a: Value, b: Value) -> Option<Value> {
+    Some(match (operator, a, b) {
+        (Operator::I32Add, Value::I32(a), Value::I32(b)) => Value::I32(a.wrapping_add(b)),
+        (Operator::I32Sub, Value::I32(a), Value::I32(b)) => Value::I32(a.wrapping_sub(b)),
+        (Operator::I32Mul, Value::I32(a), Value::I32(b)) => Value::I32(a.wrapping_mul(b)),
+        (Operator::I64Add, Value::I64(a), Value::I64(b)) => Value::I64(a.wrapping_add(b)),
+        (Operator::I64Sub, Value::I64(a), Value::I64(b)) => Value::I64(a.wrapping_sub(b)),
+        (Operator::I64Mul, Value::I64(a), Value::I64(b)) => Value::I64(a.wrapping_mul(b)),
+        _ => return None,
+    })
+}
+
+/// Encodes sections anew, with constants in the place of expressions of known value.
+pub(super) struct Folder(pub(super) Values);
+
+impl Reencode for Folder {
+    type Error = std::convert::Infallible;
+
+    fn const_expr(
+        &mut self,
+        expression: wasmparser::ConstExpr<'_>,
+    ) -> std::result::Result<ConstExpr, ReencodeError> {
+        match self.0.evaluate(&expression).and_then(Constant::encoded) {
+            Some(constant) => Ok(constant),
+            None => utils::const_expr(self, expression),
+        }
+    }
+}

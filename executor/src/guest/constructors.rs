@@ -1,0 +1,151 @@
+//! Constructors: exports that toolchains expect a host to call before any other one, and a
+//! start function that calls them.
+
+use super::info::{ModuleInfo, unhostable};
+use super::rewrite::{Sections, unreadable};
+use crate::error::Result;
+use crate::signature::Signature;
+use wasm_encoder::{CodeSection, Function, FunctionSection, SectionId, StartSection, TypeSection};
+use wasmparser::{ExternalKind, Parser, Payload};
+
+/// Export of a program that has called its constructors itself when it returns.
+const PROGRAM: &str = "_start";
+/// Export that writes addresses into a library's data.
+const RELOCATIONS: &str = "__wasm_apply_data_relocs";
+/// Exports that run constructors: of a WASI reactor, which calls the other one, and of
+/// `wasm-ld`.
+const CONSTRUCTORS: [&str; 2] = ["_initialize", "__wasm_call_ctors"];
+
+/// The constructors to call before `called`, in order: of a program's `_start`, none.
+#[must_use]
+pub fn constructors<'a>(info: &'a ModuleInfo, called: &str) -> Vec<&'a str> {
+    if called == PROGRAM {
+        return Vec::new();
+    }
+    let find = |name: &str| {
+        let fits = |export: &&super::FunctionExport| {
+            export.name == name
+                && !export.imported
+                && export.signature.as_ref() == Some(&Signature::default())
+        };
+        info.exports.iter().find(fits).map(|export| export.name.as_str())
+    };
+    let constructor = CONSTRUCTORS.into_iter().find_map(find);
+    let all = find(RELOCATIONS).into_iter().chain(constructor);
+    // Who asks for a constructor gets it once.
+    all.take_while(|name| *name != called).collect()
+}
+
+/// The module with a start function that calls its old start function, then these exports.
+///
+/// # Errors
+///
+/// When the module cannot be read or lacks one of them.
+pub fn started_with(wasm: &[u8], exports: &[&str]) -> Result<Vec<u8>> {
+    let (mut types, mut functions, mut start) = (0, 0, Vec::new());
+    let mut called = Vec::new();
+    for payload in Parser::new(0).parse_all(wasm) {
+        match payload.map_err(unreadable)? {
+            Payload::TypeSection(section) => {
+                for group in section {
+                    types += group.map_err(unreadable)?.types().count() as u32;
+                }
+            }
+            Payload::ImportSection(section) => {
+                for import in section.into_imports() {
+                    let ty = import.map_err(unreadable)?.ty;
+                    functions += u32::from(matches!(ty, wasmparser::TypeRef::Func(_)));
+                }
+            }
+            Payload::FunctionSection(section) => functions += section.count(),
+            Payload::StartSection { func, .. } => start.push(func),
+            Payload::ExportSection(section) => {
+                for export in section {
+                    let export = export.map_err(unreadable)?;
+                    if export.kind == ExternalKind::Func {
+                        called.push((export.name, export.index));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    for wanted in exports {
+        let Some((_, index)) = called.iter().find(|(name, _)| name == wanted) else {
+            return unhostable(format!("it has no exported function '{wanted}'"));
+        };
+        start.push(*index);
+    }
+    let mut sections = Sections::of(wasm)?;
+    let function_index = match start[..] {
+        [] => return Ok(wasm.to_vec()),
+        [only] => only,
+        _ => {
+            let mut new_types = TypeSection::new();
+            new_types.ty().function([], []);
+            let mut new_functions = FunctionSection::new();
+            new_functions.function(types);
+            let mut body = Function::new([]);
+            for function in &start {
+                body.instructions().call(*function);
+            }
+            body.instructions().end();
+            let mut code = CodeSection::new();
+            code.function(&body);
+            sections.append_all(SectionId::Type, &new_types);
+            sections.append_all(SectionId::Function, &new_functions);
+            sections.append_all(SectionId::Code, &code);
+            functions
+        }
+    };
+    sections.replace(SectionId::Start, &StartSection { function_index });
+    Ok(sections.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str, called: &str) -> Vec<String> {
+        let info = ModuleInfo::read(&wat::parse_str(text).unwrap()).unwrap();
+        constructors(&info, called).into_iter().map(str::to_owned).collect()
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn constructors_are_called_once_and_in_order() {
+        let text = r#"(module (func (export "_initialize")) (func (export "__wasm_call_ctors"))
+            (func (export "__wasm_apply_data_relocs")) (func (export "_start")) (func (export "f")))"#;
+        assert_eq!(names(text, "f"), ["__wasm_apply_data_relocs", "_initialize"]);
+        assert_eq!(names(text, "_initialize"), ["__wasm_apply_data_relocs"]);
+        assert!(names(text, "_start").is_empty());
+        let other = r#"(module (import "env" "i" (func $i)) (export "_initialize" (func $i))
+            (func (export "__wasm_call_ctors") (param i32)) (func (export "f")))"#;
+        assert!(names(other, "f").is_empty());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn the_start_function_calls_the_old_one_first() {
+        let started = |text: &str, exports: &[&str]| {
+            let wasm = started_with(&wat::parse_str(text).unwrap(), exports).unwrap();
+            assert!(ModuleInfo::read(&wasm).unwrap().has_start);
+            wasmprinter::print_bytes(wasm).unwrap()
+        };
+        let text = r#"(module (type (func (param i32))) (func $s) (func $i (export "_initialize"))
+            (func (export "f") (type 0)) (start $s))"#;
+        let text = started(text, &["_initialize"]);
+        assert!(text.contains("(start 3)"), "{text}");
+        assert!(text.contains("call $s") && text.contains("call $i"), "{text}");
+        let text = started(r#"(module (func) (func (export "_initialize")))"#, &["_initialize"]);
+        assert!(text.contains("(start 1)"), "{text}");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn a_constructor_that_is_not_there_is_an_error() {
+        let wasm = wat::parse_str("(module)").unwrap();
+        assert!(started_with(&wasm, &["_initialize"]).is_err());
+        assert_eq!(started_with(&wasm, &[]).unwrap(), wasm);
+    }
+}

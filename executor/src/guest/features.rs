@@ -1,0 +1,134 @@
+//! Validation, and which features a module needs for it.
+
+use super::info::{invalid, unhostable};
+use crate::error::Result;
+use crate::feature::{Feature, Features};
+use wasmparser::{Validator, WasmFeatures};
+
+/// What the validator calls a feature. Vectors and all else of WebAssembly 2.0 are always on.
+const fn flags(feature: Feature) -> WasmFeatures {
+    match feature {
+        Feature::Vectors => WasmFeatures::SIMD,
+        Feature::ExtendedConst => WasmFeatures::EXTENDED_CONST,
+        Feature::TailCalls => WasmFeatures::TAIL_CALL,
+        Feature::MultiMemory => WasmFeatures::MULTI_MEMORY,
+        Feature::Memory64 => WasmFeatures::MEMORY64,
+        Feature::RelaxedVectors => WasmFeatures::RELAXED_SIMD,
+        Feature::FunctionReferences => WasmFeatures::FUNCTION_REFERENCES,
+        Feature::GarbageCollection => WasmFeatures::GC.union(WasmFeatures::FUNCTION_REFERENCES),
+        Feature::Exceptions => WasmFeatures::EXCEPTIONS,
+        Feature::Threads => WasmFeatures::THREADS,
+        Feature::LegacyExceptions => WasmFeatures::LEGACY_EXCEPTIONS,
+        Feature::CustomPageSizes => WasmFeatures::CUSTOM_PAGE_SIZES,
+        Feature::WideArithmetic => WasmFeatures::WIDE_ARITHMETIC,
+        Feature::StackSwitching => {
+            WasmFeatures::STACK_SWITCHING.union(WasmFeatures::FUNCTION_REFERENCES)
+        }
+    }
+}
+
+/// WebAssembly 2.0 and these features.
+pub(super) fn validated_with(features: Features) -> WasmFeatures {
+    features.iter().map(flags).fold(WasmFeatures::WASM2, |all, more| all | more)
+}
+
+/// Validates a module and returns the features beyond WebAssembly 2.0 that it needs for it:
+/// of a module that is valid without any, none.
+///
+/// # Errors
+///
+/// When no feature makes it valid, or it needs one that cannot be hosted.
+pub(super) fn needed(wasm: &[u8]) -> Result<Features> {
+    let validate = |features: WasmFeatures| {
+        Validator::new_with_features(features).validate_all(wasm).map(drop)
+    };
+    let Err(error) = validate(WasmFeatures::WASM2) else { return Ok(Features::NONE) };
+    let mut needed: Features = Feature::ALL.into_iter().collect();
+    if let Err(further) = validate(validated_with(needed)) {
+        // Behind the first use of a feature, the first error is that the feature is off.
+        let behind = further.offset() > error.offset();
+        return Err(invalid(if behind { further } else { error }));
+    }
+    // The last ones are the least usual: a module that is valid without them does not use them.
+    for feature in Feature::ALL.into_iter().rev() {
+        let fewer = needed.without(feature);
+        if validate(validated_with(fewer)).is_ok() {
+            needed = fewer;
+        }
+    }
+    for feature in needed.iter() {
+        if let Some(reason) = feature.refusal() {
+            return unhostable(format!("it uses {feature}: {reason}"));
+        }
+    }
+    Ok(needed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    fn of(text: &str) -> Result<String> {
+        needed(&wat::parse_str(text).unwrap()).map(|features| features.to_string())
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn each_feature_is_named_and_no_other_one() {
+        for (text, feature) in [
+            ("(module (func (drop (v128.const i64x2 1 2))))", None),
+            ("(module (table 1 externref) (func (param externref)))", None),
+            (
+                "(module (global i32 (i32.add (i32.const 1) (i32.const 2))))",
+                Some(Feature::ExtendedConst),
+            ),
+            ("(module (func $f (return_call $f)))", Some(Feature::TailCalls)),
+            ("(module (memory 1) (memory 1))", Some(Feature::MultiMemory)),
+            ("(module (memory i64 1))", Some(Feature::Memory64)),
+            ("(module (table i64 1 funcref))", Some(Feature::Memory64)),
+            (
+                "(module (func (param v128) (result v128)
+                   (i8x16.relaxed_swizzle (local.get 0) (local.get 0))))",
+                Some(Feature::RelaxedVectors),
+            ),
+            (
+                "(module (type $t (func)) (func (param (ref $t)) (call_ref $t (local.get 0))))",
+                Some(Feature::FunctionReferences),
+            ),
+            (
+                "(module (type $s (struct (field i32))) (func (drop (struct.new $s (i32.const 1)))))",
+                Some(Feature::GarbageCollection),
+            ),
+            ("(module (tag $e) (func (throw $e)))", Some(Feature::Exceptions)),
+        ] {
+            let expected = feature.map_or_else(String::new, |feature| feature.to_string());
+            assert_eq!(of(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn what_cannot_be_hosted_is_refused_by_name() {
+        for (text, feature) in [
+            ("(module (memory 1 1 shared))", Feature::Threads),
+            ("(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))", Feature::Threads),
+            ("(module (func try catch_all end))", Feature::LegacyExceptions),
+            ("(module (memory 1 (pagesize 1)))", Feature::CustomPageSizes),
+        ] {
+            match of(text) {
+                Err(Error::Unhostable { reason }) => {
+                    assert!(reason.contains(feature.name()), "{text}: {reason}");
+                }
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn an_invalid_module_stays_invalid() {
+        let wasm = wat::parse_str("(module (func (result i32)))").unwrap();
+        assert!(matches!(needed(&wasm), Err(Error::Invalid { .. })));
+    }
+}

@@ -1,0 +1,425 @@
+//! Imported memories, tables, globals and tags, which the module gets as definitions of its
+//! own. Imports come first in each index space, and so do these definitions: no index changes.
+//!
+//! | import | definition |
+//! |---|---|
+//! | memory | of the import's limits, zeroed |
+//! | table | of the import's limits, null entries |
+//! | tag | of the import's type |
+//! | global of a number or vector type | 0, except those below |
+//! | global of a nullable reference type | null |
+//! | `__memory_base` | 1024, rounded up to the library's alignment |
+//! | `__table_base` | 1, so that 0 stays the null pointer |
+//! | `__stack_pointer` | end of the memory; in a library end of 1 MiB of stack behind its data |
+//! | `__heap_base`, `GOT.mem.__heap_base` | the same |
+//! | `GOT.mem.NAME` | `__memory_base` plus the exported global `NAME`, 0 if there is none |
+//! | `GOT.func.NAME` | a table entry with the exported function `NAME`, 0 if there is none |
+//! | `global.NaN`, `global.Infinity` | these numbers |
+//!
+//! A library is a module with a section `dylink.0`. Its memory and table are raised to what the
+//! section asks for. Constant expressions that compute, or read such a global, become constants.
+
+use super::constants::{Constant, Folder, Values};
+use super::info::{ModuleInfo, unhostable};
+use super::rewrite::{Sections, unreadable};
+use crate::error::{Error, Result};
+use crate::feature::Feature;
+use crate::heap::WASM_PAGE;
+use crate::signature::{Value, ValueType};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use wasm_encoder::reencode::Reencode;
+use wasm_encoder::{
+    ConstExpr, ElementSection, Elements, GlobalSection, MemorySection, SectionId, TableSection,
+    TagSection,
+};
+use wasmparser::{
+    Dylink0Subsection, ExternalKind, KnownCustom, MemInfo, Parser, Payload, TypeRef, ValType,
+};
+
+/// An import that becomes a definition of the module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Supplied {
+    /// Module part of the name.
+    pub module: String,
+    /// Field part of the name.
+    pub name: String,
+    /// What it is.
+    pub item: Item,
+}
+
+/// What [`Supplied`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Item {
+    /// A zeroed memory.
+    Memory,
+    /// A table of null entries.
+    Table,
+    /// A global: of this value, or null or a vector of zeros.
+    Global(Option<Value>),
+    /// A tag.
+    Tag,
+}
+
+/// What answers the import: `a zeroed memory`, `a global, 1024`.
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory => f.write_str("a zeroed memory"),
+            Self::Table => f.write_str("a table of null entries"),
+            Self::Global(None) => f.write_str("a global, null or zero"),
+            Self::Global(Some(value)) => match *value {
+                Value::I32(value) => write!(f, "a global, {value}"),
+                Value::I64(value) => write!(f, "a global, {value}"),
+                Value::F32(bits) => write!(f, "a global, {}", f32::from_bits(bits)),
+                Value::F64(bits) => write!(f, "a global, {}", f64::from_bits(bits)),
+            },
+            Self::Tag => f.write_str("a tag"),
+        }
+    }
+}
+
+/// First address of a library's data, as Emscripten lays it out.
+const MEMORY_BASE: u64 = 1024;
+/// First entry of a library's functions.
+const TABLE_BASE: u64 = 1;
+/// Stack of a library, bytes.
+const STACK: u64 = 1 << 20;
+
+/// What is imported, and the addresses that the definitions have.
+#[derive(Default)]
+struct Layout {
+    library: Option<MemInfo>,
+    memories: Vec<wasmparser::MemoryType>,
+    tables: Vec<wasmparser::TableType>,
+    tags: Vec<u32>,
+    globals: Vec<(String, String, wasmparser::GlobalType)>,
+    /// Memories of the module's own, for the end of the first memory.
+    own_memory: u64,
+    /// Exported functions, and exported globals' values.
+    functions: HashMap<String, u32>,
+    addresses: HashMap<String, u32>,
+    imported_functions: u32,
+    /// Functions that `GOT.func` asks for, in the order of their table entries.
+    linked: Vec<u32>,
+}
+
+/// Everything that the module imports beside functions, as it is supplied.
+///
+/// # Errors
+///
+/// When an import cannot be supplied: the message names it.
+pub(super) fn supplied(wasm: &[u8]) -> Result<Vec<Supplied>> {
+    let mut layout = Layout::of(wasm)?;
+    let mut all = Vec::new();
+    let values = layout.values()?;
+    let mut values = values.into_iter();
+    for payload in Parser::new(0).parse_all(wasm) {
+        let Payload::ImportSection(section) = payload.map_err(unreadable)? else { continue };
+        for import in section.into_imports() {
+            let import = import.map_err(unreadable)?;
+            let item = match import.ty {
+                TypeRef::Func(_) | TypeRef::FuncExact(_) => continue,
+                TypeRef::Memory(_) => Item::Memory,
+                TypeRef::Table(_) => Item::Table,
+                TypeRef::Tag(_) => Item::Tag,
+                TypeRef::Global(_) => Item::Global(match values.next() {
+                    Some(Constant::Number(value)) => Some(value),
+                    _ => None,
+                }),
+            };
+            let (module, name) = (import.module.to_owned(), import.name.to_owned());
+            all.push(Supplied { module, name, item });
+        }
+    }
+    Ok(all)
+}
+
+/// The module with definitions in the place of such imports, and constants in the place of
+/// constant expressions that compute; as it is where there are none of both.
+///
+/// # Errors
+///
+/// When an import cannot be supplied, or the module cannot be rewritten.
+pub(super) fn define<'a>(wasm: &'a [u8], info: &ModuleInfo) -> Result<Cow<'a, [u8]>> {
+    let computes = info.features.has(Feature::ExtendedConst);
+    if info.supplied.is_empty() && !computes {
+        return Ok(Cow::Borrowed(wasm));
+    }
+    let mut layout = Layout::of(wasm)?;
+    let values = layout.values()?;
+    let mut sections = Sections::of(wasm)?;
+    if !info.supplied.is_empty() {
+        sections.replace_imports(wasm, None)?;
+    }
+    if !values.is_empty() || computes {
+        fold(wasm, &mut sections, values.clone())?;
+    }
+    layout.define_memories(&mut sections)?;
+    layout.define_tables(&mut sections)?;
+    layout.define_tags(&mut sections);
+    layout.define_globals(&mut sections, &values)?;
+    layout.link_functions(&mut sections);
+    Ok(Cow::Owned(sections.finish()))
+}
+
+/// Encodes the sections with constant expressions anew.
+fn fold(wasm: &[u8], sections: &mut Sections<'_>, supplied: Vec<Constant>) -> Result<()> {
+    let mut folder = Folder(Values::of(wasm, supplied)?);
+    let failed = |error: wasm_encoder::reencode::Error| Error::Unhostable {
+        reason: format!("its constant expressions cannot be rewritten: {error}"),
+    };
+    for payload in Parser::new(0).parse_all(wasm) {
+        match payload.map_err(unreadable)? {
+            Payload::GlobalSection(section) => {
+                let mut globals = GlobalSection::new();
+                folder.parse_global_section(&mut globals, section).map_err(failed)?;
+                sections.replace(SectionId::Global, &globals);
+            }
+            Payload::TableSection(section) => {
+                let mut tables = TableSection::new();
+                folder.parse_table_section(&mut tables, section).map_err(failed)?;
+                sections.replace(SectionId::Table, &tables);
+            }
+            Payload::ElementSection(section) => {
+                let mut elements = ElementSection::new();
+                folder.parse_element_section(&mut elements, section).map_err(failed)?;
+                sections.replace(SectionId::Element, &elements);
+            }
+            Payload::DataSection(section) => {
+                let mut data = wasm_encoder::DataSection::new();
+                folder.parse_data_section(&mut data, section).map_err(failed)?;
+                sections.replace(SectionId::Data, &data);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+impl Layout {
+    fn of(wasm: &[u8]) -> Result<Self> {
+        let mut layout = Self::default();
+        let mut own_globals = Vec::new();
+        for payload in Parser::new(0).parse_all(wasm) {
+            match payload.map_err(unreadable)? {
+                Payload::CustomSection(custom) => {
+                    let KnownCustom::Dylink0(library) = custom.as_known() else { continue };
+                    for part in library {
+                        if let Dylink0Subsection::MemInfo(info) = part.map_err(unreadable)? {
+                            layout.library = Some(info);
+                        }
+                    }
+                }
+                Payload::ImportSection(section) => {
+                    for import in section.into_imports() {
+                        let import = import.map_err(unreadable)?;
+                        match import.ty {
+                            TypeRef::Func(_) | TypeRef::FuncExact(_) => {
+                                layout.imported_functions += 1;
+                            }
+                            TypeRef::Memory(ty) => layout.memories.push(ty),
+                            TypeRef::Table(ty) => layout.tables.push(ty),
+                            TypeRef::Tag(ty) => layout.tags.push(ty.func_type_idx),
+                            TypeRef::Global(ty) => {
+                                let (module, name) = (import.module, import.name);
+                                layout.globals.push((module.to_owned(), name.to_owned(), ty));
+                            }
+                        }
+                    }
+                }
+                Payload::MemorySection(section) => {
+                    if let Some(memory) = section.into_iter().next() {
+                        layout.own_memory = memory.map_err(unreadable)?.initial;
+                    }
+                }
+                Payload::GlobalSection(section) => {
+                    for global in section {
+                        let global = global.map_err(unreadable)?;
+                        own_globals.push(super::info::constant(&global.init_expr));
+                    }
+                }
+                Payload::ExportSection(section) => {
+                    for export in section {
+                        let export = export.map_err(unreadable)?;
+                        let name = export.name.to_owned();
+                        if export.kind == ExternalKind::Func {
+                            layout.functions.insert(name, export.index);
+                        } else if export.kind == ExternalKind::Global
+                            && let Some(own) =
+                                (export.index as usize).checked_sub(layout.globals.len())
+                            && let Some(Some(address)) = own_globals.get(own)
+                        {
+                            layout.addresses.insert(name, *address);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(layout)
+    }
+
+    fn memory_base(&self) -> u64 {
+        let alignment = self.library.map_or(0, |library| library.memory_alignment.min(31));
+        MEMORY_BASE.next_multiple_of(1 << alignment)
+    }
+
+    fn table_base(&self) -> u64 {
+        let alignment = self.library.map_or(0, |library| library.table_alignment.min(31));
+        TABLE_BASE.next_multiple_of(1 << alignment)
+    }
+
+    /// The first address behind data and stack.
+    fn top(&self) -> u64 {
+        match self.library {
+            Some(library) => {
+                (self.memory_base() + u64::from(library.memory_size) + STACK).next_multiple_of(16)
+            }
+            None => {
+                let pages = self.memories.first().map_or(self.own_memory, |memory| memory.initial);
+                // The last addresses of a memory of 4 GiB stay unused.
+                pages.saturating_mul(WASM_PAGE as u64).min(u64::from(u32::MAX) & !15)
+            }
+        }
+    }
+
+    /// Initial values of the imported globals.
+    fn values(&mut self) -> Result<Vec<Constant>> {
+        let globals = std::mem::take(&mut self.globals);
+        let values = globals.iter().map(|(module, name, ty)| self.value(module, name, *ty));
+        let values = values.collect();
+        self.globals = globals;
+        values
+    }
+
+    fn value(&mut self, module: &str, name: &str, ty: wasmparser::GlobalType) -> Result<Constant> {
+        let number = match ty.content_type {
+            ValType::I32 => ValueType::I32,
+            ValType::I64 => ValueType::I64,
+            ValType::F32 => ValueType::F32,
+            ValType::F64 => ValueType::F64,
+            ValType::V128 => return Ok(Constant::ZeroVector),
+            ValType::Ref(reference) if reference.is_nullable() => {
+                return Ok(Constant::Null(reference.heap_type()));
+            }
+            ValType::Ref(_) => {
+                return unhostable(format!(
+                    "it imports the global {module}.{name} of a type without a null value, which \
+                     nothing here can supply"
+                ));
+            }
+        };
+        let address = match (module, name) {
+            ("GOT.mem", "__heap_base") => self.top(),
+            ("GOT.mem", name) => {
+                self.addresses.get(name).map_or(0, |at| self.memory_base() + u64::from(*at))
+            }
+            ("GOT.func", name) => self.entry(name),
+            (_, "__memory_base") => self.memory_base(),
+            (_, "__table_base") => self.table_base(),
+            (_, "__stack_pointer" | "__heap_base") => self.top(),
+            _ => 0,
+        };
+        Ok(Constant::Number(match (number, module, name) {
+            (ValueType::I32, ..) => Value::I32(address as i32),
+            (ValueType::I64, ..) => Value::I64(address as i64),
+            (ValueType::F64, "global", "NaN") => Value::F64(f64::NAN.to_bits()),
+            (ValueType::F64, "global", "Infinity") => Value::F64(f64::INFINITY.to_bits()),
+            (other, ..) => Value::zero(other),
+        }))
+    }
+
+    /// The entry of a function that `GOT.func` asks for: behind those of the table.
+    fn entry(&mut self, name: &str) -> u64 {
+        let Some(table) = self.tables.first() else { return 0 };
+        let own = self.functions.get(name).filter(|index| **index >= self.imported_functions);
+        let (Some(function), false) = (own.copied(), table.table64) else { return 0 };
+        let place = self.linked.iter().position(|linked| *linked == function);
+        let place = place.unwrap_or_else(|| {
+            self.linked.push(function);
+            self.linked.len() - 1
+        });
+        self.first_linked() + place as u64
+    }
+
+    /// The first entry behind those that the table's type and the library ask for.
+    fn first_linked(&self) -> u64 {
+        let declared = self.tables.first().map_or(0, |table| table.initial);
+        let library = self
+            .library
+            .map_or(0, |library| self.table_base().saturating_add(u64::from(library.table_size)));
+        declared.max(library).max(TABLE_BASE)
+    }
+
+    fn define_memories(&self, sections: &mut Sections<'_>) -> Result<()> {
+        let mut memories = MemorySection::new();
+        for (index, memory) in self.memories.iter().enumerate() {
+            let mut ty = wasm_encoder::MemoryType::from(*memory);
+            if index == 0 && self.library.is_some() {
+                let pages = self.top().div_ceil(WASM_PAGE as u64);
+                if pages > 65_536 {
+                    return unhostable("it is a library whose data and stack exceed 4 GiB");
+                }
+                ty.minimum = ty.minimum.max(pages);
+                ty.maximum = ty.maximum.map(|maximum| maximum.max(ty.minimum));
+            }
+            memories.memory(ty);
+        }
+        sections.prepend(SectionId::Memory, &memories);
+        Ok(())
+    }
+
+    fn define_tables(&self, sections: &mut Sections<'_>) -> Result<()> {
+        let mut tables = TableSection::new();
+        for (index, table) in self.tables.iter().enumerate() {
+            let ty = wasm_encoder::TableType::try_from(*table);
+            let (Ok(mut ty), true) = (ty, table.element_type.is_nullable()) else {
+                return unhostable("it imports a table of entries that cannot be null");
+            };
+            if index == 0 && (self.library.is_some() || !self.linked.is_empty()) {
+                ty.minimum = self.first_linked().saturating_add(self.linked.len() as u64);
+                ty.maximum = ty.maximum.map(|maximum| maximum.max(ty.minimum));
+            }
+            tables.table(ty);
+        }
+        sections.prepend(SectionId::Table, &tables);
+        Ok(())
+    }
+
+    fn define_tags(&self, sections: &mut Sections<'_>) {
+        let mut tags = TagSection::new();
+        for func_type_idx in &self.tags {
+            let kind = wasm_encoder::TagKind::Exception;
+            tags.tag(wasm_encoder::TagType { kind, func_type_idx: *func_type_idx });
+        }
+        sections.prepend(SectionId::Tag, &tags);
+    }
+
+    fn define_globals(&self, sections: &mut Sections<'_>, values: &[Constant]) -> Result<()> {
+        let mut globals = GlobalSection::new();
+        for ((module, name, ty), value) in self.globals.iter().zip(values) {
+            let (Ok(ty), Some(value)) = (wasm_encoder::GlobalType::try_from(*ty), value.encoded())
+            else {
+                return unhostable(format!(
+                    "it imports the global {module}.{name} of its own type"
+                ));
+            };
+            globals.global(ty, &value);
+        }
+        sections.prepend(SectionId::Global, &globals);
+        Ok(())
+    }
+
+    /// Puts the functions that `GOT.func` asks for into the table.
+    fn link_functions(&self, sections: &mut Sections<'_>) {
+        if self.linked.is_empty() {
+            return;
+        }
+        let mut elements = ElementSection::new();
+        let offset = ConstExpr::i32_const(self.first_linked() as i32);
+        elements.active(None, &offset, Elements::Functions(self.linked.as_slice().into()));
+        sections.append_all(SectionId::Element, &elements);
+    }
+}

@@ -1,0 +1,53 @@
+//! Constructors of a module that a user brings: called before its export, without being asked.
+
+use super::initialized;
+use touchstone_executor::guest::{ModuleInfo, constructors, started_with};
+
+/// A module whose constructors have run, or run at each instantiation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Constructed {
+    /// The module.
+    pub wasm: Vec<u8>,
+    /// The constructors, in the order of their calls.
+    pub exports: Vec<String>,
+    /// How they are called.
+    pub means: Means,
+}
+
+/// How constructors are called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Means {
+    /// Once: the module contains what they left. Every strategy remains possible.
+    Initialized,
+    /// By a start function, in each new instance. Strategies that start from an image of the
+    /// memory refuse such a module.
+    Started {
+        /// Why the module could not be pre-initialised.
+        reason: String,
+    },
+}
+
+/// The module with its constructors called before `export`; `None` if it has none to call.
+/// Pre-initialises the module where that is possible. Otherwise, for instance because a
+/// constructor calls the host, a start function calls them.
+///
+/// # Errors
+///
+/// When the module cannot be read or rewritten.
+pub fn constructed(
+    wasm: &[u8],
+    info: &ModuleInfo,
+    export: &str,
+) -> touchstone_executor::Result<Option<Constructed>> {
+    let names = if info.component.is_some() { Vec::new() } else { constructors(info, export) };
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let exports = names.iter().map(|name| (*name).to_owned()).collect();
+    let initialized = names.iter().try_fold(wasm.to_vec(), |wasm, name| initialized(&wasm, name));
+    let (wasm, means) = match initialized {
+        Ok(wasm) => (wasm, Means::Initialized),
+        Err(error) => (started_with(wasm, &names)?, Means::Started { reason: error.to_string() }),
+    };
+    Ok(Some(Constructed { wasm, exports, means }))
+}

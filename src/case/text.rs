@@ -1,0 +1,68 @@
+//! Modules in the text format.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+/// The binary form of a file's bytes: of WebAssembly text, components included, the translation;
+/// anything else comes back as it is. Text is what begins with a parenthesis, after comments and
+/// spaces, or has a name that ends in `.wat`.
+///
+/// # Errors
+///
+/// When the text is wrong: the message shows the line and the column.
+pub fn binary<'a>(bytes: &'a [u8], file: &Path) -> Result<Cow<'a, [u8]>, wat::Error> {
+    let named = file.extension().is_some_and(|extension| extension == "wat");
+    if bytes.starts_with(b"\0asm") || !(named || looks_like_text(bytes)) {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let translated = wat::Parser::new().parse_bytes(Some(file), bytes)?;
+    Ok(Cow::Owned(translated.into_owned()))
+}
+
+/// Whether the first bytes beside spaces and comments are `(module` or `(component`.
+fn looks_like_text(bytes: &[u8]) -> bool {
+    let mut rest = bytes.trim_ascii_start();
+    loop {
+        let end: &[u8] = match rest {
+            [b';', b';', ..] => b"\n",
+            [b'(', b';', ..] => b";)",
+            _ => break,
+        };
+        let Some(at) = rest.windows(end.len()).position(|found| found == end) else { return false };
+        rest = rest[at + end.len()..].trim_ascii_start();
+    }
+    let Some(rest) = rest.strip_prefix(b"(") else { return false };
+    let rest = rest.trim_ascii_start();
+    rest.starts_with(b"module") || rest.starts_with(b"component")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_translated_whatever_its_name_is() {
+        for text in ["(module)", "  ;; a (comment)\n(; another ;) ( module )", "(component)"] {
+            let binary = binary(text.as_bytes(), Path::new("file")).unwrap();
+            assert!(binary.starts_with(b"\0asm"), "{text}");
+        }
+        // A module may consist of fields alone: only the name tells.
+        assert!(binary(b"(func)", Path::new("a.wat")).unwrap().starts_with(b"\0asm"));
+    }
+
+    #[test]
+    fn what_is_no_text_stays_as_it_is() {
+        for bytes in [&b"\0asm\x01\0\0\0"[..], b"", b"(func)", b";; (module)", b"\xff(module)"] {
+            assert_eq!(&*binary(bytes, Path::new("file.wasm")).unwrap(), bytes);
+        }
+        assert!(matches!(binary(b"\0asm", Path::new("a.wat")), Ok(Cow::Borrowed(_))));
+    }
+
+    #[test]
+    fn an_error_shows_line_and_column() {
+        let error = binary(b"(module\n  (fun))", Path::new("some/file.wat")).unwrap_err();
+        let message = error.to_string();
+        assert!(message.contains("file.wat:2:4"), "{message}");
+        assert!(binary(b"(module \xff)", Path::new("file")).is_err());
+    }
+}

@@ -1,0 +1,37 @@
+//! Which engines of a build have the features that a module needs.
+
+use std::sync::Arc;
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::{Engine, Strategy, Support};
+
+/// [`Engine::support_for`]; a refusal for want of a feature ends with the engines that have
+/// all that the module needs.
+#[must_use]
+pub fn support_for(
+    engine: &dyn Engine,
+    strategy: Strategy,
+    guest: &GuestModule,
+    engines: &[Arc<dyn Engine>],
+) -> Support {
+    let support = engine.support_for(strategy, guest);
+    match (support, guest.info().feature_refusal(engine.features())) {
+        (Support::Unsupported { reason }, Some(missing)) if reason == missing => {
+            Support::Unsupported { reason: format!("{reason} ({})", having(guest, engines)) }
+        }
+        (support, _) => support,
+    }
+}
+
+/// The engines that have all features that the module needs, in words.
+#[must_use]
+pub fn having(guest: &GuestModule, engines: &[Arc<dyn Engine>]) -> String {
+    let has = |engine: &&Arc<dyn Engine>| {
+        guest.info().feature_refusal(engine.features()).is_none()
+            && Strategy::all().iter().any(|way| engine.support_for(*way, guest).is_supported())
+    };
+    let names: Vec<_> = engines.iter().filter(has).map(|engine| engine.id()).collect();
+    match names.is_empty() {
+        true => "no engine of this build does".to_owned(),
+        false => format!("engines that do: {}", names.join(", ")),
+    }
+}
