@@ -239,9 +239,9 @@ impl Shown<'_> {
         text
     }
 
-    /// Numbers of the plain convention, or a text.
+    /// Numbers, where the export returns such, or a text.
     fn meaning(&self, output: &[u8]) -> Option<String> {
-        if self.target.abi == Abi::Plain {
+        if self.target.abi != Abi::Substrate && !self.target.signature.results.is_empty() {
             let mut rest = output;
             let values: Option<Vec<String>> = (self.target.signature.results.iter())
                 .map(|ty| {
