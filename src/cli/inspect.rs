@@ -4,6 +4,8 @@ use super::Ended;
 use anyhow::{Context, Result};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use touchstone::case::binary;
+use touchstone::features::support_for;
 use touchstone::files::read_whole;
 use touchstone::inspect::{Inspection, Memory, inspect};
 use touchstone::terminal::{Style, Table, print};
@@ -43,6 +45,7 @@ impl Inspect {
     pub(super) fn execute(self) -> Result<Ended> {
         let bytes = read_whole(&self.file)?;
         let unusable = || format!("cannot use {}", self.file.display());
+        let bytes = binary(&bytes, &self.file).with_context(unusable)?;
         let found = inspect(&bytes).with_context(unusable)?;
         let file_name = self.file.file_name().unwrap_or_default().to_string_lossy();
         let guest = GuestModule::new(&file_name, &bytes, HeapPages::default());
@@ -59,13 +62,14 @@ impl Inspect {
 /// What each engine of this build can do. The baseline is left out unless it contains the guest.
 fn offers(guest: &GuestModule) -> Vec<Offer> {
     let mut offers = Vec::new();
-    for engine in touchstone_runtimes::engines() {
+    let engines = touchstone_runtimes::engines();
+    for engine in &engines {
         let mut offer =
             Offer { engine: engine.id().to_owned(), supported: Vec::new(), refused: Vec::new() };
         // What an engine never supports is no news about a module.
         for strategy in Strategy::all().into_iter().filter(|of| engine.support(*of).is_supported())
         {
-            match engine.support_for(strategy, guest) {
+            match support_for(&**engine, strategy, guest, &engines) {
                 Support::Unsupported { reason } => {
                     match offer.refused.iter_mut().find(|(known, _)| *known == reason) {
                         Some((_, strategies)) => strategies.push(strategy),
@@ -120,7 +124,7 @@ fn in_words(file: &Path, found: &Inspection, offers: &[Offer]) -> String {
     }
     let features = match (&found.invalid, found.features.is_empty()) {
         (Some(_), _) => "unknown".to_owned(),
-        (None, true) => "none after the first version of WebAssembly".to_owned(),
+        (None, true) => "none beyond WebAssembly 2.0".to_owned(),
         (None, false) => found.features.join(", "),
     };
     fact("features", features);

@@ -1,11 +1,11 @@
 //! What a file of WebAssembly contains, without running it: also of modules that no engine
 //! hosts.
 
-mod features;
 mod read;
 
 use serde::Serialize;
-use touchstone_executor::guest::{PREFIX, unpack};
+use touchstone_executor::guest::{ModuleInfo, PREFIX, unpack};
+use touchstone_executor::{Error, Feature};
 
 /// What was found in a module or a component.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -22,7 +22,7 @@ pub struct Inspection {
     pub invalid: Option<String>,
     /// Why Touchstone hosts it on no engine; `None` if it does.
     pub refused: Option<String>,
-    /// The features of WebAssembly that it needs, by the names of their proposals.
+    /// The features beyond WebAssembly 2.0 that it needs.
     pub features: Vec<&'static str>,
     /// Imports.
     pub imports: Vec<Import>,
@@ -67,8 +67,8 @@ pub struct Import {
 pub enum Answer {
     /// A host function of Touchstone.
     HostFunction,
-    /// Touchstone's memory.
-    Memory,
+    /// A definition of Touchstone's: a zeroed memory, a table of null entries, a global, a tag.
+    Definition,
     /// A stub that traps when it is called.
     Stub,
     /// Nothing: the module is refused.
@@ -83,7 +83,7 @@ impl Answer {
     pub fn in_words(self) -> &'static str {
         match self {
             Self::HostFunction => "host function",
-            Self::Memory => "memory of Touchstone",
+            Self::Definition => "definition of Touchstone",
             Self::Stub => "stub that traps when called",
             Self::Nothing => "nothing: the module is refused",
             Self::Engine => "left to the engine",
@@ -137,20 +137,17 @@ pub struct Segments {
 /// When it is no WebAssembly, or a compressed blob that cannot be unpacked.
 pub fn inspect(bytes: &[u8]) -> touchstone_executor::Result<Inspection> {
     let wasm = unpack(bytes)?;
-    let refused = touchstone_executor::guest::ModuleInfo::read(&wasm).err();
-    if let Some(error @ touchstone_executor::Error::NotAModule { .. }) = refused {
-        return Err(error);
-    }
     let mut found = Inspection {
         is_packed: bytes.starts_with(&PREFIX),
         bytes: bytes.len(),
         sha256: crate::case::digest(bytes),
-        invalid: features::problem(&wasm),
-        refused: refused.map(|error| error.to_string()),
         ..Inspection::default()
     };
-    if found.invalid.is_none() {
-        found.features = features::used(&wasm);
+    match ModuleInfo::read(&wasm) {
+        Ok(info) => found.features = info.features.iter().map(Feature::name).collect(),
+        Err(error @ Error::NotAModule { .. }) => return Err(error),
+        Err(error @ Error::Invalid { .. }) => found.invalid = Some(error.to_string()),
+        Err(error) => found.refused = Some(error.to_string()),
     }
     // What comes before a damaged place is shown.
     read::read(&wasm, &mut found);

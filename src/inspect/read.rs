@@ -131,6 +131,10 @@ impl Reader<'_> {
     }
 
     fn import(&mut self, import: wasmparser::Import<'_>) {
+        let answer = match self.found.refused {
+            None => Answer::Definition,
+            Some(_) => Answer::Nothing,
+        };
         let (kind, ty, answer) = match import.ty {
             TypeRef::Func(index) | TypeRef::FuncExact(index) => {
                 self.functions.push(index);
@@ -143,17 +147,15 @@ impl Reader<'_> {
                 ("func", ty.map_or_else(String::new, in_words), answer)
             }
             TypeRef::Memory(ty) => {
-                let is_ours = (import.module, import.name) == ("env", "memory");
-                let answer = if is_ours { Answer::Memory } else { Answer::Nothing };
                 let memory = memory_of(ty, true);
                 let noun = if memory.minimum == 1 { "page" } else { "pages" };
                 let ty = format!("{} {noun}", memory.minimum);
                 self.found.memories.push(memory);
                 ("memory", ty, answer)
             }
-            TypeRef::Global(ty) => ("global", ty.content_type.to_string(), Answer::Nothing),
-            TypeRef::Table(ty) => ("table", format!("{} entries", ty.initial), Answer::Nothing),
-            TypeRef::Tag(_) => ("tag", String::new(), Answer::Nothing),
+            TypeRef::Global(ty) => ("global", ty.content_type.to_string(), answer),
+            TypeRef::Table(ty) => ("table", format!("{} entries", ty.initial), answer),
+            TypeRef::Tag(_) => ("tag", String::new(), answer),
         };
         let (module, name) = (import.module.to_owned(), import.name.to_owned());
         self.found.imports.push(Import { module, name, kind, ty, answer });
