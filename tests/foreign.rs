@@ -128,10 +128,10 @@ impl Module {
         // Far longer than any call takes: the limit is no part of the result.
         let mut arguments = vec!["run", &path, "--call", &self.call, "--json", "--timeout", "600"];
         arguments.extend(["--backend", &backend, "--strategy", STRATEGIES]);
-        let input = match self.output {
-            Some(_) => Some(input(&std::fs::read(file).unwrap(), &self.call, &self.args)),
-            None => None,
-        };
+        let input = self.output.as_ref().map(|_| {
+            let wasm = std::fs::read(file).unwrap();
+            input(&wasm, &self.call, &self.args)
+        });
         if let Some(input) = &input {
             arguments.extend(["--abi", "plain", "--input", input]);
         }
@@ -180,9 +180,9 @@ fn refused(ran: &Ran, words: &str) -> Result<(), String> {
     }
 }
 
-/// A line that is shown although the test passes.
+/// Prints a line that is shown although the test passes.
 fn say(line: &str) {
-    writeln!(std::io::stderr(), "{line}").unwrap();
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
 /// The files of all modules whose registry can be reached. The first failure of a registry that

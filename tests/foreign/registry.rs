@@ -72,8 +72,10 @@ impl Source {
         match self.registry {
             Registry::Npm => {
                 let package = format!("{package}@{version}");
-                let options = ["--ignore-scripts", "--fetch-retries=2", "--fetch-timeout=20000"];
-                run(at, "npm", ["pack", "--silent", &package].iter().chain(&options))?;
+                let options = ["--ignore-scripts", "--loglevel=error", "--logs-max=0"];
+                let limits = ["--fetch-retries=2", "--fetch-retry-mintimeout=1000"];
+                let limits = limits.iter().chain(&["--fetch-timeout=20000"]);
+                run(at, "npm", ["pack", &package].iter().chain(&options).chain(limits))?;
                 let archive = only_file(at);
                 run(at, "tar", [OsStr::new("-xzf"), archive.as_os_str()])?;
                 fs::remove_file(archive).unwrap();
