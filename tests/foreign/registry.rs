@@ -116,9 +116,9 @@ fn run(
     match output.status.success() {
         true => Ok(()),
         false => {
-            let message = String::from_utf8_lossy(&output.stderr).into_owned();
-            let line = message.lines().rfind(|line| !line.trim().is_empty());
-            Err(format!("{program}: {}", line.unwrap_or("failed or took too long")))
+            let message = String::from_utf8_lossy(&output.stderr);
+            let words: Vec<&str> = message.split_whitespace().take(40).collect();
+            Err(format!("{program} failed or took too long: {}", words.join(" ")))
         }
     }
 }
