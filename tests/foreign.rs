@@ -1,0 +1,258 @@
+//! `touchstone run` on modules that others have published. `foreign/modules.toml` names each with
+//! its version and digest. They are fetched into `target/foreign`; where a registry cannot be
+//! reached, its modules are left out with a message.
+
+#[path = "fixtures/command.rs"]
+#[allow(dead_code, reason = "other tests use the rest of it")]
+mod command;
+#[path = "foreign/registry.rs"]
+mod registry;
+
+use command::{Ran, touchstone};
+use rayon::prelude::*;
+use registry::{Registry, Source};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use touchstone_executor::Strategy;
+use touchstone_executor::guest::{GuestModule, HeapPages};
+use wasmparser::{ExternalKind, Parser, Payload, ValType};
+
+/// A new instance per call: every engine that runs anybody's module has one of the two.
+const STRATEGIES: &str = "interpreted,recreate_instance";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Modules {
+    module: Vec<Module>,
+}
+
+#[derive(Deserialize)]
+struct Module {
+    #[serde(flatten)]
+    source: Source,
+    /// Call this export.
+    call: String,
+    /// Its parameters.
+    #[serde(default)]
+    args: Vec<String>,
+    /// What it returns on every engine, in the words of `--json`.
+    output: Option<String>,
+    /// Words of the reason for which every engine refuses the module.
+    refused: Option<String>,
+    /// Engines without a result, and words of their reasons.
+    #[serde(default)]
+    without: BTreeMap<String, String>,
+    /// Engines that are not asked.
+    #[serde(default)]
+    skip: BTreeSet<String>,
+}
+
+fn modules() -> Vec<Module> {
+    let modules: Modules = toml::from_str(include_str!("foreign/modules.toml")).unwrap();
+    modules.module
+}
+
+/// The engines of this build that run anybody's module under one of the strategies.
+fn engines() -> BTreeSet<String> {
+    let plain = wat::parse_str(r#"(module (func (export "f")))"#).unwrap();
+    let plain = GuestModule::new("plain", &plain, HeapPages::default()).unwrap();
+    let strategies: Vec<Strategy> =
+        STRATEGIES.split(',').map(|name| name.parse().unwrap()).collect();
+    touchstone_runtimes::engines()
+        .iter()
+        .filter(|engine| {
+            strategies.iter().any(|strategy| engine.support_for(*strategy, &plain).is_supported())
+        })
+        .map(|engine| engine.id().to_owned())
+        .collect()
+}
+
+/// The parameters as `--input` takes them: little-endian, by the export's type.
+fn input(wasm: &[u8], export: &str, args: &[String]) -> String {
+    let (mut types, mut functions, mut found) = (Vec::new(), Vec::new(), None);
+    for payload in Parser::new(0).parse_all(wasm) {
+        match payload.unwrap() {
+            Payload::TypeSection(section) => {
+                types = section.into_iter_err_on_gc_types().map(Result::unwrap).collect();
+            }
+            Payload::ImportSection(section) => {
+                functions.extend(section.into_imports().filter_map(
+                    |import| match import.unwrap().ty {
+                        wasmparser::TypeRef::Func(ty) => Some(ty),
+                        _ => None,
+                    },
+                ));
+            }
+            Payload::FunctionSection(section) => {
+                functions.extend(section.into_iter().map(Result::unwrap));
+            }
+            Payload::ExportSection(section) => {
+                let mut exports = section.into_iter().map(Result::unwrap);
+                found = exports.find(|known| known.name == export).inspect(|known| {
+                    assert_eq!(known.kind, ExternalKind::Func, "{export}");
+                });
+            }
+            _ => {}
+        }
+    }
+    let index = found.unwrap_or_else(|| panic!("there is no export {export}")).index as usize;
+    let params = types[functions[index] as usize].params();
+    assert_eq!(params.len(), args.len(), "{export}");
+    let bytes = params.iter().zip(args).flat_map(|(ty, arg)| match ty {
+        ValType::I32 => (arg.parse::<i64>().unwrap() as u32).to_le_bytes().to_vec(),
+        ValType::I64 => (arg.parse::<i128>().unwrap() as u64).to_le_bytes().to_vec(),
+        ValType::F32 => arg.parse::<f32>().unwrap().to_le_bytes().to_vec(),
+        ValType::F64 => arg.parse::<f64>().unwrap().to_le_bytes().to_vec(),
+        other => panic!("{export} takes {other}"),
+    });
+    format!("0x{}", bytes.map(|byte| format!("{byte:02x}")).collect::<String>())
+}
+
+impl Module {
+    fn name(&self) -> String {
+        let Source { registry, package, version, path, .. } = &self.source;
+        format!("{registry:?} {package} {version} {path}")
+    }
+
+    /// Calls the export, and compares what every engine did.
+    fn check(&self, file: &Path, engines: &BTreeSet<String>) -> Result<(), String> {
+        let asked: Vec<&str> =
+            engines.iter().filter(|id| !self.skip.contains(*id)).map(String::as_str).collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let (path, backend) = (file.display().to_string(), format!("^({})$", asked.join("|")));
+        // Far longer than any call takes: the limit is no part of the result.
+        let mut arguments = vec!["run", &path, "--call", &self.call, "--json", "--timeout", "600"];
+        arguments.extend(["--backend", &backend, "--strategy", STRATEGIES]);
+        let input = self.output.as_ref().map(|_| {
+            let wasm = std::fs::read(file).unwrap();
+            input(&wasm, &self.call, &self.args)
+        });
+        if let Some(input) = &input {
+            arguments.extend(["--abi", "plain", "--input", input]);
+        }
+        let ran = touchstone(&arguments);
+        match (&self.output, &self.refused) {
+            (Some(output), None) => self.returned(&ran, output, &asked),
+            (None, Some(words)) => refused(&ran, words),
+            _ => panic!("{} has an output, or it is refused", self.name()),
+        }
+    }
+
+    fn returned(&self, ran: &Ran, output: &str, asked: &[&str]) -> Result<(), String> {
+        if !matches!(ran.code, 0 | 1) {
+            return Err(ran.err.clone());
+        }
+        let lines = ran.lines();
+        for engine in asked {
+            let told = |line: &&Value| line["backend"] == **engine;
+            let (returned, others): (Vec<&Value>, Vec<&Value>) =
+                lines.iter().filter(told).partition(|line| line["status"] == "returned");
+            let fits = match self.without.get(*engine) {
+                // Strategies that an engine does not have are unsupported.
+                None => {
+                    !returned.is_empty()
+                        && returned.iter().all(|line| line["output"] == output)
+                        && others.iter().all(|line| line["status"] == "unsupported")
+                }
+                Some(words) => {
+                    let says = |line: &&Value| line["reason"].as_str().unwrap().contains(words);
+                    returned.is_empty() && others.iter().any(says)
+                }
+            };
+            if !fits {
+                return Err(format!("{engine} differs\n{}{}", ran.out, ran.err));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn refused(ran: &Ran, words: &str) -> Result<(), String> {
+    let nowhere = !ran.out.contains(r#""status":"returned""#);
+    match ran.code != 0 && nowhere && (ran.err.contains(words) || ran.out.contains(words)) {
+        true => Ok(()),
+        false => Err(format!("not refused with '{words}': {}{}", ran.out, ran.err)),
+    }
+}
+
+/// Prints a line that is shown although the test passes.
+fn say(line: &str) {
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+/// The files of all modules whose registry can be reached. The first failure of a registry that
+/// has given nothing yet tells that it cannot be reached.
+fn fetched(modules: Vec<Module>) -> Vec<(Module, PathBuf)> {
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../foreign");
+    let (mut reached, mut absent): (Vec<Registry>, Vec<Registry>) = Default::default();
+    let mut files = Vec::new();
+    for module in modules {
+        let registry = module.source.registry;
+        if let Some(file) = module.source.cached(&cache) {
+            files.push((module, file));
+            continue;
+        }
+        if absent.contains(&registry) {
+            say(&format!("left out: {}", module.name()));
+            continue;
+        }
+        match module.source.fetch_into(&cache) {
+            Ok(file) => {
+                reached.push(registry);
+                files.push((module, file));
+            }
+            Err(error) if reached.contains(&registry) => panic!("{}: {error}", module.name()),
+            Err(error) => {
+                let name = module.name();
+                say(&format!("left out, {registry:?} cannot be reached ({error}): {name}"));
+                absent.push(registry);
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn thirty_foreign_modules_are_named_and_most_return() {
+    let modules = modules();
+    let digests: BTreeSet<&str> = modules.iter().map(|known| &*known.source.sha256).collect();
+    assert_eq!(digests.len(), modules.len());
+    assert!(modules.len() >= 30, "{}", modules.len());
+    let returned = modules.iter().filter(|known| known.output.is_some()).count();
+    assert!(returned >= 25, "{returned}");
+    let registries: BTreeSet<Registry> =
+        modules.iter().map(|known| known.source.registry).collect();
+    assert_eq!(registries.len(), 3);
+}
+
+#[test]
+fn a_file_with_another_digest_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = &modules()[0].source;
+    assert_eq!(source.cached(folder.path()), None);
+    let file = folder.path().join(format!("{}.wasm", source.sha256));
+    std::fs::write(&file, "another file").unwrap();
+    assert_eq!(source.cached(folder.path()), None);
+    let source = Source { sha256: registry::digest(b"a file"), ..source.clone() };
+    let file = folder.path().join(format!("{}.wasm", source.sha256));
+    std::fs::write(&file, "a file").unwrap();
+    assert_eq!(source.cached(folder.path()), Some(file));
+}
+
+#[test]
+fn foreign_modules_have_one_result_on_every_engine_that_can() {
+    let engines = engines();
+    let failures: Vec<String> = fetched(modules())
+        .par_iter()
+        .filter_map(|(module, file)| {
+            let error = module.check(file, &engines).err()?;
+            Some(format!("{}: {error}", module.name()))
+        })
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
