@@ -84,7 +84,7 @@ pub(super) fn choose(
         rows.extend(wanted.iter().filter(has).map(|strategy| Row {
             engine: Arc::clone(&engine),
             strategy: *strategy,
-            support: support_for(&**engine, *strategy, guest, &all_engines),
+            support: support_for(&*engine, *strategy, guest, &all_engines),
             answer: Answer::nothing(State::NotRun, ""),
             times: None,
         }));
