@@ -73,7 +73,8 @@ impl Engine for Wasm3 {
     }
 
     fn features(&self) -> Features {
-        Features::WASM2.without(Feature::Vectors).with(Feature::TailCalls)
+        // Its tail calls use up the stack as calls do.
+        Features::WASM2.without(Feature::Vectors)
     }
 
     /// A new instance's memory is an image before the instance is there, also

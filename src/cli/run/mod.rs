@@ -45,6 +45,9 @@ pub(super) struct Run {
     /// Call this exported function
     #[arg(long, value_name = "EXPORT")]
     call: Option<String>,
+    /// Do not call constructors (`_initialize`, `__wasm_call_ctors`) before the export
+    #[arg(long)]
+    no_constructors: bool,
     /// Pre-initialise the module: call this exported function once and use the resulting module
     /// on every backend (needs the feature wizer)
     #[arg(long, value_name = "EXPORT")]

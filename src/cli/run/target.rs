@@ -66,6 +66,7 @@ impl Target {
         let unusable = || format!("cannot use {}", file.display());
         // Who names the function to call first has the say.
         let mut constructed = match init {
+            _ if run.no_constructors => None,
             Some(_) => None,
             None => constructed(&wasm, &info, export).with_context(unusable)?,
         };
