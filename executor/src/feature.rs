@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A feature that a module can use and an engine can lack. What WebAssembly 2.0 has is
-/// no feature here, except vectors.
+/// no feature here, except vectors and references to the host's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
     feature = "serde",
@@ -13,6 +13,8 @@ use std::fmt;
 pub enum Feature {
     /// Vectors of 128 bits, of WebAssembly 2.0.
     Vectors,
+    /// `externref`, of WebAssembly 2.0.
+    HostReferences,
     /// Constant expressions that compute.
     ExtendedConst,
     /// `return_call` and its kin.
@@ -43,8 +45,9 @@ pub enum Feature {
 
 impl Feature {
     /// All of them, in the order of tables.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Vectors,
+        Self::HostReferences,
         Self::ExtendedConst,
         Self::TailCalls,
         Self::MultiMemory,
@@ -65,6 +68,7 @@ impl Feature {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Vectors => "vector instructions (simd128)",
+            Self::HostReferences => "references to the host's objects (externref)",
             Self::ExtendedConst => "extended constant expressions",
             Self::TailCalls => "tail calls",
             Self::MultiMemory => "more than one memory",
@@ -117,12 +121,21 @@ impl Features {
     pub const NONE: Self = Self(0);
     /// Those of WebAssembly 2.0, and extended constant expressions, which every engine
     /// gets as constants.
-    pub const WASM2: Self = Self::NONE.with(Feature::Vectors).with(Feature::ExtendedConst);
+    pub const WASM2: Self = Self::NONE
+        .with(Feature::Vectors)
+        .with(Feature::HostReferences)
+        .with(Feature::ExtendedConst);
 
     /// The set and one more.
     #[must_use]
     pub const fn with(self, feature: Feature) -> Self {
         Self(self.0 | 1 << feature as u16)
+    }
+
+    /// The features of both sets.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     /// The set without one.

@@ -28,6 +28,13 @@ fn text(feature: Feature) -> &'static str {
                 (i32x4.extract_lane 2
                   (i32x4.add (v128.const i32x4 1 2 3 4) (v128.const i32x4 10 20 39 40)))))"#
         }
+        Feature::HostReferences => {
+            r#"(module (table $t 1 externref)
+                (func $keep (param externref) (table.set $t (i32.const 0) (local.get 0)))
+                (func (export "f") (result i32)
+                  (call $keep (ref.null extern))
+                  (i32.add (i32.const 41) (ref.is_null (table.get $t (i32.const 0))))))"#
+        }
         Feature::ExtendedConst => {
             r#"(module (memory 1) (global $base i32 (i32.mul (i32.const 8) (i32.const 4)))
                 (data (i32.add (i32.const 30) (i32.const 2)) "\2a")

@@ -5,10 +5,11 @@ use crate::error::Result;
 use crate::feature::{Feature, Features};
 use wasmparser::{Validator, WasmFeatures};
 
-/// What the validator calls a feature. Vectors and all else of WebAssembly 2.0 are always on.
+/// What the validator calls a feature. What WebAssembly 2.0 has is always on.
 const fn flags(feature: Feature) -> WasmFeatures {
     match feature {
         Feature::Vectors => WasmFeatures::SIMD,
+        Feature::HostReferences => WasmFeatures::REFERENCE_TYPES,
         Feature::ExtendedConst => WasmFeatures::EXTENDED_CONST,
         Feature::TailCalls => WasmFeatures::TAIL_CALL,
         Feature::MultiMemory => WasmFeatures::MULTI_MEMORY,

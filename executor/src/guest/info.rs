@@ -6,7 +6,7 @@ use super::component::{self, ComponentInfo};
 use super::features;
 use super::segments::Passive;
 use super::supplied::{self, Supplied};
-use super::vectors::{any_vector, is_vector};
+use super::vectors::{is_vector, needed_by};
 use crate::error::{Error, Result};
 use crate::feature::{Feature, Features};
 use crate::heap::WASM_PAGE;
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{
     CompositeInnerType, ConstExpr, DataKind, ExternalKind, FunctionBody, Operator, Parser, Payload,
-    TypeRef,
+    TypeRef, ValType,
 };
 
 /// Properties of a module, known without running it. Of a component, only the
@@ -248,7 +248,8 @@ impl Reader {
                             self.types.push(None);
                             continue;
                         };
-                        self.vectors(any_vector(ty.params()) || any_vector(ty.results()));
+                        self.types_need(ty.params());
+                        self.types_need(ty.results());
                         self.types.push(numbers(ty));
                     }
                 }
@@ -340,7 +341,7 @@ impl Reader {
 
     fn global(&mut self, ty: wasmparser::GlobalType, value: Option<u32>) {
         let index = self.global_values.len() as u32;
-        self.vectors(any_vector(&[ty.content_type]));
+        self.types_need(&[ty.content_type]);
         if ty.mutable {
             self.info.mutable_globals.push(MutableGlobal {
                 index,
@@ -353,6 +354,7 @@ impl Reader {
     }
 
     fn new_table(&mut self, ty: wasmparser::TableType) {
+        self.types_need(&[ValType::Ref(ty.element_type)]);
         let index = self.info.tables.len() as u32;
         self.info.tables.push(Table {
             index,
@@ -376,21 +378,21 @@ impl Reader {
         Ok(())
     }
 
-    fn vectors(&mut self, found: bool) {
-        if found {
-            self.info.features = self.info.features.with(Feature::Vectors);
-        }
+    fn types_need(&mut self, types: &[ValType]) {
+        self.info.features = self.info.features.and(needed_by(types));
     }
 
     fn body(&mut self, body: &FunctionBody<'_>) -> Result<()> {
         for local in body.get_locals_reader().map_err(invalid)? {
             let (_, ty) = local.map_err(invalid)?;
-            self.vectors(any_vector(&[ty]));
+            self.types_need(&[ty]);
         }
         let mut operators = body.get_operators_reader().map_err(invalid)?;
         while !operators.eof() {
             let operator = operators.read().map_err(invalid)?;
-            self.vectors(is_vector(&operator));
+            if is_vector(&operator) {
+                self.info.features = self.info.features.with(Feature::Vectors);
+            }
             self.passive.operator(&operator);
             match operator {
                 Operator::MemoryGrow { .. } => self.info.grows_memory = true,

@@ -79,7 +79,7 @@ pub(super) fn write_stat(guest: &mut Guest<'_>, pointer: u32, stat: &Stat) -> An
     let fields = [
         (8, stat.st_ino),
         (16, u64::from(kind(file_type(stat)))),
-        (24, stat.st_nlink as u64),
+        (24, stat.st_nlink),
         (32, u64::try_from(stat.st_size).unwrap_or(0)),
         (40, modified),
         (48, modified),
@@ -94,7 +94,7 @@ pub(super) fn write_stat(guest: &mut Guest<'_>, pointer: u32, stat: &Stat) -> An
 /// Time of the last change; 0 for one before 1970.
 fn nanoseconds(stat: &Stat) -> u64 {
     let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec as u64)
+    seconds.saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec)
 }
 
 /// Writes entries from `cookie` on, as many as fit, the last one perhaps in part. Gives the

@@ -122,7 +122,11 @@ impl Engine for Wasmtime {
     }
 
     fn features(&self) -> Features {
-        let memories = Features::WASM2.with(Feature::MultiMemory).with(Feature::Memory64);
+        // The crate is built without `gc`, which `externref` needs.
+        let memories = Features::WASM2
+            .without(Feature::HostReferences)
+            .with(Feature::MultiMemory)
+            .with(Feature::Memory64);
         match self.compiler {
             Compiler::Cranelift | Compiler::Pulley => {
                 memories.with(Feature::TailCalls).with(Feature::RelaxedVectors)

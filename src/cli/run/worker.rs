@@ -118,7 +118,7 @@ pub(super) fn serve() -> Result<()> {
                 let engine = self::engine(engine)?;
                 for strategy in strategies {
                     let answer = loader.call_twice(&*engine, *strategy, say);
-                    let answer = answer.unwrap_or_else(|answer| answer);
+                    let answer = answer.unwrap_or_else(|answer| *answer);
                     let is_stopped = answer.state == State::Stopped;
                     say(Step::Answers(*strategy, Box::new(answer)));
                     // Other strategies run the same code and would take the same time.
@@ -193,17 +193,18 @@ impl Loader {
         engine: &dyn Engine,
         strategy: Strategy,
         say: &mut dyn FnMut(Step),
-    ) -> Result<Loaded, Answer> {
+    ) -> Result<Loaded, Box<Answer>> {
         let (guest, heap) = (&self.guest, self.call.heap);
         say(Step::Compiles(strategy));
         // What is compiled here is not compiled again below.
-        self.lab.artifact(engine, strategy, guest, heap).map_err(Refused::from)?;
+        let compiled = self.lab.artifact(engine, strategy, guest, heap);
+        compiled.map_err(|error| Box::new(Refused::from(error).into()))?;
         say(Step::Loads(strategy));
         // It may have to instantiate, and so to run a start function.
         let config = self.lab.config().clone();
         self.lab
             .load_guest(engine, strategy, guest, heap, &config)
-            .map_err(|error| Answer::failed(error, guest.info().has_start))
+            .map_err(|error| Box::new(Answer::failed(error, guest.info().has_start)))
     }
 
     /// Calls the export twice on clean instances, and compares both.
@@ -212,11 +213,11 @@ impl Loader {
         engine: &dyn Engine,
         strategy: Strategy,
         say: &mut dyn FnMut(Step),
-    ) -> Result<Answer, Answer> {
+    ) -> Result<Answer, Box<Answer>> {
         *self.logged.lock() = Some(format!("{} {strategy}", engine.id()));
         let Loaded { instances, .. } = self.load(engine, strategy, say)?;
         let has_start = self.guest.info().has_start;
-        let failed = |error: Error| Answer::failed(error, has_start);
+        let failed = |error: Error| Box::new(Answer::failed(error, has_start));
         let export = instances.export(&self.call.export, self.call.abi).map_err(failed)?;
         say(Step::Calls(strategy));
         let mut instance = instances.take().map_err(failed)?;
