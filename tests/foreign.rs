@@ -18,7 +18,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use touchstone_executor::Strategy;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use wasmparser::{ExternalKind, Parser, Payload, ValType};
 
 /// A new instance per call: every engine that runs anybody's module has one of the two.
 const STRATEGIES: &str = "interpreted,recreate_instance";
@@ -38,6 +37,9 @@ struct Module {
     /// Its parameters.
     #[serde(default)]
     args: Vec<String>,
+    /// Whether its constructors are called before.
+    #[serde(default = "yes")]
+    constructors: bool,
     /// What it returns on every engine, in the words of `--json`.
     output: Option<String>,
     /// Words of the reason for which every engine refuses the module.
@@ -48,6 +50,10 @@ struct Module {
     /// Engines that are not asked.
     #[serde(default)]
     skip: BTreeSet<String>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn modules() -> Vec<Module> {
@@ -70,47 +76,6 @@ fn engines() -> BTreeSet<String> {
         .collect()
 }
 
-/// The parameters as `--input` takes them: little-endian, by the export's type.
-fn input(wasm: &[u8], export: &str, args: &[String]) -> String {
-    let (mut types, mut functions, mut found) = (Vec::new(), Vec::new(), None);
-    for payload in Parser::new(0).parse_all(wasm) {
-        match payload.unwrap() {
-            Payload::TypeSection(section) => {
-                types = section.into_iter_err_on_gc_types().map(Result::unwrap).collect();
-            }
-            Payload::ImportSection(section) => {
-                functions.extend(section.into_imports().filter_map(
-                    |import| match import.unwrap().ty {
-                        wasmparser::TypeRef::Func(ty) => Some(ty),
-                        _ => None,
-                    },
-                ));
-            }
-            Payload::FunctionSection(section) => {
-                functions.extend(section.into_iter().map(Result::unwrap));
-            }
-            Payload::ExportSection(section) => {
-                let mut exports = section.into_iter().map(Result::unwrap);
-                found = exports.find(|known| known.name == export).inspect(|known| {
-                    assert_eq!(known.kind, ExternalKind::Func, "{export}");
-                });
-            }
-            _ => {}
-        }
-    }
-    let index = found.unwrap_or_else(|| panic!("there is no export {export}")).index as usize;
-    let params = types[functions[index] as usize].params();
-    assert_eq!(params.len(), args.len(), "{export}");
-    let bytes = params.iter().zip(args).flat_map(|(ty, arg)| match ty {
-        ValType::I32 => (arg.parse::<i64>().unwrap() as u32).to_le_bytes().to_vec(),
-        ValType::I64 => (arg.parse::<i128>().unwrap() as u64).to_le_bytes().to_vec(),
-        ValType::F32 => arg.parse::<f32>().unwrap().to_le_bytes().to_vec(),
-        ValType::F64 => arg.parse::<f64>().unwrap().to_le_bytes().to_vec(),
-        other => panic!("{export} takes {other}"),
-    });
-    format!("0x{}", bytes.map(|byte| format!("{byte:02x}")).collect::<String>())
-}
-
 impl Module {
     fn name(&self) -> String {
         let Source { registry, package, version, path, .. } = &self.source;
@@ -128,12 +93,15 @@ impl Module {
         // Far longer than any call takes: the limit is no part of the result.
         let mut arguments = vec!["run", &path, "--call", &self.call, "--json", "--timeout", "600"];
         arguments.extend(["--backend", &backend, "--strategy", STRATEGIES]);
-        let input = self.output.as_ref().map(|_| {
-            let wasm = std::fs::read(file).unwrap();
-            input(&wasm, &self.call, &self.args)
-        });
-        if let Some(input) = &input {
-            arguments.extend(["--abi", "plain", "--input", input]);
+        if self.output.is_some() {
+            arguments.extend(["--abi", "plain"]);
+        }
+        if !self.constructors {
+            arguments.push("--no-constructors");
+        }
+        if !self.args.is_empty() {
+            arguments.push("--args");
+            arguments.extend(self.args.iter().map(String::as_str));
         }
         let ran = touchstone(&arguments);
         match (&self.output, &self.refused) {

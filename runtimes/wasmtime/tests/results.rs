@@ -2,7 +2,7 @@
 
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Engine, Instance, Module, Outcome, Strategy};
+use touchstone_executor::{Config, Instance, Module, Outcome, Strategy};
 
 const GUEST: &str = r#"(component
     (core module $m

@@ -177,6 +177,7 @@ impl Shown<'_> {
             "guest_sha256": self.target.sha256,
             "init": self.target.init.as_ref().map(|(export, _)| export),
             "init_sha256": self.target.init.as_ref().map(|(_, sha256)| sha256),
+            "constructors": self.target.constructed.as_ref().map(|called| &called.exports),
             "export": self.target.export,
             "abi": self.target.abi,
             "backend": row.engine.id(),

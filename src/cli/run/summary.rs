@@ -4,6 +4,7 @@ use super::answer::{Groups, State};
 use super::print::Shown;
 use super::row::Row;
 use std::collections::BTreeSet;
+use touchstone::case::init::{Constructed, Means};
 use touchstone_executor::text::abridged;
 
 /// Most reasons of a kind that are listed.
@@ -50,6 +51,11 @@ pub(super) fn outcome(shown: &Shown<'_>, rows: &[Row], groups: &Groups) -> Strin
     }
     if rows.iter().any(|row| row.state() == Some(State::Stopped)) {
         text += "--timeout SECONDS gives calls longer, --no-timeout as long as they like\n";
+    }
+    let started =
+        matches!(&shown.target.constructed, Some(Constructed { means: Means::Started { .. }, .. }));
+    if started && rows.iter().any(|row| row.state() == Some(State::Trapped)) {
+        text += "--no-constructors calls the export without the module's constructors\n";
     }
     text
 }
