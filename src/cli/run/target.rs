@@ -98,6 +98,9 @@ impl Target {
         }
         let program = program(run, name(&file));
         program.settings()?;
+        if !run.args.is_empty() && run.input.is_some() && abi != Abi::Wasi {
+            bail!("--args cannot be used with --input in the {abi} convention");
+        }
         let input = match run.args.is_empty() || abi == Abi::Wasi {
             true => input(run.input.as_deref())?,
             false => arguments(export, &signature, abi, &run.args)?,
