@@ -123,10 +123,8 @@ impl Engine for Wasmtime {
 
     fn features(&self) -> Features {
         // The crate is built without `gc`, which `externref` needs.
-        let memories = Features::WASM2
-            .without(Feature::HostReferences)
-            .with(Feature::MultiMemory)
-            .with(Feature::Memory64);
+        let basic = Features::WASM2.without(Feature::HostReferences);
+        let memories = basic.with(Feature::MultiMemory).with(Feature::Memory64);
         match self.compiler {
             Compiler::Cranelift | Compiler::Pulley => {
                 memories.with(Feature::TailCalls).with(Feature::RelaxedVectors)
@@ -134,7 +132,7 @@ impl Engine for Wasmtime {
             // Winch has no tail calls.
             Compiler::Winch => memories,
             // The settings of a node, which needs none of them.
-            Compiler::Nearcore => Features::WASM2,
+            Compiler::Nearcore => basic,
         }
     }
 
