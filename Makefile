@@ -22,7 +22,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density resets costs gate checks report pictures guests guests-check check sanitize audit fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density resets systems costs gate checks report pictures guests guests-check check sanitize audit fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,7 +48,7 @@ wasmedge: ## find libwasmedge, or fetch it into .toolchain (from the release or 
 # executor's own tests once more with overflow checks and debug assertions.
 test: setup $(TOOLS) ## run all tests on every backend of FEATURES
 	$(CARGO) test --locked -p touchstone-executor
-	$(CARGO) test --release $(CRATES) --locked --features=$(FEATURES)
+	$(CARGO) test --release $(CRATES) --locked --features=$(FEATURES),systems
 
 fuzz: setup $(NEEDED) ## run the fuzz tests for FUZZ_SECONDS from FUZZ_SEED on, or only on module FUZZ_INDEX
 	$(if $(FUZZ_INDEX),,FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) $(CARGO) test --release --locked -p touchstone-fuzz-targets \
@@ -83,6 +83,10 @@ density: setup $(NEEDED) ## measure many live instances in one process: memory, 
 
 resets: setup $(NEEDED) ## measure clean calls that write more and more pages: from where on dropping is faster
 	$(RUN) resets
+
+# SYSTEMS are arguments, such as a system's name or --small.
+systems: setup $(NEEDED) ## measure executors in a host over HTTP, a node, shared memory and a pipeline
+	$(CARGO) run --locked --release --quiet --features=$(FEATURES),systems -- systems $(SYSTEMS)
 
 costs: setup $(NEEDED) ## count operators, page faults, system calls and code sizes, and store them
 	$(CHECKS) costs --store
@@ -145,11 +149,11 @@ fmt:
 	cd test-runtime/programs && $(CARGO) fmt --check
 
 lint: $(TOOLS)
-	$(CARGO) clippy $(CRATES) --all-targets --locked --features=$(FEATURES) -- -D warnings
+	$(CARGO) clippy $(CRATES) --all-targets --locked --features=$(FEATURES),systems -- -D warnings
 	$(CARGO) clippy --all-targets --locked -- -D warnings
 
 doc: $(TOOLS)
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CRATES) --no-deps --locked --features=$(FEATURES)
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CRATES) --no-deps --locked --features=$(FEATURES),systems
 
 clean: ## delete build outputs; keep records, page, charts and .toolchain
 	$(CARGO) clean

@@ -27,5 +27,7 @@ pub mod run;
 pub mod solo;
 pub mod supervise;
 pub mod swap;
+#[cfg(feature = "systems")]
+pub mod systems;
 pub mod tables;
 pub mod terminal;

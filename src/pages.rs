@@ -147,6 +147,14 @@ pub enum Part {
     Density,
     /// Clean calls that write a number of pages.
     Resets,
+    /// A host over HTTP under load.
+    Requests,
+    /// Blocks of transfers and queries over a database.
+    Node,
+    /// A state that many modules read.
+    FanOut,
+    /// Messages whose verifier is swapped.
+    Pipeline,
     /// The specification's scripts.
     Conformance,
     /// Features of WebAssembly by engine.

@@ -2,11 +2,13 @@
 
 use super::Ended;
 use anyhow::{Context, Result};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
+use strum::VariantNames;
 use touchstone::case::{self, Case, Guests};
 use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::plan::{Budget, Compare, Plan};
@@ -68,6 +70,14 @@ impl Known {
         };
         Ok((run(job, &host, sink, &mut progress)?, header))
     }
+}
+
+/// A parser of the names of a type's values.
+pub(super) fn names<T>() -> impl TypedValueParser<Value = T>
+where
+    T: VariantNames + std::str::FromStr<Err = strum::ParseError> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(T::VARIANTS).try_map(|name| name.parse::<T>())
 }
 
 /// This program with other arguments.

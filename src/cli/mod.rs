@@ -19,6 +19,8 @@ mod resets;
 mod run;
 mod show;
 mod swap;
+#[cfg(feature = "systems")]
+mod systems;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -34,16 +36,16 @@ struct Arguments {
 }
 
 macro_rules! commands {
-    ($($module:ident::$command:ident,)*) => {
+    ($($(#[$attribute:meta])? $module:ident::$command:ident,)*) => {
         #[derive(Debug, Subcommand)]
         enum Command {
-            $($command($module::$command),)*
+            $($(#[$attribute])? $command($module::$command),)*
         }
 
         impl Command {
             fn execute(self) -> anyhow::Result<Ended> {
                 match self {
-                    $(Self::$command(command) => command.execute(),)*
+                    $($(#[$attribute])? Self::$command(command) => command.execute(),)*
                 }
             }
         }
@@ -61,6 +63,8 @@ commands! {
     swap::Swap,
     density::Density,
     resets::Resets,
+    #[cfg(feature = "systems")]
+    systems::Systems,
     cases::Cases,
     repeat::Repeat,
     doctor::Doctor,

@@ -1,12 +1,10 @@
 //! `touchstone resets`.
 
 use super::Ended;
-use super::common::{newest, this_program};
+use super::common::{names, newest, this_program};
 use anyhow::{Context, Result};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use std::sync::Arc;
-use strum::VariantNames;
 use touchstone::case::Guests;
 use touchstone::compare::races;
 use touchstone::measure::probe;
@@ -79,14 +77,6 @@ pub(super) struct Resets {
     /// Serve as a process of another run
     #[arg(long, hide = true)]
     worker: bool,
-}
-
-/// A parser of the names of a type's values.
-fn names<T>() -> impl TypedValueParser<Value = T>
-where
-    T: VariantNames + std::str::FromStr<Err = strum::ParseError> + Clone + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(T::VARIANTS).try_map(|name| name.parse::<T>())
 }
 
 impl Resets {

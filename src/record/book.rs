@@ -2,8 +2,8 @@
 
 use super::{
     CellKey, Check, Comparison, Count, Density, Estimate, Executor, Finding, Header, Line, Match,
-    Metric, Observations, Refusal, Reset, ResetKey, Sample, Samples, Setup, Swap, WorkFacts,
-    estimate, reset,
+    Metric, Observations, Refusal, Reset, ResetKey, Sample, Samples, Setup, Swap, System,
+    WorkFacts, estimate, reset,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,6 +33,8 @@ pub struct Book {
     pub densities: Vec<Density>,
     /// Clean calls that write so many pages, process by process.
     pub resets: BTreeMap<ResetKey, Vec<Reset>>,
+    /// Systems under executors, in the order of measurement.
+    pub systems: Vec<System>,
 }
 
 impl Book {
@@ -76,6 +78,7 @@ impl Book {
                 Line::Finding(finding) => book.findings.push(*finding),
                 Line::Swap(swap) => book.swaps.push(*swap),
                 Line::Density(density) => book.densities.push(*density),
+                Line::System(system) => book.systems.push(*system),
                 Line::Reset(reset) => {
                     let all = book.resets.entry(reset.key.clone()).or_default();
                     all.retain(|other| other.process != reset.process);

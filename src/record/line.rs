@@ -31,6 +31,8 @@ pub enum Line {
     Density(Box<super::Density>),
     /// Clean calls that write so many pages, timed in one process.
     Reset(Box<super::Reset>),
+    /// A system under an executor.
+    System(Box<super::System>),
 }
 
 /// The name of a cell.

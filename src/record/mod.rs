@@ -16,6 +16,7 @@ mod reset;
 mod sample;
 mod store;
 mod swap;
+pub mod system;
 
 pub use book::Book;
 pub use density::{Density, Footprint};
@@ -31,7 +32,8 @@ pub use metric::{Metric, Unit};
 pub use reset::{Drift, PAGE, Place, Reset, ResetKey, ResetPoint, Touch};
 pub use sample::{Sample, Samples};
 pub use store::{
-    BENCH, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RESETS, RecordFile, SWAPS, Sink, Skipped,
-    default_path, load, newest,
+    BENCH, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RESETS, RecordFile, SWAPS, SYSTEMS, Sink,
+    Skipped, default_path, load, newest,
 };
 pub use swap::{SoakPoint, Swap, SwapFound, Tail};
+pub use system::{System, SystemFound};

@@ -24,6 +24,8 @@ pub const SWAPS: &str = "swap.jsonl";
 pub const DENSITY: &str = "density.jsonl";
 /// The records of `make resets`.
 pub const RESETS: &str = "resets.jsonl";
+/// The records of `make systems`.
+pub const SYSTEMS: &str = "systems.jsonl";
 /// The counts that `make gate` compares.
 pub const COUNTS: &str = "counts.jsonl";
 /// What `make checks` found.

@@ -3,7 +3,7 @@
 use super::Content;
 use super::sections::{
     checks, comparisons, density, environment, failed, metrics, resets, settings, shares, swap,
-    tables, threads,
+    systems, tables, threads,
 };
 use crate::pages::{Page, Part};
 use crate::record::Check;
@@ -46,6 +46,10 @@ fn part(content: &Content<'_>, part: Part) -> String {
         Part::Swap => swap::section(records.swaps.as_ref()),
         Part::Resets => resets::section(records.resets.as_ref()),
         Part::Density => density::section(records.densities.as_ref()),
+        Part::Requests => systems::requests::section(records.systems.as_ref()),
+        Part::Node => systems::node::section(records.systems.as_ref()),
+        Part::FanOut => systems::fan_out::section(records.systems.as_ref()),
+        Part::Pipeline => systems::pipeline::section(records.systems.as_ref()),
         Part::Conformance => checks::section(&records.checks, Check::Conformance),
         Part::Features => checks::section(&records.checks, Check::Features),
         Part::Isolation => checks::section(&records.checks, Check::Isolation),

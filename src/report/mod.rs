@@ -20,7 +20,9 @@ pub mod units;
 
 use crate::files;
 use crate::pages::{Pages, Part};
-use crate::record::{self, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RESETS, SWAPS, Skipped};
+use crate::record::{
+    self, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RESETS, SWAPS, SYSTEMS, Skipped,
+};
 use crate::tables::{self, Layout, Shares};
 use anyhow::{Context, Result, bail};
 use checks::Checks;
@@ -137,6 +139,7 @@ struct Records {
     swaps: Option<Book>,
     densities: Option<Book>,
     resets: Option<Book>,
+    systems: Option<Book>,
     counts: Option<Book>,
     checks: Checks,
     older_runs: usize,
@@ -157,11 +160,12 @@ impl Records {
             path if path == records || !path.exists() => Ok(Loaded::default()),
             path => read(&path),
         };
-        let [peers, swaps, densities, resets, counts] = [PEERS, SWAPS, DENSITY, RESETS, COUNTS]
-            .map(&mut beside)
-            .map(|loaded| loaded.map(Loaded::newest));
-        let (peers, swaps, densities, resets, counts) =
-            (peers?, swaps?, densities?, resets?, counts?);
+        let [peers, swaps, densities, resets, systems, counts] =
+            [PEERS, SWAPS, DENSITY, RESETS, SYSTEMS, COUNTS]
+                .map(&mut beside)
+                .map(|loaded| loaded.map(Loaded::newest));
+        let (peers, swaps, densities, resets, systems, counts) =
+            (peers?, swaps?, densities?, resets?, systems?, counts?);
         let checks = Checks::of(beside(CHECKS)?);
         let Some(bench) = bench.newest() else {
             let path = records.display();
@@ -180,6 +184,7 @@ impl Records {
             swaps,
             densities,
             resets,
+            systems,
             counts,
             checks,
             older_runs,
@@ -201,6 +206,7 @@ impl Records {
             (SWAPS, &self.swaps),
             (DENSITY, &self.densities),
             (RESETS, &self.resets),
+            (SYSTEMS, &self.systems),
             (COUNTS, &self.counts),
         ];
         let line = |(name, book): (&str, &Option<Book>)| {

@@ -12,6 +12,7 @@ pub(super) mod resets;
 pub(super) mod settings;
 pub(super) mod shares;
 pub(super) mod swap;
+pub(super) mod systems;
 pub(super) mod tables;
 pub(super) mod threads;
 

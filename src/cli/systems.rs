@@ -1,0 +1,81 @@
+//! `touchstone systems`.
+
+use super::Ended;
+use super::common::{names, newest};
+use anyhow::Result;
+use std::path::PathBuf;
+use strum::VariantArray;
+use touchstone::case::{self, Guests};
+use touchstone::plan::{Filter, Plan};
+use touchstone::record::{self, Line, RecordFile, SYSTEMS, Sampling, Sink};
+use touchstone::run::{header, seed, shown, watch_for_ctrl_c};
+use touchstone::supervise::Stop;
+use touchstone::systems::{Measuring, Name, Size};
+use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{complain, print};
+
+/// Measures executors where people use them: a host over HTTP, a node, shared memory, a pipeline.
+///
+/// Exits with 1 when a call failed or an answer was wrong.
+#[derive(Debug, clap::Args)]
+pub(super) struct Systems {
+    /// Measure only these systems [default: all]
+    #[arg(value_parser = names::<Name>())]
+    systems: Vec<Name>,
+    /// Measure only executors whose name this regular expression matches
+    #[arg(long, value_name = "REGEX")]
+    filter: Option<String>,
+    /// Do everything once and small, to see that it works; the times are not comparable
+    #[arg(long)]
+    small: bool,
+    /// Use this seed for arrival times, orders and messages [default: from the clock]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Write the records to FILE [default: records/systems.jsonl of the project, replaced]
+    #[arg(long, value_name = "FILE")]
+    records: Option<PathBuf>,
+}
+
+impl Systems {
+    pub(super) fn execute(self) -> Result<Ended> {
+        let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
+        let mut guests = Guests::built();
+        let plan = Plan::new(&cases, &engines, &mut guests)?;
+        let filter = Filter::new(self.filter.as_deref())?;
+        let systems = match self.systems.is_empty() {
+            true => <Name as VariantArray>::VARIANTS.to_vec(),
+            false => self.systems,
+        };
+        let seed = seed(self.seed);
+        let path = self.records.unwrap_or_else(|| record::default_path(SYSTEMS));
+        let mut records = RecordFile::append_to(&path)?;
+        records.clear()?;
+        let header = header(Sampling::untimed("systems", seed), &engines, &plan);
+        records.append(&Line::Run(Box::new(header)))?;
+        let stop = Stop::default();
+        watch_for_ctrl_c(&stop, false)?;
+        let progress = Progress::new(0, true);
+        let mut measuring = Measuring {
+            engines: &engines,
+            guests: &mut guests,
+            filter: &filter,
+            size: if self.small { Size::Small } else { Size::Full },
+            seed,
+            stop: &stop,
+            progress: &progress,
+            records: &mut records,
+            failed: false,
+        };
+        for system in systems {
+            system.measure(&mut measuring)?;
+            if stop.asked() {
+                return Ok(Ended::Stopped);
+            }
+        }
+        let failed = measuring.failed;
+        drop(progress);
+        print(&super::show::all(&newest(&path, "make systems")?))?;
+        complain(&format!("records: {}", shown(&path)));
+        Ok(Ended::well_if(!failed))
+    }
+}

@@ -1,0 +1,38 @@
+//! Records of systems under executors.
+
+mod fan_out;
+mod node;
+mod pipeline;
+mod requests;
+
+pub use fan_out::FanOut;
+pub use node::Node;
+pub use pipeline::Pipeline;
+pub use requests::Requests;
+
+use super::Executor;
+use serde::{Deserialize, Serialize};
+
+/// A system under an executor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct System {
+    /// The executor of the guests.
+    #[serde(flatten)]
+    pub executor: Executor,
+    /// What was found.
+    pub found: SystemFound,
+}
+
+/// The finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SystemFound {
+    /// A host over HTTP under load.
+    Requests(Requests),
+    /// Blocks of transfers and queries over a database.
+    Node(Node),
+    /// A state that many modules read.
+    FanOut(FanOut),
+    /// Messages whose verifier is swapped.
+    Pipeline(Pipeline),
+}

@@ -1,0 +1,2 @@
+//! Hosts that people build around executors, with their networks, databases and queues. They get
+//! loaded modules and name no backend. `touchstone systems` measures them.
