@@ -1,6 +1,6 @@
 //! Memories that are used one after the other by different instances.
 
-use super::{Memory, Plan, Reset};
+use super::{Memory, Plan, Reset, Restorer};
 use crate::error::{Error, Result};
 use crate::shelf::Shelf;
 use parking_lot::Mutex;
@@ -245,6 +245,11 @@ impl Lease {
             return Err(Error::Misuse("a memory without a plan cannot be made clean"));
         }
         Ok(memory.accessible() != before)
+    }
+
+    /// What looks after the memory, where there is a plan.
+    pub fn restorer(&mut self) -> Option<&mut Restorer> {
+        self.memory.as_mut()?.restorer()
     }
 
     /// Lets go of all pages that a clean memory keeps resident.
