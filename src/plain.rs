@@ -32,8 +32,12 @@ fn number(ty: ValueType, text: &str) -> Result<Value> {
     Ok(match ty {
         ValueType::I32 => Value::I32(integer(text, 32)? as i32),
         ValueType::I64 => Value::I64(integer(text, 64)? as i64),
-        ValueType::F32 => Value::F32(float::<f32>(text)?.to_bits()),
-        ValueType::F64 => Value::F64(float::<f64>(text)?.to_bits()),
+        ValueType::F32 => {
+            Value::F32(float(text, |whole| whole as f32, f32::is_infinite)?.to_bits())
+        }
+        ValueType::F64 => {
+            Value::F64(float(text, |whole| whole as f64, f64::is_infinite)?.to_bits())
+        }
     })
 }
 
@@ -62,39 +66,20 @@ fn whole(text: &str) -> Option<Option<i128>> {
 }
 
 /// A float. Hexadecimal texts are integers.
-fn float<F: std::str::FromStr + Float>(text: &str) -> Result<F> {
+fn float<F: std::str::FromStr + Copy>(
+    text: &str,
+    of: fn(i128) -> F,
+    is_infinite: fn(F) -> bool,
+) -> Result<F> {
     let wrong = || format!("'{}' is no number", shown(text));
-    if text.to_ascii_lowercase().contains("0x") {
-        let value = whole(text).flatten().with_context(wrong)?;
-        return Ok(F::of(value));
+    let lower = text.to_ascii_lowercase();
+    if lower.contains("0x") {
+        return Ok(of(whole(text).flatten().with_context(wrong)?));
     }
     let value: F = text.parse().ok().with_context(wrong)?;
-    let names_it = text.to_ascii_lowercase().contains("inf");
-    ensure!(names_it || !value.is_too_large(), "'{}' is too large for the type", shown(text));
+    let is_too_large = is_infinite(value) && !lower.contains("inf");
+    ensure!(!is_too_large, "'{}' is too large for the type", shown(text));
     Ok(value)
-}
-
-trait Float {
-    fn of(value: i128) -> Self;
-    fn is_too_large(&self) -> bool;
-}
-
-impl Float for f32 {
-    fn of(value: i128) -> Self {
-        value as Self
-    }
-    fn is_too_large(&self) -> bool {
-        self.is_infinite()
-    }
-}
-
-impl Float for f64 {
-    fn of(value: i128) -> Self {
-        value as Self
-    }
-    fn is_too_large(&self) -> bool {
-        self.is_infinite()
-    }
 }
 
 /// The input of the typed convention: each text is the JSON of a parameter, or a string if it is
