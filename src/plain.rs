@@ -1,7 +1,7 @@
 //! Parameters as texts: numbers of the plain convention, and JSON for components.
 
 use anyhow::{Context, Result, bail, ensure};
-use touchstone_executor::text::name as shown;
+use touchstone_executor::text::{name as shown, plural};
 use touchstone_executor::{Signature, Value, ValueType};
 
 /// The input of the plain convention: the parameters that the texts name, little-endian, one
@@ -16,7 +16,7 @@ use touchstone_executor::{Signature, Value, ValueType};
 /// When there is not one text for each parameter, or a text is no number of its type.
 pub fn parameters(signature: &Signature, texts: &[String]) -> Result<Vec<u8>> {
     let (wanted, given) = (signature.params.len(), texts.len());
-    let noun = if wanted == 1 { "parameter" } else { "parameters" };
+    let noun = plural("parameter", wanted);
     ensure!(wanted == given, "it takes {wanted} {noun}, and {given} are given");
     let mut input = Vec::new();
     for (index, (ty, text)) in signature.params.iter().zip(texts).enumerate() {

@@ -3,6 +3,7 @@
 use super::{Answer, Export, Import, Inspection, Memory};
 use touchstone_executor::Signature;
 use touchstone_executor::host::HostFunction;
+use touchstone_executor::text::plural;
 use wasmparser::{
     BinaryReaderError, ComponentExternalKind, CompositeInnerType, DataKind, ElementKind, Encoding,
     ExternalKind, FuncType, MemoryType, Parser, Payload, TypeRef, ValType,
@@ -148,8 +149,7 @@ impl Reader<'_> {
             }
             TypeRef::Memory(ty) => {
                 let memory = memory_of(ty, true);
-                let noun = if memory.minimum == 1 { "page" } else { "pages" };
-                let ty = format!("{} {noun}", memory.minimum);
+                let ty = format!("{} {}", memory.minimum, plural("page", memory.minimum));
                 self.found.memories.push(memory);
                 ("memory", ty, answer)
             }
