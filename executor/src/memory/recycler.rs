@@ -278,17 +278,7 @@ mod tests {
     fn a_memory_comes_back_clean_and_of_its_first_size() {
         let mut clean = vec![0; 65_536];
         clean[5] = 7;
-        for reset in [
-            Reset::Drop,
-            Reset::Resident { limit: KEEP_RESIDENT },
-            Reset::Gated { limit: KEEP_RESIDENT },
-            Reset::Tracked { limit: KEEP_RESIDENT },
-            Reset::WriteProtected { limit: KEEP_RESIDENT },
-            Reset::Auto { limit: KEEP_RESIDENT },
-        ] {
-            if reset.refusal().is_some() {
-                continue;
-            }
+        for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
             let plan = Plan::new(InitialMemory::capture(&clean), reset).unwrap();
             let recycler = Recycler::new(Some(plan), 1);
             let mut base = None;
