@@ -1,7 +1,7 @@
 //! Parameters as texts: numbers of the plain convention, and JSON for components.
 
 use anyhow::{Context, Result, bail, ensure};
-use touchstone_executor::text::name as shown;
+use touchstone_executor::text::{name as shown, plural};
 use touchstone_executor::{Signature, Value, ValueType};
 
 /// The input of the plain convention: the parameters that the texts name, little-endian, one
@@ -16,7 +16,7 @@ use touchstone_executor::{Signature, Value, ValueType};
 /// When there is not one text for each parameter, or a text is no number of its type.
 pub fn parameters(signature: &Signature, texts: &[String]) -> Result<Vec<u8>> {
     let (wanted, given) = (signature.params.len(), texts.len());
-    let noun = if wanted == 1 { "parameter" } else { "parameters" };
+    let noun = plural("parameter", wanted);
     ensure!(wanted == given, "it takes {wanted} {noun}, and {given} are given");
     let mut input = Vec::new();
     for (index, (ty, text)) in signature.params.iter().zip(texts).enumerate() {
@@ -32,8 +32,12 @@ fn number(ty: ValueType, text: &str) -> Result<Value> {
     Ok(match ty {
         ValueType::I32 => Value::I32(integer(text, 32)? as i32),
         ValueType::I64 => Value::I64(integer(text, 64)? as i64),
-        ValueType::F32 => Value::F32(float::<f32>(text)?.to_bits()),
-        ValueType::F64 => Value::F64(float::<f64>(text)?.to_bits()),
+        ValueType::F32 => {
+            Value::F32(float(text, |whole| whole as f32, f32::is_infinite)?.to_bits())
+        }
+        ValueType::F64 => {
+            Value::F64(float(text, |whole| whole as f64, f64::is_infinite)?.to_bits())
+        }
     })
 }
 
@@ -62,39 +66,20 @@ fn whole(text: &str) -> Option<Option<i128>> {
 }
 
 /// A float. Hexadecimal texts are integers.
-fn float<F: std::str::FromStr + Float>(text: &str) -> Result<F> {
+fn float<F: std::str::FromStr + Copy>(
+    text: &str,
+    of: fn(i128) -> F,
+    is_infinite: fn(F) -> bool,
+) -> Result<F> {
     let wrong = || format!("'{}' is no number", shown(text));
-    if text.to_ascii_lowercase().contains("0x") {
-        let value = whole(text).flatten().with_context(wrong)?;
-        return Ok(F::of(value));
+    let lower = text.to_ascii_lowercase();
+    if lower.contains("0x") {
+        return Ok(of(whole(text).flatten().with_context(wrong)?));
     }
     let value: F = text.parse().ok().with_context(wrong)?;
-    let names_it = text.to_ascii_lowercase().contains("inf");
-    ensure!(names_it || !value.is_too_large(), "'{}' is too large for the type", shown(text));
+    let is_too_large = is_infinite(value) && !lower.contains("inf");
+    ensure!(!is_too_large, "'{}' is too large for the type", shown(text));
     Ok(value)
-}
-
-trait Float {
-    fn of(value: i128) -> Self;
-    fn is_too_large(&self) -> bool;
-}
-
-impl Float for f32 {
-    fn of(value: i128) -> Self {
-        value as Self
-    }
-    fn is_too_large(&self) -> bool {
-        self.is_infinite()
-    }
-}
-
-impl Float for f64 {
-    fn of(value: i128) -> Self {
-        value as Self
-    }
-    fn is_too_large(&self) -> bool {
-        self.is_infinite()
-    }
 }
 
 /// The input of the typed convention: each text is the JSON of a parameter, or a string if it is

@@ -1,4 +1,20 @@
-//! What files of `/proc` say.
+//! What files of `/proc` and `/sys` say.
+
+/// The content of a small file of the kernel, without the end of the line.
+pub(crate) fn read(path: &str) -> Option<String> {
+    std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+/// The hardware threads of each processor's core, as the kernel lists them.
+pub(crate) fn siblings() -> Vec<String> {
+    let path = |cpu| format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    (0_usize..).map_while(|cpu| read(&path(cpu))).collect()
+}
+
+/// Which choice is in force for transparent huge pages, from the content of the kernel's file.
+pub(crate) fn huge_pages(text: &str) -> Option<&str> {
+    Some(text.split_once('[')?.1.split_once(']')?.0)
+}
 
 /// The value of the line `<name>: <value> kB`, KiB; `None` if there is no such line.
 pub(crate) fn kib(text: &str, name: &str) -> Option<u64> {

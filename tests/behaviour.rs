@@ -37,6 +37,7 @@ macro_rules! strategies {
                     segments_answer_as_in_the_module_itself
                     a_large_memory_is_clean_at_both_ends
                     instances_on_four_threads_do_not_mix
+                    a_call_may_change_its_thread_between_its_steps
                     instances_outlive_their_module;
                 limits: a_memory_bomb_stops_at_the_limit
                     growing_answers_the_same_on_every_call

@@ -108,8 +108,8 @@ pub trait Resident: Send + Sized {
     /// When the reset fails; the instance is then replaced too.
     fn reset(&mut self) -> Result<bool>;
 
-    /// The restorer of the memory, if it is one of Touchstone's.
-    fn restorer(&mut self) -> Option<&mut Restorer>;
+    /// Does something with the restorer of the memory, if it is one of Touchstone's.
+    fn with_restorer<T>(&mut self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T>;
 
     /// Releases the resident memory of a clean instance.
     ///
@@ -117,11 +117,8 @@ pub trait Resident: Send + Sized {
     ///
     /// When the kernel refuses; the instance is then replaced.
     fn trim(&mut self) -> Result<()> {
-        match self.restorer() {
-            // SAFETY: the instance is clean, not running, and borrowed here alone.
-            Some(restorer) => unsafe { restorer.trim() },
-            None => Ok(()),
-        }
+        // SAFETY: the instance is clean, not running, and borrowed here alone.
+        self.with_restorer(|restorer| unsafe { restorer.trim() }).unwrap_or(Ok(()))
     }
 }
 
@@ -164,7 +161,7 @@ impl<R: Resident> Instance for Reused<R> {
         if self.resident.is_none() {
             MADE.set(MADE.get() + 1);
             let mut resident = R::new(&self.shared)?;
-            self.used_on = UsedOn::of(resident.restorer());
+            self.used_on = resident.with_restorer(UsedOn::of).unwrap_or_default();
             *self.resident = Some(resident);
         }
         self.used_on.begin();
@@ -178,12 +175,11 @@ impl<R: Resident> Instance for Reused<R> {
             Some(resident) if self.state != CallState::Idle => {
                 if std::mem::replace(&mut self.state, CallState::Used) == CallState::Prepared
                     && self.used_on.is_noted()
-                    && let Some(restorer) = resident.restorer()
                 {
                     // SAFETY: `prepare` left the instance clean, and nobody else could write
                     // since. `used_on` notices the use on several threads; the rest is what
                     // the strategy asks of hosts.
-                    unsafe { restorer.begin_use() };
+                    resident.with_restorer(|restorer| unsafe { restorer.begin_use() });
                 }
                 self.used_on.go_on();
                 abi::invoke(resident.live(), export, input, output)

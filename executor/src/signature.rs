@@ -13,6 +13,18 @@ pub enum ValueType {
 }
 
 impl ValueType {
+    /// The type, if it is a number's.
+    #[must_use]
+    pub fn of(ty: wasmparser::ValType) -> Option<Self> {
+        Some(match ty {
+            wasmparser::ValType::I32 => Self::I32,
+            wasmparser::ValType::I64 => Self::I64,
+            wasmparser::ValType::F32 => Self::F32,
+            wasmparser::ValType::F64 => Self::F64,
+            _ => return None,
+        })
+    }
+
     /// Size in bytes.
     #[must_use]
     pub const fn size(self) -> usize {
@@ -104,6 +116,14 @@ impl Signature {
     #[must_use]
     pub fn new(params: &[ValueType], results: &[ValueType]) -> Self {
         Self { params: params.to_vec(), results: results.to_vec() }
+    }
+
+    /// The type of a function, if all of it are numbers.
+    #[must_use]
+    pub fn of(ty: &wasmparser::FuncType) -> Option<Self> {
+        let numbers =
+            |types: &[_]| types.iter().map(|ty| ValueType::of(*ty)).collect::<Option<_>>();
+        Some(Self { params: numbers(ty.params())?, results: numbers(ty.results())? })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Texts of guests in messages. They are not trusted: they may be long, and may hold sequences
+//! Texts in messages. Those of guests are not trusted: they may be long, and may hold sequences
 //! that move a terminal's cursor.
 
 /// Longest name of a guest in a message, characters.
@@ -32,6 +32,13 @@ pub fn abridged(text: &str, most: usize) -> String {
 #[must_use]
 pub fn name(text: &str) -> String {
     harmless(&abridged(text, NAME))
+}
+
+/// A regular noun as it stands behind a count: `1 page`, `2 pages`.
+#[must_use]
+pub fn plural(noun: &str, count: impl TryInto<u64>) -> String {
+    let is_one = matches!(count.try_into(), Ok(1));
+    format!("{noun}{}", if is_one { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use touchstone::files::read_whole;
 use touchstone::inspect::{Inspection, Memory, inspect};
 use touchstone::terminal::{Style, Table, print};
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::text::{abridged, harmless, name};
+use touchstone_executor::text::{abridged, harmless, name, plural};
 use touchstone_executor::{Execution, Strategy, Support};
 
 /// Shows what a module contains, and which strategies of which engines can run it.
@@ -193,7 +193,7 @@ fn in_words(file: &Path, found: &Inspection, offers: &[Offer]) -> String {
 
 fn memory_in_words(memory: &Memory) -> String {
     let Memory { minimum, maximum, page, .. } = memory;
-    let noun = if *minimum == 1 { "page" } else { "pages" };
+    let noun = plural("page", *minimum);
     let maximum = maximum.map_or_else(|| "no maximum".to_owned(), |most| format!("at most {most}"));
     let mut text = format!("{minimum} {noun} of {page} bytes, {maximum}");
     for (is_so, word) in [

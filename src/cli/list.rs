@@ -9,6 +9,7 @@ use touchstone::record::{CellKey, Refusal};
 use touchstone::terminal::{Style, Table, print};
 use touchstone_executor::Support;
 use touchstone_executor::guest::GuestModule;
+use touchstone_executor::text::plural;
 
 /// Lists every cell (case, guest, engine, strategy, threads), and the reasons for omitted ones.
 ///
@@ -54,7 +55,7 @@ impl List {
             print_lines(lines.collect::<Result<Vec<_>, _>>()?)?;
         } else {
             let changes: String = changes.into_iter().collect();
-            let noun = if lines.len() == 1 { "cell" } else { "cells" };
+            let noun = plural("cell", lines.len());
             print(&format!("{}\n{changes}{} {noun}\n", table(&lines), lines.len()))?;
             let refused: Vec<Line> = refused.collect();
             if !refused.is_empty() {

@@ -100,15 +100,14 @@ pub fn judge_rounds(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Contender, Executor, Match, Means, Purpose};
+    use crate::record::{Contender, Executor, Match, Purpose};
     use touchstone_executor::Strategy;
 
     /// A process in which the subject takes `ratio` times as long, with a spread of 0.1 %.
     fn process(process: u32, ratio: f64, rounds: usize, noisy: Vec<usize>) -> Comparison {
-        let contender = |engine: &str| Contender {
-            executor: Executor { engine: engine.to_owned(), strategy: Strategy::INTERPRETED },
-            threads: 1,
-            means: Means::Contract,
+        let contender = |engine: &str| {
+            let (engine, strategy) = (engine.to_owned(), Strategy::INTERPRETED);
+            Contender::new(Executor { engine, strategy }, 1)
         };
         let of = Match {
             purpose: Purpose::Against,

@@ -1,7 +1,7 @@
 //! Limits of memory: mappings, control groups, resource limits.
 
 use super::Finding;
-use super::machine::read;
+use crate::proc::read;
 use rustix::process::{Resource, getrlimit};
 use std::path::Path;
 

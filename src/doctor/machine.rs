@@ -2,20 +2,14 @@
 
 use super::Finding;
 use crate::plan::cores;
+use crate::proc::{self, read};
 use touchstone_executor::memory::{KEEP_RESIDENT, Reset, pagemap_scan_available};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// The content of a small file of the kernel, without the end of the line.
-pub(super) fn read(path: &str) -> Option<String> {
-    std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
-}
-
 pub(super) fn findings(load: Option<f64>) -> Vec<Finding> {
-    let siblings =
-        || (0..).map_while(|cpu| read(&format!("{CPU}/cpu{cpu}/topology/thread_siblings_list")));
     vec![
-        topology(&siblings().collect::<Vec<_>>()),
+        topology(&proc::siblings()),
         governor(read(&format!("{CPU}/cpu0/cpufreq/scaling_governor")).as_deref()),
         turbo(
             read(&format!("{CPU}/intel_pstate/no_turbo")).as_deref(),
@@ -132,8 +126,7 @@ fn userfaultfd(refusal: Option<&str>) -> Finding {
 
 fn huge_pages(found: Option<&str>) -> Finding {
     const NAME: &str = "transparent huge pages";
-    let in_force = found.and_then(|text| Some(text.split_once('[')?.1.split_once(']')?.0));
-    match in_force {
+    match found.and_then(proc::huge_pages) {
         Some("always") => Finding::warning(
             NAME,
             "always",

@@ -1,8 +1,9 @@
 //! Reads the sections of a module or a component.
 
 use super::{Answer, Export, Import, Inspection, Memory};
+use touchstone_executor::Signature;
 use touchstone_executor::host::HostFunction;
-use touchstone_executor::{Signature, ValueType};
+use touchstone_executor::text::plural;
 use wasmparser::{
     BinaryReaderError, ComponentExternalKind, CompositeInnerType, DataKind, ElementKind, Encoding,
     ExternalKind, FuncType, MemoryType, Parser, Payload, TypeRef, ValType,
@@ -139,7 +140,7 @@ impl Reader<'_> {
             TypeRef::Func(index) | TypeRef::FuncExact(index) => {
                 self.functions.push(index);
                 let ty = self.types.get(index as usize).and_then(Option::as_ref);
-                let signature = ty.and_then(signature);
+                let signature = ty.and_then(Signature::of);
                 let host = signature.as_ref().and_then(|signature| {
                     HostFunction::find(import.module, import.name, signature)
                 });
@@ -148,8 +149,7 @@ impl Reader<'_> {
             }
             TypeRef::Memory(ty) => {
                 let memory = memory_of(ty, true);
-                let noun = if memory.minimum == 1 { "page" } else { "pages" };
-                let ty = format!("{} {noun}", memory.minimum);
+                let ty = format!("{} {}", memory.minimum, plural("page", memory.minimum));
                 self.found.memories.push(memory);
                 ("memory", ty, answer)
             }
@@ -193,21 +193,6 @@ fn in_words(ty: &FuncType) -> String {
     let list =
         |types: &[ValType]| types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     format!("({}) -> ({})", list(ty.params()), list(ty.results()))
-}
-
-/// The type, if all of it are numbers.
-fn signature(ty: &FuncType) -> Option<Signature> {
-    let number = |ty: &ValType| match ty {
-        ValType::I32 => Some(ValueType::I32),
-        ValType::I64 => Some(ValueType::I64),
-        ValType::F32 => Some(ValueType::F32),
-        ValType::F64 => Some(ValueType::F64),
-        _ => None,
-    };
-    Some(Signature {
-        params: ty.params().iter().map(number).collect::<Option<_>>()?,
-        results: ty.results().iter().map(number).collect::<Option<_>>()?,
-    })
 }
 
 fn kind_in_words(kind: ComponentExternalKind) -> &'static str {

@@ -312,6 +312,14 @@ pub struct Contender {
     pub means: Means,
 }
 
+impl Contender {
+    /// An executor whose calls are made through the contract.
+    #[must_use]
+    pub const fn new(executor: Executor, threads: usize) -> Self {
+        Self { executor, threads, means: Means::Contract }
+    }
+}
+
 fn one() -> usize {
     1
 }

@@ -1,6 +1,7 @@
 //! Numbers as people read them: a unit that fits and few digits.
 
 use crate::record::Estimate;
+use touchstone_executor::text::plural;
 
 /// Units of time with their length in ns, shortest first.
 const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
@@ -144,7 +145,7 @@ pub(super) fn grouped(number: u64) -> String {
 /// A count with its noun: `1 thread`, `2 threads`.
 pub(super) fn count(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
-    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+    format!("{} {}", grouped(number), plural(noun, number))
 }
 
 #[cfg(test)]

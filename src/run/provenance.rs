@@ -35,7 +35,7 @@ pub fn header(sampling: Sampling, engines: &[Arc<dyn Engine>], plan: &Plan) -> H
 /// This machine, as described by `/proc` and `/sys`.
 #[must_use]
 pub fn machine() -> Machine {
-    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let read = |path| proc::read(path).unwrap_or_default();
     let field = |text: &str, name: &str, separator: char| {
         text.lines()
             .find_map(|line| {
@@ -45,26 +45,16 @@ pub fn machine() -> Machine {
             .unwrap_or_else(|| "unknown".to_owned())
     };
     let huge_pages = read("/sys/kernel/mm/transparent_hugepage/enabled");
-    let in_force = huge_pages.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     Machine {
         cpu: field(&read("/proc/cpuinfo"), "model name", ':'),
         cores: cores(),
-        siblings: siblings(),
+        siblings: proc::siblings(),
         memory_kib: proc::kib(&read("/proc/meminfo"), "MemTotal").unwrap_or(0),
-        kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+        kernel: read("/proc/sys/kernel/osrelease"),
         os: field(&read("/etc/os-release"), "PRETTY_NAME", '='),
         pagemap_scan: touchstone_executor::memory::pagemap_scan_available(),
-        huge_pages: in_force.map_or("unknown", |(mode, _)| mode).to_owned(),
+        huge_pages: proc::huge_pages(&huge_pages).unwrap_or("unknown").to_owned(),
     }
-}
-
-/// The hardware threads of each processor's core, as the kernel lists them.
-fn siblings() -> Vec<String> {
-    let of = |cpu: usize| {
-        let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
-        std::fs::read_to_string(path).ok().map(|list| list.trim().to_owned())
-    };
-    (0..).map_while(of).collect()
 }
 
 /// The tools that built this binary.

@@ -1,6 +1,6 @@
 //! Every call finds the state of a brand-new instance.
 
-use super::guests::{CHURN, HOST_TABLE, PASSIVE, SEGMENTS, START, SUBSTRATE, TABLE};
+use super::guests::{CHURN, HOST_TABLE, PASSIVE, SEGMENTS, START, SUBSTRATE, TABLE, VISITS};
 use super::{Loaded, each, each_that_compiles, guest, guest_with};
 use std::sync::Barrier;
 use touchstone_executor::abi::Abi;
@@ -161,6 +161,43 @@ pub(crate) fn instances_on_four_threads_do_not_mix(strategy: Strategy) {
                     }
                 });
             }
+        });
+    });
+}
+
+/// Of each call, the guest runs on another thread than the rest.
+pub(crate) fn a_call_may_change_its_thread_between_its_steps(strategy: Strategy) {
+    each(strategy, &guest(VISITS), |loaded| {
+        let export = loaded.export("visit", Abi::Plain);
+        let (to_guest, calls) = std::sync::mpsc::channel::<(Box<dyn Instance>, u32)>();
+        let (from_guest, called) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for (mut instance, address) in calls {
+                    let output = &mut Vec::new();
+                    let outcome = instance.invoke(export, &address.to_le_bytes(), output).unwrap();
+                    from_guest.send((instance, outcome, output.clone())).unwrap();
+                }
+            });
+            let mut instance = loaded.instance();
+            for call in 0..200_u32 {
+                // Each page is written there and, for some calls, not looked at here.
+                let address = call % 40 * 4096;
+                instance.prepare().unwrap();
+                to_guest.send((instance, address)).unwrap();
+                let (back, outcome, output) = called.recv().unwrap();
+                assert_eq!(
+                    (outcome, output),
+                    (Outcome::Returned, vec![0; 4]),
+                    "{} {call}",
+                    loaded.name
+                );
+                instance = back;
+                instance.finish().unwrap();
+                let found = loaded.output(&mut *instance, export, &address.to_le_bytes());
+                assert_eq!(found, [0; 4], "{} {call}", loaded.name);
+            }
+            drop(to_guest);
         });
     });
 }

@@ -61,6 +61,13 @@ pub(crate) const PLAIN: &str = r#"(module
     (global.get $count))
 )"#;
 
+/// Returns what lies at an address, and writes something there.
+pub(crate) const VISITS: &str = r#"(module
+  (memory (export "memory") 3)
+  (func (export "visit") (param i32) (result i32)
+    (i32.load (local.get 0))
+    (i32.store (local.get 0) (i32.const 1))))"#;
+
 /// Shows all of its state, then changes all of it; the input's first byte says
 /// what else happens: 1 grows the memory, 2 traps, 3 exhausts the stack.
 pub(crate) const CHURN: &str = r#"(module

@@ -2,6 +2,7 @@
 
 use super::info::{MemoryLimits, ModuleInfo};
 use crate::host::HostFunction;
+use crate::text::plural;
 use std::fmt;
 
 /// What a module can change, told from its instructions. What is not named here
@@ -82,5 +83,5 @@ impl fmt::Display for Changeable {
 }
 
 fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+    format!("{count} {}", plural(noun, count))
 }

@@ -250,7 +250,7 @@ impl Reader {
                         };
                         self.types_need(ty.params());
                         self.types_need(ty.results());
-                        self.types.push(numbers(ty));
+                        self.types.push(Signature::of(ty));
                     }
                 }
             }
@@ -346,7 +346,7 @@ impl Reader {
             self.info.mutable_globals.push(MutableGlobal {
                 index,
                 export: None,
-                is_number: number(ty.content_type).is_some(),
+                is_number: ValueType::of(ty.content_type).is_some(),
                 written: false,
             });
         }
@@ -455,21 +455,4 @@ pub(super) fn constant(expression: &ConstExpr<'_>) -> Option<u32> {
         (Operator::I32Const { value }, Operator::End) => Some(value as u32),
         _ => None,
     }
-}
-
-fn number(ty: wasmparser::ValType) -> Option<ValueType> {
-    Some(match ty {
-        wasmparser::ValType::I32 => ValueType::I32,
-        wasmparser::ValType::I64 => ValueType::I64,
-        wasmparser::ValType::F32 => ValueType::F32,
-        wasmparser::ValType::F64 => ValueType::F64,
-        _ => return None,
-    })
-}
-
-fn numbers(ty: &wasmparser::FuncType) -> Option<Signature> {
-    Some(Signature {
-        params: ty.params().iter().map(|ty| number(*ty)).collect::<Option<_>>()?,
-        results: ty.results().iter().map(|ty| number(*ty)).collect::<Option<_>>()?,
-    })
 }

@@ -295,21 +295,17 @@ impl Layout {
     }
 
     fn value(&mut self, module: &str, name: &str, ty: wasmparser::GlobalType) -> Result<Constant> {
-        let number = match ty.content_type {
-            ValType::I32 => ValueType::I32,
-            ValType::I64 => ValueType::I64,
-            ValType::F32 => ValueType::F32,
-            ValType::F64 => ValueType::F64,
-            ValType::V128 => return Ok(Constant::ZeroVector),
-            ValType::Ref(reference) if reference.is_nullable() => {
-                return Ok(Constant::Null(reference.heap_type()));
-            }
-            ValType::Ref(_) => {
-                return unhostable(format!(
+        let Some(number) = ValueType::of(ty.content_type) else {
+            return match ty.content_type {
+                ValType::Ref(reference) if reference.is_nullable() => {
+                    Ok(Constant::Null(reference.heap_type()))
+                }
+                ValType::Ref(_) => unhostable(format!(
                     "it imports the global {module}.{name} of a type without a null value, which \
                      nothing here can supply"
-                ));
-            }
+                )),
+                _ => Ok(Constant::ZeroVector),
+            };
         };
         let address = match (module, name) {
             ("GOT.mem", "__heap_base") => self.top(),

@@ -3,10 +3,11 @@
 
 use super::*;
 use std::os::unix::process::ExitStatusExt;
-use test_support::{alone, passes};
+use test_support::{alone, kinds, passes};
 
 const PAGE: usize = 4096;
 const SIZE: usize = 65_536 * 4;
+const LIMIT: usize = 1 << 20;
 
 fn clean() -> Vec<u8> {
     let mut clean = vec![0; SIZE];
@@ -18,21 +19,6 @@ fn clean() -> Vec<u8> {
 
 fn plan(reset: Reset) -> Plan {
     Plan::new(InitialMemory::capture(&clean()), reset).unwrap()
-}
-
-/// Every kind that this machine can do.
-fn kinds() -> impl Iterator<Item = Reset> {
-    let limit = 1 << 20;
-    let kinds = [
-        Reset::Segments,
-        Reset::Drop,
-        Reset::Resident { limit },
-        Reset::Gated { limit },
-        Reset::Tracked { limit },
-        Reset::WriteProtected { limit },
-        Reset::Auto { limit },
-    ];
-    kinds.into_iter().filter(|kind| kind.refusal().is_none())
 }
 
 fn name(test: &str) -> String {
@@ -56,7 +42,7 @@ fn holes_of_a_sparse_image_take_no_memory() {
         crate::guest::Segment { offset: Some(70_000), bytes: 0..3 },
         crate::guest::Segment { offset: Some(size as u32 - 9), bytes: 0..3 },
     ];
-    for kind in kinds().filter(|kind| *kind != Reset::Segments) {
+    for kind in kinds(LIMIT).filter(|kind| *kind != Reset::Segments) {
         let before = resident();
         let content = InitialMemory::of_segments(size, &segments, &[1, 2, 3]).unwrap();
         let plan = Plan::new(content, kind).unwrap();
@@ -229,7 +215,7 @@ unsafe fn merge_zeros(start: *mut u8, length: usize) -> bool {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_memory_that_is_locked_is_reset() {
-    for kind in kinds() {
+    for kind in kinds(LIMIT) {
         let mut memory = Memory::new(Some(&plan(kind)), SIZE, 2 * SIZE).unwrap();
         // SAFETY: a memory of this test's own.
         if unsafe { libc::mlock(memory.base().cast(), SIZE) } != 0 {
@@ -265,7 +251,7 @@ fn a_child_of_a_fork_resets_its_own_copy() {
     let clean = clean();
     // A tracked memory that lists few pages asks the kernel too.
     let few = Some(Reset::Tracked { limit: 3 * PAGE }).filter(|kind| kind.refusal().is_none());
-    for kind in kinds().chain(few) {
+    for kind in kinds(LIMIT).chain(few) {
         let mut memory = Memory::new(Some(&plan(kind)), SIZE, SIZE).unwrap();
         // SAFETY: the child runs nothing but the code below, which takes no lock that
         // another thread may have had, and ends.
@@ -290,7 +276,7 @@ fn a_child_of_a_fork_resets_its_own_copy() {
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn the_kernel_may_write_where_it_was_announced() {
     use std::io::Read;
-    for kind in kinds() {
+    for kind in kinds(LIMIT) {
         let mut memory = Memory::new(Some(&plan(kind)), SIZE, SIZE).unwrap();
         for _ in 0..20 {
             let mut zeros = std::fs::File::open("/dev/zero").unwrap();

@@ -125,13 +125,10 @@ impl UsedOn {
     /// No memory asks: nothing is noted, which spares a few nanoseconds in each call.
     const UNNEEDED: u64 = u64::MAX - 1;
 
-    /// For an instance with at most this memory.
+    /// For an instance with no memory but this one.
     #[must_use]
-    pub fn of(restorer: Option<&mut Restorer>) -> Self {
-        match restorer {
-            Some(restorer) if restorer.may_be_gated() => Self(Self::NOWHERE),
-            _ => Self(Self::UNNEEDED),
-        }
+    pub fn of(restorer: &mut Restorer) -> Self {
+        Self(if restorer.may_be_gated() { Self::NOWHERE } else { Self::UNNEEDED })
     }
 
     /// Whether a memory asks.

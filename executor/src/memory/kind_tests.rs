@@ -153,7 +153,7 @@ fn an_auto_memory_drops_its_pages_while_each_call_writes_others() {
     // Written by another thread while all is dropped.
     let last = (0..20).map(|_| call(&mut memory, true)).last();
     assert_eq!(last, Some(0));
-    let mut used_on = UsedOn::of(memory.restorer());
+    let mut used_on = memory.restorer().map(UsedOn::of).unwrap();
     used_on.begin();
     std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -2,7 +2,7 @@
 //! them ends with everybody's `mmap`.
 
 use super::*;
-use test_support::{mappings, passes};
+use test_support::{kinds, mappings, passes};
 
 const PAGE: usize = 4096;
 const SIZE: usize = 65_536 * 4;
@@ -84,17 +84,7 @@ fn pages_that_are_let_go_give_their_mappings_back() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn growing_further_each_time_takes_no_more_mappings() {
-    let limit = KEEP_RESIDENT;
-    let kinds = [
-        Reset::Segments,
-        Reset::Drop,
-        Reset::Resident { limit },
-        Reset::Gated { limit },
-        Reset::Tracked { limit },
-        Reset::WriteProtected { limit },
-        Reset::Auto { limit },
-    ];
-    for kind in kinds.into_iter().filter(|kind| kind.refusal().is_none()) {
+    for kind in kinds(KEEP_RESIDENT) {
         let mut memory = Memory::new(Some(&plan(kind)), SIZE, 3 * SIZE).unwrap();
         let all = memory.base() as usize..memory.base() as usize + 3 * SIZE;
         for pages in 1..60 {
@@ -113,15 +103,8 @@ fn growing_further_each_time_takes_no_more_mappings() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_memory_that_stays_open_is_as_clean() {
-    let limit = KEEP_RESIDENT;
-    let kinds = [
-        Reset::Segments,
-        Reset::Drop,
-        Reset::Resident { limit },
-        Reset::Gated { limit },
-        Reset::Tracked { limit },
-    ];
-    for kind in kinds.into_iter().filter(|kind| kind.refusal().is_none()) {
+    let left_out = |kind: &Reset| matches!(kind, Reset::WriteProtected { .. } | Reset::Auto { .. });
+    for kind in kinds(KEEP_RESIDENT).filter(|kind| !left_out(kind)) {
         let plan = plan(kind);
         let memory = Memory::new(Some(&plan), SIZE, 3 * SIZE).unwrap();
         let mut memory = memory.staying_open();

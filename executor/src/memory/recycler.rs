@@ -1,6 +1,6 @@
 //! Memories that are used one after the other by different instances.
 
-use super::{Memory, Plan, Reset};
+use super::{Memory, Plan, Reset, Restorer};
 use crate::error::{Error, Result};
 use crate::shelf::Shelf;
 use parking_lot::Mutex;
@@ -247,6 +247,11 @@ impl Lease {
         Ok(memory.accessible() != before)
     }
 
+    /// What looks after the memory, where there is a plan.
+    pub fn restorer(&mut self) -> Option<&mut Restorer> {
+        self.memory.as_mut()?.restorer()
+    }
+
     /// Lets go of all pages that a clean memory keeps resident.
     ///
     /// # Errors
@@ -273,17 +278,7 @@ mod tests {
     fn a_memory_comes_back_clean_and_of_its_first_size() {
         let mut clean = vec![0; 65_536];
         clean[5] = 7;
-        for reset in [
-            Reset::Drop,
-            Reset::Resident { limit: KEEP_RESIDENT },
-            Reset::Gated { limit: KEEP_RESIDENT },
-            Reset::Tracked { limit: KEEP_RESIDENT },
-            Reset::WriteProtected { limit: KEEP_RESIDENT },
-            Reset::Auto { limit: KEEP_RESIDENT },
-        ] {
-            if reset.refusal().is_some() {
-                continue;
-            }
+        for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
             let plan = Plan::new(InitialMemory::capture(&clean), reset).unwrap();
             let recycler = Recycler::new(Some(plan), 1);
             let mut base = None;

@@ -24,14 +24,8 @@ pub(super) fn fresh(size: usize) -> Vec<u8> {
 
 fn kinds() -> Vec<Reset> {
     let limits = [1 << 20, 3 * 4096, 0];
-    let kinds = [Reset::Segments, Reset::Drop]
-        .into_iter()
-        .chain(limits.map(|limit| Reset::Resident { limit }))
-        .chain(limits.map(|limit| Reset::Gated { limit }))
-        .chain(limits.map(|limit| Reset::WriteProtected { limit }))
-        .chain(limits.map(|limit| Reset::Auto { limit }))
-        .chain(limits.map(|limit| Reset::Tracked { limit }));
-    kinds.filter(|kind| kind.refusal().is_none()).collect()
+    let others = [Reset::Segments, Reset::Drop].into_iter();
+    others.chain(limits.into_iter().flat_map(test_support::keeping)).collect()
 }
 
 /// What a guest may do in a call.
@@ -159,12 +153,7 @@ pub(super) fn resident(memory: &Memory) -> usize {
 
 /// Kinds that keep pages, where the kernel can be asked what they keep.
 fn keeping(limit: usize) -> Vec<Reset> {
-    let tracked = [Reset::Tracked { limit }, Reset::WriteProtected { limit }];
-    [Reset::Resident { limit }, Reset::Gated { limit }, Reset::Auto { limit }]
-        .into_iter()
-        .chain(tracked)
-        .filter(|kind| pagemap_scan_available() && kind.refusal().is_none())
-        .collect()
+    test_support::keeping(limit).filter(|_| pagemap_scan_available()).collect()
 }
 
 #[test]

@@ -53,8 +53,8 @@ impl Resident for Running {
         self
     }
 
-    fn restorer(&mut self) -> Option<&mut Restorer> {
-        self.memory.restorer()
+    fn with_restorer<T>(&mut self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T> {
+        self.memory.restorer().map(work)
     }
 
     fn reset(&mut self) -> Result<bool> {

@@ -61,8 +61,8 @@ impl Resident for Saved {
         &mut self.0
     }
 
-    fn restorer(&mut self) -> Option<&mut Restorer> {
-        self.0.restorer()
+    fn with_restorer<T>(&mut self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T> {
+        self.0.restorer().map(work)
     }
 
     /// What has grown is closed again. What Wasm3 failed to compile stays as it

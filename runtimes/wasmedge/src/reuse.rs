@@ -61,8 +61,8 @@ impl driver::Resident for Resident {
         &mut self.running
     }
 
-    fn restorer(&mut self) -> Option<&mut Restorer> {
-        self.restorer.as_mut()
+    fn with_restorer<T>(&mut self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T> {
+        self.restorer.as_mut().map(work)
     }
 
     fn reset(&mut self) -> Result<bool> {

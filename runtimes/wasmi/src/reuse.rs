@@ -170,8 +170,8 @@ impl Resident for Live {
         &mut self.running
     }
 
-    fn restorer(&mut self) -> Option<&mut Restorer> {
-        self.running.home.restorer()
+    fn with_restorer<T>(&mut self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T> {
+        self.running.home.restorer().map(work)
     }
 
     fn reset(&mut self) -> Result<bool> {

@@ -76,9 +76,12 @@ impl Restored {
         self.place.trim()
     }
 
-    /// The restorer, for a memory that does not make itself clean.
-    pub(crate) fn restorer(&mut self) -> Option<&mut Restorer> {
-        self.restorer.as_mut()
+    /// Does something with what makes the memory clean.
+    pub(crate) fn with_restorer<T>(&mut self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T> {
+        match &mut self.restorer {
+            Some(restorer) => Some(work(restorer)),
+            None => self.place.with_restorer(work),
+        }
     }
 
     /// Address of its first byte that is not zero at first; `None` also where the memory

@@ -54,12 +54,8 @@ impl driver::Resident for Resident {
         &mut self.running
     }
 
-    fn restorer(&mut self) -> Option<&mut Restorer> {
-        self.memory.as_mut()?.1.restorer()
-    }
-
-    fn trim(&mut self) -> Result<()> {
-        self.memory.as_mut().map_or(Ok(()), |(_, memory)| memory.trim())
+    fn with_restorer<T>(&mut self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T> {
+        self.memory.as_mut()?.1.with_restorer(work)
     }
 
     fn reset(&mut self) -> Result<bool> {

@@ -9,7 +9,7 @@
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use touchstone_executor::memory::{Lease, Memory};
+use touchstone_executor::memory::{Lease, Memory, Restorer};
 use touchstone_executor::{Padded, Result};
 use wasmtime::LinearMemory;
 
@@ -74,6 +74,14 @@ impl Place {
         };
         let grown = std::mem::replace(&mut held.size, first) != first;
         Ok(changed || grown)
+    }
+
+    /// Does something with what makes it clean, where it makes itself clean.
+    pub(crate) fn with_restorer<T>(&self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T> {
+        match &mut self.held().memory {
+            Kind::Leased(lease) => lease.restorer().map(work),
+            Kind::Plain(_) => None,
+        }
     }
 
     /// Lets go of what a clean memory keeps resident, where it makes itself clean.

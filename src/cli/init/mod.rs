@@ -7,7 +7,7 @@ use touchstone::case::digest;
 use touchstone::run::shown;
 use touchstone::terminal::print;
 
-/// Writes a folder with a case of one's own: a module, its input, its expected output.
+/// Writes an example case to a folder: a module, its input, its expected output.
 ///
 /// `touchstone bench --cases DIR` measures the cases of the folder. The README in it says what
 /// to change. Existing files stay as they are: the folder must be new or empty.

@@ -13,7 +13,7 @@ use touchstone::terminal::{Style, Table};
 use touchstone_executor::Value;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, ModuleInfo};
-use touchstone_executor::text::{harmless, name};
+use touchstone_executor::text::{harmless, name, plural};
 
 /// Bytes of an output that a row shows.
 const IN_A_ROW: usize = 12;
@@ -98,7 +98,7 @@ impl Shown<'_> {
                     Growth::Fixed => "fixed".to_owned(),
                     _ => format!("growing up to {}", limits.largest()),
                 };
-                let noun = if limits.minimum == 1 { "page" } else { "pages" };
+                let noun = plural("page", limits.minimum);
                 format!("{} {noun}, {} of them extra, {growth}", limits.minimum, heap.extra)
             }
         };

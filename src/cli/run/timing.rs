@@ -9,9 +9,7 @@ use std::time::Duration;
 use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::measure::{Caller, Crew, Work, turns};
 use touchstone::plan::{Budget, Random};
-use touchstone::record::{
-    Comparison, Contender, Estimate, Executor, Match, Means, Purpose, estimate,
-};
+use touchstone::record::{Comparison, Contender, Estimate, Executor, Match, Purpose, estimate};
 use touchstone::solo::{self, Asked, Limits};
 use touchstone::terminal::progress::Progress;
 
@@ -114,11 +112,7 @@ pub(super) fn turn(
     share: Duration,
     process: u32,
 ) -> Result<Comparison> {
-    let contender = |executor: &Executor| Contender {
-        executor: executor.clone(),
-        threads: 1,
-        means: Means::Contract,
-    };
+    let contender = |executor: &Executor| Contender::new(executor.clone(), 1);
     let of = Match {
         purpose: Purpose::Asked,
         case: loader.call.export.clone(),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::record::{
-    Comparison, Contender, EngineFacts, Executor, Header, Line, Machine, Match, Means, Metric,
+    Comparison, Contender, EngineFacts, Executor, Header, Line, Machine, Match, Metric,
     Observations, Purpose, SCHEMA, Sample, Samples, Sampling, Tools,
 };
 use std::collections::BTreeMap;
@@ -78,8 +78,7 @@ fn timed(engine: &str, threads: usize, ns: f64) -> Vec<Line> {
 }
 
 fn compared(purpose: Purpose, ratio: f64, noisy: bool) -> Vec<Line> {
-    let side =
-        |engine| Contender { executor: executor(engine), threads: 1, means: Means::Contract };
+    let side = |engine| Contender::new(executor(engine), 1);
     let of = Match {
         purpose,
         case: "case".to_owned(),

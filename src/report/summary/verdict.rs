@@ -3,7 +3,7 @@
 use crate::compare::{self, MARGIN};
 use crate::pages::Finding;
 use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
-use crate::record::{Book, Contender, Estimate, Executor, Match, Means, Metric, Purpose};
+use crate::record::{Book, Contender, Estimate, Executor, Match, Metric, Purpose};
 use crate::report::Content;
 use crate::report::markdown::{code, escape};
 use crate::report::matrix::{Matrix, Work};
@@ -100,11 +100,7 @@ fn of_cells(matrix: &Matrix<'_>, of: &Finding) -> Option<Numbers> {
 
 /// The numbers from the comparison with a peer that is not in that run.
 fn in_turns(peers: &Book, of: &Finding) -> Option<Numbers> {
-    let side = |executor: &Executor| Contender {
-        executor: executor.clone(),
-        threads: of.threads,
-        means: Means::Contract,
-    };
+    let side = |executor: &Executor| Contender::new(executor.clone(), of.threads);
     let compared = Match {
         purpose: Purpose::Peers,
         case: of.call.case.clone(),
