@@ -57,6 +57,9 @@ macro_rules! strategies {
                     a_result_outside_the_memory_is_a_trap
                     an_endless_loop_ends_at_its_deadline
                     under_a_deadline_calls_end_as_without;
+                storage: a_storage_outlives_clean_instances
+                    a_large_value_grows_the_memory
+                    a_storage_refuses_by_name;
                 wasi: programs_observe_the_same_in_every_call
                     programs_exit_with_their_code
                     programs_stay_in_their_memory_and_directory

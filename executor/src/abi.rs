@@ -244,7 +244,7 @@ fn substrate<L: Live>(
 fn allocate<L: Live>(live: &mut L, size: u32) -> Result<u32, HeapError> {
     loop {
         let (memory, host) = live.memory_and_host();
-        match host.heap().allocate(memory, size) {
+        match host.malloc(memory, size) {
             Err(HeapError::NeedsMemory { pages }) if live.grow_memory(pages) => {}
             ended => return ended,
         }
@@ -315,7 +315,8 @@ fn bytes<L: Live>(
     }
     let [Value::I32(start)] = given else { return Err(FOREIGN) };
     let pointer = start as u32;
-    let memory = live.memory();
+    let (memory, host) = live.memory_and_host();
+    let memory = host.own(memory);
     let place = memory.get_mut(pointer as usize..).and_then(|rest| rest.get_mut(..input.len()));
     let Some(place) = place else {
         let claim = Claim { pointer, length, memory: memory.len() };

@@ -33,11 +33,18 @@ pub struct Config {
     pub codec: Option<GuestModule>,
     /// What programs of WASI get: arguments, environment, a directory. Nothing by default.
     pub wasi: Option<Arc<crate::wasi::Settings>>,
+    /// The keys and values of guests that import a storage. Without one, their calls of it trap.
+    pub storage: Option<Arc<dyn crate::storage::Storage>>,
+    /// What guests have at the end of their memories, read-only, in the place of as many bytes of
+    /// their own. Engines for which it [cannot be mapped](crate::Engine::maps_regions) refuse to
+    /// load. The host reads and writes nothing there for the guest: such a parameter of a host
+    /// function lies outside the memory.
+    pub region: Option<Arc<crate::memory::Region>>,
 }
 
 impl Default for Config {
     /// No deadline, no meter, no log, 32 instances, parallel compilation, no codec, nothing for
-    /// programs of WASI.
+    /// programs of WASI, no storage, no region.
     fn default() -> Self {
         Self {
             deadline: None,
@@ -48,6 +55,8 @@ impl Default for Config {
             parallel_compilation: true,
             codec: None,
             wasi: None,
+            storage: None,
+            region: None,
         }
     }
 }

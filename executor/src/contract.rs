@@ -57,6 +57,15 @@ pub trait Engine: Send + Sync {
         self.support(strategy).unless(guest.info().refusal(strategy, self.features()))
     }
 
+    /// Whether a [`Region`](crate::memory::Region) can be mapped into the memories of a strategy, or
+    /// why not. A write there must be a trap of the guest. The default refuses.
+    fn maps_regions(&self, _strategy: Strategy) -> Support {
+        Support::unsupported(
+            "its memories are not Touchstone's, or a write to a read-only page is not a trap of \
+             the guest",
+        )
+    }
+
     /// Class of the strategy's artifact. Strategies with the same class share an artifact.
     /// The default is one class for all.
     fn artifact_class(&self, _strategy: Strategy) -> &'static str {

@@ -54,6 +54,8 @@ impl ArtifactKey {
             parallel_compilation: _,
             codec: _,
             wasi: _,
+            storage: _,
+            region: _,
         } = config;
         Some(Self(format!(
             "engine: {:?}\nversion: {:?}\nclass: {:?}\nguest: {}\nprepared: {}\ndeadline: {}\n\

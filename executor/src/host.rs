@@ -9,12 +9,37 @@ use crate::heap::{Heap, HeapError};
 use crate::outcome::{Trap, TrapKind};
 use crate::signature::ValueType::{I32, I64};
 use crate::signature::{Signature, ValueType};
+use crate::storage::{self, Storage};
 use crate::wasi;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Takes a guest's log line: level (0 error … 4 trace), target, message.
 pub type LogSink = dyn Fn(u32, &str, &str) + Send + Sync;
+
+/// Parameters of a call, zero-extended, in order; unused places are zero.
+pub type Parameters = [u64; 9];
+
+/// The parameters of a call. Numbers behind the ninth are ignored: no function has more.
+#[must_use]
+pub fn parameters(numbers: impl IntoIterator<Item = u64>) -> Parameters {
+    let mut parameters = Parameters::default();
+    parameters.iter_mut().zip(numbers).for_each(|(place, number)| *place = number);
+    parameters
+}
+
+/// What [`HostState::answer`] answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// The function's result, zero-extended; 0 where it has none.
+    Result(u64),
+    /// The backend must grow the memory and ask again; if it cannot, it must refuse the call with
+    /// [`HostFunction::full`].
+    NeedsMemory {
+        /// Missing pages of 64 KiB.
+        pages: u32,
+    },
+}
 
 /// A host function: of the import module `env`, or of WASI preview 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,12 +56,14 @@ pub enum HostFunction {
     InputLength,
     /// `(pointer)`: copies the input there.
     Input,
-    /// A function of WASI preview 1, answered by [`HostState::wasi`].
+    /// A function of WASI preview 1.
     Wasi(wasi::Function),
+    /// A function of the storage.
+    Storage(storage::Function),
 }
 
 impl HostFunction {
-    /// Those of the import module `env`.
+    /// Those of the import module `env` that need nothing in the configuration.
     pub const OWN: [Self; 6] =
         [Self::Malloc, Self::Free, Self::MaxLogLevel, Self::Log, Self::InputLength, Self::Input];
 
@@ -51,6 +78,7 @@ impl HostFunction {
             Self::InputLength => "input_len",
             Self::Input => "input",
             Self::Wasi(function) => function.name(),
+            Self::Storage(function) => function.name(),
         }
     }
 
@@ -74,6 +102,7 @@ impl HostFunction {
             Self::InputLength => (&[], &[I64]),
             Self::Input => (&[I64], &[]),
             Self::Wasi(function) => return function.signature(),
+            Self::Storage(function) => return function.signature(),
         };
         Signature::new(params, results)
     }
@@ -85,9 +114,18 @@ impl HostFunction {
         let named = |function: &Self| function.module() == module && function.name() == name;
         let found = match module {
             wasi::MODULE => wasi::Function::named(name).map(Self::Wasi),
-            _ => Self::OWN.into_iter().find(named),
+            _ => {
+                let stored = || storage::Function::named(name).map(Self::Storage);
+                Self::OWN.into_iter().find(named).or_else(|| stored().filter(named))
+            }
         };
         found.filter(|function| function.signature() == *signature)
+    }
+
+    /// The trap when the memory cannot be grown for the answer.
+    #[must_use]
+    pub fn full(self, pages: u32) -> Trap {
+        self.refuse(HeapError::NeedsMemory { pages })
     }
 
     /// The trap for refused arguments.
@@ -133,6 +171,10 @@ pub struct HostState {
     input: Vec<u8>,
     log: Log,
     settings: Option<Arc<wasi::Settings>>,
+    /// Not a part of the instance: no reset changes it.
+    storage: Option<Arc<dyn Storage>>,
+    /// Bytes at the end of the memory that can only be read.
+    shared: usize,
     /// Made by the first call of a WASI function.
     wasi: Option<Box<wasi::State>>,
 }
@@ -154,6 +196,8 @@ impl HostState {
             input: Vec::new(),
             log: Log { max_level: config.max_log_level, sink: config.log.clone() },
             settings: config.wasi.clone(),
+            storage: config.storage.clone(),
+            shared: config.region.as_ref().map_or(0, |region| region.length()),
             wasi: None,
         }
     }
@@ -195,16 +239,77 @@ impl HostState {
         }
     }
 
-    /// Answers a function of WASI with its error code. `parameters` are those of the call.
+    /// Answers any host function over the guest's memory, which is empty if there is none.
     ///
     /// # Errors
     ///
-    /// [`TrapKind::Exit`], when the guest ends itself.
-    pub fn wasi(
+    /// When a function refuses its parameters, or [`TrapKind::Exit`], when the guest ends itself.
+    pub fn answer(
+        &mut self,
+        function: HostFunction,
+        memory: &mut [u8],
+        parameters: &Parameters,
+    ) -> Result<Answer, Trap> {
+        let [first, second, third, ..] = *parameters;
+        Ok(Answer::Result(match function {
+            HostFunction::Malloc => return self.allocated(function, memory, first as u32),
+            HostFunction::Free => self.free(memory, first as u32).map(|()| 0)?,
+            HostFunction::MaxLogLevel => self.max_log_level().into(),
+            HostFunction::Log => self.log(memory, first as u32, second, third).map(|()| 0)?,
+            HostFunction::InputLength => self.input_len(),
+            HostFunction::Input => self.input(memory, first).map(|()| 0)?,
+            HostFunction::Wasi(function) => {
+                let memory = self.own(memory);
+                self.wasi(function, memory, parameters)?.into()
+            }
+            HostFunction::Storage(called) => {
+                let storage = self.storage.as_deref();
+                match storage::answer(storage, self.own(memory), called, parameters)? {
+                    storage::Answer::Done => 0,
+                    storage::Answer::Bytes(bytes) => return self.place(function, memory, &bytes),
+                }
+            }
+        }))
+    }
+
+    /// Allocates, or says what is missing.
+    fn allocated(
+        &mut self,
+        function: HostFunction,
+        memory: &mut [u8],
+        size: u32,
+    ) -> Result<Answer, Trap> {
+        match self.malloc(memory, size) {
+            Ok(pointer) => Ok(Answer::Result(pointer.into())),
+            Err(HeapError::NeedsMemory { pages }) => Ok(Answer::NeedsMemory { pages }),
+            Err(error) => Err(function.refuse(error)),
+        }
+    }
+
+    /// Copies bytes into a new block, and gives its packed place.
+    fn place(
+        &mut self,
+        function: HostFunction,
+        memory: &mut [u8],
+        bytes: &[u8],
+    ) -> Result<Answer, Trap> {
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let pointer = match self.allocated(function, memory, length)? {
+            Answer::Result(pointer) => pointer,
+            missing @ Answer::NeedsMemory { .. } => return Ok(missing),
+        };
+        let place = memory.get_mut(pointer as usize..).and_then(|rest| rest.get_mut(..bytes.len()));
+        let place = place.ok_or_else(|| function.refuse("a block lies outside the memory"))?;
+        place.copy_from_slice(bytes);
+        Ok(Answer::Result(u64::from(length) << 32 | pointer))
+    }
+
+    /// Answers a function of WASI with its error code.
+    pub(crate) fn wasi(
         &mut self,
         function: wasi::Function,
         memory: &mut [u8],
-        parameters: &wasi::Parameters,
+        parameters: &Parameters,
     ) -> Result<u32, Trap> {
         let Self { settings, log, input, wasi, .. } = self;
         let state = wasi.get_or_insert_with(|| Box::new(wasi::State::new(settings.clone(), log)));
@@ -252,7 +357,15 @@ impl HostState {
     ///
     /// Those of the heap.
     pub fn malloc(&mut self, memory: &mut [u8], size: u32) -> Result<u32, HeapError> {
+        let memory = self.own(memory);
         self.heap.allocate(memory, size)
+    }
+
+    /// The part of a guest's memory that the host may write: without a shared region.
+    #[inline]
+    pub(crate) fn own<'a>(&self, memory: &'a mut [u8]) -> &'a mut [u8] {
+        let end = memory.len().saturating_sub(self.shared);
+        &mut memory[..end]
     }
 
     /// [`HostFunction::Free`].
@@ -261,6 +374,7 @@ impl HostState {
     ///
     /// When the pointer is not in use.
     pub fn free(&mut self, memory: &mut [u8], pointer: u32) -> Result<(), Trap> {
+        let memory = self.own(memory);
         self.heap.free(memory, pointer).map_err(|error| HostFunction::Free.refuse(error))
     }
 
@@ -314,6 +428,7 @@ impl HostState {
     ///
     /// When the input does not fit there.
     pub fn input(&self, memory: &mut [u8], pointer: u64) -> Result<(), Trap> {
+        let memory = self.own(memory);
         usize::try_from(pointer)
             .ok()
             .and_then(|start| memory.get_mut(start..)?.get_mut(..self.input.len()))

@@ -6,7 +6,7 @@
 //! `invoke`, `finish`. Each call sees the state of a brand-new instance.
 //!
 //! This crate depends on no backend. It contains the guests' calling conventions
-//! ([`abi`]), the host functions ([`host`], [`wasi`]), the host's allocator ([`heap`]), the
+//! ([`abi`]), the host functions ([`host`], [`wasi`], [`storage`]), the host's allocator ([`heap`]), the
 //! inspection and rewriting of modules ([`guest`]), the memory image and its resets
 //! ([`memory`]), and a [`mock`] engine for tests of a harness.
 
@@ -29,6 +29,7 @@ mod pool;
 pub mod probe;
 mod shelf;
 mod signature;
+pub mod storage;
 mod strategy;
 mod support;
 pub mod text;

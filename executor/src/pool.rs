@@ -82,6 +82,13 @@ impl Engine for WithPool {
         }
     }
 
+    fn maps_regions(&self, strategy: Strategy) -> Support {
+        match pooled(strategy) {
+            Some(inner) => of_pool(strategy, self.0.maps_regions(inner)),
+            None => self.0.maps_regions(strategy),
+        }
+    }
+
     fn artifact_class(&self, strategy: Strategy) -> &'static str {
         self.0.artifact_class(pooled(strategy).unwrap_or(strategy))
     }
@@ -116,6 +123,11 @@ impl Engine for WithPool {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
+        if config.region.is_some()
+            && let Support::Unsupported { reason } = self.maps_regions(strategy)
+        {
+            return Err(Error::Unsupported { engine: self.id(), strategy, reason });
+        }
         let Some(inner) = pooled(strategy) else {
             let module = self.0.load(guest, artifact, strategy, config)?;
             stay_first()?;

@@ -31,6 +31,10 @@ pub struct Charts {
     pub execution: Option<Suites>,
     /// Compilation, load and a number of calls.
     pub break_even: Option<BreakEven>,
+    /// A node's time in the executor and in the host.
+    pub node: Option<Nodes>,
+    /// The time of reading a state that is copied or mapped.
+    pub fan_out: Option<FanOuts>,
     /// Published values beside ours.
     #[serde(default)]
     pub then_and_now: Vec<ThenAndNow>,
@@ -194,6 +198,26 @@ pub struct BreakEven {
     pub most_calls: u64,
 }
 
+/// A node's time in the executor and in the host.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nodes {
+    /// Its heading.
+    pub title: String,
+    /// The executors, a row each.
+    pub rows: Vec<Named>,
+}
+
+/// The time of reading a state that is copied or mapped.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FanOuts {
+    /// Its heading.
+    pub title: String,
+    /// The executors, a row each for every size of the state.
+    pub rows: Vec<Named>,
+}
+
 /// Published values beside ours.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -249,6 +273,9 @@ impl Charts {
             ("resets", self.resets.as_ref().map(|own| own.lines.len())),
             ("execution", self.execution.as_ref().map(|own| own.engines.len())),
             ("break_even", self.break_even.as_ref().map(|own| own.lines.len())),
+            ("node", self.node.as_ref().map(|own| own.rows.len())),
+            // One for each of the sizes of a state, which are three.
+            ("fan_out", self.fan_out.as_ref().map(|own| 3 * own.rows.len())),
         ];
         for (name, rows) in rows {
             let rows = rows.unwrap_or(1);

@@ -9,6 +9,7 @@ mod either;
 pub(crate) mod guests;
 pub(crate) mod limits;
 pub(crate) mod moving;
+pub(crate) mod storage;
 pub(crate) mod traps;
 pub(crate) mod wasi;
 

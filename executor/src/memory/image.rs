@@ -86,6 +86,13 @@ impl InitialMemory {
         Self { parts: self.parts.clone(), size: size.max(self.size) }
     }
 
+    /// The same without its last bytes; `None` where these are not all zero, or all there is.
+    pub(super) fn without_end(&self, length: usize) -> Option<Self> {
+        let size = self.size.checked_sub(length).filter(|size| *size > 0)?;
+        let fits = self.parts.iter().all(|(offset, bytes)| offset + bytes.len() <= size);
+        fits.then(|| Self { parts: self.parts.clone(), size })
+    }
+
     /// Size of the memory, bytes.
     #[must_use]
     pub fn size(&self) -> usize {

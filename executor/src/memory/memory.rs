@@ -1,8 +1,9 @@
 //! A linear memory of our own with the means to make it clean.
 
-use super::{Mapping, Plan, Restorer, host_page};
-use crate::error::Result;
+use super::{Mapping, Plan, Region, Restorer, host_page};
+use crate::error::{Error, Result};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A [`Mapping`] and, where there is a plan, what makes it clean again.
 #[derive(Debug)]
@@ -10,6 +11,8 @@ pub struct Memory {
     // Dropped in this order: a restorer must not outlive the mapping.
     restorer: Option<Restorer>,
     mapping: Mapping,
+    /// What is mapped behind the plan's content.
+    region: Option<Arc<Region>>,
 }
 
 impl Memory {
@@ -21,14 +24,23 @@ impl Memory {
     /// When the system has no memory left.
     pub fn new(plan: Option<&Plan>, size: usize, reserved: usize) -> Result<Self> {
         let Some(plan) = plan else {
-            return Ok(Self { restorer: None, mapping: Mapping::new(size, reserved)? });
+            let mapping = Mapping::new(size, reserved)?;
+            return Ok(Self { restorer: None, mapping, region: None });
         };
-        let mapping = Mapping::new(plan.size(), reserved)?;
+        let region = plan.region.clone();
+        let shared = region.as_ref().map_or(0, |region| region.length());
+        let mapping = Mapping::new(plan.size() + shared, reserved)?;
+        if let Some(region) = &region {
+            // SAFETY: the last bytes of the new mapping, which begin at a page as the plan's size
+            // does. No Rust code writes there: `reset` and `grow` leave them alone, and whoever
+            // this value is lent to knows that they are read-only.
+            unsafe { region.map_over(mapping.base().add(plan.size())) }?;
+        }
         // SAFETY: the mapping is new, of the plan's size and this value's own. It is
         // dropped after the restorer, and meanwhile what lies below the plan's size
         // is only touched by `reset` and by whoever this value is lent to.
         let restorer = unsafe { plan.install(mapping.base()) }?;
-        Ok(Self { restorer: Some(restorer), mapping })
+        Ok(Self { restorer: Some(restorer), mapping, region })
     }
 
     /// Leaves pages open to the kernel that a reset or [`hide`](Self::hide) puts behind the
@@ -47,7 +59,7 @@ impl Memory {
         self.mapping.base()
     }
 
-    /// Bytes that can be read and written.
+    /// Bytes that can be read, and written but for those of a [`Region`].
     #[must_use]
     pub fn accessible(&self) -> usize {
         self.mapping.accessible()
@@ -57,8 +69,12 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// When it is larger than the reservation, or the kernel refuses.
+    /// When it is larger than the reservation, the memory ends with a [`Region`], or the kernel
+    /// refuses.
     pub fn grow(&mut self, accessible: usize) -> Result<()> {
+        if self.region.is_some() && accessible > self.accessible() {
+            return Err(Error::Misuse("a memory that ends with a shared region cannot grow"));
+        }
         self.mapping.resize(accessible.max(self.accessible()))
     }
 
@@ -96,6 +112,11 @@ impl Memory {
     /// fails.
     pub fn reset(&mut self) -> Result<bool> {
         let Some(restorer) = &mut self.restorer else { return Ok(false) };
+        if self.region.is_some() {
+            // The region was not written and the memory has not grown.
+            // SAFETY: `&mut self` says that nobody uses the memory.
+            return unsafe { restorer.reset() }.map(|()| true);
+        }
         let (size, open) = (restorer.plan().size(), self.mapping.accessible());
         // SAFETY: `&mut self` says that nobody uses the memory; all of what is
         // accessible is readable and writable or becomes so by a fault.
@@ -136,7 +157,7 @@ impl Memory {
     ///
     /// When the range does not lie in the memory.
     pub fn writable(&mut self, range: Range<usize>) -> &mut [u8] {
-        writable(&mut self.mapping.bytes_mut()[range])
+        writable(&mut self.bytes_mut()[range])
     }
 
     /// What looks after it, where there is a plan.
@@ -144,9 +165,12 @@ impl Memory {
         self.restorer.as_mut()
     }
 
-    /// The memory as bytes.
+    /// The memory as bytes, without a [`Region`] behind them.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        self.mapping.bytes_mut()
+        let shared = self.region.as_ref().map_or(0, |region| region.length());
+        let bytes = self.mapping.bytes_mut();
+        let own = bytes.len() - shared;
+        &mut bytes[..own]
     }
 }
 

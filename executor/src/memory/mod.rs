@@ -30,6 +30,7 @@
 //! | `mappings` | how many mappings all of that takes |
 //! | `reset`, `restorer` | the kinds of reset, and one memory's own |
 //! | `memory`, `recycler` | a memory with its reset, and many in turns |
+//! | `region` | a state that many memories have at their ends, read-only |
 
 mod ages;
 mod compare;
@@ -55,6 +56,9 @@ mod pagemap;
 mod pages;
 mod process;
 mod recycler;
+mod region;
+#[cfg(test)]
+mod region_tests;
 mod registry;
 mod reset;
 mod restorer;
@@ -74,6 +78,7 @@ pub use mapping::Mapping;
 pub use memory::{Memory, writable};
 pub use pagemap::is_available as pagemap_scan_available;
 pub use recycler::{Lease, Recycler};
+pub use region::Region;
 pub use reset::{KEEP_RESIDENT, Plan, Reset};
 pub use restorer::Restorer;
 pub use signals::be_first as stay_first;

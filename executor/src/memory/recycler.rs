@@ -81,7 +81,7 @@ impl Recycler {
     /// to such a one: where it is known which pages were written.
     fn larger(&self, size: usize) -> Option<Arc<Self>> {
         let plan = self.plan.as_ref()?;
-        if !matches!(plan.reset, Reset::Tracked { .. }) {
+        if !matches!(plan.reset, Reset::Tracked { .. }) || plan.region.is_some() {
             return None;
         }
         let mut larger = self.larger.lock();

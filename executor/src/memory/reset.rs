@@ -1,10 +1,10 @@
 //! How the memories of a module come to their clean content and back to it.
 
 use super::{
-    Image, InitialMemory, Restorer, faults, pagemap_scan_available, tracking_available,
+    Image, InitialMemory, Region, Restorer, faults, pagemap_scan_available, tracking_available,
     write_protect,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::strategy::MemoryFrom;
 use std::fmt;
 use std::sync::Arc;
@@ -198,6 +198,8 @@ pub struct Plan {
     pub(super) content: Arc<InitialMemory>,
     pub(super) image: Option<Arc<Image>>,
     pub(super) reset: Reset,
+    /// What memories have behind their own content.
+    pub(super) region: Option<Arc<Region>>,
 }
 
 impl Plan {
@@ -211,7 +213,27 @@ impl Plan {
             Reset::Segments => None,
             _ => Image::new(&content)?.map(Arc::new),
         };
-        Ok(Self { content: Arc::new(content), image, reset })
+        Ok(Self { content: Arc::new(content), image, reset, region: None })
+    }
+
+    /// The same with a region in the place of the last bytes, which all memories of the plan then
+    /// have read-only. Such memories do not grow.
+    ///
+    /// # Errors
+    ///
+    /// When the memory is not larger than the region, or contains something there.
+    pub fn sharing(self, region: Option<Arc<Region>>) -> Result<Self> {
+        let Some(region) = region else { return Ok(self) };
+        let content = self.content.without_end(region.length()).ok_or_else(|| {
+            let (length, size) = (region.length(), self.size());
+            Error::Unhostable {
+                reason: format!(
+                    "its memory of {size} bytes has no room for a region of {length} bytes at its \
+                     end: give it more heap pages"
+                ),
+            }
+        })?;
+        Ok(Self { content: Arc::new(content), region: Some(region), ..self })
     }
 
     /// The image that memories are to be mapped from, where there is one.
@@ -226,7 +248,7 @@ impl Plan {
         self.reset
     }
 
-    /// Size of a clean memory, bytes.
+    /// Size of a clean memory without its region, bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.content.size()
@@ -235,7 +257,7 @@ impl Plan {
     /// The same for a memory that has grown to `size` bytes and is otherwise clean.
     pub(super) fn grown(&self, size: usize) -> Self {
         let content = Arc::new(self.content.of_size(size));
-        Self { content, image: self.image.clone(), reset: self.reset }
+        Self { content, image: self.image.clone(), reset: self.reset, region: None }
     }
 
     /// Gives a memory that is all zero and untouched its clean content: maps

@@ -2,11 +2,12 @@
 
 use super::errno::{Answer, Errno};
 use super::files::Open;
-use super::function::{Function, Parameters};
+use super::function::Function;
 use super::guest::{Buffer, Guest, offset};
 use super::poll::poll;
 use super::stat::{WRITE, write_entries, write_stat};
 use super::state::{Descriptor, STEP, State};
+use crate::host::Parameters;
 use crate::outcome::{Trap, TrapKind};
 
 /// Name of the directory that is handed in.

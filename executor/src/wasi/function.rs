@@ -6,9 +6,6 @@ use crate::signature::ValueType::{self, I32, I64};
 /// The module that WASI preview 1 is imported from.
 pub const MODULE: &str = "wasi_snapshot_preview1";
 
-/// Parameters of a call, zero-extended, in order; unused places are zero.
-pub type Parameters = [u64; 9];
-
 macro_rules! functions {
     ($($function:ident $name:literal ($($param:ident),*);)*) => {
         /// A function of WASI preview 1.

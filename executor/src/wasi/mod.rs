@@ -16,7 +16,7 @@
 //! `EFAULT`.
 //!
 //! [`Function`] lists all functions. [`HostFunction::find`](crate::host::HostFunction::find)
-//! finds them, and [`HostState::wasi`](crate::host::HostState::wasi) answers all of them, so a
+//! finds them, and [`HostState::answer`](crate::host::HostState::answer) answers all of them, so a
 //! backend needs one host function of untyped parameters.
 
 mod answer;
@@ -31,7 +31,7 @@ mod state;
 mod tests;
 
 pub use files::Directory;
-pub use function::{Function, MODULE, Parameters};
+pub use function::{Function, MODULE};
 
 pub(crate) use answer::answer;
 pub(crate) use state::State;

@@ -1,8 +1,9 @@
 //! The functions, called as a backend calls them.
 
 use super::errno::Errno;
-use super::{Directory, Function, Parameters, Settings};
+use super::{Directory, Function, Settings};
 use crate::host::HostState;
+use crate::host::Parameters;
 use crate::{Config, Trap, TrapKind};
 use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};

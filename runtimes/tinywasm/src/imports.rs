@@ -10,9 +10,11 @@ use std::sync::Arc;
 use tinywasm::types::{FuncType, WasmType, WasmValue};
 use tinywasm::{FuncContext, Function, Memory, Store};
 use touchstone_executor::guest::{FunctionImport, HOST_GROW, HOST_SIZE, HOST_SIZED};
-use touchstone_executor::heap::{HeapError, WASM_PAGE};
-use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::{Error, Result, Signature, TrapKind, ValueType, wasi};
+use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::host::{
+    Answer as Answered, HostFunction, HostState, Parameters, parameters,
+};
+use touchstone_executor::{Error, Result, Signature, TrapKind, ValueType};
 
 /// What host functions see of their instance, while the guest runs.
 pub(crate) struct Host {
@@ -164,7 +166,8 @@ fn host_function(
     let desk = Rc::clone(desk);
     match function {
         HostFunction::Malloc => Inner::from(store, move |mut guest: Guest<'_>, size: i32| {
-            malloc(&desk, &mut guest, size as u32, largest).map(|pointer| pointer as i32)
+            let size = parameters([size.cast_unsigned().into()]);
+            answer(&desk, &mut guest, function, &size, largest).map(|pointer| pointer as i32)
         }),
         HostFunction::Free => Inner::from(store, move |mut guest: Guest<'_>, pointer: i32| {
             with_memory(&desk, &mut guest, |memory, host| host.free(memory, pointer as u32))?
@@ -189,36 +192,39 @@ fn host_function(
             with_memory(&desk, &mut guest, |memory, host| host.input(memory, pointer as u64))?
                 .map_err(carry)
         }),
-        HostFunction::Wasi(function) => wasi(store, desk, function),
+        HostFunction::Wasi(_) | HostFunction::Storage(_) => untyped(store, desk, function, largest),
     }
 }
 
-/// A function of WASI, untyped.
-fn wasi(store: &mut Store, desk: Desk, function: wasi::Function) -> Function {
+/// A function that is answered over the memory, untyped.
+fn untyped(
+    store: &mut Store,
+    desk: Desk,
+    function: HostFunction,
+    largest: Option<u32>,
+) -> Function {
     let Signature { params, results } = function.signature();
     let number = |ty: &ValueType| match ty {
         ValueType::I64 => WasmType::I64,
         _ => WasmType::I32,
     };
     let params: Vec<_> = params.iter().map(number).collect();
-    let results: Vec<_> = results.iter().map(number).collect();
+    let types: Vec<_> = results.iter().map(number).collect();
     tinywasm::HostFunction::from_untyped(
         store,
-        &FuncType::new(&params, &results),
+        &FuncType::new(&params, &types),
         move |mut guest: Guest<'_>, params: &[WasmValue]| -> Step<Vec<WasmValue>> {
-            let mut parameters = wasi::Parameters::default();
-            for (parameter, value) in parameters.iter_mut().zip(params) {
-                *parameter = match value {
-                    WasmValue::I32(value) => value.cast_unsigned().into(),
-                    WasmValue::I64(value) => value.cast_unsigned(),
-                    _ => 0,
-                };
-            }
-            let errno = with_memory(&desk, &mut guest, |memory, host| {
-                host.wasi(function, memory, &parameters)
-            })?
-            .map_err(carry)?;
-            Ok(vec![WasmValue::I32(errno.cast_signed())])
+            let values = parameters(params.iter().map(|value| match value {
+                WasmValue::I32(value) => value.cast_unsigned().into(),
+                WasmValue::I64(value) => value.cast_unsigned(),
+                _ => 0,
+            }));
+            let result = answer(&desk, &mut guest, function, &values, largest)?;
+            let typed = |ty: &ValueType| match ty {
+                ValueType::I64 => WasmValue::I64(result.cast_signed()),
+                _ => WasmValue::I32(result as i32),
+            };
+            Ok(results.iter().map(typed).collect())
         },
     )
 }
@@ -243,20 +249,26 @@ fn with_memory<T>(
     }
 }
 
-fn malloc(desk: &Desk, guest: &mut Guest<'_>, size: u32, largest: Option<u32>) -> Step<u32> {
+/// Answers a function over the memory, which grows if the answer needs room.
+fn answer(
+    desk: &Desk,
+    guest: &mut Guest<'_>,
+    function: HostFunction,
+    values: &Parameters,
+    largest: Option<u32>,
+) -> Step<u64> {
     loop {
-        let error = match with_memory(desk, guest, |memory, host| host.malloc(memory, size))? {
-            Ok(pointer) => return Ok(pointer),
-            Err(error) => error,
+        let answered =
+            with_memory(desk, guest, |memory, host| host.answer(function, memory, values))?;
+        let pages = match answered.map_err(carry)? {
+            Answered::Result(result) => return Ok(result),
+            Answered::NeedsMemory { pages } => pages,
         };
-        let grown = match (&error, memory(desk)) {
-            (HeapError::NeedsMemory { pages }, Some(memory)) => {
-                crate::memory::grow_by_host(memory, guest.store_mut(), *pages, largest)
-            }
-            _ => false,
-        };
+        let grown = memory(desk).is_some_and(|memory| {
+            crate::memory::grow_by_host(memory, guest.store_mut(), pages, largest)
+        });
         if !grown {
-            return Err(carry(HostFunction::Malloc.refuse(error)));
+            return Err(carry(function.full(pages)));
         }
     }
 }

@@ -8,12 +8,12 @@ use std::time::Duration;
 use touchstone_executor::guest::{GuestModule, ModuleInfo, Table};
 use touchstone_executor::host::{HostFunction, HostState};
 use touchstone_executor::{
-    Config, EffectiveConfig, Error, Exports, InstanceFrom, Result, Strategy,
+    Config, EffectiveConfig, Error, Exports, InstanceFrom, Result, Signature, Strategy,
 };
 
 /// What answers an import.
 pub(crate) enum Import {
-    Host(HostFunction),
+    Host(HostFunction, Signature),
     /// A stub that traps by name.
     Missing {
         module: String,
@@ -98,7 +98,7 @@ impl Prepared {
                     import.signature.as_ref().and_then(|ty| HostFunction::find(module, name, ty));
                 host.map_or_else(
                     || Import::Missing { module: module.clone(), name: name.clone() },
-                    Import::Host,
+                    |function| Import::Host(function, function.signature()),
                 )
             })
             .collect();

@@ -15,9 +15,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 use touchstone_executor::guest::FunctionImport;
-use touchstone_executor::heap::{HeapError, WASM_PAGE};
-use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::{Error, Result, Trap, TrapKind, ValueType, wasi};
+use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::host::{Answer as Answered, HostFunction, HostState, parameters};
+use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, ValueType};
 use wasmedge_sys::ffi;
 
 /// Why the host stopped a guest.
@@ -68,7 +68,7 @@ impl Host {
 /// What answers one import.
 #[derive(Debug)]
 enum Answer {
-    Host(HostFunction),
+    Host(HostFunction, Signature),
     Missing { module: String, name: String },
     StackUsedUp,
     Clock,
@@ -100,7 +100,7 @@ pub(crate) unsafe fn provide(
         let host = known.and_then(|ty| HostFunction::find(&import.module, &import.name, ty));
         host.map_or_else(
             || Answer::Missing { module: import.module.clone(), name: import.name.clone() },
-            Answer::Host,
+            |function| Answer::Host(function, function.signature()),
         )
     });
     let own = added.iter().map(|added| match added {
@@ -276,7 +276,7 @@ pub(crate) unsafe fn bytes<'a>(memory: *mut ffi::WasmEdge_MemoryInstanceContext)
 impl Answer {
     fn run(&self, host: &Host, call: &mut Call) -> Result<(), Trap> {
         match self {
-            Self::Host(function) => provided(*function, host, call),
+            Self::Host(function, signature) => provided(*function, signature, host, call),
             Self::Missing { module, name } => {
                 let (module, name) = (module.clone(), name.clone());
                 Err(TrapKind::MissingImport { module, name }.into())
@@ -295,49 +295,26 @@ impl Answer {
     }
 }
 
-fn provided(function: HostFunction, host: &Host, call: &mut Call) -> Result<(), Trap> {
+/// Answers a function over the memory, which grows if the answer needs room.
+fn provided(
+    function: HostFunction,
+    signature: &Signature,
+    host: &Host,
+    call: &mut Call,
+) -> Result<(), Trap> {
     let mut state = host.state.borrow_mut();
-    match function {
-        HostFunction::Malloc => {
-            let pointer = malloc(&mut state, &host.kept, call)?;
-            call.return_i32(pointer);
+    let values = parameters((0..signature.params.len()).map(|index| call.i64(index)));
+    let result = loop {
+        match state.answer(function, call.memory(), &values)? {
+            Answered::Result(result) => break result,
+            Answered::NeedsMemory { pages } if call.grow(&host.kept, pages).is_some() => {}
+            Answered::NeedsMemory { pages } => return Err(function.full(pages)),
         }
-        HostFunction::Free => {
-            let pointer = call.i32(0);
-            state.free(call.memory(), pointer)?;
-        }
-        HostFunction::MaxLogLevel => call.return_i32(state.max_log_level()),
-        HostFunction::Log => {
-            let (level, target, message) = (call.i32(0), call.i64(1), call.i64(2));
-            state.log(call.memory(), level, target, message)?;
-        }
-        HostFunction::InputLength => call.return_i64(state.input_len()),
-        HostFunction::Input => {
-            let pointer = call.i64(0);
-            state.input(call.memory(), pointer)?;
-        }
-        HostFunction::Wasi(function) => {
-            let mut parameters = wasi::Parameters::default();
-            for (index, parameter) in
-                parameters.iter_mut().take(function.params().len()).enumerate()
-            {
-                *parameter = call.i64(index);
-            }
-            // `proc_exit`, which has no result, never returns one.
-            let errno = state.wasi(function, call.memory(), &parameters)?;
-            call.return_i32(errno);
-        }
+    };
+    match signature.results.first() {
+        Some(ValueType::I64) => call.return_i64(result),
+        Some(_) => call.return_i32(result as u32),
+        None => {}
     }
     Ok(())
-}
-
-fn malloc(state: &mut HostState, kept: &Kept, call: &mut Call) -> Result<u32, Trap> {
-    let size = call.i32(0);
-    loop {
-        match state.malloc(call.memory(), size) {
-            Ok(pointer) => return Ok(pointer),
-            Err(HeapError::NeedsMemory { pages }) if call.grow(kept, pages).is_some() => {}
-            Err(error) => return Err(HostFunction::Malloc.refuse(error)),
-        }
-    }
 }

@@ -7,9 +7,8 @@ use crate::settings::ID;
 use std::sync::Arc;
 use std::time::Instant;
 use touchstone_executor::guest::FunctionImport;
-use touchstone_executor::heap::HeapError;
-use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, ValueType, wasi};
+use touchstone_executor::host::{Answer, HostFunction, HostState, Parameters, parameters};
+use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, ValueType};
 use wasmer::{Extern, ExternType, Function, FunctionEnv, FunctionEnvMut, FunctionType, Memory};
 use wasmer::{RuntimeError, Store, Type, Value};
 
@@ -89,7 +88,14 @@ type Guest<'a> = FunctionEnvMut<'a, Host>;
 
 fn host_function(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunction) -> Function {
     match function {
-        HostFunction::Malloc => Function::new_typed_with_env(store, env, malloc),
+        HostFunction::Malloc => Function::new_typed_with_env(
+            store,
+            env,
+            move |mut guest: Guest<'_>, size: u32| -> Result<u32, Trap> {
+                let size = parameters([size.into()]);
+                answer(&mut guest, function, &size).map(|pointer| pointer as u32)
+            },
+        ),
         HostFunction::Free => {
             Function::new_typed_with_env(store, env, |mut guest: Guest<'_>, pointer: u32| {
                 with_memory(&mut guest, |memory, host| host.free(memory, pointer))
@@ -117,33 +123,33 @@ fn host_function(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunct
                 with_memory(&mut guest, |memory, host| host.input(memory, pointer))
             })
         }
-        HostFunction::Wasi(function) => wasi(store, env, function),
+        HostFunction::Wasi(_) | HostFunction::Storage(_) => untyped(store, env, function),
     }
 }
 
-/// A function of WASI, untyped.
-fn wasi(store: &mut Store, env: &FunctionEnv<Host>, function: wasi::Function) -> Function {
+/// A function that is answered over the memory, untyped.
+fn untyped(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunction) -> Function {
     let Signature { params, results } = function.signature();
     let number = |ty: &ValueType| match ty {
         ValueType::I64 => Type::I64,
         _ => Type::I32,
     };
     let params: Vec<_> = params.iter().map(number).collect();
-    let results: Vec<_> = results.iter().map(number).collect();
-    let ty = FunctionType::new(params, results);
+    let types: Vec<_> = results.iter().map(number).collect();
+    let ty = FunctionType::new(params, types);
     Function::new_with_env(store, env, ty, move |mut guest: Guest<'_>, params| {
-        let mut parameters = wasi::Parameters::default();
-        for (parameter, value) in parameters.iter_mut().zip(params) {
-            *parameter = match value {
-                Value::I32(value) => value.cast_unsigned().into(),
-                Value::I64(value) => value.cast_unsigned(),
-                _ => 0,
-            };
-        }
-        let errno =
-            with_memory(&mut guest, |memory, host| host.wasi(function, memory, &parameters))
-                .map_err(|trap| RuntimeError::user(Box::new(trap)))?;
-        Ok(vec![Value::I32(errno.cast_signed())])
+        let values = parameters(params.iter().map(|value| match value {
+            Value::I32(value) => value.cast_unsigned().into(),
+            Value::I64(value) => value.cast_unsigned(),
+            _ => 0,
+        }));
+        let result = answer(&mut guest, function, &values)
+            .map_err(|trap| RuntimeError::user(Box::new(trap)))?;
+        let typed = |ty: &ValueType| match ty {
+            ValueType::I64 => Value::I64(result.cast_signed()),
+            _ => Value::I32(result as i32),
+        };
+        Ok(results.iter().map(typed).collect())
     })
 }
 
@@ -157,21 +163,19 @@ fn with_memory<T>(guest: &mut Guest<'_>, work: impl FnOnce(&mut [u8], &mut HostS
     }
 }
 
-fn malloc(mut guest: Guest<'_>, size: u32) -> Result<u32, Trap> {
+/// Answers a function over the memory, which grows if the answer needs room.
+fn answer(guest: &mut Guest<'_>, function: HostFunction, values: &Parameters) -> Result<u64, Trap> {
     loop {
-        let error = match with_memory(&mut guest, |memory, host| host.malloc(memory, size)) {
-            Ok(pointer) => return Ok(pointer),
-            Err(error) => error,
+        let answered = with_memory(guest, |memory, host| host.answer(function, memory, values));
+        let pages = match answered? {
+            Answer::Result(result) => return Ok(result),
+            Answer::NeedsMemory { pages } => pages,
         };
         let (host, mut store) = guest.data_and_store_mut();
-        let grown = match (&error, &host.memory) {
-            (HeapError::NeedsMemory { pages }, Some(memory)) => {
-                memory.grow(&mut store, *pages).is_ok()
-            }
-            _ => false,
-        };
+        let grown =
+            host.memory.as_ref().is_some_and(|memory| memory.grow(&mut store, pages).is_ok());
         if !grown {
-            return Err(HostFunction::Malloc.refuse(error));
+            return Err(function.full(pages));
         }
     }
 }

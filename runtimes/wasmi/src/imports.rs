@@ -5,9 +5,10 @@ use crate::home::State;
 use crate::trap::carry;
 use std::sync::Arc;
 use touchstone_executor::guest::{FunctionImport, MEMORY};
-use touchstone_executor::heap::HeapError;
-use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::{Error, Result, Signature, TrapKind, ValueType, wasi};
+use touchstone_executor::host::{
+    Answer as Answered, HostFunction, HostState, Parameters, parameters,
+};
+use touchstone_executor::{Error, Result, Signature, TrapKind, ValueType};
 use wasmi::{Caller, Extern, ExternType, Func, FuncType, Memory, StoreContextMut, Val, ValType};
 
 /// The imports of a module, in its order.
@@ -83,7 +84,10 @@ type Answer<T> = Result<T, wasmi::Error>;
 
 fn host_function(store: &mut StoreContextMut<'_, State>, function: HostFunction) -> Func {
     match function {
-        HostFunction::Malloc => Func::wrap(store, malloc),
+        HostFunction::Malloc => Func::wrap(store, move |mut guest: Guest<'_>, size: u32| {
+            let size = parameters([size.into()]);
+            answer(&mut guest, function, &size).map(|pointer| pointer as u32)
+        }),
         HostFunction::Free => Func::wrap(store, |mut guest: Guest<'_>, pointer: u32| {
             let (memory, host) = memory_and_host(&mut guest);
             host.free(memory, pointer).map_err(carry)
@@ -104,48 +108,47 @@ fn host_function(store: &mut StoreContextMut<'_, State>, function: HostFunction)
             let (memory, host) = memory_and_host(&mut guest);
             host.input(memory, pointer).map_err(carry)
         }),
-        HostFunction::Wasi(function) => wasi(store, function),
+        HostFunction::Wasi(_) | HostFunction::Storage(_) => untyped(store, function),
     }
 }
 
-/// A function of WASI, untyped.
-fn wasi(store: &mut StoreContextMut<'_, State>, function: wasi::Function) -> Func {
+/// A function that is answered over the memory, untyped.
+fn untyped(store: &mut StoreContextMut<'_, State>, function: HostFunction) -> Func {
     let Signature { params, results } = function.signature();
     let number = |ty: &ValueType| match ty {
         ValueType::I64 => ValType::I64,
         _ => ValType::I32,
     };
     let ty = FuncType::new(params.iter().map(number), results.iter().map(number));
-    Func::new(store, ty, move |mut guest: Guest<'_>, params, results| {
-        let mut parameters = wasi::Parameters::default();
-        for (parameter, value) in parameters.iter_mut().zip(params) {
-            *parameter = match value {
-                Val::I32(value) => value.cast_unsigned().into(),
-                Val::I64(value) => value.cast_unsigned(),
-                _ => 0,
+    Func::new(store, ty, move |mut guest: Guest<'_>, params, places| {
+        let values = parameters(params.iter().map(|value| match value {
+            Val::I32(value) => value.cast_unsigned().into(),
+            Val::I64(value) => value.cast_unsigned(),
+            _ => 0,
+        }));
+        let result = answer(&mut guest, function, &values)?;
+        for (place, ty) in places.iter_mut().zip(&results) {
+            *place = match ty {
+                ValueType::I64 => Val::I64(result.cast_signed()),
+                _ => Val::I32(result as i32),
             };
         }
-        let (memory, host) = memory_and_host(&mut guest);
-        let errno = host.wasi(function, memory, &parameters).map_err(carry)?;
-        results.fill(Val::I32(errno.cast_signed()));
         Ok(())
     })
 }
 
-fn malloc(mut guest: Guest<'_>, size: u32) -> Answer<u32> {
+/// Answers a function over the memory, which grows if the answer needs room.
+fn answer(guest: &mut Guest<'_>, function: HostFunction, values: &Parameters) -> Answer<u64> {
     loop {
-        let (bytes, host) = memory_and_host(&mut guest);
-        let error = match host.malloc(bytes, size) {
-            Ok(pointer) => return Ok(pointer),
-            Err(error) => error,
+        let (bytes, host) = memory_and_host(guest);
+        let pages = match host.answer(function, bytes, values).map_err(carry)? {
+            Answered::Result(result) => return Ok(result),
+            Answered::NeedsMemory { pages } => pages,
         };
-        let grown = match error {
-            HeapError::NeedsMemory { pages } => memory(&guest)
-                .is_some_and(|memory| memory.grow(&mut guest, u64::from(pages)).is_ok()),
-            _ => false,
-        };
+        let grown =
+            memory(guest).is_some_and(|memory| memory.grow(&mut *guest, u64::from(pages)).is_ok());
         if !grown {
-            return Err(carry(HostFunction::Malloc.refuse(error)));
+            return Err(carry(function.full(pages)));
         }
     }
 }

@@ -147,6 +147,19 @@ impl Engine for Wasmtime {
         self.support(strategy).unless(refusal)
     }
 
+    fn maps_regions(&self, strategy: Strategy) -> Support {
+        let is_own = matches!(settings::class(strategy), settings::OWN | settings::OWN_IMAGE);
+        match self.support(strategy) {
+            _ if self.compiler.checks_bounds() => Support::unsupported(
+                "its interpreter writes to memories itself, so that a write to a read-only page is \
+                 a fault of the host",
+            ),
+            _ if !is_own => Support::unsupported("its memories are Wasmtime's own"),
+            Support::Unsupported { reason } => Support::Unsupported { reason },
+            _ => Support::Emulated { how: "mapped at the end of Touchstone's memory" },
+        }
+    }
+
     fn artifact_class(&self, strategy: Strategy) -> &'static str {
         settings::class(strategy)
     }
@@ -219,6 +232,10 @@ impl Engine for Wasmtime {
         let (id, compiler) = (self.id, self.compiler);
         let code = artifact.code(id)?.ok_or(Error::Misuse("an artifact without code"))?;
         if guest.info().component.is_some() {
+            if config.region.is_some() {
+                let reason = "a component has memories of its own, without a shared region";
+                return Err(Error::Unhostable { reason: reason.to_owned() });
+            }
             let load = |engine: &_| load_component(code, id, engine, strategy.code);
             let loaded = component::Loaded::new(id, compiler, guest, strategy, config, load)?;
             return Ok(Box::new(loaded));

@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 use touchstone_executor::guest::{FunctionImport, ModuleInfo};
-use touchstone_executor::heap::HeapError;
-use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::{Trap, TrapKind, wasi};
+use touchstone_executor::host::{Answer, HostFunction, HostState, Parameters, parameters};
+use touchstone_executor::{Signature, Trap, TrapKind, ValueType};
 use wasmtime::{
     Caller, Extern, ExternType, FuncType, Linker, Memory, Module, ModuleExport, Result, Val,
 };
@@ -21,7 +20,9 @@ pub(crate) fn link(module: &Module, info: &ModuleInfo) -> Result<Linker<HostStat
             continue;
         }
         match host_function(known) {
-            Some(HostFunction::Wasi(function)) => wasi(&mut linker, &import, function, memory)?,
+            Some(function @ (HostFunction::Wasi(_) | HostFunction::Storage(_))) => {
+                untyped(&mut linker, &import, function, memory)?;
+            }
             Some(function) => provide(&mut linker, function, memory)?,
             None => stub(&mut linker, &import)?,
         }
@@ -71,7 +72,8 @@ fn provide(
             name,
             move |mut caller: Host<'_>, size: u32| -> Result<u32> {
                 let memory = memory_of(&mut caller, memory, function)?;
-                Ok(malloc(&mut caller, memory, size)?)
+                let size = parameters([size.into()]);
+                Ok(answer(&mut caller, Some(memory), function, &size)? as u32)
             },
         )?,
         HostFunction::Free => linker.func_wrap(
@@ -107,35 +109,35 @@ fn provide(
                 Ok(host.input(bytes, pointer)?)
             },
         )?,
-        HostFunction::Wasi(_) => wasmtime::bail!("{name} is linked with its type"),
+        HostFunction::Wasi(_) | HostFunction::Storage(_) => {
+            wasmtime::bail!("{name} is linked with its type")
+        }
     };
     Ok(())
 }
 
-/// Links a function of WASI, untyped.
-fn wasi(
+/// Links a function that is answered over the memory, untyped.
+fn untyped(
     linker: &mut Linker<HostState>,
     import: &wasmtime::ImportType<'_>,
-    function: wasi::Function,
+    function: HostFunction,
     memory: Option<ModuleExport>,
 ) -> Result<()> {
     let ty = function_type(import)?;
-    linker.func_new(import.module(), import.name(), ty, move |mut caller, params, results| {
-        let mut parameters = wasi::Parameters::default();
-        for (parameter, value) in parameters.iter_mut().zip(params) {
-            *parameter = match value {
-                Val::I64(value) => value.cast_unsigned(),
-                value => value.unwrap_i32().cast_unsigned().into(),
+    let Signature { results, .. } = function.signature();
+    linker.func_new(import.module(), import.name(), ty, move |mut caller, params, places| {
+        let values = parameters(params.iter().map(|value| match value {
+            Val::I64(value) => value.cast_unsigned(),
+            value => value.unwrap_i32().cast_unsigned().into(),
+        }));
+        let memory = memory_of(&mut caller, memory, function).ok();
+        let result = answer(&mut caller, memory, function, &values)?;
+        for (place, ty) in places.iter_mut().zip(&results) {
+            *place = match ty {
+                ValueType::I64 => Val::I64(result.cast_signed()),
+                _ => Val::I32(result as i32),
             };
         }
-        let errno = match memory.and_then(|export| caller.get_module_export(&export)) {
-            Some(Extern::Memory(memory)) => {
-                let (bytes, host) = memory.data_and_store_mut(&mut caller);
-                host.wasi(function, bytes, &parameters)
-            }
-            _ => caller.data_mut().wasi(function, &mut [], &parameters),
-        }?;
-        results.fill(Val::I32(errno.cast_signed()));
         Ok(())
     })?;
     Ok(())
@@ -148,14 +150,27 @@ fn function_type(import: &wasmtime::ImportType<'_>) -> Result<FuncType> {
     }
 }
 
-fn malloc(caller: &mut Caller<'_, HostState>, memory: Memory, size: u32) -> Result<u32, Trap> {
+/// Answers a function over the memory, which grows if the answer needs room.
+fn answer(
+    caller: &mut Caller<'_, HostState>,
+    memory: Option<Memory>,
+    function: HostFunction,
+    values: &Parameters,
+) -> Result<u64, Trap> {
     loop {
-        let (bytes, host) = memory.data_and_store_mut(&mut *caller);
-        match host.malloc(bytes, size) {
-            Ok(pointer) => return Ok(pointer),
-            Err(HeapError::NeedsMemory { pages })
-                if memory.grow(&mut *caller, pages.into()).is_ok() => {}
-            Err(error) => return Err(HostFunction::Malloc.refuse(error)),
+        let answered = match memory {
+            Some(memory) => {
+                let (bytes, host) = memory.data_and_store_mut(&mut *caller);
+                host.answer(function, bytes, values)
+            }
+            None => caller.data_mut().answer(function, &mut [], values),
+        };
+        let pages = match answered? {
+            Answer::Result(result) => return Ok(result),
+            Answer::NeedsMemory { pages } => pages,
+        };
+        if !memory.is_some_and(|memory| memory.grow(&mut *caller, pages.into()).is_ok()) {
+            return Err(function.full(pages));
         }
     }
 }

@@ -119,7 +119,7 @@ impl Loaded {
         config: &Config,
         load: impl FnOnce(&Engine) -> Result<wasmtime::Module>,
     ) -> Result<Self> {
-        let plan = plan(guest, strategy)?;
+        let plan = plan(guest, strategy, config)?;
         let own_memory = own_memory(strategy, plan.as_ref(), config, compiler);
         let memories = own_memory.map(|memories| memories as _);
         let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
@@ -236,12 +236,23 @@ impl Module for Loaded {
 
 /// How memories of our own are reset, for strategies that use them and modules
 /// whose content is known from the bytes.
-fn plan(guest: &GuestModule, strategy: Strategy) -> Result<Option<Plan>> {
+fn plan(guest: &GuestModule, strategy: Strategy, config: &Config) -> Result<Option<Plan>> {
     let uses_own = matches!(settings::class(strategy), settings::OWN | settings::OWN_IMAGE);
-    if !uses_own || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
-        return Ok(None);
+    let unknown = guest.info().image_refusal();
+    if !uses_own || guest.info().memory.is_none() || unknown.is_some() {
+        return match config.region {
+            Some(_) => Err(no_region(unknown)),
+            None => Ok(None),
+        };
     }
-    Plan::new(InitialMemory::of(guest)?, Reset::of(strategy.memory)).map(Some)
+    let plan = Plan::new(InitialMemory::of(guest)?, Reset::of(strategy.memory))?;
+    plan.sharing(config.region.clone()).map(Some)
+}
+
+/// Why a module has no room for a region.
+fn no_region(unknown: Option<String>) -> Error {
+    let reason = unknown.unwrap_or_else(|| "it has no memory that is Touchstone's".to_owned());
+    Error::Unhostable { reason: format!("no region can be mapped into its memory: {reason}") }
 }
 
 /// Memories of our own, for strategies that use them.

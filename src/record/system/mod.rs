@@ -5,7 +5,7 @@ mod node;
 mod pipeline;
 mod requests;
 
-pub use fan_out::FanOut;
+pub use fan_out::{FanOut, Shape, Way};
 pub use node::Node;
 pub use pipeline::Pipeline;
 pub use requests::Requests;

@@ -9,9 +9,9 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
-use touchstone_executor::heap::{HeapError, WASM_PAGE};
-use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::{Trap, TrapKind, wasi};
+use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::host::{Answer, HostState, parameters};
+use touchstone_executor::{Trap, TrapKind};
 use wasm3_sys as ffi;
 
 unsafe extern "C" {
@@ -124,8 +124,8 @@ unsafe fn answer(
     // references to one of them are alive at the same time.
     unsafe {
         let slot = |index: usize| *slots.add(index);
-        let function = match import {
-            Import::Host(function) => *function,
+        let (function, signature) = match import {
+            Import::Host(function, signature) => (*function, signature),
             Import::Missing { module, name } => {
                 let (module, name) = (module.clone(), name.clone());
                 return Err(TrapKind::MissingImport { module, name }.into());
@@ -145,35 +145,17 @@ unsafe fn answer(
                 };
             }
         };
-        let host = &mut (*state).host;
-        match function {
-            HostFunction::Malloc => {
-                let size = slot(1) as u32;
-                *slots = loop {
-                    match (*state).host.malloc(bytes(runtime), size) {
-                        Ok(pointer) => break u64::from(pointer),
-                        Err(HeapError::NeedsMemory { pages }) if grow(runtime, state, pages) => {}
-                        Err(error) => return Err(function.refuse(error)),
-                    }
-                };
+        let first = signature.results.len();
+        let values = parameters((0..signature.params.len()).map(|index| slot(first + index)));
+        let result = loop {
+            match (*state).host.answer(function, bytes(runtime), &values)? {
+                Answer::Result(result) => break result,
+                Answer::NeedsMemory { pages } if grow(runtime, state, pages) => {}
+                Answer::NeedsMemory { pages } => return Err(function.full(pages)),
             }
-            HostFunction::Free => host.free(bytes(runtime), slot(0) as u32)?,
-            HostFunction::MaxLogLevel => *slots = u64::from(host.max_log_level()),
-            HostFunction::Log => host.log(bytes(runtime), slot(0) as u32, slot(1), slot(2))?,
-            HostFunction::InputLength => *slots = host.input_len(),
-            HostFunction::Input => host.input(bytes(runtime), slot(0))?,
-            HostFunction::Wasi(function) => {
-                // `proc_exit` has no result, and its parameter lies in the first slot.
-                let first = function.signature().results.len();
-                let mut parameters = wasi::Parameters::default();
-                for (index, parameter) in
-                    parameters.iter_mut().take(function.params().len()).enumerate()
-                {
-                    *parameter = slot(first + index);
-                }
-                let errno = host.wasi(function, bytes(runtime), &parameters)?;
-                *slots = errno.into();
-            }
+        };
+        if first > 0 {
+            *slots = result;
         }
         Ok(())
     }

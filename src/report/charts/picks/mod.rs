@@ -3,7 +3,9 @@
 mod break_even;
 mod engines;
 mod execution;
+mod fan_out;
 mod ladder;
+mod node;
 mod resets;
 mod then_and_now;
 mod threads;
@@ -20,7 +22,8 @@ use crate::tables::charts::{ChartWork, Charts};
 use anyhow::Result;
 
 /// Names of the charts that there is one of each.
-const NAMES: [&str; 6] = ["ladder", "engines", "threads", "resets", "execution", "break_even"];
+const NAMES: [&str; 8] =
+    ["ladder", "engines", "threads", "resets", "execution", "break_even", "node", "fan_out"];
 
 /// The names of all charts of a file.
 pub(super) fn names(charts: &Charts) -> impl Iterator<Item = String> {
@@ -40,6 +43,8 @@ pub(super) fn all(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> Re
         charts.resets.as_ref().and_then(|chart| resets::pick(matrix, chart)),
         charts.execution.as_ref().and_then(|chart| execution::pick(matrix, charts, chart)),
         charts.break_even.as_ref().and_then(|chart| break_even::pick(matrix, charts, chart)),
+        charts.node.as_ref().and_then(|chart| node::pick(matrix, charts, chart)),
+        charts.fan_out.as_ref().and_then(|chart| fan_out::pick(matrix, charts, chart)),
     ];
     let shown = shown.into_iter().zip(NAMES);
     let mut drawings: Vec<Drawing> = shown.filter_map(|(shown, name)| own(shown, name)).collect();

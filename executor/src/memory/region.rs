@@ -1,0 +1,109 @@
+//! A state of the host that many guests read where it is, without a copy for each.
+//!
+//! The region is a file in memory. The host has the only mapping that can be written; the file is
+//! sealed, so that no other one can be made. Each guest has it at the end of its linear memory,
+//! read-only. A guest that writes there gets a fault at an address of its own memory, which its
+//! runtime makes a trap: the page is in no tracked memory, so Touchstone's handler passes the fault
+//! on.
+
+use super::host_page;
+use crate::error::{Error, Result};
+use crate::heap::WASM_PAGE;
+use parking_lot::Mutex;
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+use std::os::fd::OwnedFd;
+
+/// Bytes that the host writes and guests read, at the end of their memories.
+#[derive(Debug)]
+pub struct Region {
+    file: OwnedFd,
+    length: usize,
+    /// The mapping that can be written. The lock is that of writers: guests do not take it.
+    own: Mutex<Own>,
+}
+
+/// A mapping of the whole file.
+#[derive(Debug)]
+struct Own(*mut u8, usize);
+
+// SAFETY: the mapping is owned by this value alone; nothing about it belongs to a thread.
+unsafe impl Send for Own {}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        // SAFETY: the range is the mapping made in `Region::new`, and nobody else has it.
+        let _ = unsafe { rustix::mm::munmap(self.0.cast(), self.1) };
+    }
+}
+
+impl Region {
+    /// A region of at least so many bytes, all zero: whole pages of a guest, at least one.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no memory or file descriptors left, or cannot seal the file
+    /// (Linux 5.1 or newer can).
+    pub fn new(length: usize) -> Result<Self> {
+        let length = length.max(1).next_multiple_of(WASM_PAGE.max(host_page()));
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = rustix::fs::memfd_create("touchstone-region", flags)
+            .map_err(Error::system("cannot make a file in memory for a shared region"))?;
+        rustix::fs::ftruncate(&file, length as u64)
+            .map_err(Error::system("cannot size a shared region"))?;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let own = unsafe {
+            let protection = ProtFlags::READ | ProtFlags::WRITE;
+            rustix::mm::mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED, &file, 0)
+        }
+        .map_err(Error::system("cannot map a shared region"))?;
+        let own = Mutex::new(Own(own.cast(), length));
+        // After the mapping of the host's own, which stays writable.
+        let seals = SealFlags::SEAL | SealFlags::FUTURE_WRITE | SealFlags::GROW | SealFlags::SHRINK;
+        rustix::fs::fcntl_add_seals(&file, seals)
+            .map_err(Error::system("cannot seal a shared region"))?;
+        Ok(Self { file, length, own })
+    }
+
+    /// Its size, bytes.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Writes bytes to its start; what does not fit is left out. A guest that reads at the same
+    /// time sees some old and some new bytes.
+    pub fn write(&self, bytes: &[u8]) {
+        let own = self.own.lock();
+        let length = bytes.len().min(self.length);
+        // SAFETY: the mapping has `length` writable bytes. Only writers access it, under the
+        // lock; guests read the pages at other addresses. `bytes` cannot be a part of it, because
+        // nobody gets a slice of it.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), own.0, length) };
+    }
+
+    /// Maps it over a part of a memory, read-only.
+    ///
+    /// # Safety
+    ///
+    /// `start` must be page-aligned, and [`length`](Self::length) bytes from there on a part of a
+    /// mapping of the caller's own. Nobody may write there any more.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    pub(super) unsafe fn map_over(&self, start: *mut u8) -> Result<()> {
+        // SAFETY: the caller's own range is replaced.
+        let mapped = unsafe {
+            rustix::mm::mmap(
+                start.cast(),
+                self.length,
+                ProtFlags::READ,
+                MapFlags::SHARED | MapFlags::FIXED,
+                &self.file,
+                0,
+            )
+        };
+        mapped.map(drop).map_err(Error::system("cannot map a shared region into a memory"))
+    }
+}

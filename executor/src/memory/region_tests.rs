@@ -1,0 +1,107 @@
+//! Regions at the end of memories.
+
+use super::{InitialMemory, Memory, Plan, Region, Reset, host_page};
+use crate::heap::WASM_PAGE;
+use std::sync::Arc;
+
+const SIZE: usize = 4 * WASM_PAGE;
+
+fn plan(reset: Reset, region: &Arc<Region>) -> Plan {
+    let mut clean = vec![0; SIZE];
+    clean[7] = 1;
+    let plan = Plan::new(InitialMemory::capture(&clean), reset).unwrap();
+    plan.sharing(Some(Arc::clone(region))).unwrap()
+}
+
+/// What a guest reads.
+fn read(memory: &Memory, offset: usize) -> u8 {
+    assert!(offset < memory.accessible());
+    // SAFETY: the byte is accessible, and no test writes it meanwhile.
+    unsafe { memory.base().add(offset).read_volatile() }
+}
+
+fn kinds() -> Vec<Reset> {
+    let limit = 1 << 20;
+    let all = [
+        Reset::Segments,
+        Reset::Drop,
+        Reset::Resident { limit },
+        Reset::Gated { limit },
+        Reset::Tracked { limit },
+        Reset::WriteProtected { limit },
+        Reset::Auto { limit },
+    ];
+    all.into_iter().filter(|reset| reset.refusal().is_none()).collect()
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs mappings of files")]
+fn all_memories_read_what_the_host_writes_and_keep_it_over_resets() {
+    for reset in kinds() {
+        let region = Arc::new(Region::new(1).unwrap());
+        assert_eq!(region.length(), WASM_PAGE);
+        let plan = plan(reset, &region);
+        let size = plan.size();
+        assert_eq!(size, SIZE - WASM_PAGE);
+        let mut memories: Vec<Memory> =
+            (0..3).map(|_| Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap()).collect();
+        for round in 1..=20_u8 {
+            region.write(&[round, round + 1]);
+            for memory in &mut memories {
+                assert_eq!(memory.accessible(), SIZE);
+                assert_eq!((read(memory, size), read(memory, size + 1)), (round, round + 1));
+                assert_eq!(read(memory, SIZE - 1), 0);
+                let bytes = memory.bytes_mut();
+                assert_eq!((bytes.len(), bytes[7], bytes[size - 1]), (size, 1, 0), "{reset:?}");
+                bytes[7] = round;
+                bytes[size - 1] = round;
+                assert!(memory.reset().unwrap());
+            }
+        }
+        // What is written is cut off at the end, and outlives no memory.
+        region.write(&vec![9; 2 * WASM_PAGE]);
+        let last = memories.pop().unwrap();
+        drop(memories);
+        assert_eq!(read(&last, SIZE - 1), 9);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs mappings of files")]
+fn a_memory_with_a_region_does_not_grow() {
+    let region = Arc::new(Region::new(1).unwrap());
+    let mut memory = Memory::new(Some(&plan(Reset::Drop, &region)), SIZE, 2 * SIZE).unwrap();
+    memory.grow(SIZE).unwrap();
+    assert!(memory.grow(SIZE + host_page()).is_err());
+    assert_eq!(memory.accessible(), SIZE);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs mappings of files")]
+fn a_region_needs_room_that_is_empty() {
+    let sharing = |content: InitialMemory, length| {
+        let plan = Plan::new(content, Reset::Drop).unwrap();
+        plan.sharing(Some(Arc::new(Region::new(length).unwrap())))
+    };
+    assert!(sharing(InitialMemory::zeroed(SIZE), SIZE).is_err());
+    assert!(sharing(InitialMemory::zeroed(SIZE), SIZE - WASM_PAGE).is_ok());
+    let mut full = vec![0; SIZE];
+    full[SIZE - 1] = 1;
+    assert!(sharing(InitialMemory::capture(&full), 1).is_err());
+}
+
+/// Nobody else can make a mapping that can be written.
+#[test]
+#[cfg_attr(miri, ignore = "needs mappings of files")]
+fn a_mapped_region_cannot_be_opened_for_writing() {
+    let region = Arc::new(Region::new(1).unwrap());
+    let plan = plan(Reset::Drop, &region);
+    let memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+    // SAFETY: the pages are the memory's own; they stay as they are, because this is refused.
+    let opened = unsafe {
+        let start = memory.base().add(plan.size()).cast();
+        let flags = rustix::mm::MprotectFlags::READ | rustix::mm::MprotectFlags::WRITE;
+        rustix::mm::mprotect(start, WASM_PAGE, flags)
+    };
+    assert!(opened.is_err());
+}

@@ -1,0 +1,100 @@
+//! Storage: keys and values that the host keeps for its guests, by Substrate's host functions.
+//!
+//! | import of `env` | type | does |
+//! |---|---|---|
+//! | `ext_storage_get_version_1` | `(key: i64) -> i64` | the value, SCALE-encoded as `Option<Vec<u8>>` |
+//! | `ext_storage_set_version_1` | `(key: i64, value: i64)` | sets a value |
+//! | `ext_storage_clear_version_1` | `(key: i64)` | removes a value |
+//! | `ext_storage_next_key_version_1` | `(key: i64) -> i64` | the key behind another one, SCALE-encoded as `Option<Vec<u8>>` |
+//! | `ext_storage_root_version_1` | `() -> i64` | a digest of the state |
+//! | `ext_storage_start_transaction_version_1` | `()` | begins a transaction, which may be inside another one |
+//! | `ext_storage_rollback_transaction_version_1` | `()` | undoes what the innermost transaction changed |
+//! | `ext_storage_commit_transaction_version_1` | `()` | keeps what the innermost transaction changed |
+//!
+//! A parameter of 64 bits is a place in the guest's memory: the address in the low half, the length
+//! in the high half. A result is the place of a block that the host's allocator made; the guest
+//! frees it. The host keeps the state: a clean instance has the same storage as the one before it.
+//!
+//! A host without a [`Storage`] in its [`Config`](crate::Config) traps like one that does not have
+//! the imports.
+
+mod answer;
+mod function;
+#[cfg(test)]
+mod tests;
+
+pub use function::Function;
+
+pub(crate) use answer::{Answer, answer};
+
+/// Keys and values, sorted by key. All instances of a module use the same one, on any thread.
+pub trait Storage: Send + Sync {
+    /// The value of a key.
+    ///
+    /// # Errors
+    ///
+    /// When the state cannot be read.
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError>;
+
+    /// Sets the value of a key, or removes it.
+    ///
+    /// # Errors
+    ///
+    /// When the state cannot be written.
+    fn set(&self, key: &[u8], value: Option<&[u8]>) -> Result<(), StorageError>;
+
+    /// The first key behind another one, which need not exist.
+    ///
+    /// # Errors
+    ///
+    /// When the state cannot be read.
+    fn next_key(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError>;
+
+    /// A digest of the state.
+    ///
+    /// # Errors
+    ///
+    /// When the state cannot be read.
+    fn root(&self) -> Result<Vec<u8>, StorageError>;
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    ///
+    /// When there are too many inside each other, or the state cannot be written.
+    fn start(&self) -> Result<(), StorageError>;
+
+    /// Undoes what the innermost transaction changed, and ends it.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError::NoTransaction`].
+    fn rollback(&self) -> Result<(), StorageError>;
+
+    /// Keeps what the innermost transaction changed, and ends it.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError::NoTransaction`].
+    fn commit(&self) -> Result<(), StorageError>;
+}
+
+/// Why a storage refused a call. The guest traps with it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StorageError {
+    /// The guest ends a transaction that it did not begin.
+    #[error("there is no transaction to end")]
+    NoTransaction,
+    /// The guest began too many transactions inside each other.
+    #[error("more than {most} transactions are inside each other")]
+    TooManyTransactions {
+        /// Most of them.
+        most: usize,
+    },
+    /// The guest changes a state that it may only read.
+    #[error("the state can only be read")]
+    ReadOnly,
+    /// The database failed, with its reason.
+    #[error("the database failed: {0}")]
+    Database(String),
+}

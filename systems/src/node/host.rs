@@ -1,0 +1,165 @@
+//! The storages of the two threads: a block that is made, and queries of the last block.
+
+use super::{Base, Changes, Overlay, Root, Snapshot};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use touchstone_executor::storage::{Storage, StorageError};
+
+/// The storage of the block that is made.
+#[derive(Default)]
+pub struct Blocks(Mutex<Making>);
+
+#[derive(Default)]
+struct Making {
+    open: Option<(Overlay<Arc<Snapshot>>, Root)>,
+    calls: u64,
+    spent: Duration,
+}
+
+impl Base for Arc<Snapshot> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        (**self).get(key)
+    }
+
+    fn next_key(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        (**self).next_key(key)
+    }
+}
+
+impl Blocks {
+    /// Begins a block over a state with this root.
+    pub fn begin(&self, parent: Arc<Snapshot>, root: Root) {
+        self.0.lock().open = Some((Overlay::new(parent), root));
+    }
+
+    /// Ends the block and gives its changes; none if there is no block.
+    #[must_use]
+    pub fn end(&self) -> Changes {
+        let open = self.0.lock().open.take();
+        open.map(|(overlay, _)| overlay.into_changes()).unwrap_or_default()
+    }
+
+    /// How often the guest called, and the time inside of these calls. The clock is read twice for
+    /// each.
+    #[must_use]
+    pub fn spent(&self) -> (u64, Duration) {
+        let making = self.0.lock();
+        (making.calls, making.spent)
+    }
+
+    fn with<T>(
+        &self,
+        work: impl FnOnce(&mut Overlay<Arc<Snapshot>>, &Root) -> Result<T, StorageError>,
+    ) -> Result<T, StorageError> {
+        let started = Instant::now();
+        let mut making = self.0.lock();
+        let making = &mut *making;
+        let worked = match &mut making.open {
+            Some((overlay, root)) => work(overlay, root),
+            None => Err(StorageError::Database("no block is open".to_owned())),
+        };
+        making.calls += 1;
+        making.spent += started.elapsed();
+        worked
+    }
+}
+
+impl Storage for Blocks {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        self.with(|overlay, _| overlay.get(key))
+    }
+
+    fn set(&self, key: &[u8], value: Option<&[u8]>) -> Result<(), StorageError> {
+        self.with(|overlay, _| {
+            overlay.set(key, value);
+            Ok(())
+        })
+    }
+
+    fn next_key(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        self.with(|overlay, _| overlay.next_key(key))
+    }
+
+    fn root(&self) -> Result<Vec<u8>, StorageError> {
+        self.with(|overlay, parent| Ok(overlay.root(parent).to_vec()))
+    }
+
+    fn start(&self) -> Result<(), StorageError> {
+        self.with(|overlay, _| overlay.start())
+    }
+
+    fn rollback(&self) -> Result<(), StorageError> {
+        self.with(|overlay, _| overlay.rollback())
+    }
+
+    fn commit(&self) -> Result<(), StorageError> {
+        self.with(|overlay, _| overlay.commit())
+    }
+}
+
+/// The storage of queries: the state that each begins with, which it cannot change.
+pub struct Queries {
+    newest: Mutex<Arc<Snapshot>>,
+    pinned: Mutex<Arc<Snapshot>>,
+}
+
+impl Queries {
+    /// Queries of a state.
+    #[must_use]
+    pub fn new(state: Arc<Snapshot>) -> Self {
+        Self { newest: Mutex::new(Arc::clone(&state)), pinned: Mutex::new(state) }
+    }
+
+    /// Later queries are of this state.
+    pub fn publish(&self, state: Arc<Snapshot>) {
+        *self.newest.lock() = state;
+    }
+
+    /// The newest state.
+    #[must_use]
+    pub fn newest(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.newest.lock())
+    }
+
+    /// Begins a query: of the newest state, which it keeps until the next one begins.
+    pub fn pin(&self) -> Arc<Snapshot> {
+        let newest = self.newest();
+        *self.pinned.lock() = Arc::clone(&newest);
+        newest
+    }
+
+    fn pinned(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.pinned.lock())
+    }
+}
+
+impl Storage for Queries {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        self.pinned().get(key)
+    }
+
+    fn set(&self, _: &[u8], _: Option<&[u8]>) -> Result<(), StorageError> {
+        Err(StorageError::ReadOnly)
+    }
+
+    fn next_key(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        self.pinned().next_key(key)
+    }
+
+    fn root(&self) -> Result<Vec<u8>, StorageError> {
+        Err(StorageError::ReadOnly)
+    }
+
+    fn start(&self) -> Result<(), StorageError> {
+        Err(StorageError::ReadOnly)
+    }
+
+    fn rollback(&self) -> Result<(), StorageError> {
+        Err(StorageError::ReadOnly)
+    }
+
+    fn commit(&self) -> Result<(), StorageError> {
+        Err(StorageError::ReadOnly)
+    }
+}

@@ -1,0 +1,236 @@
+//! Making blocks while queries arrive.
+
+use super::chain::{account_key, balance};
+use super::{Base, Blocks, Chain, Database, Queries, Root, Snapshot};
+use anyhow::{Context, Result, ensure};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use touchstone_executor::storage::Storage;
+
+/// A call of the runtime guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// Begins a block.
+    Initialize,
+    /// Applies a transfer.
+    Apply,
+    /// Ends a block.
+    Finalize,
+    /// The balance of an account.
+    Balance,
+}
+
+impl Call {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Initialize, Self::Apply, Self::Finalize, Self::Balance];
+
+    /// Name of the export.
+    #[must_use]
+    pub const fn export(self) -> &'static str {
+        match self {
+            Self::Initialize => "Core_initialize_block",
+            Self::Apply => "BlockBuilder_apply_extrinsic",
+            Self::Finalize => "BlockBuilder_finalize_block",
+            Self::Balance => "AccountApi_balance",
+        }
+    }
+}
+
+/// A loaded runtime guest: makes a call on a clean instance, with input and output.
+pub type Runtime = Box<dyn FnMut(Call, &[u8], &mut Vec<u8>) -> Result<()> + Send>;
+
+/// What a run does.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Folder of the database.
+    pub folder: PathBuf,
+    /// Number of accounts.
+    pub accounts: u32,
+    /// Transfers of a block.
+    pub transfers: u32,
+    /// Fewest blocks.
+    pub blocks: u32,
+    /// Blocks are made for at least this time.
+    pub time: Duration,
+    /// Mean time between two queries.
+    pub query_every: Duration,
+    /// Seed of transfers and of the queries' arrivals.
+    pub seed: u64,
+}
+
+/// What a run took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Number of blocks.
+    pub blocks: u64,
+    /// Time of all blocks, from the first call to the end of the commit.
+    pub total: Duration,
+    /// The part of it inside of calls of the guest, with their storage.
+    pub calls: Duration,
+    /// The part of that inside of the storage.
+    pub storage: Duration,
+    /// The part of the total that commits took.
+    pub commit: Duration,
+    /// Calls of the storage.
+    pub storage_calls: u64,
+}
+
+/// Makes blocks with the first runtime, while queries arrive for the second one. `load` gives a
+/// runtime over a storage; `latency` takes the time from the planned arrival of a query to its
+/// answer, ns. Every root, every answer, and at the end all balances are compared with those of
+/// [`Chain`].
+///
+/// # Errors
+///
+/// When a call fails, something differs, or the database fails.
+pub fn run(
+    settings: &Settings,
+    mut load: impl FnMut(Arc<dyn Storage>) -> Result<Runtime>,
+    latency: impl FnMut(u64) + Send,
+) -> Result<Found> {
+    let chain = Chain::new(settings.accounts, settings.seed);
+    let database = Database::create(&settings.folder)?;
+    database.commit(&chain.accounts())?;
+    let state = Arc::new(database.snapshot()?);
+    let (blocks, queries) = (Arc::new(Blocks::default()), Arc::new(Queries::new(state)));
+    let mut maker = Maker { chain, database, blocks, queries, found: Found::default() };
+    let mut own = load(Arc::clone(&maker.blocks) as Arc<dyn Storage>)?;
+    let other = load(Arc::clone(&maker.queries) as Arc<dyn Storage>)?;
+    let over = AtomicBool::new(false);
+    let queries = Arc::clone(&maker.queries);
+    std::thread::scope(|scope| -> Result<()> {
+        let asking = scope.spawn(|| ask(settings, &queries, other, latency, &over));
+        let made = maker.make(settings, &mut own, &over);
+        over.store(true, Ordering::Relaxed);
+        let asked = asking.join().map_err(|_| anyhow::anyhow!("the thread of queries panicked"))?;
+        made.and(asked)
+    })?;
+    maker.compare()?;
+    Ok(maker.found)
+}
+
+/// Makes blocks.
+struct Maker {
+    chain: Chain,
+    database: Database,
+    blocks: Arc<Blocks>,
+    queries: Arc<Queries>,
+    found: Found,
+}
+
+impl Maker {
+    fn make(&mut self, settings: &Settings, guest: &mut Runtime, over: &AtomicBool) -> Result<()> {
+        let mut root = Root::default();
+        let enough =
+            |found: &Found| found.blocks >= settings.blocks.into() && found.total >= settings.time;
+        // An error of the queries ends the blocks too.
+        while !enough(&self.found) && !over.load(Ordering::Relaxed) {
+            root = self.block(settings.transfers, root, guest)?;
+        }
+        (self.found.storage_calls, self.found.storage) = self.blocks.spent();
+        Ok(())
+    }
+
+    /// Makes a block and gives its root.
+    fn block(&mut self, transfers: u32, parent: Root, guest: &mut Runtime) -> Result<Root> {
+        let block = self.chain.next_block(transfers);
+        let at = || format!("block {}", block.number);
+        let mut inside = Duration::ZERO;
+        let mut output = Vec::new();
+        let mut call = |call: Call, input: &[u8], output: &mut Vec<u8>| {
+            let started = Instant::now();
+            guest(call, input, output).with_context(|| format!("{}, {call:?}", at()))?;
+            inside += started.elapsed();
+            anyhow::Ok(())
+        };
+        let started = Instant::now();
+        self.blocks.begin(self.queries.newest(), parent);
+        call(Call::Initialize, &block.number.to_le_bytes(), &mut output)?;
+        for (transfer, expected) in &block.transfers {
+            call(Call::Apply, &transfer.encode(), &mut output)?;
+            ensure!(
+                output == [*expected as u8],
+                "{}: a transfer ended with {output:?}, not as {expected:?}",
+                at()
+            );
+        }
+        call(Call::Finalize, &[], &mut output)?;
+        let committing = Instant::now();
+        self.database.commit(&self.blocks.end())?;
+        self.queries.publish(Arc::new(self.database.snapshot()?));
+        self.found.commit += committing.elapsed();
+        self.found.total += started.elapsed();
+        self.found.calls += inside;
+        self.found.blocks += 1;
+        let header = [&block.number.to_le_bytes()[..], &block.root[..]].concat();
+        ensure!(output == header, "{}: its number or its root is wrong", at());
+        Ok(block.root)
+    }
+
+    /// Compares the accounts in the database with those of the chain.
+    fn compare(&self) -> Result<()> {
+        let state = self.database.snapshot()?;
+        for (key, account) in self.chain.accounts() {
+            ensure!(state.get(&key)? == account, "the balance of an account is wrong");
+        }
+        Ok(())
+    }
+}
+
+/// Asks for balances at random times, until it is over.
+fn ask(
+    settings: &Settings,
+    queries: &Queries,
+    mut guest: Runtime,
+    mut latency: impl FnMut(u64),
+    over: &AtomicBool,
+) -> Result<()> {
+    let asked = asking(settings, queries, &mut guest, &mut latency, over);
+    over.store(true, Ordering::Relaxed);
+    asked
+}
+
+fn asking(
+    settings: &Settings,
+    queries: &Queries,
+    guest: &mut Runtime,
+    latency: &mut impl FnMut(u64),
+    over: &AtomicBool,
+) -> Result<()> {
+    let mut random = fastrand::Rng::with_seed(!settings.seed);
+    let mut output = Vec::new();
+    let mut planned = Instant::now();
+    // Before the first query, so that its first call is not one.
+    ask_once(queries, guest, 0, &mut output)?;
+    loop {
+        // Exponential gaps: arrivals do not depend on each other.
+        planned += settings.query_every.mul_f64(-(1.0 - random.f64()).ln());
+        while let Some(left) = planned.checked_duration_since(Instant::now()) {
+            if over.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(Duration::from_millis(10)));
+        }
+        // A query that still waits when it is over counts with the time that it waited.
+        if !over.load(Ordering::Relaxed) {
+            ask_once(queries, guest, random.u32(..settings.accounts.max(1)), &mut output)?;
+        }
+        latency(u64::try_from(planned.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    }
+}
+
+/// Asks for a balance and compares the answer.
+fn ask_once(
+    queries: &Queries,
+    guest: &mut Runtime,
+    account: u32,
+    output: &mut Vec<u8>,
+) -> Result<()> {
+    let state: Arc<Snapshot> = queries.pin();
+    guest(Call::Balance, &account.to_le_bytes(), output).context("a query")?;
+    let value = state.get(&account_key(account))?.unwrap_or_default();
+    ensure!(*output == balance(&value).to_le_bytes(), "a query gave {output:?}");
+    Ok(())
+}

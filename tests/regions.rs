@@ -1,0 +1,157 @@
+//! Regions of the host at the end of guests' memories, on every engine that can map them.
+
+use std::sync::Arc;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
+use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::memory::Region;
+use touchstone_executor::{
+    Config, Engine, Error, ExportId, Instance, Module, Outcome, Strategy, Support, TrapKind,
+};
+
+/// `first` gives the byte at an address, `write` writes one there, `fetch` has the host write its
+/// input there, `own` counts calls in its own memory.
+const GUEST: &str = r#"(module
+  (import "env" "input" (func $input (param i64)))
+  (memory (export "memory") 2)
+  (global (export "__heap_base") i32 (i32.const 1024))
+  (data (i32.const 16) "\01")
+  (func (export "first") (param i32) (result i32) (i32.load8_u (local.get 0)))
+  (func (export "write") (param i32) (result i32)
+    (i32.store8 (i32.const 20) (i32.const 9))
+    (i32.store8 (local.get 0) (i32.const 9))
+    (i32.const 0))
+  (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0)))
+  (func (export "bytes") (param i32 i32) (result i32) (i32.load8_u (local.get 0)))
+  (func (export "alloc") (param i32) (result i32) (i32.const 0x20000))
+  (func (export "fetch") (result i32)
+    (call $input (i64.const 0x20000))
+    (i32.const 0))
+  (func (export "own") (param i32) (result i32)
+    (i32.store8 (i32.const 20) (i32.add (i32.load8_u (i32.const 20)) (i32.const 1)))
+    (i32.load8_u (i32.const 20))))"#;
+
+/// Where the region begins: behind two pages of the guest's own.
+const START: i32 = 2 * WASM_PAGE as i32;
+
+fn guest() -> GuestModule {
+    let heap = HeapPages { extra: 1, growth: Growth::AsDeclared };
+    GuestModule::new("regions", &wat::parse_str(GUEST).unwrap(), heap).unwrap()
+}
+
+/// Does something on each executor that can map a region; how many there are.
+fn each(test: impl Fn(&str, &dyn Module, &Region)) -> usize {
+    let guest = guest();
+    let mut count = 0;
+    for engine in touchstone_runtimes::engines() {
+        for strategy in Strategy::all() {
+            if matches!(engine.support_for(strategy, &guest), Support::Unsupported { .. }) {
+                continue;
+            }
+            let region = Arc::new(Region::new(WASM_PAGE).unwrap());
+            let name = format!("{} {strategy}", engine.id());
+            match (engine.maps_regions(strategy), load(&*engine, strategy, &guest, &region)) {
+                (Support::Unsupported { reason }, Err(Error::Unsupported { reason: said, .. })) => {
+                    assert_eq!(reason, said, "{name}");
+                }
+                (Support::Unsupported { .. }, _) => panic!("{name} does not refuse a region"),
+                (_, Err(error)) => panic!("{name}: {error}"),
+                (_, Ok(module)) => {
+                    test(&name, &*module, &region);
+                    count += 1;
+                }
+            }
+        }
+    }
+    count
+}
+
+fn load(
+    engine: &dyn Engine,
+    strategy: Strategy,
+    guest: &GuestModule,
+    region: &Arc<Region>,
+) -> touchstone_executor::Result<Box<dyn Module>> {
+    let config = Config { region: Some(Arc::clone(region)), ..Config::default() };
+    let artifact = engine.compile(guest, strategy, &config)?;
+    engine.stage(&artifact, strategy)?;
+    let mut module = engine.load(guest, &artifact, strategy, &config)?;
+    module.probe()?;
+    Ok(module)
+}
+
+fn export(module: &dyn Module, name: &str) -> ExportId {
+    module.export(name, Abi::Plain).unwrap()
+}
+
+/// The result of a call, or how it trapped.
+fn call(instance: &mut dyn Instance, export: ExportId, input: &[u8]) -> Result<i32, TrapKind> {
+    let mut output = Vec::new();
+    match instance.call(export, input, &mut output).unwrap() {
+        Outcome::Returned => Ok(i32::from_le_bytes(output.try_into().unwrap())),
+        Outcome::Trapped(trap) => Err(trap.kind),
+    }
+}
+
+#[test]
+fn guests_read_what_the_host_writes() {
+    let count = each(|name, module, region| {
+        let first = export(module, "first");
+        let mut instances: Vec<_> = (0..3).map(|_| module.new_instance().unwrap()).collect();
+        for round in 1..=3_u8 {
+            region.write(&[round]);
+            for instance in &mut instances {
+                let seen = call(&mut **instance, first, &START.to_le_bytes());
+                assert_eq!(seen, Ok(round.into()), "{name}");
+            }
+        }
+        let end = START + WASM_PAGE as i32;
+        assert_eq!(call(&mut *instances[0], first, &(end - 1).to_le_bytes()), Ok(0), "{name}");
+        let behind = call(&mut *instances[0], first, &end.to_le_bytes());
+        assert_eq!(behind, Err(TrapKind::MemoryOutOfBounds), "{name}");
+        // It is at the end, so the memory stays as it is.
+        let grown = call(&mut *instances[0], export(module, "grow"), &1_i32.to_le_bytes());
+        assert_eq!(grown, Ok(-1), "{name}");
+    });
+    println!("{count} executors map regions");
+}
+
+#[test]
+fn a_write_traps_and_harms_nobody() {
+    each(|name, module, region| {
+        let [first, write, own] = ["first", "write", "own"].map(|of| export(module, of));
+        let (mut one, mut other) = (module.new_instance().unwrap(), module.new_instance().unwrap());
+        region.write(&[5]);
+        for at in [START, START + 4096, START + WASM_PAGE as i32 - 1] {
+            let written = call(&mut *one, write, &at.to_le_bytes());
+            assert_eq!(written, Err(TrapKind::MemoryOutOfBounds), "{name}");
+            // What the call wrote before is undone, and the region is as it was.
+            for instance in [&mut one, &mut other] {
+                assert_eq!(call(&mut **instance, own, &[0; 4]), Ok(1), "{name}");
+                let seen = call(&mut **instance, first, &START.to_le_bytes());
+                assert_eq!(seen, Ok(5), "{name}");
+            }
+        }
+        assert_eq!(call(&mut *one, write, &(START - 1).to_le_bytes()), Ok(0), "{name}");
+    });
+}
+
+/// What the host writes for a guest does not go there either.
+#[test]
+fn the_host_writes_nothing_there() {
+    each(|name, module, region| {
+        region.write(&[5]);
+        let mut instance = module.new_instance().unwrap();
+        let mut output = Vec::new();
+        let fetch = module.export("fetch", Abi::Input).unwrap();
+        let fetched = instance.call(fetch, b"input", &mut output).unwrap();
+        let Outcome::Trapped(trap) = fetched else { panic!("{name}: {fetched:?}") };
+        assert!(matches!(trap.kind, TrapKind::HostFunction { name: "input", .. }), "{name}");
+        let bytes = module.export("bytes", Abi::Bytes).unwrap();
+        let placed = instance.call(bytes, b"input", &mut output).unwrap();
+        let Outcome::Trapped(trap) = placed else { panic!("{name}: {placed:?}") };
+        assert!(matches!(trap.kind, TrapKind::BadResult { .. }), "{name}");
+        let first = export(module, "first");
+        assert_eq!(call(&mut *instance, first, &START.to_le_bytes()), Ok(5), "{name}");
+    });
+}
