@@ -3,7 +3,7 @@
 
 use super::executor;
 use crate::case;
-use crate::record::{Drift, Executor, Place, Touch};
+use crate::record::{Drift, Executor, InstanceState, Place, Touch};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -31,6 +31,8 @@ pub struct Charts {
     pub execution: Option<Suites>,
     /// Compilation, load and a number of calls.
     pub break_even: Option<BreakEven>,
+    /// A host over HTTP under load.
+    pub requests: Option<Requests>,
     /// Published values beside ours.
     #[serde(default)]
     pub then_and_now: Vec<ThenAndNow>,
@@ -152,6 +154,29 @@ pub struct ResetLine {
     pub hue: Hue,
 }
 
+/// A host over HTTP under load.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requests {
+    /// Its heading.
+    pub title: String,
+    /// The rows; the sentence holds the first against the second.
+    pub rows: Vec<RequestRow>,
+}
+
+/// A row of [`Requests`].
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestRow {
+    /// What it is in plain words.
+    pub label: String,
+    /// The executor, written as engine and strategy with `_` between.
+    #[serde(deserialize_with = "executor")]
+    pub executor: Executor,
+    /// How calls find their instance.
+    pub state: InstanceState,
+}
+
 /// Execution relative to native code.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -249,6 +274,7 @@ impl Charts {
             ("resets", self.resets.as_ref().map(|own| own.lines.len())),
             ("execution", self.execution.as_ref().map(|own| own.engines.len())),
             ("break_even", self.break_even.as_ref().map(|own| own.lines.len())),
+            ("requests", self.requests.as_ref().map(|own| own.rows.len())),
         ];
         for (name, rows) in rows {
             let rows = rows.unwrap_or(1);
