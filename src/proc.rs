@@ -25,6 +25,18 @@ pub(crate) fn kib(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(value)
 }
 
+/// Processor time of all threads of a process so far, ns; `None` if there is no such process.
+#[cfg(feature = "systems")]
+pub(crate) fn cpu_ns(pid: u32) -> Option<u64> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let time = |thread: std::io::Result<std::fs::DirEntry>| {
+        // A thread may have ended meanwhile.
+        let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    Some(threads.filter_map(time).sum())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,7 +21,7 @@ padded=(layouts)
 # The same as the contracts with vector instructions.
 vectors=(layouts-simd)
 # Guests of the second kind, of whose modules components are made.
-components=(json-component json-codec json-composed)
+components=(json-component json-codec json-composed contract mul wasm-serde-json wasm-serde-toml)
 # A guest with the standard library and a workspace of its own: a JavaScript engine.
 javascript=(javascript)
 # Programs of WASI, which have a workspace of their own.

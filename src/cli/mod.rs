@@ -17,6 +17,8 @@ mod repeat;
 mod report;
 mod resets;
 mod run;
+#[cfg(feature = "systems")]
+mod serve;
 mod show;
 mod swap;
 #[cfg(feature = "systems")]
@@ -63,6 +65,8 @@ commands! {
     swap::Swap,
     density::Density,
     resets::Resets,
+    #[cfg(feature = "systems")]
+    serve::Serve,
     #[cfg(feature = "systems")]
     systems::Systems,
     cases::Cases,

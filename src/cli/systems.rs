@@ -4,13 +4,14 @@ use super::Ended;
 use super::common::{names, newest};
 use anyhow::Result;
 use std::path::PathBuf;
+use std::time::Duration;
 use strum::VariantArray;
 use touchstone::case::{self, Guests};
 use touchstone::plan::{Filter, Plan};
 use touchstone::record::{self, Line, RecordFile, SYSTEMS, Sampling, Sink};
 use touchstone::run::{header, seed, shown, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
-use touchstone::systems::{Measuring, Name, Size};
+use touchstone::systems::{Measuring, Name, Size, requests};
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{complain, print};
 
@@ -31,6 +32,12 @@ pub(super) struct Systems {
     /// Use this seed for arrival times, orders and messages [default: from the clock]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Make every 200th call of the host of requests take N ms longer
+    #[arg(long, value_name = "N", default_value_t = 0, hide = true)]
+    stall_ms: u64,
+    /// Serve as a host of requests for another run
+    #[arg(long, hide = true)]
+    requests_host: bool,
     /// Write the records to FILE [default: records/systems.jsonl of the project, replaced]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
@@ -40,6 +47,9 @@ impl Systems {
     pub(super) fn execute(self) -> Result<Ended> {
         let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
         let mut guests = Guests::built();
+        if self.requests_host {
+            return requests::serve(&cases, &engines, guests).map(|()| Ended::Well);
+        }
         let plan = Plan::new(&cases, &engines, &mut guests)?;
         let filter = Filter::new(self.filter.as_deref())?;
         let systems = match self.systems.is_empty() {
@@ -64,6 +74,7 @@ impl Systems {
             stop: &stop,
             progress: &progress,
             records: &mut records,
+            stall: Duration::from_millis(self.stall_ms),
             failed: false,
         };
         for system in systems {

@@ -20,6 +20,12 @@ impl Instances {
         Self { module, idle: Arc::default() }
     }
 
+    /// The module.
+    #[must_use]
+    pub fn module(&self) -> Arc<dyn Module> {
+        Arc::clone(&self.module)
+    }
+
     /// Whether both hold instances of the same module.
     #[must_use]
     pub fn are_of_one_module(&self, other: &Self) -> bool {

@@ -24,6 +24,8 @@ mod work;
 pub use cell::measure;
 pub use crew::Crew;
 pub use footprint::{footprint, resident_kib};
+#[cfg(feature = "systems")]
+pub(crate) use pin::{Pinned, processors};
 pub use round::{Round, RoundPlan};
 pub use steps::steps;
 pub use tails::Tails;

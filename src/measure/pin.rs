@@ -13,7 +13,7 @@ const SELF: Pid = Pid::from_raw(0);
 /// # Errors
 ///
 /// When there are fewer, or the kernel does not report them.
-pub(super) fn processors(threads: usize) -> Result<Vec<usize>> {
+pub(crate) fn processors(threads: usize) -> Result<Vec<usize>> {
     let set = sched_getaffinity(SELF).context("cannot read the processor affinity")?;
     let allowed = (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false));
     let allowed: Vec<usize> = allowed.take(threads).collect();

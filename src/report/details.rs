@@ -1,10 +1,10 @@
 //! The detailed pages: parts and tables, as the data file of the pages divides them.
 
-use super::Content;
 use super::sections::{
     checks, comparisons, density, environment, failed, metrics, resets, settings, shares, swap,
     systems, tables, threads,
 };
+use super::{Content, charts};
 use crate::pages::{Page, Part};
 use crate::record::Check;
 use std::fmt::Write;
@@ -23,7 +23,10 @@ pub(super) fn text(content: &Content<'_>, page: &Page) -> String {
         header.tools.commit,
         content.back,
     );
-    text.extend(page.parts.iter().map(|of| part(content, *of)));
+    for of in &page.parts {
+        text.push_str(&part(content, *of));
+        text.push_str(&charts::of_part(content.charts, Some(*of), &content.images_of_details));
+    }
     for name in &page.tables {
         let own = content.layouts.iter().filter(|layout| layout.name == *name);
         text.extend(own.map(|layout| tables::section(content.matrix, layout)));

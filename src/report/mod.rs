@@ -245,6 +245,7 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
         charts: &charts,
         shown: &shown,
         images: from_page(options, &options.images),
+        images_of_details: from_details(options),
         folder: from_page(options, &options.pages),
         back: back_to_page(options),
     };
@@ -298,6 +299,16 @@ fn from_page(options: &Options, folder: &Path) -> String {
     if below.is_empty() { below } else { format!("{}/", below.trim_end_matches('/')) }
 }
 
+/// The way from a detailed page to the charts, with a slash at its end. Folders that do not lie
+/// beside each other are named as they were given.
+fn from_details(options: &Options) -> String {
+    let images = &options.images;
+    match images.file_name().filter(|_| options.pages.parent() == images.parent()) {
+        Some(name) => format!("../{}/", name.to_string_lossy()),
+        None => format!("{}/", images.display()),
+    }
+}
+
 /// The way from a detailed page to the page.
 fn back_to_page(options: &Options) -> String {
     let is_beside = options.pages.parent() == options.page.parent();
@@ -320,6 +331,8 @@ struct Content<'a> {
     shown: &'a tables::charts::Charts,
     /// The way from the page to the charts, with a slash at its end.
     images: String,
+    /// The way from a detailed page to the charts, with a slash at its end.
+    images_of_details: String,
     /// The way from the page to the detailed pages, with a slash at its end.
     folder: String,
     /// The way from a detailed page to the page.

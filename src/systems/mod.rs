@@ -4,9 +4,10 @@
 //! every engine and strategy that a [`Filter`] selects, and records what they find.
 
 mod fan_out;
+pub mod host;
 mod node;
 mod pipeline;
-mod requests;
+pub mod requests;
 
 use crate::case::Guests;
 use crate::plan::Filter;
@@ -15,6 +16,7 @@ use crate::supervise::Stop;
 use crate::terminal::progress::Progress;
 use anyhow::Result;
 use std::sync::Arc;
+use std::time::Duration;
 use strum::{EnumString, VariantNames};
 use touchstone_executor::{Engine, Strategy};
 
@@ -59,6 +61,8 @@ pub struct Measuring<'a> {
     pub progress: &'a Progress,
     /// Where the records go.
     pub records: &'a mut RecordFile,
+    /// How much longer some calls of a host under load take, for tests.
+    pub stall: Duration,
     /// Whether something failed or was wrong.
     pub failed: bool,
 }

@@ -3,7 +3,7 @@
 
 use super::executor;
 use crate::case;
-use crate::record::{Drift, Executor, Place, Touch};
+use crate::record::{Drift, Executor, InstanceState, Place, Touch};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -35,6 +35,8 @@ pub struct Charts {
     pub node: Option<Nodes>,
     /// The time of reading a state that is copied or mapped.
     pub fan_out: Option<FanOuts>,
+    /// A host over HTTP under load.
+    pub requests: Option<Requests>,
     /// Published values beside ours.
     #[serde(default)]
     pub then_and_now: Vec<ThenAndNow>,
@@ -154,6 +156,29 @@ pub struct ResetLine {
     pub executor: Executor,
     /// Its colour: these lines may be of one engine.
     pub hue: Hue,
+}
+
+/// A host over HTTP under load.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requests {
+    /// Its heading.
+    pub title: String,
+    /// The rows; the sentence holds the first against the second.
+    pub rows: Vec<RequestRow>,
+}
+
+/// A row of [`Requests`].
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestRow {
+    /// What it is in plain words.
+    pub label: String,
+    /// The executor, written as engine and strategy with `_` between.
+    #[serde(deserialize_with = "executor")]
+    pub executor: Executor,
+    /// How calls find their instance.
+    pub state: InstanceState,
 }
 
 /// Execution relative to native code.
@@ -276,6 +301,7 @@ impl Charts {
             ("node", self.node.as_ref().map(|own| own.rows.len())),
             // One for each of the sizes of a state, which are three.
             ("fan_out", self.fan_out.as_ref().map(|own| 3 * own.rows.len())),
+            ("requests", self.requests.as_ref().map(|own| own.rows.len())),
         ];
         for (name, rows) in rows {
             let rows = rows.unwrap_or(1);

@@ -2,4 +2,6 @@
 //! loaded modules and name no backend. `touchstone systems` measures them.
 
 pub mod fan_out;
+pub mod host;
+pub mod load;
 pub mod node;

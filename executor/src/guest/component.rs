@@ -3,6 +3,7 @@
 
 use super::component_memory;
 use super::component_reset;
+use super::component_types::{self, FunctionType};
 use super::core_reset;
 use super::info::{
     FunctionExport, MemoryLimits, ModuleInfo, Segment, constant, invalid, unhostable,
@@ -28,6 +29,8 @@ pub struct ComponentInfo {
     /// Resources of one instance; `None` if the component instantiates arguments that are known
     /// only at run time.
     pub needs: Option<Needs>,
+    /// The types of the exported functions, in the order of the exports.
+    pub functions: Vec<FunctionType>,
     /// The components, each after those inside it: the outermost is the last.
     pub(super) parts: Vec<Part>,
     /// An export, of whichever module or component, under a name that is kept for
@@ -100,6 +103,7 @@ pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
     let mut reader = Reader::default();
     let features = WasmFeatures::WASM2 | WasmFeatures::COMPONENT_MODEL;
     let mut validator = Validator::new_with_features(features);
+    let mut outermost = None;
     for payload in Parser::new(0).parse_all(wasm) {
         let payload = payload.map_err(invalid)?;
         // The parser takes the end of the bytes for the end of what is nested.
@@ -110,15 +114,27 @@ pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
             let reason = "it is cut off inside a nested module or component".to_owned();
             return Err(Error::Invalid { reason, offset: unchecked_range.start });
         }
-        if let ValidPayload::Func(function, body) = validator.payload(&payload).map_err(invalid)? {
-            function.into_validator(Default::default()).validate(&body).map_err(invalid)?;
+        match validator.payload(&payload).map_err(invalid)? {
+            ValidPayload::Func(function, body) => {
+                function.into_validator(Default::default()).validate(&body).map_err(invalid)?;
+            }
+            // The last one is that of the whole.
+            ValidPayload::End(types) => outermost = Some(types),
+            _ => {}
         }
         reader.take(payload)?;
     }
     let needs = reader.parts.last().and_then(|part| part.needs);
-    let Reader { modules, parts, reserved, .. } = reader;
-    let component = ComponentInfo { modules, needs, parts, reserved };
-    Ok(ModuleInfo { exports: reader.exports, component: Some(component), ..ModuleInfo::default() })
+    let Reader { modules, parts, reserved, exports, .. } = reader;
+    let types = outermost.as_ref().map(|types| types.as_ref());
+    let exported = exports.iter().flat_map(|name| {
+        types.map(|types| component_types::functions(types, name)).unwrap_or_default()
+    });
+    let (names, functions): (Vec<String>, Vec<FunctionType>) = exported.unzip();
+    let export = |name| FunctionExport { name, signature: None, imported: false };
+    let exports = names.into_iter().map(export).collect();
+    let component = ComponentInfo { modules, needs, functions, parts, reserved };
+    Ok(ModuleInfo { exports, component: Some(component), ..ModuleInfo::default() })
 }
 
 /// What is being read.
@@ -133,7 +149,8 @@ pub(super) enum Level {
 struct Reader {
     levels: Vec<Level>,
     modules: Vec<CoreModule>,
-    exports: Vec<FunctionExport>,
+    /// Names of the functions and instances that the outermost component exports.
+    exports: Vec<String>,
     parts: Vec<Part>,
     reserved: Option<String>,
 }
@@ -185,12 +202,12 @@ impl Reader {
                         if name.starts_with(component_reset::EXPORT) {
                             self.reserved = Some(name.clone());
                         }
-                        if outer.is_empty() && export.kind == ComponentExternalKind::Func {
-                            self.exports.push(FunctionExport {
-                                name,
-                                signature: None,
-                                imported: false,
-                            });
+                        let has_functions = matches!(
+                            export.kind,
+                            ComponentExternalKind::Func | ComponentExternalKind::Instance
+                        );
+                        if outer.is_empty() && has_functions {
+                            self.exports.push(name);
                         }
                     }
                 }

@@ -8,7 +8,7 @@ mod requests;
 pub use fan_out::{FanOut, Shape, Way};
 pub use node::Node;
 pub use pipeline::Pipeline;
-pub use requests::Requests;
+pub use requests::{InstanceState, Load, Requests};
 
 use super::Executor;
 use serde::{Deserialize, Serialize};

@@ -13,6 +13,7 @@ mod theme;
 
 use super::markdown::escape;
 use super::matrix::Matrix;
+use crate::pages::Part;
 use crate::record::Estimate;
 use crate::tables::Layout;
 use crate::tables::charts::Charts;
@@ -35,6 +36,8 @@ pub(super) struct Chart {
     pub title: String,
     /// What can be seen in it, in one sentence with numbers.
     pub finding: String,
+    /// The part of a detailed page that it stands in; the short page where there is none.
+    pub part: Option<Part>,
     /// File names and contents: on a light and on a dark ground.
     pub files: [(String, Vec<u8>); 2],
 }
@@ -43,6 +46,8 @@ pub(super) struct Chart {
 struct Drawing {
     name: String,
     finding: String,
+    /// The part of a detailed page that it stands in; the short page where there is none.
+    part: Option<Part>,
     form: Form,
 }
 
@@ -79,11 +84,11 @@ fn file_names(name: &str) -> [String; 2] {
 pub(super) fn draw(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> Result<Vec<Chart>> {
     canvas::register()?;
     let drawings = picks::all(matrix, charts, tables)?;
-    let chart = |Drawing { name, finding, form }: Drawing| {
+    let chart = |Drawing { name, finding, part, form }: Drawing| {
         let (light, dark) = (form.canvas(&theme::LIGHT)?, form.canvas(&theme::DARK)?);
         let (title, [svg, dark_svg]) = (light.title.clone(), file_names(&name));
         let files = light.svg().and_then(|light| Ok([(svg, light), (dark_svg, dark.svg()?)]));
-        Some(files.map(|files| Chart { name, title, finding, files }))
+        Some(files.map(|files| Chart { name, title, finding, part, files }))
     };
     let drawn = drawings.into_par_iter().filter_map(chart);
     drawn.collect::<Result<_>>().context("drawing the charts")
@@ -100,13 +105,19 @@ pub(super) fn absent(charts: &Charts, drawn: &[Chart]) -> impl Iterator<Item = S
     names.flat_map(|name| file_names(&name)).collect::<Vec<_>>().into_iter()
 }
 
-/// The charts in the page; `folder` is where the images are, as seen from it.
+/// The charts of the short page; `folder` is where the images are, as seen from it.
 pub(super) fn section(charts: &[Chart], folder: &str) -> String {
-    let mut text = String::from("## Charts\n\n");
-    if charts.is_empty() {
-        text.push_str("There are no records that a chart could show.\n\n");
-    }
-    for Chart { name, title, finding, .. } in charts {
+    let text = of_part(charts, None, folder);
+    let none = "There are no records that a chart could show.\n\n";
+    format!("## Charts\n\n{}", if text.is_empty() { none } else { &text })
+}
+
+/// The charts of a part of a detailed page, or of the short page; `folder` is where the images
+/// are, as seen from the page.
+pub(super) fn of_part(charts: &[Chart], part: Option<Part>, folder: &str) -> String {
+    let mut text = String::new();
+    let own = charts.iter().filter(|chart| chart.part == part);
+    for Chart { name, title, finding, .. } in own {
         let ([light, dark], finding) = (file_names(name), escape(finding));
         let title = escape(title).replace('"', "'");
         let _ = writeln!(

@@ -171,8 +171,14 @@ impl Loaded {
     }
 }
 
+/// An export, or one of an exported instance, whose name stands before a `#`.
 fn function(component: &Component, name: &str) -> Option<Function> {
-    match component.get_export(None, name)? {
+    let found = component.get_export(None, name).or_else(|| {
+        let (instance, name) = name.split_once('#')?;
+        let instance = component.get_export_index(None, instance)?;
+        component.get_export(Some(&instance), name)
+    });
+    match found? {
         (ComponentItem::ComponentFunc(ty), index) => {
             let plan = match ty.params().next() {
                 Some((_, ty)) => Plan::of(&ty),

@@ -6,6 +6,7 @@ mod execution;
 mod fan_out;
 mod ladder;
 mod node;
+mod requests;
 mod resets;
 mod then_and_now;
 mod threads;
@@ -14,6 +15,7 @@ pub(super) use execution::overalls;
 
 use super::frame::Value;
 use super::{Drawing, Form};
+use crate::pages::Part;
 use crate::record::{Executor, Metric};
 use crate::report::matrix::{Matrix, Work};
 use crate::report::units::{self, MARK};
@@ -21,20 +23,30 @@ use crate::tables::Layout;
 use crate::tables::charts::{ChartWork, Charts};
 use anyhow::Result;
 
-/// Names of the charts that there is one of each.
-const NAMES: [&str; 8] =
-    ["ladder", "engines", "threads", "resets", "execution", "break_even", "node", "fan_out"];
+/// Names of the charts that there is one of each, and the part of a detailed page for those that
+/// do not stand on the short page.
+const NAMES: [(&str, Option<Part>); 9] = [
+    ("ladder", None),
+    ("engines", None),
+    ("threads", None),
+    ("resets", None),
+    ("execution", None),
+    ("break_even", None),
+    ("requests", Some(Part::Requests)),
+    ("node", Some(Part::Node)),
+    ("fan_out", Some(Part::FanOut)),
+];
 
 /// The names of all charts of a file.
 pub(super) fn names(charts: &Charts) -> impl Iterator<Item = String> {
     let then = charts.then_and_now.iter().map(|chart| chart.name.clone());
-    NAMES.into_iter().map(str::to_owned).chain(then)
+    NAMES.into_iter().map(|(name, _)| name.to_owned()).chain(then)
 }
 
 /// Every chart of which there is anything to show, in the order of the page.
 pub(super) fn all(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> Result<Vec<Drawing>> {
-    let own = |shown: Option<(String, Form)>, name: &str| {
-        shown.map(|(finding, form)| Drawing { name: name.to_owned(), finding, form })
+    let own = |shown: Option<(String, Form)>, name: &str, part: Option<Part>| {
+        shown.map(|(finding, form)| Drawing { name: name.to_owned(), finding, part, form })
     };
     let shown = [
         charts.ladder.as_ref().and_then(|chart| ladder::pick(matrix, charts, chart)),
@@ -43,14 +55,16 @@ pub(super) fn all(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> Re
         charts.resets.as_ref().and_then(|chart| resets::pick(matrix, chart)),
         charts.execution.as_ref().and_then(|chart| execution::pick(matrix, charts, chart)),
         charts.break_even.as_ref().and_then(|chart| break_even::pick(matrix, charts, chart)),
+        charts.requests.as_ref().and_then(|chart| requests::pick(matrix, charts, chart)),
         charts.node.as_ref().and_then(|chart| node::pick(matrix, charts, chart)),
         charts.fan_out.as_ref().and_then(|chart| fan_out::pick(matrix, charts, chart)),
     ];
     let shown = shown.into_iter().zip(NAMES);
-    let mut drawings: Vec<Drawing> = shown.filter_map(|(shown, name)| own(shown, name)).collect();
+    let drawing = |(shown, (name, part)): (_, (&str, _))| own(shown, name, part);
+    let mut drawings: Vec<Drawing> = shown.filter_map(drawing).collect();
     for chart in &charts.then_and_now {
         let shown = then_and_now::pick(matrix, charts, chart, tables)?;
-        drawings.extend(own(shown, &chart.name));
+        drawings.extend(own(shown, &chart.name, None));
     }
     Ok(drawings)
 }

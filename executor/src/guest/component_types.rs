@@ -1,0 +1,242 @@
+//! Types of a component's functions, as its bytes declare them.
+
+use std::fmt;
+use wasmparser::PrimitiveValType as Primitive;
+use wasmparser::component_types::{
+    ComponentDefinedType, ComponentEntityType, ComponentFuncTypeId, ComponentValType,
+};
+use wasmparser::types::TypesRef;
+
+/// The type of an exported function. Its text is that of WIT, with the types in full.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionType {
+    /// Names and types of the parameters.
+    pub params: Vec<(String, DataType)>,
+    /// The type of the result, if there is one.
+    pub result: Option<DataType>,
+}
+
+/// The type of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DataType {
+    /// A type without parts, by its name in WIT: `u64`, `string`.
+    Primitive(&'static str),
+    /// A handle, a stream or a future, by its name in WIT: values of it cannot be written down.
+    Handle(&'static str),
+    /// Any number of values of one type.
+    List(Box<Self>),
+    /// So many values of one type.
+    FixedList(Box<Self>, u32),
+    /// Pairs of a key and a value.
+    Map(Box<Self>, Box<Self>),
+    /// A value for each name.
+    Record(Vec<(String, Self)>),
+    /// A value for each type.
+    Tuple(Vec<Self>),
+    /// One of these cases, with content or without.
+    Variant(Vec<(String, Option<Self>)>),
+    /// One of these names.
+    Enum(Vec<String>),
+    /// Some of these names.
+    Flags(Vec<String>),
+    /// A value or none.
+    Option(Box<Self>),
+    /// A value of success, or one of failure.
+    Result(Option<Box<Self>>, Option<Box<Self>>),
+}
+
+/// Names and types of the functions that an export is: one, or those of an instance, whose names
+/// follow the instance's after a `#`. Empty for other exports.
+pub(super) fn functions(types: TypesRef<'_>, name: &str) -> Vec<(String, FunctionType)> {
+    let of = |name: String, ty: ComponentFuncTypeId| Some((name, function(types, ty)?));
+    match types.component_item_for_export(name).map(|item| item.ty) {
+        Some(ComponentEntityType::Func(ty)) => of(name.to_owned(), ty).into_iter().collect(),
+        Some(ComponentEntityType::Instance(instance)) => {
+            let exports = types.get(instance).into_iter().flat_map(|instance| &instance.exports);
+            let function =
+                |(inner, item): (&String, &wasmparser::component_types::ComponentItem)| {
+                    let ComponentEntityType::Func(ty) = item.ty else { return None };
+                    of(format!("{name}#{inner}"), ty)
+                };
+            exports.filter_map(function).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn function(types: TypesRef<'_>, id: ComponentFuncTypeId) -> Option<FunctionType> {
+    let ty = types.get(id)?;
+    let param = |(name, ty): &(_, ComponentValType)| Some((text(name), data(types, *ty)?));
+    let result = ty.result.map(|ty| data(types, ty));
+    Some(FunctionType {
+        params: ty.params.iter().map(param).collect::<Option<_>>()?,
+        result: match result {
+            Some(result) => Some(result?),
+            None => None,
+        },
+    })
+}
+
+fn text(name: &impl ToString) -> String {
+    name.to_string()
+}
+
+fn data(types: TypesRef<'_>, ty: ComponentValType) -> Option<DataType> {
+    let of = |ty: &ComponentValType| data(types, *ty);
+    let boxed = |ty: &ComponentValType| data(types, *ty).map(Box::new);
+    let some = |ty: &Option<ComponentValType>| match ty {
+        Some(ty) => boxed(ty).map(Some),
+        None => Some(None),
+    };
+    let id = match ty {
+        ComponentValType::Primitive(primitive) => return Some(self::primitive(primitive)),
+        ComponentValType::Type(id) => id,
+    };
+    Some(match types.get(id)? {
+        ComponentDefinedType::Primitive(primitive) => self::primitive(*primitive),
+        ComponentDefinedType::Record(record) => {
+            let field = |(name, ty): (&_, &ComponentValType)| Some((text(name), of(ty)?));
+            DataType::Record(record.fields.iter().map(field).collect::<Option<_>>()?)
+        }
+        ComponentDefinedType::Variant(variant) => {
+            let cases = variant.cases.iter().map(|(name, case)| {
+                let content = match &case.ty {
+                    Some(ty) => Some(of(ty)?),
+                    None => None,
+                };
+                Some((text(name), content))
+            });
+            DataType::Variant(cases.collect::<Option<_>>()?)
+        }
+        ComponentDefinedType::List { element, .. } => DataType::List(boxed(element)?),
+        ComponentDefinedType::Map { key, value, .. } => DataType::Map(boxed(key)?, boxed(value)?),
+        ComponentDefinedType::FixedLengthList { element, length, .. } => {
+            DataType::FixedList(boxed(element)?, *length)
+        }
+        ComponentDefinedType::Tuple(tuple) => {
+            DataType::Tuple(tuple.types.iter().map(of).collect::<Option<_>>()?)
+        }
+        ComponentDefinedType::Flags(names) => DataType::Flags(names.iter().map(text).collect()),
+        ComponentDefinedType::Enum(names) => DataType::Enum(names.iter().map(text).collect()),
+        ComponentDefinedType::Option { ty, .. } => DataType::Option(boxed(ty)?),
+        ComponentDefinedType::Result { ok, err, .. } => DataType::Result(some(ok)?, some(err)?),
+        ComponentDefinedType::Own(_) => DataType::Handle("own"),
+        ComponentDefinedType::Borrow(_) => DataType::Handle("borrow"),
+        ComponentDefinedType::Future { .. } => DataType::Handle("future"),
+        ComponentDefinedType::Stream { .. } => DataType::Handle("stream"),
+    })
+}
+
+fn primitive(primitive: Primitive) -> DataType {
+    DataType::Primitive(match primitive {
+        Primitive::Bool => "bool",
+        Primitive::S8 => "s8",
+        Primitive::U8 => "u8",
+        Primitive::S16 => "s16",
+        Primitive::U16 => "u16",
+        Primitive::S32 => "s32",
+        Primitive::U32 => "u32",
+        Primitive::S64 => "s64",
+        Primitive::U64 => "u64",
+        Primitive::F32 => "f32",
+        Primitive::F64 => "f64",
+        Primitive::Char => "char",
+        Primitive::String => "string",
+        Primitive::ErrorContext => return DataType::Handle("error-context"),
+    })
+}
+
+impl fmt::Display for FunctionType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("func(")?;
+        joined(f, &self.params, |f, (name, ty)| write!(f, "{name}: {ty}"))?;
+        f.write_str(")")?;
+        self.result.as_ref().map_or(Ok(()), |ty| write!(f, " -> {ty}"))
+    }
+}
+
+impl fmt::Display for DataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Primitive(name) | Self::Handle(name) => f.write_str(name),
+            Self::List(element) => write!(f, "list<{element}>"),
+            Self::FixedList(element, length) => write!(f, "list<{element}, {length}>"),
+            Self::Map(key, value) => write!(f, "map<{key}, {value}>"),
+            Self::Record(fields) => {
+                f.write_str("record{")?;
+                joined(f, fields, |f, (name, ty)| write!(f, "{name}: {ty}"))?;
+                f.write_str("}")
+            }
+            Self::Tuple(types) => {
+                f.write_str("tuple<")?;
+                joined(f, types, |f, ty| write!(f, "{ty}"))?;
+                f.write_str(">")
+            }
+            Self::Variant(cases) => {
+                f.write_str("variant{")?;
+                joined(f, cases, |f, (name, content)| match content {
+                    Some(content) => write!(f, "{name}({content})"),
+                    None => f.write_str(name),
+                })?;
+                f.write_str("}")
+            }
+            Self::Enum(names) => write!(f, "enum{{{}}}", names.join(", ")),
+            Self::Flags(names) => write!(f, "flags{{{}}}", names.join(", ")),
+            Self::Option(content) => write!(f, "option<{content}>"),
+            Self::Result(None, None) => f.write_str("result"),
+            Self::Result(Some(ok), None) => write!(f, "result<{ok}>"),
+            Self::Result(None, Some(err)) => write!(f, "result<_, {err}>"),
+            Self::Result(Some(ok), Some(err)) => write!(f, "result<{ok}, {err}>"),
+        }
+    }
+}
+
+/// Writes things with commas between them.
+fn joined<T>(
+    f: &mut fmt::Formatter<'_>,
+    all: &[T],
+    mut write: impl FnMut(&mut fmt::Formatter<'_>, &T) -> fmt::Result,
+) -> fmt::Result {
+    for (index, one) in all.iter().enumerate() {
+        if index > 0 {
+            f.write_str(", ")?;
+        }
+        write(f, one)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::guest::ModuleInfo;
+
+    #[test]
+    fn functions_are_listed_with_their_types_in_full() {
+        let wasm = wat::parse_str(
+            r#"(component
+                (core module $m (func (export "f")) (func (export "g") (param i64)))
+                (core instance $i (instantiate $m))
+                (func $f (canon lift (core func $i "f")))
+                (type $t (result (list u8) (error (option (tuple bool string)))))
+                (func $g (param "a-b" u64) (canon lift (core func $i "g")))
+                (instance $inner (export "f" (func $f)) (export "g" (func $g)))
+                (export "f" (func $f))
+                (export "some:where/things@0.1.0" (instance $inner))
+                (export "t" (type $t)))"#,
+        )
+        .unwrap();
+        let info = ModuleInfo::read(&wasm).unwrap();
+        let types = info.component.unwrap().functions;
+        let listed = info.exports.iter().zip(&types);
+        let listed: Vec<String> =
+            listed.map(|(export, ty)| format!("{}: {ty}", export.name)).collect();
+        assert_eq!(
+            listed,
+            [
+                "f: func()",
+                "some:where/things@0.1.0#f: func()",
+                "some:where/things@0.1.0#g: func(a-b: u64)"
+            ]
+        );
+    }
+}

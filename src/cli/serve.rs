@@ -1,0 +1,90 @@
+//! `touchstone serve`.
+
+use super::Ended;
+use anyhow::Result;
+use std::path::PathBuf;
+use std::time::Duration;
+use touchstone::plan::cores;
+use touchstone::run::seconds;
+use touchstone::systems::host::{Offer, executors};
+use touchstone::terminal::complain;
+use touchstone_executor::Strategy;
+use touchstone_systems::host::{self, Conduct, Limits, Server};
+
+/// Serves the functions of components and modules over HTTP.
+///
+/// X-Contract names a file of DIR without its ending. A GET lists its functions with their types.
+/// A POST calls the function that X-Func names. The body is the list of its parameters, in the
+/// format of the codec that X-Codec names: json or toml, or a file of CODECS without its ending.
+/// The answer is the list of the results. X-Target names the file of DIR that provides what the
+/// contract imports. A function that takes bytes needs no codec and answers with bytes.
+///
+/// Each call has a clean instance. SIGTERM and Ctrl-C end the host after the requests that it has.
+#[derive(Debug, clap::Args)]
+pub(super) struct Serve {
+    /// Offer the .wasm and .wat files in DIR
+    #[arg(value_name = "DIR")]
+    contracts: PathBuf,
+    /// Use the codec components in CODECS [default: JSON and TOML]
+    #[arg(value_name = "CODECS")]
+    codecs: Option<PathBuf>,
+    /// Listen on this address; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: String,
+    /// Run the guests on this engine [default: the first that can]
+    #[arg(long, value_name = "ENGINE")]
+    engine: Option<String>,
+    /// Provide clean instances by this strategy [default: the fastest that the engine has]
+    #[arg(long, value_name = "STRATEGY")]
+    strategy: Option<Strategy>,
+    /// Make calls on N threads [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Answer 504 to a call that takes more than SECONDS
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
+    timeout: Duration,
+    /// Answer 413 to a body of more than BYTES
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
+    max_body: usize,
+    /// Answer 431 to headers of more than BYTES, at least 8192
+    #[arg(long, value_name = "BYTES", default_value_t = 16 << 10)]
+    max_headers: usize,
+    /// Serve at most N connections at the same time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536), default_value_t = 256)]
+    connections: u32,
+    /// Answer 503 to a call while N others wait for a thread
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536), default_value_t = 1024)]
+    waiting: u32,
+}
+
+impl Serve {
+    pub(super) fn execute(self) -> Result<Ended> {
+        let engines = touchstone_runtimes::engines();
+        let threads = self.threads.map_or_else(cores, usize::from);
+        let offer = Offer {
+            contracts: &self.contracts,
+            codecs: self.codecs.as_deref(),
+            executors: executors(&engines, self.engine.as_deref(), self.strategy)?,
+            time: self.timeout,
+            threads,
+        };
+        let catalogue = offer.catalogue()?;
+        for (name, reason) in catalogue.load_all() {
+            complain(&format!("left out: {name}: {reason}"));
+        }
+        let limits = Limits {
+            body: self.max_body,
+            headers: self.max_headers,
+            time: self.timeout,
+            connections: self.connections as usize,
+            waiting: self.waiting as usize,
+            threads,
+        };
+        let server = Server::bind(self.listen, catalogue, limits, Conduct::default())?;
+        complain(&format!("listening on http://{}", server.address()));
+        match server.run()? {
+            host::Ended::Terminated => Ok(Ended::Well),
+            host::Ended::Interrupted => Ok(Ended::Stopped),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Rounds of requests: the capacity of a host, then open loops at shares of it.
+
+use super::server::{Ask, FromHost};
+use super::{STARTING, request};
+use crate::case::Case;
+use crate::lab::Refused;
+use crate::measure::{Pinned, Tails, processors};
+use crate::proc;
+use crate::record::{Load, Status};
+use crate::supervise::{Child, Heard, Stop};
+use anyhow::{Context, Result, bail, ensure};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use touchstone_systems::load::{Client, Made, arrivals};
+
+/// Shares of the capacity, percent.
+const SHARES: [u32; 3] = [50, 80, 95];
+/// Connections on which the capacity is found.
+const CLOSED: usize = 8;
+/// Connections of the open loops. Requests beyond them wait, and their time counts.
+const OPEN: usize = 64;
+/// How long answers may take after the last planned request.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest time of an open loop, however slow the host.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// How much is done in the turn of a host in a round.
+pub(super) struct Turn {
+    /// Rounds.
+    pub(super) rounds: u32,
+    /// Time of the closed loop.
+    closed: Duration,
+    /// Least requests of each loop.
+    least: usize,
+    /// Time of each open loop.
+    open: Duration,
+}
+
+impl Turn {
+    pub(super) fn full() -> Self {
+        let [closed, open] = [150, 300].map(Duration::from_millis);
+        Self { rounds: 5, closed, least: 300, open }
+    }
+
+    pub(super) fn small() -> Self {
+        let closed = Duration::from_millis(30);
+        Self { rounds: 1, closed, least: 400, open: Duration::ZERO }
+    }
+}
+
+/// A host that runs, and its clients.
+pub(super) struct Row {
+    ask: Ask,
+    host: Child<Ask, FromHost>,
+    closed: Client,
+    open: Client,
+    is_warm: bool,
+}
+
+impl Row {
+    /// Starts a host and connects to it; the refusal if its executor cannot run the guest.
+    pub(super) fn start(ask: Ask, case: &Case, stop: &Stop) -> Result<Result<Self, Refused>> {
+        let mut command =
+            Command::new(std::env::current_exe().context("cannot find this program")?);
+        command.args(["systems", "--requests-host"]);
+        let failed = |reason: String| Ok(Err(Refused { status: Status::Failed, reason }));
+        let Some(mut host) = stop.spawn::<Ask, FromHost>(command)? else {
+            return failed("the run was stopped".to_owned());
+        };
+        host.send(&ask)?;
+        let address = match host.receive(Instant::now() + STARTING)? {
+            Heard::Message(FromHost::Listening(address)) => address,
+            Heard::Message(FromHost::Refused(status, reason)) => {
+                return Ok(Err(Refused { status, reason }));
+            }
+            Heard::Ended(death) => return failed(format!("the host {death}")),
+            Heard::Silent => return failed("the host did not start in time".to_owned()),
+        };
+        let request = request(case, &ask.guest)?;
+        let closed = Client::connect(address, CLOSED, request.clone())?;
+        let open = Client::connect(address, OPEN, request)?;
+        Ok(Ok(Self { ask, host, closed, open, is_warm: false }))
+    }
+
+    pub(super) fn ask(&self) -> &Ask {
+        &self.ask
+    }
+
+    /// A turn: requests a second in the closed loop, and the open loops.
+    ///
+    /// # Errors
+    ///
+    /// When the host ended or gives wrong answers only.
+    pub(super) fn round(&mut self, turn: &Turn, seed: u64) -> Result<(f64, Vec<Load>)> {
+        let _pinned = processors(2).ok().and_then(|cpus| Pinned::to(*cpus.first()?).ok());
+        if !self.is_warm {
+            self.closed(turn)?;
+            self.is_warm = true;
+        }
+        let capacity = self.closed(turn)?;
+        let loads = SHARES.into_iter().map(|percent| {
+            self.open(turn, capacity, percent, seed.wrapping_mul(31).wrapping_add(percent.into()))
+        });
+        Ok((capacity, loads.collect::<Result<_>>()?))
+    }
+
+    fn closed(&mut self, turn: &Turn) -> Result<f64> {
+        let made = self.closed.closed(turn.closed, turn.least, turn.closed + LONGEST * 6)?;
+        let right = made.iter().filter(|made| made.right).count();
+        if right != made.len() || made.is_empty() {
+            bail!("{} of {} answers were wrong", made.len() - right, made.len());
+        }
+        Ok(rate(&made))
+    }
+
+    fn open(&mut self, turn: &Turn, capacity: f64, percent: u32, seed: u64) -> Result<Load> {
+        let rate = capacity * f64::from(percent) / 100.0;
+        ensure!(rate > 0.0, "the host answered nothing");
+        let least = Duration::from_secs_f64((turn.least as f64 / rate).min(LONGEST.as_secs_f64()));
+        let time = turn.open.max(least);
+        let plan = arrivals(seed, rate, time);
+        let before = self.cpu_ns()?;
+        let made = self.open.open(&plan, time + PATIENCE)?;
+        let cpu_ns = self.cpu_ns()?.saturating_sub(before) as f64 / made.len().max(1) as f64;
+        let mut load = summary(percent, &plan, &made, time)?;
+        (load.cpu_ns, load.rss_kib) = (cpu_ns, self.rss_kib()?);
+        Ok(load)
+    }
+
+    /// Processor time of the host's process so far.
+    fn cpu_ns(&self) -> Result<u64> {
+        proc::cpu_ns(self.host.pid()).context("the host ended")
+    }
+
+    fn rss_kib(&self) -> Result<u64> {
+        let path = format!("/proc/{}/smaps_rollup", self.host.pid());
+        let text = std::fs::read_to_string(path).context("the host ended")?;
+        proc::kib(&text, "Rss").context("the kernel does not say what is resident")
+    }
+}
+
+/// Answers a second.
+fn rate(made: &[Made]) -> f64 {
+    let end = made.iter().map(|made| made.done).max().unwrap_or_default();
+    made.len() as f64 / end.as_secs_f64().max(1e-9)
+}
+
+/// What an open loop comes to, without what the process took.
+fn summary(percent: u32, plan: &[Duration], made: &[Made], time: Duration) -> Result<Load> {
+    let mut tails = Tails::new()?;
+    for one in made {
+        tails.record(u64::try_from(one.latency().as_nanos()).unwrap_or(u64::MAX));
+    }
+    // Both over the same time: a host that keeps up ends with the plan.
+    let end = made.iter().map(|made| made.done).max().unwrap_or_default().max(time);
+    Ok(Load {
+        percent,
+        offered: plan.len() as f64 / time.as_secs_f64(),
+        completed: made.len() as f64 / end.as_secs_f64(),
+        unanswered: (plan.len() - made.len().min(plan.len())) as u64,
+        wrong: made.iter().filter(|made| !made.right).count() as u64,
+        latency: tails.tail(),
+        cpu_ns: 0.0,
+        rss_kib: 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests every millisecond to a host that answers one after the other, each in 100 µs,
+    /// and stalls once.
+    fn run(stall: Duration) -> Load {
+        let plan: Vec<Duration> = (0..1000).map(Duration::from_millis).collect();
+        let mut free = Duration::ZERO;
+        let made: Vec<Made> = plan
+            .iter()
+            .enumerate()
+            .map(|(place, planned)| {
+                let stall = if place == 500 { stall } else { Duration::ZERO };
+                free = free.max(*planned) + Duration::from_micros(100) + stall;
+                Made { planned: *planned, done: free, right: place != 3 }
+            })
+            .collect();
+        summary(80, &plan, &made, Duration::from_secs(1)).unwrap()
+    }
+
+    #[test]
+    fn a_stall_delays_the_requests_behind_it_and_shows_in_the_tail() {
+        let (even, stalled) = (run(Duration::ZERO), run(Duration::from_millis(100)));
+        assert!(even.latency.max_ns < 110_000, "{even:?}");
+        assert!(!even.is_saturated() && even.wrong == 1 && even.unanswered == 0);
+        // The request that stalled, and about 110 behind it.
+        assert!(stalled.latency.p999_ns >= 100_000_000 * 99 / 100, "{stalled:?}");
+        assert!(stalled.latency.p99_ns > 80_000_000, "{stalled:?}");
+        assert!(stalled.latency.p50_ns < 110_000, "{stalled:?}");
+    }
+
+    #[test]
+    fn a_host_that_falls_behind_is_saturated() {
+        let plan: Vec<Duration> = (0..100).map(Duration::from_millis).collect();
+        let at = |place: u64| Duration::from_millis(2 * place);
+        let made = plan.iter().zip(0..);
+        let made: Vec<Made> = made
+            .map(|(planned, place)| Made { planned: *planned, done: at(place), right: true })
+            .collect();
+        let load = summary(95, &plan, &made, Duration::from_millis(100)).unwrap();
+        assert!(load.is_saturated() && load.completed < load.offered * 0.6, "{load:?}");
+        let some = summary(95, &plan, &made[..40], Duration::from_millis(100)).unwrap();
+        assert!(some.is_saturated() && some.unanswered == 60, "{some:?}");
+    }
+}

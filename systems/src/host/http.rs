@@ -1,0 +1,144 @@
+//! Requests and answers of HTTP.
+
+use super::pool::Pool;
+use super::{Call, Catalogue, Output, Refusal};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Body, Bytes};
+use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What requests may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes of a body.
+    pub body: usize,
+    /// Bytes of a request's headers; at least 8192.
+    pub headers: usize,
+    /// Time of a call, with the time that it waits for a thread; also of a body to arrive.
+    pub time: Duration,
+    /// Open connections; more of them wait to be accepted.
+    pub connections: usize,
+    /// Calls that wait for a thread.
+    pub waiting: usize,
+    /// Threads that make calls.
+    pub threads: usize,
+}
+
+/// What all connections share.
+pub(super) struct Service {
+    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) pool: Pool,
+    pub(super) limits: Limits,
+}
+
+type Answer = Response<Full<Bytes>>;
+
+impl Service {
+    /// The answer to a request.
+    pub(super) async fn answer<B>(&self, request: Request<B>) -> Answer
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        match self.result(request).await {
+            Ok(Output::Text(text)) => {
+                response(StatusCode::OK, "text/plain; charset=utf-8", text.into())
+            }
+            Ok(Output::Bytes(bytes)) => {
+                response(StatusCode::OK, "application/octet-stream", bytes.into())
+            }
+            Err(refusal) => refused(&refusal),
+        }
+    }
+
+    async fn result<B>(&self, request: Request<B>) -> Result<Output, Refusal>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (head, body) = request.into_parts();
+        if head.uri.path() != "/" {
+            return Err(Refusal::Path);
+        }
+        let header = |name| text(&head.headers, name);
+        let contract = header("X-Contract")?.ok_or_else(|| Refusal::Missing {
+            header: "X-Contract",
+            known: self.catalogue.contracts(),
+        });
+        match (&head.method, header("X-Func")?) {
+            (&Method::GET | &Method::HEAD, None) => {
+                self.catalogue.functions(&contract?).map(Output::Text)
+            }
+            (&Method::POST, function) => {
+                let function = function.ok_or_else(|| Refusal::Missing {
+                    header: "X-Func",
+                    known: "the functions that a GET without it lists".to_owned(),
+                });
+                let (contract, function) = (contract?, function?);
+                let (codec, target) = (header("X-Codec")?, header("X-Target")?);
+                let body = self.body(body).await?;
+                self.call(Call { contract, function, codec, target, body }).await
+            }
+            (method, _) => Err(Refusal::Method(method.to_string())),
+        }
+    }
+
+    async fn body<B>(&self, body: B) -> Result<Bytes, Refusal>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let Limits { body: most, time, .. } = self.limits;
+        let whole = Limited::new(body, most).collect();
+        match tokio::time::timeout(time, whole).await {
+            Ok(Ok(whole)) => Ok(whole.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge(most)),
+            Ok(Err(error)) => Err(Refusal::Broken(error.to_string())),
+            Err(_) => Err(Refusal::TooSlow(time.as_millis())),
+        }
+    }
+
+    async fn call(&self, call: Call) -> Result<Output, Refusal> {
+        let time = self.limits.time;
+        let answered = self.pool.call(call)?;
+        match tokio::time::timeout(time, answered).await {
+            Ok(Ok(Err(Refusal::TooLong(_)))) | Err(_) => Err(Refusal::TooLong(time.as_millis())),
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(Refusal::Failed("the call was dropped".to_owned())),
+        }
+    }
+}
+
+/// A header's text, if it is there.
+fn text(headers: &HeaderMap, name: &'static str) -> Result<Option<String>, Refusal> {
+    let value = headers.get(name).map(HeaderValue::to_str).transpose();
+    value.map(|text| text.map(str::to_owned)).map_err(|_| Refusal::NoText(name))
+}
+
+fn response(status: StatusCode, content: &'static str, body: Bytes) -> Answer {
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content));
+    response
+}
+
+fn refused(refusal: &Refusal) -> Answer {
+    let status = StatusCode::from_u16(refusal.status());
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let text = format!("{refusal}\n");
+    let mut response = response(status, "text/plain; charset=utf-8", text.into());
+    let headers = response.headers_mut();
+    match refusal {
+        Refusal::Method(_) => {
+            headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
+        }
+        // The rest of the body is not read.
+        Refusal::TooLarge(_) | Refusal::TooSlow(_) | Refusal::Broken(_) => {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        _ => {}
+    }
+    response
+}

@@ -1,0 +1,97 @@
+//! Requests that get no result.
+
+use touchstone_executor::near;
+
+/// Why a request gets no result. Its text is the answer's body.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A path other than `/`.
+    #[error("there is only the path /; name the contract in the header X-Contract")]
+    Path,
+    /// A method that nothing here has.
+    #[error("the method {0} is not supported; list functions with GET, call them with POST")]
+    Method(String),
+    /// A header is missing.
+    #[error("the header {header} is missing; there are: {known}")]
+    Missing {
+        /// The header.
+        header: &'static str,
+        /// What it may name.
+        known: String,
+    },
+    /// A header is no text.
+    #[error("the header {0} is no text in ASCII")]
+    NoText(&'static str),
+    /// A header names something that there is not.
+    #[error("there is no {kind} '{name}'{}", near(.similar))]
+    Unknown {
+        /// What there is not.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// Names that resemble it.
+        similar: Vec<String>,
+    },
+    /// The contract cannot be loaded, or not with this target.
+    #[error("cannot load {name}: {reason}")]
+    Unusable {
+        /// The contract.
+        name: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The function cannot be called in this way.
+    #[error("cannot call {name}: {reason}")]
+    NotCallable {
+        /// The function.
+        name: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The body is not what the codec reads, or does not fit the function.
+    #[error("the body does not fit: {0}")]
+    Body(String),
+    /// The body is longer than the host accepts.
+    #[error("the body has more than {0} bytes")]
+    TooLarge(usize),
+    /// The body did not arrive in time.
+    #[error("the body did not arrive within {0} ms")]
+    TooSlow(u128),
+    /// The connection failed while the body was read.
+    #[error("the body cannot be read: {0}")]
+    Broken(String),
+    /// The call did not end in time.
+    #[error("the call did not end within {0} ms")]
+    TooLong(u128),
+    /// More calls wait than the host accepts.
+    #[error("{0} calls wait already; try again later")]
+    Busy(usize),
+    /// The function calls an import that nobody provides.
+    #[error("the function calls {0}, which nobody provides; name a target in X-Target")]
+    NoTarget(String),
+    /// The guest trapped.
+    #[error("the function trapped: {0}")]
+    Trapped(String),
+    /// The host failed.
+    #[error("the host failed: {0}")]
+    Failed(String),
+}
+
+impl Refusal {
+    /// The status code of the answer.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::Missing { .. } | Self::NoText(_) | Self::Body(_) | Self::Broken(_) => 400,
+            Self::NotCallable { .. } | Self::NoTarget(_) => 400,
+            Self::Path | Self::Unknown { .. } => 404,
+            Self::Method(_) => 405,
+            Self::TooSlow(_) => 408,
+            Self::TooLarge(_) => 413,
+            Self::Unusable { .. } => 422,
+            Self::Trapped(_) | Self::Failed(_) => 500,
+            Self::Busy(_) => 503,
+            Self::TooLong(_) => 504,
+        }
+    }
+}
