@@ -1,2 +1,4 @@
 //! Hosts that people build around executors, with their networks, databases and queues. They get
 //! loaded modules and name no backend. `touchstone systems` measures them.
+
+pub mod pipeline;
