@@ -36,4 +36,4 @@ pub use store::{
     Skipped, default_path, load, newest,
 };
 pub use swap::{SoakPoint, Swap, SwapFound, Tail};
-pub use system::{System, SystemFound};
+pub use system::{Pipeline, System, SystemFound, Verifier};

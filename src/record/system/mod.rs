@@ -7,7 +7,7 @@ mod requests;
 
 pub use fan_out::FanOut;
 pub use node::Node;
-pub use pipeline::Pipeline;
+pub use pipeline::{Pipeline, Verifier};
 pub use requests::Requests;
 
 use super::Executor;
