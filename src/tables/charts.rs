@@ -31,6 +31,8 @@ pub struct Charts {
     pub execution: Option<Suites>,
     /// Compilation, load and a number of calls.
     pub break_even: Option<BreakEven>,
+    /// The total of a pipeline's messages by each swap method.
+    pub pipeline: Option<Titled>,
     /// Published values beside ours.
     #[serde(default)]
     pub then_and_now: Vec<ThenAndNow>,
@@ -194,6 +196,14 @@ pub struct BreakEven {
     pub most_calls: u64,
 }
 
+/// A chart whose rows its records decide.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Titled {
+    /// Its heading.
+    pub title: String,
+}
+
 /// Published values beside ours.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -249,6 +259,7 @@ impl Charts {
             ("resets", self.resets.as_ref().map(|own| own.lines.len())),
             ("execution", self.execution.as_ref().map(|own| own.engines.len())),
             ("break_even", self.break_even.as_ref().map(|own| own.lines.len())),
+            ("pipeline", None),
         ];
         for (name, rows) in rows {
             let rows = rows.unwrap_or(1);
