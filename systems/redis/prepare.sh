@@ -60,6 +60,17 @@ packages() {
   done
   rm -rf "$folder"
   mkdir -p "$folder/packages" "$folder/root.part"
+  # The lists of the system, or private ones from the same sources where there are none.
+  if ! apt-cache show redis-server >/dev/null 2>&1; then
+    mkdir -p "$folder"/apt/{lists,cache/archives}/partial
+    cat >"$folder/apt/apt.conf" <<CONF
+Dir::State::Lists "$folder/apt/lists"; Dir::Cache "$folder/apt/cache"; Debug::NoLocking "true";
+APT::Sandbox::User ""; Acquire::Languages "none";
+CONF
+    export APT_CONFIG=$folder/apt/apt.conf
+    say "asking Debian for its packages"
+    apt-get update -qq || stop "Debian's package lists cannot be had; is there a network?"
+  fi
   # The C library is that of the system, whose packages these are.
   names="redis-server $(apt-cache depends --no-recommends --no-suggests redis-tools |
     sed -n 's/^ *|\{0,1\}Depends: \([a-z0-9.+-]*\)$/\1/p' | grep '^lib' | grep -v '^libc6$')"
@@ -67,12 +78,12 @@ packages() {
   say "fetching $(echo "$names" | wc -w) packages (4 MB), checked by apt against Debian's signature"
   # shellcheck disable=SC2086 # one argument a name
   (cd "$folder/packages" && apt-get -o APT::Sandbox::User= download -qq $names) ||
-    stop "not all packages could be fetched: run apt-get update as root, or install redis-server," \
-      "and run make redis again"
+    stop "not all packages could be fetched: install redis-server, and run make redis again"
   for package in "$folder"/packages/*.deb; do
     dpkg-deb -x "$package" "$folder/root.part"
   done
   mv "$folder/root.part" "$folder/root"
+  rm -rf "$folder/apt"
   # The first is a link to the second.
   (cd "$folder" && sha256sum packages/*.deb root/usr/bin/redis-server >SHA256SUMS)
   unpacked
