@@ -22,7 +22,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density resets systems costs gate checks report pictures guests guests-check check sanitize audit fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density resets redis systems costs gate checks report pictures guests guests-check check sanitize audit fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,8 +84,14 @@ density: setup $(NEEDED) ## measure many live instances in one process: memory, 
 resets: setup $(NEEDED) ## measure clean calls that write more and more pages: from where on dropping is faster
 	$(RUN) resets
 
+redis: ## find redis-server, or fetch Debian's package into .toolchain, and test it
+	@systems/redis/prepare.sh
+
+.toolchain/redis.toml:
+	@systems/redis/prepare.sh
+
 # SYSTEMS are arguments, such as a system's name or --small.
-systems: setup $(NEEDED) ## measure executors in a host over HTTP, a node, shared memory and a pipeline
+systems: setup $(NEEDED) .toolchain/redis.toml ## measure executors in a host over HTTP, a node, shared memory and a pipeline
 	$(CARGO) run --locked --release --quiet --features=$(FEATURES),systems -- systems $(SYSTEMS)
 
 costs: setup $(NEEDED) ## count operators, page faults, system calls and code sizes, and store them

@@ -4,6 +4,7 @@
 //! published elsewhere where there is one, with its numbers beside ours.
 
 pub mod charts;
+pub mod pipeline;
 
 use crate::case;
 use crate::record::Executor;

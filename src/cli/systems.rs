@@ -11,7 +11,7 @@ use touchstone::plan::{Filter, Plan};
 use touchstone::record::{self, Line, RecordFile, SYSTEMS, Sampling, Sink};
 use touchstone::run::{header, seed, shown, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
-use touchstone::systems::{Measuring, Name, Size, requests};
+use touchstone::systems::{Measuring, Name, Size, requests, serve_pipeline};
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{complain, print};
 
@@ -41,10 +41,16 @@ pub(super) struct Systems {
     /// Write the records to FILE [default: records/systems.jsonl of the project, replaced]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
+    /// Serve as the server of the pipeline of another process
+    #[arg(long, hide = true)]
+    pipeline_server: bool,
 }
 
 impl Systems {
     pub(super) fn execute(self) -> Result<Ended> {
+        if self.pipeline_server {
+            return serve_pipeline().map(|()| Ended::Well);
+        }
         let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
         let mut guests = Guests::built();
         if self.requests_host {

@@ -36,4 +36,7 @@ pub use store::{
     Skipped, default_path, load, newest,
 };
 pub use swap::{SoakPoint, Swap, SwapFound, Tail};
-pub use system::{FanOut, InstanceState, Load, Node, Requests, Shape, System, SystemFound, Way};
+pub use system::{
+    FanOut, InstanceState, Load, Node, Pipeline, Requests, Shape, System, SystemFound, Verifier,
+    Way,
+};

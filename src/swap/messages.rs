@@ -173,14 +173,39 @@ impl Messages {
     ///
     /// When the module cannot be loaded or the answer is wrong.
     pub fn send(&mut self, kind: usize) -> Result<(), Refused> {
-        self.last = kind;
-        if self.live[kind].is_none() {
-            self.change_to(kind)?;
-        }
+        self.turn_to(kind)?;
         match (&self.loaded[kind], &mut self.live[kind]) {
             (Some(loaded), Some(live)) => self.ready.send(loaded, &mut **live),
             _ => Ok(()),
         }
+    }
+
+    /// Sends another message of a kind than its case has, as [`Self::send`] does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::send`].
+    pub fn send_other(
+        &mut self,
+        kind: usize,
+        input: &[u8],
+        expected: &[u8],
+    ) -> Result<(), Refused> {
+        self.turn_to(kind)?;
+        let (Some(loaded), Some(live)) = (&self.loaded[kind], &mut self.live[kind]) else {
+            return Ok(());
+        };
+        let sent = checked_call(&mut **live, loaded.export, input, expected);
+        sent.map(drop).map_err(|refused| self.ready.kinds[kind].refused(refused))
+    }
+
+    /// Has the module of a kind at hand.
+    fn turn_to(&mut self, kind: usize) -> Result<(), Refused> {
+        self.last = kind;
+        if self.live[kind].is_none() {
+            self.change_to(kind)?;
+        }
+        Ok(())
     }
 
     fn change_to(&mut self, kind: usize) -> Result<(), Refused> {

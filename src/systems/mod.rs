@@ -9,6 +9,8 @@ mod node;
 mod pipeline;
 pub mod requests;
 
+pub use pipeline::serve as serve_pipeline;
+
 use crate::case::Guests;
 use crate::plan::Filter;
 use crate::record::{Executor, Line, RecordFile, Refusal, Sink, System};

@@ -37,6 +37,8 @@ pub struct Charts {
     pub fan_out: Option<FanOuts>,
     /// A host over HTTP under load.
     pub requests: Option<Requests>,
+    /// The total of a pipeline's messages by each swap method.
+    pub pipeline: Option<Titled>,
     /// Published values beside ours.
     #[serde(default)]
     pub then_and_now: Vec<ThenAndNow>,
@@ -243,6 +245,14 @@ pub struct FanOuts {
     pub rows: Vec<Named>,
 }
 
+/// A chart whose rows its records decide.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Titled {
+    /// Its heading.
+    pub title: String,
+}
+
 /// Published values beside ours.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -302,6 +312,7 @@ impl Charts {
             // One for each of the sizes of a state, which are three.
             ("fan_out", self.fan_out.as_ref().map(|own| 3 * own.rows.len())),
             ("requests", self.requests.as_ref().map(|own| own.rows.len())),
+            ("pipeline", None),
         ];
         for (name, rows) in rows {
             let rows = rows.unwrap_or(1);

@@ -5,3 +5,4 @@ pub mod fan_out;
 pub mod host;
 pub mod load;
 pub mod node;
+pub mod pipeline;

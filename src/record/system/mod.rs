@@ -7,7 +7,7 @@ mod requests;
 
 pub use fan_out::{FanOut, Shape, Way};
 pub use node::Node;
-pub use pipeline::Pipeline;
+pub use pipeline::{Pipeline, Verifier};
 pub use requests::{InstanceState, Load, Requests};
 
 use super::Executor;

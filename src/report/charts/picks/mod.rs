@@ -6,6 +6,7 @@ mod execution;
 mod fan_out;
 mod ladder;
 mod node;
+mod pipeline;
 mod requests;
 mod resets;
 mod then_and_now;
@@ -25,7 +26,7 @@ use anyhow::Result;
 
 /// Names of the charts that there is one of each, and the part of a detailed page for those that
 /// do not stand on the short page.
-const NAMES: [(&str, Option<Part>); 9] = [
+const NAMES: [(&str, Option<Part>); 10] = [
     ("ladder", None),
     ("engines", None),
     ("threads", None),
@@ -35,6 +36,7 @@ const NAMES: [(&str, Option<Part>); 9] = [
     ("requests", Some(Part::Requests)),
     ("node", Some(Part::Node)),
     ("fan_out", Some(Part::FanOut)),
+    ("pipeline", Some(Part::Pipeline)),
 ];
 
 /// The names of all charts of a file.
@@ -58,6 +60,7 @@ pub(super) fn all(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> Re
         charts.requests.as_ref().and_then(|chart| requests::pick(matrix, charts, chart)),
         charts.node.as_ref().and_then(|chart| node::pick(matrix, charts, chart)),
         charts.fan_out.as_ref().and_then(|chart| fan_out::pick(matrix, charts, chart)),
+        charts.pipeline.as_ref().and_then(|chart| pipeline::pick(matrix, charts, chart)),
     ];
     let shown = shown.into_iter().zip(NAMES);
     let drawing = |(shown, (name, part)): (_, (&str, _))| own(shown, name, part);

@@ -1,0 +1,34 @@
+//! The messages of the gRPC service, and the service itself.
+
+pub use generated::signing_client::SigningClient;
+pub use generated::signing_server::{Signing, SigningServer};
+
+/// A message to sign.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Message {
+    /// Its place in the order of sending, from 0.
+    #[prost(uint64, tag = "1")]
+    pub sequence: u64,
+    /// How it is signed, a [`Kind`](super::Kind) as a number.
+    #[prost(uint32, tag = "2")]
+    pub kind: u32,
+    /// What is signed.
+    #[prost(bytes = "vec", tag = "3")]
+    pub text: Vec<u8>,
+    /// Whether a bit of the signature is flipped, so that the verifier has to refuse it.
+    #[prost(bool, tag = "4")]
+    pub tampered: bool,
+}
+
+/// All messages below this sequence number are in the queue.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct Accepted {
+    /// The next sequence number that is expected.
+    #[prost(uint64, tag = "1")]
+    pub next: u64,
+}
+
+#[allow(missing_docs, unreachable_pub, clippy::all, reason = "generated")]
+mod generated {
+    include!(concat!(env!("OUT_DIR"), "/touchstone.pipeline.Signing.rs"));
+}
