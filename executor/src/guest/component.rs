@@ -12,6 +12,8 @@ use super::segments::Passive;
 use super::spaces::{Part, Spaces};
 use crate::error::{Error, Result};
 use std::ops::Range;
+use wasmparser::component_types::{ComponentEntityType, ComponentItem};
+use wasmparser::types::TypesRef;
 use wasmparser::{
     ComponentExternalKind, DataKind, Encoding, Operator, Parser, Payload, ValidPayload, Validator,
     WasmFeatures,
@@ -19,6 +21,9 @@ use wasmparser::{
 
 /// First bytes of a component: the magic number, the version, the layer.
 pub(super) const HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
+
+/// Stands between an exported interface and a function of it.
+pub const INNER: char = '#';
 
 /// Properties of a component, known without running it, except its exports.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +35,8 @@ pub struct ComponentInfo {
     pub needs: Option<Needs>,
     /// The components, each after those inside it: the outermost is the last.
     pub(super) parts: Vec<Part>,
+    /// Names of the imported instances: the interfaces that it needs.
+    pub interfaces: Vec<String>,
     /// An export, of whichever module or component, under a name that is kept for
     /// rewriting.
     pub(super) reserved: Option<String>,
@@ -85,6 +92,16 @@ impl ComponentInfo {
         component_memory::limits(self).err()
     }
 
+    /// The interface of WASI preview 2 that it imports first.
+    #[must_use]
+    pub fn preview2(&self) -> Option<&str> {
+        let is_wasi = |name: &&String| {
+            name.starts_with("wasi:")
+                && name.rsplit_once('@').is_some_and(|(_, version)| version.starts_with("0.2."))
+        };
+        self.interfaces.iter().find(is_wasi).map(String::as_str)
+    }
+
     /// The reason why the bytes alone do not determine the initial memories.
     pub(super) fn unknown_content(&self) -> Option<String> {
         self.with_memory().find_map(|(module, _)| image_refusal(module.has_start, &module.segments))
@@ -100,6 +117,7 @@ pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
     let mut reader = Reader::default();
     let features = WasmFeatures::WASM2 | WasmFeatures::COMPONENT_MODEL;
     let mut validator = Validator::new_with_features(features);
+    let mut types = None;
     for payload in Parser::new(0).parse_all(wasm) {
         let payload = payload.map_err(invalid)?;
         // The parser takes the end of the bytes for the end of what is nested.
@@ -110,14 +128,22 @@ pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
             let reason = "it is cut off inside a nested module or component".to_owned();
             return Err(Error::Invalid { reason, offset: unchecked_range.start });
         }
-        if let ValidPayload::Func(function, body) = validator.payload(&payload).map_err(invalid)? {
-            function.into_validator(Default::default()).validate(&body).map_err(invalid)?;
+        match validator.payload(&payload).map_err(invalid)? {
+            ValidPayload::Func(function, body) => {
+                function.into_validator(Default::default()).validate(&body).map_err(invalid)?;
+            }
+            // The last one is of the outermost component.
+            ValidPayload::End(all) => types = Some(all),
+            _ => {}
         }
         reader.take(payload)?;
     }
+    if let Some(types) = types {
+        reader.name_inner_exports(types.as_ref());
+    }
     let needs = reader.parts.last().and_then(|part| part.needs);
-    let Reader { modules, parts, reserved, .. } = reader;
-    let component = ComponentInfo { modules, needs, parts, reserved };
+    let Reader { modules, parts, interfaces, reserved, .. } = reader;
+    let component = ComponentInfo { modules, needs, parts, interfaces, reserved };
     Ok(ModuleInfo { exports: reader.exports, component: Some(component), ..ModuleInfo::default() })
 }
 
@@ -135,10 +161,31 @@ struct Reader {
     modules: Vec<CoreModule>,
     exports: Vec<FunctionExport>,
     parts: Vec<Part>,
+    /// Names of exported instances.
+    exported: Vec<String>,
+    interfaces: Vec<String>,
     reserved: Option<String>,
 }
 
 impl Reader {
+    /// Adds the functions of exported instances: `add` of the interface `a:b/c` is `a:b/c#add`,
+    /// as the text of components has it.
+    fn name_inner_exports(&mut self, types: TypesRef<'_>) {
+        for interface in std::mem::take(&mut self.exported) {
+            let Some(ComponentItem { ty: ComponentEntityType::Instance(id), .. }) =
+                types.component_item_for_export(&interface)
+            else {
+                continue;
+            };
+            for (name, item) in &types[*id].exports {
+                if matches!(item.ty, ComponentEntityType::Func(_)) {
+                    let name = format!("{interface}{INNER}{name}");
+                    self.exports.push(FunctionExport { name, signature: None, imported: false });
+                }
+            }
+        }
+    }
+
     fn take(&mut self, payload: Payload<'_>) -> Result<()> {
         match payload {
             // A module's or a component's own comes after the section that holds it.
@@ -185,12 +232,25 @@ impl Reader {
                         if name.starts_with(component_reset::EXPORT) {
                             self.reserved = Some(name.clone());
                         }
+                        if outer.is_empty() && export.kind == ComponentExternalKind::Instance {
+                            self.exported.push(name.clone());
+                        }
                         if outer.is_empty() && export.kind == ComponentExternalKind::Func {
                             self.exports.push(FunctionExport {
                                 name,
                                 signature: None,
                                 imported: false,
                             });
+                        }
+                    }
+                }
+                if let (Payload::ComponentImportSection(section), true) =
+                    (&payload, outer.is_empty())
+                {
+                    for import in section.clone() {
+                        let import = import.map_err(invalid)?;
+                        if import.ty.kind() == ComponentExternalKind::Instance {
+                            self.interfaces.push(import.name.name.to_owned());
                         }
                     }
                 }

@@ -30,7 +30,7 @@ mod vectors;
 
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};
 pub use change::Changeable;
-pub use component::{ComponentInfo, CoreModule, Needs};
+pub use component::{ComponentInfo, CoreModule, INNER, Needs};
 pub use component_memory::ComponentMemory;
 pub use constructors::{constructors, started_with};
 pub use core_reset::StateCall;

@@ -6,13 +6,13 @@ use super::instance::ComponentInstance;
 use super::memories::ComponentMemories;
 use super::plan::Plan;
 use super::shape::{self, Shape};
-use super::{linker, probe};
+use super::{PREVIEW2, linker, probe};
 use crate::deadline::Clock;
 use crate::engine::Compiler;
 use crate::{meter, settings};
 use std::sync::{Arc, OnceLock};
 use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::GuestModule;
+use touchstone_executor::guest::{GuestModule, INNER};
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::Reset;
 use touchstone_executor::{
@@ -172,7 +172,14 @@ impl Loaded {
 }
 
 fn function(component: &Component, name: &str) -> Option<Function> {
-    match component.get_export(None, name)? {
+    let found = match name.split_once(INNER) {
+        Some((interface, name)) => {
+            let interface = component.get_export_index(None, interface)?;
+            component.get_export(Some(&interface), name)
+        }
+        None => component.get_export(None, name),
+    };
+    match found? {
         (ComponentItem::ComponentFunc(ty), index) => {
             let plan = match ty.params().next() {
                 Some((_, ty)) => Plan::of(&ty),
@@ -190,6 +197,10 @@ impl Module for Loaded {
         let index = self.exports.position(name)?;
         let function = &self.shared.functions[index as usize];
         shape::check(name, function.shape, &function.ty, abi)?;
+        if abi == Abi::Wasi && !cfg!(feature = "preview2") {
+            let (engine, name) = (self.shared.id, name.to_owned());
+            return Err(Error::ExportUnsupported { engine, name, reason: PREVIEW2.to_owned() });
+        }
         if abi == Abi::Codec {
             self.shared.need_codec(name, function)?;
         }
