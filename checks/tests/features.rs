@@ -1,17 +1,19 @@
 //! What engines claim to run is what they run.
 
 use touchstone::record::Outcome;
-use touchstone_checks::features::{probe, probes};
+use touchstone::supervise::Stop;
+use touchstone_checks::features::{probe, probe_in_process, probes};
 use touchstone_executor::Feature;
 
 #[test]
 fn every_engine_runs_the_features_that_it_claims_and_no_other_one() {
     let engines = touchstone_checks::engines();
-    let findings = probe(&engines, |_| {}).unwrap();
-    assert_eq!(findings.len(), engines.len() * probes().len());
-    for finding in &findings {
+    let all = || {
+        probes().into_iter().flat_map(|wanted| engines.iter().map(move |engine| (wanted, engine)))
+    };
+    for (wanted, engine) in all() {
+        let finding = &probe(&**engine, &wanted).unwrap();
         assert_eq!(finding.number(Outcome::Failed), 0, "{finding:?}");
-        let engine = engines.iter().find(|engine| engine.id() == finding.engine).unwrap();
         let feature = Feature::ALL.into_iter().find(|feature| feature.name() == finding.name);
         if finding.number(Outcome::NotDriven) == 0 {
             let claims = engine.features().has(feature.unwrap());
@@ -19,4 +21,14 @@ fn every_engine_runs_the_features_that_it_claims_and_no_other_one() {
             assert_eq!(finding.number(Outcome::Refused) > 0, !claims, "{finding:?}");
         }
     }
+}
+
+#[test]
+fn a_process_that_ends_is_a_failed_probe() {
+    let engines = touchstone_checks::engines();
+    let Some(engine) = engines.first() else { return };
+    let (command, stop) = (std::process::Command::new("false"), Stop::default());
+    let found = probe_in_process(&**engine, Feature::TailCalls, command, &stop).unwrap().unwrap();
+    assert_eq!(found.number(Outcome::Failed), 1);
+    assert!(found.evidence[0].contains("exit"), "{found:?}");
 }

@@ -6,7 +6,7 @@
 //! | [`Abi::Input`] | `() -> numbers` | `func()` | fetched by the guest: through `env.input_len` and `env.input`, or `input: func() -> list<u8>` | the results, little-endian, one after the other |
 //! | [`Abi::Bytes`] | `(i32, i32) -> numbers` | `func(list<u8>)` | in a module placed in a buffer that the guest's own `alloc: (i32) -> (i32)` gave, which the guest takes over; given as pointer and length | likewise |
 //! | [`Abi::Plain`] | any of number types | | the parameters, little-endian, one after the other | likewise |
-//! | [`Abi::Wasi`] | `() -> ()`, of a program `_start` | | standard input of WASI preview 1 | standard output |
+//! | [`Abi::Wasi`] | `() -> ()`, of a program `_start` | `run` of `wasi:cli/run` | standard input of WASI preview 1, of a component 2 | standard output |
 //! | [`Abi::Typed`] | | any parameters | JSON, turned into the parameters' values once, and not again for a call with the same input | the result as JSON, none if there is no result |
 //! | [`Abi::Codec`] | | one parameter | JSON, which a codec component turns into the parameter's value for each call | none |
 

@@ -11,6 +11,7 @@ use crate::signature::ValueType::{I32, I64};
 use crate::signature::{Signature, ValueType};
 use crate::storage::{self, Storage};
 use crate::wasi;
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -177,6 +178,7 @@ pub struct HostState {
     shared: usize,
     /// Made by the first call of a WASI function.
     wasi: Option<Box<wasi::State>>,
+    extension: Option<Box<dyn Any + Send>>,
 }
 
 /// The host's state of a clean instance, whose start function may have used host functions.
@@ -199,11 +201,35 @@ impl HostState {
             storage: config.storage.clone(),
             shared: config.region.as_ref().map_or(0, |region| region.length()),
             wasi: None,
+            extension: None,
         }
+    }
+
+    /// State that a backend keeps for this instance, made when it is first asked for. A reset
+    /// drops it.
+    pub fn extension<T: Any + Send>(&mut self, make: impl FnOnce(&Self) -> T) -> &mut T {
+        if !self.extension.as_ref().is_some_and(|kept| kept.is::<T>()) {
+            self.extension = Some(Box::new(make(self)));
+        }
+        let kept = self.extension.as_mut().and_then(|kept| kept.downcast_mut());
+        kept.expect("a value of this type was put there")
+    }
+
+    /// What programs of WASI get.
+    #[must_use]
+    pub fn program_settings(&self) -> wasi::Settings {
+        self.settings.as_deref().cloned().unwrap_or_default()
+    }
+
+    /// Standard error of a program of WASI, for a backend with functions of its own.
+    #[must_use]
+    pub fn error_lines(&self) -> wasi::Lines {
+        wasi::Lines::new(&self.log)
     }
 
     /// Resets the state to that of a clean instance, keeping buffers.
     pub fn reset(&mut self) {
+        self.extension = None;
         self.heap = Heap::new(self.heap_base.unwrap_or(u32::MAX));
         self.input.clear();
         if let Some(wasi) = &mut self.wasi {

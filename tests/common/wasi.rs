@@ -11,74 +11,7 @@ use touchstone_executor::{Config, Outcome, Strategy, TrapKind};
 /// random bytes, a file, a listing, the input. `open` writes the error code of opening the path
 /// in the input, `exit` exits with the code in the input, `bad` passes addresses outside the
 /// memory. `time` is no program, and reads a clock.
-const OBSERVER: &str = r#"(module
-  (import "wasi_snapshot_preview1" "args_sizes_get" (func $args_sizes (param i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "args_get" (func $args (param i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "environ_sizes_get" (func $env_sizes (param i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "environ_get" (func $env (param i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "clock_time_get" (func $clock (param i32 i64 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "fd_readdir"
-    (func $list (param i32 i32 i32 i64 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "path_open"
-    (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
-  (memory (export "memory") 1)
-  (data (i32.const 16) "text")
-  (func $must (param i32) (if (local.get 0) (then (unreachable))))
-  ;; Writes bytes to a stream, by the buffer at 0 and the count at 8.
-  (func $put_to (param $fd i32) (param $at i32) (param $length i32)
-    (i32.store (i32.const 0) (local.get $at))
-    (i32.store (i32.const 4) (local.get $length))
-    (call $must (call $write (local.get $fd) (i32.const 0) (i32.const 1) (i32.const 8))))
-  (func $put (param $at i32) (param $length i32)
-    (call $put_to (i32.const 1) (local.get $at) (local.get $length)))
-  ;; Reads up to 100 bytes to 2000 and gives their number.
-  (func $get (param $fd i32) (result i32)
-    (i32.store (i32.const 0) (i32.const 2000))
-    (i32.store (i32.const 4) (i32.const 100))
-    (call $must (call $read (local.get $fd) (i32.const 0) (i32.const 1) (i32.const 8)))
-    (i32.load (i32.const 8)))
-  (func $open_path (param $at i32) (param $length i32) (result i32)
-    (call $open (i32.const 3) (i32.const 1) (local.get $at) (local.get $length) (i32.const 0)
-      (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 12)))
-  (func (export "_start")
-    (call $must (call $args_sizes (i32.const 100) (i32.const 104)))
-    (call $must (call $args (i32.const 200) (i32.const 300)))
-    (call $put (i32.const 300) (i32.load (i32.const 104)))
-    (call $must (call $env_sizes (i32.const 100) (i32.const 104)))
-    (call $must (call $env (i32.const 200) (i32.const 300)))
-    (call $put (i32.const 300) (i32.load (i32.const 104)))
-    (call $must (call $clock (i32.const 0) (i64.const 1) (i32.const 400)))
-    (call $must (call $clock (i32.const 1) (i64.const 1) (i32.const 408)))
-    (call $must (call $random (i32.const 416) (i32.const 16)))
-    (call $put (i32.const 400) (i32.const 32))
-    (call $must (call $open_path (i32.const 16) (i32.const 4)))
-    (call $put (i32.const 2000) (call $get (i32.load (i32.const 12))))
-    (call $must (call $list (i32.const 3) (i32.const 3000) (i32.const 1000) (i64.const 2)
-      (i32.const 8)))
-    ;; Only the name of the first entry: the rest has numbers of the host.
-    (call $put (i32.const 3024) (i32.load (i32.const 3016)))
-    (call $put (i32.const 2000) (call $get (i32.const 0)))
-    (call $put_to (i32.const 2) (i32.const 16) (i32.const 4)))
-  (func (export "open")
-    (i32.store (i32.const 500) (call $open_path (i32.const 2000) (call $get (i32.const 0))))
-    (call $put (i32.const 500) (i32.const 4)))
-  (func (export "exit")
-    (call $put (i32.const 16) (call $get (i32.const 0)))
-    (call $exit (i32.load8_s (i32.const 2000))))
-  (func (export "bad")
-    (i32.store (i32.const 500) (call $random (i32.const 0xffff) (i32.const 2)))
-    (i32.store (i32.const 504) (call $args (i32.const -1) (i32.const -1)))
-    (i32.store (i32.const 508)
-      (call $write (i32.const 1) (i32.const 0xfffc) (i32.const 1) (i32.const 0)))
-    (i32.store (i32.const 512) (call $clock (i32.const 0) (i64.const 0) (i32.const 0xfffffffc)))
-    (call $put (i32.const 500) (i32.const 16)))
-  (func (export "time") (result i64)
-    (call $must (call $clock (i32.const 1) (i64.const 1) (i32.const 400)))
-    (i64.load (i32.const 400))))"#;
+const OBSERVER: &str = include_str!("../fixtures/observer.wat");
 
 /// The settings of the tests, the folder that they hand in, and the log.
 fn config() -> (tempfile::TempDir, Config, Arc<Mutex<Vec<String>>>) {

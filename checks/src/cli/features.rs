@@ -1,18 +1,20 @@
 //! `touchstone-checks features`.
 
-use super::Ended;
 use super::store::Keep;
-use anyhow::Result;
+use super::{Ended, child};
+use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use touchstone::plan::Filter;
 use touchstone::record::{Check, Finding, Outcome};
+use touchstone::run::watch_for_ctrl_c;
+use touchstone::supervise::Stop;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, print};
-use touchstone_checks::features::{probe, probes};
+use touchstone_checks::features::{Probe, probe_in_process, probes};
 
 /// Checks which features of WebAssembly each engine runs, by a small module for each feature.
 ///
-/// Exits with 1 when an engine claims a feature and its answer is wrong, or runs one that it does
+/// Each probe runs in a process of its own. Exits with 1 when a probe crashes, an engine claims a feature and its answer is wrong, or runs one that it does
 /// not claim.
 #[derive(Debug, clap::Args)]
 pub(super) struct Features {
@@ -28,7 +30,16 @@ impl Features {
         let engines = filter
             .select("no engine", touchstone_checks::engines(), |engine| engine.id().to_owned())?;
         let progress = Progress::new(probes().len() * engines.len(), true);
-        let findings = probe(&engines, |name| progress.next(name.to_owned()))?;
+        let stop = Stop::default();
+        watch_for_ctrl_c(&stop, false)?;
+        let mut findings = Vec::new();
+        for Probe { feature, .. } in probes() {
+            for engine in &engines {
+                progress.next(format!("{feature} on {}", engine.id()));
+                let found = probe_in_process(&**engine, feature, child(&["feature"])?, &stop)?;
+                findings.push(found.context("stopped before all features were probed")?);
+            }
+        }
         drop(progress);
         print(&text(&findings))?;
         let failed = findings.iter().any(|finding| finding.number(Outcome::Failed) > 0);

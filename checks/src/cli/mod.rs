@@ -46,6 +46,9 @@ enum Command {
     /// Serve as a child of `hostile`
     #[command(hide = true)]
     Attacks,
+    /// Serve as a child of `features`
+    #[command(hide = true)]
+    Feature,
     /// Serve as a run of `survival`
     #[command(hide = true)]
     Survivor {
@@ -78,6 +81,9 @@ pub(crate) fn main() -> ExitCode {
         Command::Steps => take_steps(&touchstone_checks::engines()).map(|()| Ended::Well),
         Command::Attacks => {
             attack_in_this_process(&touchstone_runtimes::engines()).map(|()| Ended::Well)
+        }
+        Command::Feature => {
+            touchstone_checks::features::serve(&touchstone_checks::engines()).map(|()| Ended::Well)
         }
         Command::Survivor { job } => Job::parse(&job)
             .and_then(|job| job.execute(&survival::command))

@@ -3,42 +3,34 @@
 //! ([`Engine::features`]).
 
 mod probes;
+mod process;
+
+pub use process::{probe_in_process, serve};
 
 pub use probes::{ANSWER, Probe, probes};
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use touchstone::record::{Check, Finding, Outcome};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    CodeFrom, Config, Engine, Error, Outcome as Ended, Result, Strategy, Support,
+    CodeFrom, Config, Engine, Error, Feature, Outcome as Ended, Result, Strategy, Support,
 };
 
-/// Probes every feature on every engine. A finding is held if each strategy that the engine
-/// supports for the module returned the right answer twice, refused if the engine does not claim
-/// the feature, and failed if answer and claim differ. `before` is called before each probe.
+/// Probes a feature on an engine. The finding is held if each strategy that the engine supports
+/// for the module returned the right answer twice, refused if the engine does not claim the
+/// feature, and failed if answer and claim differ.
 ///
 /// # Errors
 ///
-/// When a probe's text is no module.
-pub fn probe(
-    engines: &[Arc<dyn Engine>],
-    mut before: impl FnMut(&str),
-) -> Result<Vec<Finding>, wat::Error> {
-    let mut findings = Vec::new();
-    for probe in probes() {
-        let wasm = wat::parse_str(probe.text)?;
-        let guest = GuestModule::new(probe.feature.name(), &wasm, HeapPages::default());
-        for engine in engines {
-            before(&format!("{} on {}", probe.feature, engine.id()));
-            findings.push(match &guest {
-                Ok(guest) => on(&**engine, &probe, guest),
-                Err(error) => finding(&**engine, &probe, refused_by_all(&probe, error)),
-            });
-        }
-    }
-    Ok(findings)
+/// When the probe's text is no module.
+pub fn probe(engine: &dyn Engine, probe: &Probe) -> Result<Finding, wat::Error> {
+    let wasm = wat::parse_str(probe.text)?;
+    let found = match GuestModule::new(probe.feature.name(), &wasm, HeapPages::default()) {
+        Ok(guest) => on(engine, probe, &guest),
+        Err(error) => refused_by_all(probe, &error),
+    };
+    Ok(finding(engine, probe.feature, found))
 }
 
 /// What was found, and why.
@@ -48,10 +40,10 @@ fn one(outcome: Outcome, reason: String) -> Found {
     (BTreeMap::from([(outcome, 1)]), Some(reason))
 }
 
-fn finding(engine: &dyn Engine, probe: &Probe, (counts, evidence): Found) -> Finding {
+fn finding(engine: &dyn Engine, feature: Feature, (counts, evidence): Found) -> Finding {
     Finding {
         check: Check::Features,
-        name: probe.feature.name().to_owned(),
+        name: feature.name().to_owned(),
         engine: engine.id().to_owned(),
         strategy: None,
         counts,
@@ -67,7 +59,7 @@ fn refused_by_all(probe: &Probe, error: &Error) -> Found {
     one(if is_known { Outcome::Refused } else { Outcome::Failed }, error.to_string())
 }
 
-fn on(engine: &dyn Engine, probe: &Probe, guest: &GuestModule) -> Finding {
+fn on(engine: &dyn Engine, probe: &Probe, guest: &GuestModule) -> Found {
     let claims = engine.features().has(probe.feature);
     let (mut counts, mut evidence, mut refusal) = (BTreeMap::new(), None, None);
     // Where the code comes from makes no difference to what it does.
@@ -90,15 +82,14 @@ fn on(engine: &dyn Engine, probe: &Probe, guest: &GuestModule) -> Finding {
         };
         *counts.entry(outcome).or_insert(0) += 1;
     }
-    let found = match refusal {
+    match refusal {
         // Some strategies run it.
         _ if !counts.is_empty() => (counts, evidence),
         Some(reason) if !claims => one(Outcome::Refused, reason),
         // Another property of the module is in the way.
         Some(reason) => one(Outcome::NotDriven, reason),
         None => one(Outcome::NotDriven, "no strategy".to_owned()),
-    };
-    finding(engine, probe, found)
+    }
 }
 
 /// Calls the probe twice, each time on a clean instance.

@@ -13,6 +13,8 @@ use super::segments::Passive;
 use super::spaces::{Part, Spaces};
 use crate::error::{Error, Result};
 use std::ops::Range;
+use wasmparser::component_types::{ComponentEntityType, ComponentItem};
+use wasmparser::types::TypesRef;
 use wasmparser::{
     ComponentExternalKind, DataKind, Encoding, Operator, Parser, Payload, ValidPayload, Validator,
     WasmFeatures,
@@ -20,6 +22,9 @@ use wasmparser::{
 
 /// First bytes of a component: the magic number, the version, the layer.
 pub(super) const HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
+
+/// Stands between an exported interface and a function of it.
+pub const INNER: char = '#';
 
 /// Properties of a component, known without running it, except its exports.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +38,8 @@ pub struct ComponentInfo {
     pub functions: Vec<FunctionType>,
     /// The components, each after those inside it: the outermost is the last.
     pub(super) parts: Vec<Part>,
+    /// Names of the imported instances: the interfaces that it needs.
+    pub interfaces: Vec<String>,
     /// An export, of whichever module or component, under a name that is kept for
     /// rewriting.
     pub(super) reserved: Option<String>,
@@ -88,6 +95,16 @@ impl ComponentInfo {
         component_memory::limits(self).err()
     }
 
+    /// The interface of WASI preview 2 that it imports first.
+    #[must_use]
+    pub fn preview2(&self) -> Option<&str> {
+        let is_wasi = |name: &&String| {
+            name.starts_with("wasi:")
+                && name.rsplit_once('@').is_some_and(|(_, version)| version.starts_with("0.2."))
+        };
+        self.interfaces.iter().find(is_wasi).map(String::as_str)
+    }
+
     /// The reason why the bytes alone do not determine the initial memories.
     pub(super) fn unknown_content(&self) -> Option<String> {
         self.with_memory().find_map(|(module, _)| image_refusal(module.has_start, &module.segments))
@@ -125,7 +142,7 @@ pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
         reader.take(payload)?;
     }
     let needs = reader.parts.last().and_then(|part| part.needs);
-    let Reader { modules, parts, reserved, exports, .. } = reader;
+    let Reader { modules, parts, interfaces, reserved, exports, .. } = reader;
     let types = outermost.as_ref().map(|types| types.as_ref());
     let exported = exports.iter().flat_map(|name| {
         types.map(|types| component_types::functions(types, name)).unwrap_or_default()
@@ -133,7 +150,7 @@ pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
     let (names, functions): (Vec<String>, Vec<FunctionType>) = exported.unzip();
     let export = |name| FunctionExport { name, signature: None, imported: false };
     let exports = names.into_iter().map(export).collect();
-    let component = ComponentInfo { modules, needs, functions, parts, reserved };
+    let component = ComponentInfo { modules, needs, functions, parts, interfaces, reserved };
     Ok(ModuleInfo { exports, component: Some(component), ..ModuleInfo::default() })
 }
 
@@ -152,6 +169,7 @@ struct Reader {
     /// Names of the functions and instances that the outermost component exports.
     exports: Vec<String>,
     parts: Vec<Part>,
+    interfaces: Vec<String>,
     reserved: Option<String>,
 }
 
@@ -208,6 +226,16 @@ impl Reader {
                         );
                         if outer.is_empty() && has_functions {
                             self.exports.push(name);
+                        }
+                    }
+                }
+                if let (Payload::ComponentImportSection(section), true) =
+                    (&payload, outer.is_empty())
+                {
+                    for import in section.clone() {
+                        let import = import.map_err(invalid)?;
+                        if import.ty.kind() == ComponentExternalKind::Instance {
+                            self.interfaces.push(import.name.name.to_owned());
                         }
                     }
                 }

@@ -1,5 +1,6 @@
 //! Types of a component's functions, as its bytes declare them.
 
+use super::component::INNER;
 use std::fmt;
 use wasmparser::PrimitiveValType as Primitive;
 use wasmparser::component_types::{
@@ -56,7 +57,7 @@ pub(super) fn functions(types: TypesRef<'_>, name: &str) -> Vec<(String, Functio
             let function =
                 |(inner, item): (&String, &wasmparser::component_types::ComponentItem)| {
                     let ComponentEntityType::Func(ty) = item.ty else { return None };
-                    of(format!("{name}#{inner}"), ty)
+                    of(format!("{name}{INNER}{inner}"), ty)
                 };
             exports.filter_map(function).collect()
         }

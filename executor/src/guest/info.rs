@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::feature::{Feature, Features};
 use crate::heap::WASM_PAGE;
 use crate::signature::{Signature, ValueType};
+use crate::wasi;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{
@@ -22,8 +23,8 @@ use wasmparser::{
 /// exported functions and [`component`](Self::component) are filled in.
 #[derive(Debug, Clone, Default)]
 pub struct ModuleInfo {
-    /// Exported functions, in the module's order; a component's own, without those
-    /// inside exported instances.
+    /// Exported functions, in the module's order; of a component, first its own, then those of
+    /// exported interfaces, as `interface#function`.
     pub exports: Vec<FunctionExport>,
     /// Imported functions, in the module's order.
     pub imports: Vec<FunctionImport>,
@@ -154,6 +155,17 @@ pub struct Table {
 }
 
 impl ModuleInfo {
+    /// The export that runs it as a program of WASI: `_start` of a module, `run` of
+    /// `wasi:cli/run` of a component.
+    #[must_use]
+    pub fn program(&self) -> Option<&str> {
+        let is_program = |name: &&str| match self.component {
+            Some(_) => wasi::is_command(name),
+            None => *name == wasi::START,
+        };
+        self.exports.iter().map(|export| export.name.as_str()).find(is_program)
+    }
+
     /// Validates and inspects a module or a component.
     ///
     /// # Errors

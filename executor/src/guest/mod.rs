@@ -32,7 +32,7 @@ mod vectors;
 
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};
 pub use change::Changeable;
-pub use component::{ComponentInfo, CoreModule, Needs};
+pub use component::{ComponentInfo, CoreModule, INNER, Needs};
 pub use component_memory::ComponentMemory;
 pub use component_types::{DataType, FunctionType};
 pub use composed::composed;

@@ -2,7 +2,7 @@
 
 use super::errno::{Answer, Errno};
 use crate::error::{Error, Result};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno as System;
 use std::path::Path;
@@ -32,6 +32,12 @@ impl Directory {
         opened
             .map(|fd| Self(Arc::new(fd)))
             .map_err(Error::system("open the directory of the program"))
+    }
+
+    /// The directory as a path of this process, for as long as this value lives.
+    #[must_use]
+    pub fn path(&self) -> std::path::PathBuf {
+        format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
 
     /// The directory as an open file.

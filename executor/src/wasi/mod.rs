@@ -15,6 +15,9 @@
 //! system are refused with an error code. An address outside the guest's memory is refused with
 //! `EFAULT`.
 //!
+//! Programs of preview 2 are components. A backend that runs them gives them the same: clocks
+//! ([`EPOCH`], [`STEP`]), random numbers ([`SEED`]) and [`Lines`] of standard error.
+//!
 //! [`Function`] lists all functions. [`HostFunction::find`](crate::host::HostFunction::find)
 //! finds them, and [`HostState::answer`](crate::host::HostState::answer) answers all of them, so a
 //! backend needs one host function of untyped parameters.
@@ -30,8 +33,20 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+/// The export that runs a module as a program.
+pub const START: &str = "_start";
+
+/// Whether an export of a component runs it as a program: `run` of `wasi:cli/run` of WASI
+/// preview 2, as [`ModuleInfo::exports`](crate::guest::ModuleInfo::exports) names it.
+#[must_use]
+pub fn is_command(export: &str) -> bool {
+    export.strip_prefix("wasi:cli/run@0.2.").is_some_and(|rest| rest.ends_with("#run"))
+}
+
 pub use files::Directory;
 pub use function::{Function, MODULE};
+
+pub use state::{EPOCH, Lines, MOST_OUTPUT, SEED, STEP};
 
 pub(crate) use answer::answer;
 pub(crate) use state::State;

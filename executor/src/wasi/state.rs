@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Most open descriptors of an instance.
 const MOST_DESCRIPTORS: usize = 128;
 /// Most bytes of standard output in one call.
-const MOST_OUTPUT: usize = 64 << 20;
+pub const MOST_OUTPUT: usize = 64 << 20;
 /// What is kept of the buffer of standard output from call to call.
 const KEPT_OUTPUT: usize = 1 << 20;
 /// Longest line of standard error; longer ones are divided.
@@ -17,10 +17,11 @@ const LONGEST_LINE: usize = 4096;
 /// Level of standard error in the log: info.
 const LEVEL: u32 = 2;
 /// What each reading of a clock adds, ns.
-pub(super) const STEP: u64 = 1_000_000;
+pub const STEP: u64 = 1_000_000;
 /// Wall-clock time of the start, ns: 2020-01-01 00:00 UTC.
-const EPOCH: u64 = 1_577_836_800_000_000_000;
-const SEED: u64 = 0x746f_7563_6873_746f;
+pub const EPOCH: u64 = 1_577_836_800_000_000_000;
+/// Seed of the random numbers.
+pub const SEED: u64 = 0x746f_7563_6873_746f;
 
 /// What is behind a descriptor.
 #[derive(Debug, Clone)]
@@ -54,7 +55,7 @@ impl State {
             descriptors: Vec::new(),
             taken: 0,
             output: Vec::new(),
-            errors: Lines { line: Vec::new(), log: log.clone() },
+            errors: Lines::new(log),
             random: fastrand::Rng::with_seed(SEED),
             elapsed: 0,
         };
@@ -181,13 +182,18 @@ fn clock_start(id: u32) -> Answer<u64> {
 
 /// Standard error: bytes on their way to the log, line by line.
 #[derive(Clone)]
-struct Lines {
+pub struct Lines {
     line: Vec<u8>,
     log: Log,
 }
 
 impl Lines {
-    fn write(&mut self, bytes: &[u8]) {
+    pub(crate) fn new(log: &Log) -> Self {
+        Self { line: Vec::new(), log: log.clone() }
+    }
+
+    /// Logs the lines that are complete, and keeps the rest.
+    pub fn write(&mut self, bytes: &[u8]) {
         if !self.log.logs(LEVEL) {
             return;
         }
@@ -213,7 +219,8 @@ impl Lines {
         self.line.clear();
     }
 
-    fn end(&mut self) {
+    /// Logs the rest.
+    pub fn end(&mut self) {
         if !self.line.is_empty() {
             self.flush();
         }

@@ -1,7 +1,7 @@
 //! The engine: what it supports, compiling and loading.
 
 use crate::module::Loaded;
-use crate::{component, nearcore, raw, settings};
+use crate::{collected, component, nearcore, raw, settings};
 use std::borrow::Cow;
 use std::os::fd::AsRawFd;
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
@@ -122,14 +122,14 @@ impl Engine for Wasmtime {
     }
 
     fn features(&self) -> Features {
-        // The crate is built without `gc`, which `externref` needs.
         let basic = Features::WASM2.without(Feature::HostReferences);
         let memories = basic.with(Feature::MultiMemory).with(Feature::Memory64);
         match self.compiler {
             Compiler::Cranelift | Compiler::Pulley => {
-                memories.with(Feature::TailCalls).with(Feature::RelaxedVectors)
+                let more = memories.with(Feature::TailCalls).with(Feature::RelaxedVectors);
+                more.and(collected::COLLECTED)
             }
-            // Winch has no tail calls.
+            // Winch has no tail calls, and no collector.
             Compiler::Winch => memories,
             // The settings of a node, which needs none of them.
             Compiler::Nearcore => basic,
@@ -139,8 +139,11 @@ impl Engine for Wasmtime {
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         let info = guest.info();
         let refusal = match &info.component {
-            Some(component) => component::refusal(strategy, component),
-            None => info.refusal(strategy, self.features()).or_else(|| slots(strategy, info)),
+            Some(component) => component::refusal(strategy, info, component),
+            None => info
+                .refusal(strategy, self.features())
+                .or_else(|| slots(strategy, info))
+                .or_else(|| collected::refusal(strategy, info)),
         };
         let is_peer = self.compiler == Compiler::Nearcore;
         let refusal = refusal.or_else(|| nearcore::refusal(info).filter(|_| is_peer));

@@ -8,6 +8,7 @@
 //!
 //! A fourth engine, `wasmtime_nearcore`, is a peer: Cranelift with the settings of nearcore.
 
+mod collected;
 mod component;
 mod deadline;
 mod engine;

@@ -134,6 +134,10 @@ impl Running {
             Ok(value) => Ok(Ok(value)),
             Err(error) => {
                 self.well = false;
+                if error.is::<wasmtime::ThrownException>() {
+                    // Or the next call in this store would find it.
+                    let _ = self.tenancy.store.take_pending_exception();
+                }
                 trap::sort(self.shared.id, error).map(Err)
             }
         }

@@ -1,7 +1,7 @@
 //! Wasmtime's settings for each strategy, in one place.
 
 use crate::engine::Compiler;
-use crate::{meter, nearcore, tenancy};
+use crate::{collected, meter, nearcore, tenancy};
 use std::sync::Arc;
 use touchstone_executor::guest::{ModuleInfo, Needs, Table};
 use touchstone_executor::memory::{KEEP_RESIDENT, Reset};
@@ -71,6 +71,7 @@ pub(crate) fn for_compiling(
     // Each costs a little in every store or call and serves nothing here.
     settings.concurrency_support(false);
     settings.epoch_interruption(config.deadline.is_some());
+    collected::tune(&mut settings, info);
     if config.metered {
         meter::tune(&mut settings);
     }
@@ -161,7 +162,9 @@ impl SlotSize {
             let tables = info.tables.len().max(1) as u32;
             let largest = |table: &Table| table.maximum.unwrap_or(elements.max(table.minimum));
             let elements = info.tables.iter().map(largest).max().unwrap_or(elements);
-            return Self { needs: Needs { instances: 1, memories: 1, tables }, tables, elements };
+            // The collector's heap takes a slot for a memory.
+            let memories = 1 + u32::from(collected::needs_collector(info));
+            return Self { needs: Needs { instances: 1, memories, tables }, tables, elements };
         };
         let modules = &component.modules;
         let largest = modules.iter().map(|module| module.table_elements).max().unwrap_or(0);
@@ -178,6 +181,7 @@ impl SlotSize {
         let all = |each: u32| each.max(1).saturating_mul(parts);
         pool.total_component_instances(instances)
             .total_core_instances(all(self.needs.instances))
+            .total_gc_heaps(instances)
             .total_memories(all(self.needs.memories))
             .total_tables(all(self.needs.tables))
             .max_tables_per_module(self.tables)

@@ -29,7 +29,7 @@ pub(crate) fn of_component(error: wasmtime::Error) -> Trap {
 
 /// Whether an error is a trap, of Wasmtime or of one of our host functions.
 pub(crate) fn is_trap(error: &wasmtime::Error) -> bool {
-    error.is::<Trap>() || error.is::<wasmtime::Trap>()
+    error.is::<Trap>() || error.is::<wasmtime::Trap>() || error.is::<wasmtime::ThrownException>()
 }
 
 /// The trap in an error; the error itself where there is none.
@@ -39,6 +39,9 @@ fn trap(error: wasmtime::Error) -> Result<Trap, wasmtime::Error> {
         Ok(trap) => return Ok(trap),
         Err(error) => error,
     };
+    if error.is::<wasmtime::ThrownException>() {
+        return Ok(Trap::with_detail(TrapKind::Other, "uncaught exception"));
+    }
     let Some(trap) = error.downcast_ref::<wasmtime::Trap>() else {
         return Err(error);
     };

@@ -34,7 +34,7 @@ use touchstone_executor::abi::Abi;
 /// both calls must have the same result. A call without a result is compared by the memory that
 /// it leaves. Each engine runs in a process of its own: a crash is a result of one combination.
 ///
-/// Without --call, `_start` is called, or the exports are shown. Exits with 0 when all
+/// Without --call, `_start` or `run` of `wasi:cli/run` is called, or the exports are shown. Exits with 0 when all
 /// combinations return the same output, with 1 when outputs differ, the guest traps or a backend
 /// fails, with 2 when the input is invalid, and with 130 after Ctrl-C.
 #[derive(Debug, clap::Args)]
@@ -140,7 +140,7 @@ impl Run {
         let source = Source::read(file, self.init.as_deref())?;
         let Some(export) = target::export_to_call(self.call.as_deref(), &source.info) else {
             print(&print::exports(file, &source.info))?;
-            bail!("which export is to be called? --call EXPORT, with --args for its parameters");
+            bail!(target::no_export(&source.info));
         };
         let target = Target::find(&self, source, &export)?;
         let wanted = Wanted {

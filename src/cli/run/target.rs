@@ -21,16 +21,12 @@ use touchstone_executor::{Exports, Signature, ValueType, wasi};
 
 /// Extra pages that Substrate gives every runtime by default.
 const SUBSTRATE_PAGES: u32 = 2048;
-/// The export that runs a program of WASI.
-const PROGRAM: &str = "_start";
 /// A memory may grow to 1 GiB by default: enough for most guests, and not enough to exhaust a
 /// machine.
 const MAX_PAGES: u32 = 16_384;
 
 /// Most bytes of the memory that are shown.
 const DUMPED: u64 = 65_536;
-/// The entry of a WASI program.
-const START: &str = "_start";
 
 /// The call, checked as far as possible without running it.
 #[derive(Debug)]
@@ -85,6 +81,7 @@ impl Target {
             ),
         };
         let abi = run.abi.unwrap_or_else(|| match is_component {
+            true if wasi::is_command(export) => Abi::Wasi,
             true if !run.args.is_empty() => Abi::Typed,
             true => Abi::Input,
             false => match guess(export, &signature, &info) {
@@ -250,10 +247,21 @@ pub(super) fn range(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
-/// The export to call: the one that is named, or `_start`.
+/// The export to call: the one that is named, or that of a program of WASI.
 pub(super) fn export_to_call(named: Option<&str>, info: &ModuleInfo) -> Option<String> {
-    let start = || info.exports.iter().find(|export| export.name == START);
-    named.map(str::to_owned).or_else(|| start().map(|export| export.name.clone()))
+    named.or_else(|| info.program()).map(str::to_owned)
+}
+
+/// What to do where no export was named.
+pub(super) fn no_export(info: &ModuleInfo) -> &'static str {
+    match (info.exports.is_empty(), &info.component) {
+        (true, Some(_)) => {
+            "there is nothing to call: it is a component that exports no function, neither by \
+             itself nor in an interface"
+        }
+        (true, None) => "there is nothing to call: the module exports no function",
+        (false, _) => "which export is to be called? --call EXPORT, with --args for its parameters",
+    }
 }
 
 /// The input of `--args`: a text for each parameter.
@@ -286,7 +294,7 @@ fn guess(name: &str, signature: &Signature, info: &ModuleInfo) -> Abi {
     };
     let imports_wasi = || info.imports.iter().any(|import| import.module == wasi::MODULE);
     let Signature { params, results } = signature;
-    if name == PROGRAM && *signature == Signature::default() && imports_wasi() {
+    if name == wasi::START && *signature == Signature::default() && imports_wasi() {
         Abi::Wasi
     } else if *params == [ValueType::I32; 2] && *results == [ValueType::I64] {
         Abi::Substrate

@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use wac_graph::{CompositionGraph, EncodeOptions, PackageId, types::Package};
+use wasi_preview1_component_adapter_provider::{
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME as PREVIEW1,
+    WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER as ADAPTER,
+};
 use wit_component::ComponentEncoder;
 
 fn main() -> Result<()> {
@@ -26,7 +30,10 @@ fn main() -> Result<()> {
 fn component(module: &Path) -> Result<Vec<u8>> {
     let encode = || {
         let bytes = std::fs::read(module)?;
-        ComponentEncoder::default().validate(true).module(&bytes)?.encode()
+        // Programs of WASI preview 1 become ones of preview 2; other modules do not import it.
+        let mut encoder = ComponentEncoder::default();
+        encoder.validate(true).module(&bytes)?.adapter(PREVIEW1, ADAPTER)?;
+        encoder.encode()
     };
     encode().with_context(|| module.display().to_string())
 }

@@ -4,7 +4,7 @@ use super::codec::{Codec, Decoded};
 use super::in_place::InPlace;
 use super::loaded::{Function, Shared};
 use super::shape::Shape;
-use super::{json, json_text};
+use super::{json, json_text, preview2};
 use crate::shrinking::collecting;
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
@@ -85,7 +85,7 @@ impl Live {
             (Abi::Bytes, Shape::Bytes) => call_bytes(store, func, input).map(|()| None),
             (Abi::Typed, Shape::Nothing | Shape::Bytes | Shape::Data)
             | (Abi::Codec, Shape::Data) => func.call(&mut *store, values, &mut []).map(|()| None),
-            (Abi::Typed, Shape::Answer) => {
+            (Abi::Typed | Abi::Wasi, Shape::Answer) => {
                 let mut results = [Val::Bool(false)];
                 let called = func.call(&mut *store, values, &mut results);
                 let [answer] = results;
@@ -184,6 +184,25 @@ fn again_without_bound(
     Ok(ended)
 }
 
+/// Runs a program of WASI. An exit with code 0 is a return.
+fn program(
+    live: &mut Live,
+    input: &[u8],
+    output: &mut Vec<u8>,
+    call: impl Fn(&mut Live) -> Result<wasmtime::Result<Option<Val>>>,
+) -> Result<Outcome> {
+    preview2::begin(live.tenancy.store.data_mut(), input);
+    let ended = call(live)?;
+    Ok(match preview2::end(live.tenancy.store.data_mut(), ended) {
+        Ok(Ok(written)) => {
+            output.extend_from_slice(&written);
+            Outcome::Returned
+        }
+        Ok(Err(exit)) => Outcome::Trapped(exit),
+        Err(error) => Outcome::Trapped(trap::of_component(error)),
+    })
+}
+
 impl Instance for ComponentInstance {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
@@ -235,6 +254,9 @@ impl Instance for ComponentInstance {
         }
         self.state = CallState::Used;
         let call = |live: &mut Live| live.call(shared, function, export.abi, input, values);
+        if export.abi == Abi::Wasi {
+            return program(live, input, output, call);
+        }
         let ended = call(live)?;
         let ended = again_without_bound(live, ended, shared, function, call)?;
         Ok(match ended {

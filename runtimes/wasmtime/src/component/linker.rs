@@ -1,5 +1,6 @@
 //! The imports of a component, wired into Wasmtime.
 
+use super::preview2;
 use touchstone_executor::host::HostState;
 use touchstone_executor::{Trap, TrapKind};
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
@@ -11,14 +12,19 @@ const INPUT: &str = "input";
 /// What stands for the component itself where an import's place is named.
 const ROOT: &str = "root";
 
-/// Answers every import of the component: `input` by the host, functions that no
+/// Answers every import of the component: `input` by the host, WASI preview 2 where the build has
+/// it, functions that no
 /// host function answers by stubs that trap with their name.
 pub(crate) fn link(component: &Component) -> Result<Linker<HostState>> {
     let engine = component.engine();
     let mut linker = Linker::new(engine);
     let ty = component.component_type();
+    if ty.imports(engine).any(|(name, _)| preview2::answers(name)) {
+        preview2::link(&mut linker)?;
+    }
     for (name, import) in ty.imports(engine) {
         match &import.ty {
+            _ if preview2::answers(name) => {}
             ComponentItem::ComponentFunc(ty) if name == INPUT && gives_bytes(ty) => {
                 linker.root().func_wrap(
                     name,

@@ -6,13 +6,13 @@ use super::instance::ComponentInstance;
 use super::memories::ComponentMemories;
 use super::plan::Plan;
 use super::shape::{self, Shape};
-use super::{linker, probe};
+use super::{PREVIEW2, linker, probe};
 use crate::deadline::Clock;
 use crate::engine::Compiler;
 use crate::{meter, settings};
 use std::sync::{Arc, OnceLock};
 use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::GuestModule;
+use touchstone_executor::guest::{GuestModule, INNER};
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::Reset;
 use touchstone_executor::{
@@ -171,13 +171,15 @@ impl Loaded {
     }
 }
 
-/// An export, or one of an exported instance, whose name stands before a `#`.
+/// An export, or one of an exported interface, whose name stands before it.
 fn function(component: &Component, name: &str) -> Option<Function> {
-    let found = component.get_export(None, name).or_else(|| {
-        let (instance, name) = name.split_once('#')?;
-        let instance = component.get_export_index(None, instance)?;
-        component.get_export(Some(&instance), name)
-    });
+    let found = match name.split_once(INNER) {
+        Some((interface, name)) => {
+            let interface = component.get_export_index(None, interface)?;
+            component.get_export(Some(&interface), name)
+        }
+        None => component.get_export(None, name),
+    };
     match found? {
         (ComponentItem::ComponentFunc(ty), index) => {
             let plan = match ty.params().next() {
@@ -196,6 +198,10 @@ impl Module for Loaded {
         let index = self.exports.position(name)?;
         let function = &self.shared.functions[index as usize];
         shape::check(name, function.shape, &function.ty, abi)?;
+        if abi == Abi::Wasi && !cfg!(feature = "preview2") {
+            let (engine, name) = (self.shared.id, name.to_owned());
+            return Err(Error::ExportUnsupported { engine, name, reason: PREVIEW2.to_owned() });
+        }
         if abi == Abi::Codec {
             self.shared.need_codec(name, function)?;
         }

@@ -37,7 +37,7 @@ impl Plan {
             Type::Record(record) => {
                 let field = |field: wasmtime::component::types::Field<'_>| {
                     let (name, json) = (field.name.to_owned(), json_name(field.name));
-                    Ok(Field { name, json, plan: Self::of(&field.ty)? })
+                    Ok::<_, &'static str>(Field { name, json, plan: Self::of(&field.ty)? })
                 };
                 Self::Record(record.fields().map(field).collect::<Result<_, _>>()?)
             }

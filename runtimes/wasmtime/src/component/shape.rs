@@ -1,7 +1,7 @@
 //! Which functions of a component fit which calling convention.
 
 use touchstone_executor::abi::Abi;
-use touchstone_executor::{Error, Result};
+use touchstone_executor::{Error, Result, wasi};
 use wasmtime::component::Type;
 use wasmtime::component::types::ComponentFunc;
 
@@ -39,9 +39,10 @@ impl Shape {
     }
 
     /// Whether a convention can call it.
-    fn fits(self, abi: Abi, ty: &ComponentFunc) -> bool {
+    fn fits(self, name: &str, abi: Abi, ty: &ComponentFunc) -> bool {
         match abi {
-            Abi::Substrate | Abi::Wasi => false,
+            Abi::Substrate => false,
+            Abi::Wasi => wasi::is_command(name) && self == Self::Answer && ty.params().len() == 0,
             Abi::Plain | Abi::Input => self == Self::Nothing,
             Abi::Bytes => self == Self::Bytes,
             Abi::Typed => self != Self::Other,
@@ -56,11 +57,12 @@ impl Shape {
 ///
 /// When it does not fit.
 pub(crate) fn check(name: &str, shape: Shape, ty: &ComponentFunc, abi: Abi) -> Result<()> {
-    if shape.fits(abi, ty) {
+    if shape.fits(name, abi, ty) {
         return Ok(());
     }
     let expected = match abi {
-        Abi::Substrate | Abi::Wasi => "a core module",
+        Abi::Substrate => "a core module",
+        Abi::Wasi => "run: func() -> result of wasi:cli/run@0.2, or _start of a core module",
         Abi::Plain | Abi::Input => "func()",
         Abi::Bytes => "func(list<u8>)",
         Abi::Typed => "parameters and a result that are data, and not resources or streams",

@@ -1,0 +1,61 @@
+//! A probe in a process of its own, so that a crash of a runtime is a finding.
+
+use super::{Found, finding, one, probe, probes};
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+use touchstone::lab::Refused;
+use touchstone::record::{Finding, Outcome};
+use touchstone::solo::{self, Asked, Limits};
+use touchstone::supervise::{Parent, Stop};
+use touchstone_executor::{Engine, Feature};
+
+/// Time of a probe under all strategies, and its memory in bytes: far more than any takes.
+const LIMITS: Limits = Limits { memory: 8 << 30, time: Duration::from_secs(300) };
+
+/// What a process probes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Question {
+    engine: String,
+    feature: Feature,
+}
+
+/// Probes a feature on an engine in a process, started by a command which calls [`serve`].
+/// `None` after Ctrl-C.
+///
+/// # Errors
+///
+/// When no process can be started or watched.
+pub fn probe_in_process(
+    engine: &dyn Engine,
+    feature: Feature,
+    command: Command,
+    stop: &Stop,
+) -> Result<Option<Finding>> {
+    let question = Question { engine: engine.id().to_owned(), feature };
+    Ok(match solo::ask(&question, command, LIMITS, stop, |(): ()| {})? {
+        Asked::Answered(finding) => Some(finding),
+        Asked::Refused(Refused { reason, .. }) => {
+            let found: Found = one(Outcome::Failed, reason);
+            Some(finding(engine, feature, found))
+        }
+        Asked::Stopped => None,
+    })
+}
+
+/// Serves as such a process.
+///
+/// # Errors
+///
+/// When there is no parent, or it asks for an engine that there is not.
+pub fn serve(engines: &[Arc<dyn Engine>]) -> Result<()> {
+    let parent = Parent::join()?.context("this process probes features for another one")?;
+    solo::serve(parent, |question: &Question, _: &mut dyn FnMut(())| {
+        let engine = crate::named(engines, &question.engine)?;
+        let wanted = probes().into_iter().find(|probe| probe.feature == question.feature);
+        let findings = wanted.map(|wanted| probe(&**engine, &wanted)).transpose()?;
+        Ok(Ok(findings.context("a feature without a probe")?))
+    })
+}

@@ -1,0 +1,395 @@
+//! WASI preview 2 by `wasmtime-wasi`, with the values that preview 1 has
+//! ([`touchstone_executor::wasi`]): clocks, random numbers, streams.
+//!
+//! Nothing waits: a timer lets the clocks advance. Sockets are left out, so that the functions
+//! are stubs. The directory is read-only.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use touchstone_executor::host::HostState;
+use touchstone_executor::wasi::{EPOCH, Lines, MOST_OUTPUT, SEED, STEP};
+use touchstone_executor::{Trap, TrapKind};
+use wasmtime::Result;
+use wasmtime::component::{HasData, Linker, Resource, ResourceTable, Val};
+use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream, WasiCli, WasiCliCtxView};
+use wasmtime_wasi::clocks::{HostMonotonicClock, HostWallClock, WasiClocks, WasiClocksCtxView};
+use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemCtxView};
+use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, random, sync};
+use wasmtime_wasi::p2::pipe::{MemoryInputPipe, MemoryOutputPipe};
+use wasmtime_wasi::p2::{
+    DynPollable, InputStream, OutputStream, Pollable, StreamError, StreamResult, subscribe,
+};
+use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx};
+use wasmtime_wasi_io::async_trait;
+use wasmtime_wasi_io::bytes::Bytes;
+
+/// Interfaces that are answered here, of any version 0.2.
+const INTERFACES: [&str; 20] = [
+    "wasi:cli/environment",
+    "wasi:cli/exit",
+    "wasi:cli/stderr",
+    "wasi:cli/stdin",
+    "wasi:cli/stdout",
+    "wasi:cli/terminal-input",
+    "wasi:cli/terminal-output",
+    "wasi:cli/terminal-stderr",
+    "wasi:cli/terminal-stdin",
+    "wasi:cli/terminal-stdout",
+    "wasi:clocks/monotonic-clock",
+    "wasi:clocks/wall-clock",
+    "wasi:filesystem/preopens",
+    "wasi:filesystem/types",
+    "wasi:io/error",
+    "wasi:io/poll",
+    "wasi:io/streams",
+    "wasi:random/insecure",
+    "wasi:random/insecure-seed",
+    "wasi:random/random",
+];
+
+/// Whether an imported interface is answered here.
+pub(super) fn answers(interface: &str) -> bool {
+    interface.split_once("@0.2.").is_some_and(|(name, _)| INTERFACES.binary_search(&name).is_ok())
+}
+
+/// Adds the interfaces.
+pub(super) fn link(linker: &mut Linker<HostState>) -> Result<()> {
+    cli::exit::add_to_linker::<_, WasiCli>(linker, standard)?;
+    cli::environment::add_to_linker::<_, WasiCli>(linker, standard)?;
+    cli::stdin::add_to_linker::<_, WasiCli>(linker, standard)?;
+    cli::stdout::add_to_linker::<_, WasiCli>(linker, standard)?;
+    cli::stderr::add_to_linker::<_, WasiCli>(linker, standard)?;
+    cli::terminal_input::add_to_linker::<_, WasiCli>(linker, standard)?;
+    cli::terminal_output::add_to_linker::<_, WasiCli>(linker, standard)?;
+    cli::terminal_stdin::add_to_linker::<_, WasiCli>(linker, standard)?;
+    cli::terminal_stdout::add_to_linker::<_, WasiCli>(linker, standard)?;
+    cli::terminal_stderr::add_to_linker::<_, WasiCli>(linker, standard)?;
+    clocks::wall_clock::add_to_linker::<_, WasiClocks>(linker, |host| {
+        let program = Program::of(host);
+        WasiClocksCtxView { ctx: program.context.clocks(), table: &mut program.table }
+    })?;
+    clocks::monotonic_clock::add_to_linker::<_, Timers>(linker, |host| {
+        let program = Program::of(host);
+        TimersView { clock: &program.clock, table: &mut program.table }
+    })?;
+    random::random::add_to_linker::<_, Generator>(linker, generator)?;
+    random::insecure::add_to_linker::<_, Generator>(linker, generator)?;
+    random::insecure_seed::add_to_linker::<_, Generator>(linker, generator)?;
+    filesystem::preopens::add_to_linker::<_, WasiFilesystem>(linker, files)?;
+    sync::filesystem::types::add_to_linker::<_, WasiFilesystem>(linker, files)?;
+    sync::io::poll::add_to_linker::<_, Table>(linker, |host| &mut Program::of(host).table)?;
+    sync::io::streams::add_to_linker::<_, Table>(linker, |host| &mut Program::of(host).table)?;
+    wasmtime_wasi_io::bindings::wasi::io::error::add_to_linker::<_, Table>(linker, |host| {
+        &mut Program::of(host).table
+    })
+}
+
+fn standard(host: &mut HostState) -> WasiCliCtxView<'_> {
+    let program = Program::of(host);
+    WasiCliCtxView { ctx: program.context.cli(), table: &mut program.table }
+}
+
+fn files(host: &mut HostState) -> WasiFilesystemCtxView<'_> {
+    let program = Program::of(host);
+    WasiFilesystemCtxView { ctx: program.context.filesystem(), table: &mut program.table }
+}
+
+fn generator(host: &mut HostState) -> Random<'_> {
+    Random(&mut Program::of(host).random)
+}
+
+struct Table;
+
+impl HasData for Table {
+    type Data<'a> = &'a mut ResourceTable;
+}
+
+/// State of a program in one instance.
+struct Program {
+    context: WasiCtx,
+    table: ResourceTable,
+    clock: Clock,
+    random: fastrand::Rng,
+    input: Input,
+    output: MemoryOutputPipe,
+    errors: Errors,
+}
+
+impl Program {
+    /// The state of the instance, made by its first call.
+    fn of(host: &mut HostState) -> &mut Self {
+        host.extension(Self::new)
+    }
+
+    fn new(host: &HostState) -> Self {
+        let settings = host.program_settings();
+        let (clock, input) = (Clock::default(), Input::default());
+        let output = MemoryOutputPipe::new(MOST_OUTPUT);
+        let errors = Errors(Arc::new(Mutex::new(host.error_lines())));
+        let mut builder = WasiCtx::builder();
+        builder
+            .args(&settings.arguments)
+            .envs(&settings.environment)
+            .stdin(input.clone())
+            .stdout(output.clone())
+            .stderr(errors.clone())
+            .wall_clock(clock.clone())
+            .monotonic_clock(clock.clone())
+            // Or threads of Tokio would read files.
+            .allow_blocking_current_thread(true);
+        if let Some(directory) = &settings.directory {
+            // The descriptor is open, and is a directory: a program without one learns so.
+            let _ = builder.preopened_dir(directory.path(), "/", FsPerms::ReadOnly);
+        }
+        let (context, table) = (builder.build(), ResourceTable::new());
+        let random = fastrand::Rng::with_seed(SEED);
+        Self { context, table, clock, random, input, output, errors }
+    }
+}
+
+/// Begins a program: sets its standard input.
+pub(super) fn begin(host: &mut HostState, input: &[u8]) {
+    *Program::of(host).input.lock() = Bytes::copy_from_slice(input);
+}
+
+/// Ends a program, and gives its standard output, or the exit as a trap.
+pub(super) fn end(host: &mut HostState, ended: Result<Option<Val>>) -> Result<Result<Bytes, Trap>> {
+    let program = Program::of(host);
+    program.errors.lock().end();
+    let code = match ended {
+        Ok(Some(Val::Result(Err(_)))) => 1,
+        Ok(_) => 0,
+        Err(error) => error.downcast::<I32Exit>()?.0,
+    };
+    Ok(match code {
+        0 => Ok(program.output.contents()),
+        code => Err(TrapKind::Exit { code }.into()),
+    })
+}
+
+/// All clocks: they advance with each reading, ns.
+#[derive(Clone, Default)]
+struct Clock(Arc<AtomicU64>);
+
+impl Clock {
+    fn read(&self) -> u64 {
+        self.0.fetch_add(STEP, Ordering::Relaxed).saturating_add(STEP)
+    }
+
+    /// The time without a reading.
+    fn time(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn advance_to(&self, time: u64) {
+        self.0.fetch_max(time, Ordering::Relaxed);
+    }
+}
+
+impl HostWallClock for Clock {
+    fn resolution(&self) -> Duration {
+        Duration::from_nanos(STEP)
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_nanos(EPOCH.saturating_add(self.read()))
+    }
+}
+
+impl HostMonotonicClock for Clock {
+    fn resolution(&self) -> u64 {
+        STEP
+    }
+
+    fn now(&self) -> u64 {
+        self.read()
+    }
+}
+
+/// The monotonic clock, with timers that do not wait.
+struct Timers;
+
+impl HasData for Timers {
+    type Data<'a> = TimersView<'a>;
+}
+
+struct TimersView<'a> {
+    clock: &'a Clock,
+    table: &'a mut ResourceTable,
+}
+
+impl clocks::monotonic_clock::Host for TimersView<'_> {
+    fn now(&mut self) -> Result<u64> {
+        Ok(self.clock.read())
+    }
+
+    fn resolution(&mut self) -> Result<u64> {
+        Ok(STEP)
+    }
+
+    fn subscribe_instant(&mut self, when: u64) -> Result<Resource<DynPollable>> {
+        let timer = Timer { clock: self.clock.clone(), when };
+        let timer = self.table.push(timer)?;
+        subscribe(self.table, timer)
+    }
+
+    fn subscribe_duration(&mut self, duration: u64) -> Result<Resource<DynPollable>> {
+        self.subscribe_instant(self.clock.time().saturating_add(duration))
+    }
+}
+
+/// Who waits for it finds it at its end.
+struct Timer {
+    clock: Clock,
+    when: u64,
+}
+
+#[async_trait]
+impl Pollable for Timer {
+    async fn ready(&mut self) {
+        self.clock.advance_to(self.when);
+    }
+}
+
+/// The generator of preview 1.
+struct Generator;
+
+impl HasData for Generator {
+    type Data<'a> = Random<'a>;
+}
+
+struct Random<'a>(&'a mut fastrand::Rng);
+
+impl Random<'_> {
+    fn bytes(&mut self, length: u64) -> Result<Vec<u8>> {
+        match usize::try_from(length) {
+            Ok(length) if length <= MOST_OUTPUT => {
+                let mut bytes = vec![0; length];
+                self.0.fill(&mut bytes);
+                Ok(bytes)
+            }
+            _ => wasmtime::bail!("{length} random bytes at once are too many"),
+        }
+    }
+}
+
+impl random::random::Host for Random<'_> {
+    fn get_random_bytes(&mut self, length: u64) -> Result<Vec<u8>> {
+        self.bytes(length)
+    }
+
+    fn get_random_u64(&mut self) -> Result<u64> {
+        Ok(self.0.u64(..))
+    }
+}
+
+impl random::insecure::Host for Random<'_> {
+    fn get_insecure_random_bytes(&mut self, length: u64) -> Result<Vec<u8>> {
+        self.bytes(length)
+    }
+
+    fn get_insecure_random_u64(&mut self) -> Result<u64> {
+        Ok(self.0.u64(..))
+    }
+}
+
+impl random::insecure_seed::Host for Random<'_> {
+    fn insecure_seed(&mut self) -> Result<(u64, u64)> {
+        Ok((self.0.u64(..), self.0.u64(..)))
+    }
+}
+
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Standard input: what is left of it.
+#[derive(Clone, Default)]
+struct Input(Arc<Mutex<Bytes>>);
+
+impl Input {
+    fn lock(&self) -> MutexGuard<'_, Bytes> {
+        locked(&self.0)
+    }
+}
+
+impl IsTerminal for Input {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdinStream for Input {
+    fn async_stream(&self) -> Box<dyn tokio::io::AsyncRead + Send + Sync> {
+        Box::new(MemoryInputPipe::new(self.lock().clone()))
+    }
+
+    fn p2_stream(&self) -> Box<dyn InputStream> {
+        Box::new(self.clone())
+    }
+}
+
+#[async_trait]
+impl Pollable for Input {
+    async fn ready(&mut self) {}
+}
+
+#[async_trait]
+impl InputStream for Input {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        let mut rest = self.lock();
+        if rest.is_empty() {
+            return Err(StreamError::Closed);
+        }
+        let size = size.min(rest.len());
+        Ok(rest.split_to(size))
+    }
+}
+
+/// Standard error.
+#[derive(Clone)]
+struct Errors(Arc<Mutex<Lines>>);
+
+impl Errors {
+    fn lock(&self) -> MutexGuard<'_, Lines> {
+        locked(&self.0)
+    }
+}
+
+impl IsTerminal for Errors {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Errors {
+    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
+        Box::new(tokio::io::sink())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+#[async_trait]
+impl Pollable for Errors {
+    async fn ready(&mut self) {}
+}
+
+#[async_trait]
+impl OutputStream for Errors {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.lock().write(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(1 << 16)
+    }
+}
