@@ -32,6 +32,10 @@ const NO_STRATEGY: Strategy = Strategy::new(InstanceFrom::Reuse, MemoryFrom::Tra
 const AWAY: Duration = Duration::from_millis(100);
 /// Fewest messages of a run.
 const FEWEST: u64 = 16;
+/// Fewest messages of a run with an outage: after it, some are still to be sent.
+const OUTAGE: u64 = 256;
+/// Longest time of a long run, in limits of a run.
+const LONG: u32 = 60;
 /// Messages that estimate the time of a run.
 const ESTIMATE: usize = 4;
 
@@ -83,7 +87,7 @@ pub(super) fn measure(measuring: &mut Measuring<'_>) -> Result<()> {
     }
     let plan = match measuring.size {
         Size::Full => plan,
-        Size::Small => PipelinePlan { messages: 128, many: 256, limit_ms: 100, ..plan },
+        Size::Small => PipelinePlan { messages: 128, many: 512, limit_ms: 100, ..plan },
     };
     Pipeline { measuring, program, plan, kinds, lab }.measure(&engines)
 }
@@ -113,7 +117,7 @@ impl Pipeline<'_, '_> {
         if self.measuring.filter.matches(HOST) {
             self.host(&Verifier::Nobody, messages, false)?;
             self.host(&Verifier::Host, messages, false)?;
-            self.host(&Verifier::Host, messages, true)?;
+            self.host(&Verifier::Host, messages.max(OUTAGE), true)?;
             self.host(&Verifier::Host, many, false)?;
         }
         let mut fastest: Option<(f64, &Arc<dyn Engine>, Method)> = None;
@@ -130,8 +134,9 @@ impl Pipeline<'_, '_> {
             }
         }
         if let Some((_, engine, method)) = fastest {
-            self.swapped(engine, method, Length::All(messages), true)?;
-            self.swapped(engine, method, Length::All(many), false)?;
+            let limit = Duration::from_millis(self.plan.limit_ms) * LONG;
+            self.swapped(engine, method, Length::All(messages.max(OUTAGE)), true)?;
+            self.swapped(engine, method, Length::Within(limit, many), false)?;
         }
         Ok(())
     }

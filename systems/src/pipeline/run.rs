@@ -19,7 +19,7 @@ use tokio::sync::{Semaphore, oneshot};
 /// Slots of the shared memory.
 const SLOTS: usize = 64;
 /// Most messages between sending and verdict.
-const WINDOW: usize = 256;
+const WINDOW: usize = 64;
 /// Pause while the shared memory is empty.
 const EMPTY: Duration = Duration::from_micros(20);
 /// How long nothing may arrive.
