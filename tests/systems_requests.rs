@@ -12,7 +12,7 @@ use touchstone::record::{self, InstanceState, Line, Requests, SystemFound};
 fn requests(folder: &Folder, arguments: &[&str]) -> (Ran, Vec<(String, Requests)>) {
     let records = folder.at("systems.jsonl");
     let own = ["systems", "requests", "--small", "--seed", "7", "--records"];
-    let ran = touchstone(&[&own, &[records.to_str().unwrap()], arguments].concat());
+    let ran = touchstone(&[&own[..], &[records.to_str().unwrap()], arguments].concat());
     let runs = record::load(&records).map(|loaded| loaded.runs).unwrap_or_default();
     let lines = runs.into_iter().flat_map(|(_, lines)| lines);
     let found = lines.filter_map(|line| match line {

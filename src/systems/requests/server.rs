@@ -20,7 +20,8 @@ use touchstone_systems::host::{Conduct, Limits, Server, State};
 const LIMITS: Limits = Limits {
     body: 1 << 20,
     headers: 16 << 10,
-    time: Duration::from_secs(30),
+    // Connections are idle while other hosts have their turn.
+    time: Duration::from_secs(3600),
     connections: 256,
     waiting: 1024,
     threads: 1,
