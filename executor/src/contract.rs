@@ -60,10 +60,16 @@ pub trait Engine: Send + Sync {
     /// Whether a [`Region`](crate::memory::Region) can be mapped into the memories of a strategy, or
     /// why not. A write there must be a trap of the guest. The default refuses.
     fn maps_regions(&self, _strategy: Strategy) -> Support {
-        Support::unsupported(
-            "its memories are not Touchstone's, or a write to a read-only page is not a trap of \
-             the guest",
-        )
+        Support::unsupported(match self.execution() {
+            Execution::Interpreted => {
+                "its interpreter writes to memories itself: a write to a read-only page would be a \
+                 fault of the host"
+            }
+            Execution::Native => {
+                "native code has no traps: a write to a read-only page would be a fault of the host"
+            }
+            Execution::Compiled => "nothing maps a region into its memories",
+        })
     }
 
     /// Class of the strategy's artifact. Strategies with the same class share an artifact.

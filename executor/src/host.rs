@@ -5,6 +5,10 @@
 //! call [`memory::writable`](crate::memory::writable) first. Otherwise a write to a page of a
 //! tracked memory that was not written before fails with `EFAULT` or ends early.
 
+mod answer;
+
+pub use answer::{Answer, Parameters, parameters};
+
 use crate::heap::{Heap, HeapError};
 use crate::outcome::{Trap, TrapKind};
 use crate::signature::ValueType::{I32, I64};
@@ -17,30 +21,6 @@ use std::sync::Arc;
 
 /// Takes a guest's log line: level (0 error … 4 trace), target, message.
 pub type LogSink = dyn Fn(u32, &str, &str) + Send + Sync;
-
-/// Parameters of a call, zero-extended, in order; unused places are zero.
-pub type Parameters = [u64; 9];
-
-/// The parameters of a call. Numbers behind the ninth are ignored: no function has more.
-#[must_use]
-pub fn parameters(numbers: impl IntoIterator<Item = u64>) -> Parameters {
-    let mut parameters = Parameters::default();
-    parameters.iter_mut().zip(numbers).for_each(|(place, number)| *place = number);
-    parameters
-}
-
-/// What [`HostState::answer`] answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// The function's result, zero-extended; 0 where it has none.
-    Result(u64),
-    /// The backend must grow the memory and ask again; if it cannot, it must refuse the call with
-    /// [`HostFunction::full`].
-    NeedsMemory {
-        /// Missing pages of 64 KiB.
-        pages: u32,
-    },
-}
 
 /// A host function: of the import module `env`, or of WASI preview 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -263,71 +243,6 @@ impl HostState {
             (Some(wasi), None) => wasi.reset(),
             (wasi, clean) => wasi.clone_from(clean),
         }
-    }
-
-    /// Answers any host function over the guest's memory, which is empty if there is none.
-    ///
-    /// # Errors
-    ///
-    /// When a function refuses its parameters, or [`TrapKind::Exit`], when the guest ends itself.
-    pub fn answer(
-        &mut self,
-        function: HostFunction,
-        memory: &mut [u8],
-        parameters: &Parameters,
-    ) -> Result<Answer, Trap> {
-        let [first, second, third, ..] = *parameters;
-        Ok(Answer::Result(match function {
-            HostFunction::Malloc => return self.allocated(function, memory, first as u32),
-            HostFunction::Free => self.free(memory, first as u32).map(|()| 0)?,
-            HostFunction::MaxLogLevel => self.max_log_level().into(),
-            HostFunction::Log => self.log(memory, first as u32, second, third).map(|()| 0)?,
-            HostFunction::InputLength => self.input_len(),
-            HostFunction::Input => self.input(memory, first).map(|()| 0)?,
-            HostFunction::Wasi(function) => {
-                let memory = self.own(memory);
-                self.wasi(function, memory, parameters)?.into()
-            }
-            HostFunction::Storage(called) => {
-                let storage = self.storage.as_deref();
-                match storage::answer(storage, self.own(memory), called, parameters)? {
-                    storage::Answer::Done => 0,
-                    storage::Answer::Bytes(bytes) => return self.place(function, memory, &bytes),
-                }
-            }
-        }))
-    }
-
-    /// Allocates, or says what is missing.
-    fn allocated(
-        &mut self,
-        function: HostFunction,
-        memory: &mut [u8],
-        size: u32,
-    ) -> Result<Answer, Trap> {
-        match self.malloc(memory, size) {
-            Ok(pointer) => Ok(Answer::Result(pointer.into())),
-            Err(HeapError::NeedsMemory { pages }) => Ok(Answer::NeedsMemory { pages }),
-            Err(error) => Err(function.refuse(error)),
-        }
-    }
-
-    /// Copies bytes into a new block, and gives its packed place.
-    fn place(
-        &mut self,
-        function: HostFunction,
-        memory: &mut [u8],
-        bytes: &[u8],
-    ) -> Result<Answer, Trap> {
-        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let pointer = match self.allocated(function, memory, length)? {
-            Answer::Result(pointer) => pointer,
-            missing @ Answer::NeedsMemory { .. } => return Ok(missing),
-        };
-        let place = memory.get_mut(pointer as usize..).and_then(|rest| rest.get_mut(..bytes.len()));
-        let place = place.ok_or_else(|| function.refuse("a block lies outside the memory"))?;
-        place.copy_from_slice(bytes);
-        Ok(Answer::Result(u64::from(length) << 32 | pointer))
     }
 
     /// Answers a function of WASI with its error code.

@@ -13,8 +13,6 @@ use super::segments::Passive;
 use super::spaces::{Part, Spaces};
 use crate::error::{Error, Result};
 use std::ops::Range;
-use wasmparser::component_types::{ComponentEntityType, ComponentItem};
-use wasmparser::types::TypesRef;
 use wasmparser::{
     ComponentExternalKind, DataKind, Encoding, Operator, Parser, Payload, ValidPayload, Validator,
     WasmFeatures,

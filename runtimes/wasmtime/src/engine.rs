@@ -154,8 +154,8 @@ impl Engine for Wasmtime {
         let is_own = matches!(settings::class(strategy), settings::OWN | settings::OWN_IMAGE);
         match self.support(strategy) {
             _ if self.compiler.checks_bounds() => Support::unsupported(
-                "its interpreter writes to memories itself, so that a write to a read-only page is \
-                 a fault of the host",
+                "its interpreter writes to memories itself: a write to a read-only page would be a \
+                 fault of the host",
             ),
             _ if !is_own => Support::unsupported("its memories are Wasmtime's own"),
             Support::Unsupported { reason } => Support::Unsupported { reason },

@@ -84,8 +84,10 @@ pub(in crate::report) fn pairs(book: &Book) -> Vec<Pair<'_>> {
 /// What mapping spares with the most data; `None` without any.
 pub(in crate::report) fn finding(pairs: &[Pair<'_>]) -> Option<String> {
     let fan_out = pairs.iter().filter(|pair| pair.copied.shape == Shape::FanOut);
-    let Pair { executor, copied, mapped } =
-        fan_out.max_by_key(|pair| (pair.copied.bytes, pair.copied.reads))?;
+    let size = |pair: &Pair<'_>| (pair.copied.bytes, pair.copied.reads);
+    // The shortest time of those with the most data.
+    let Pair { executor, copied, mapped } = fan_out
+        .max_by(|a, b| size(a).cmp(&size(b)).then(b.mapped.round_ns.cmp(&a.mapped.round_ns)))?;
     Some(format!(
         "With {}, {} readers of {} take {} each with copies and {} with one region ({} times less), \
          and {} of memory instead of {}.",
