@@ -112,6 +112,26 @@ mod programs {
         lines.into_iter().filter(|line| line["status"] == "returned").collect()
     }
 
+    #[test]
+    fn a_program_that_fails_exits_with_1() {
+        let folder = Folder::new();
+        let failing =
+            super::PROGRAM.replace("(result i32) (i32.const 0))", "(result i32) (i32.const 1))");
+        let ran = run(&folder.module(&failing), &[]);
+        let lines = ran.lines();
+        let trapped = lines.iter().filter(|line| line["status"] == "trapped");
+        assert!(trapped.clone().count() >= 9 && returned(&ran).is_empty(), "{}", ran.out);
+        assert!(trapped.clone().all(|line| line["reason"] == "exited with code 1"), "{}", ran.out);
+    }
+
+    #[test]
+    fn handles_of_the_host_are_not_reset_in_place() {
+        let folder = Folder::new();
+        let ran = run(&component(&folder.at("")), &["--strategy", "instance_reuse_cow"]);
+        assert!(returned(&ran).is_empty(), "{}", ran.out);
+        assert!(ran.out.contains("handles of the host's objects"), "{}", ran.out);
+    }
+
     /// What a program can observe: arguments, variables, times, random bytes, a file, a listing,
     /// the input.
     #[test]

@@ -35,7 +35,9 @@ pub(crate) fn tune(settings: &mut wasmtime::Config, info: &ModuleInfo) {
 /// apart; and nothing restores the heap.
 pub(crate) fn refusal(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
     let is_in_place = strategy.instance == InstanceFrom::Reuse;
-    if !is_in_place && !strategy.memory.restores_in_place() {
+    let is_ours =
+        strategy.instance == InstanceFrom::Recreate && strategy.memory.restores_in_place();
+    if !is_in_place && !is_ours {
         return None;
     }
     let feature = uses(info).find(|feature| {
