@@ -122,7 +122,7 @@ mod tests {
         let lines = vec![line(Way::Mapped, 80_000, 1024), line(Way::Copied, 800_000, 8192)];
         let text = section(Some(&Book::of(Header::default(), lines)));
         assert!(text.contains("| `some_instance_reuse_tracked` |"), "{text}");
-        assert!(text.contains("| fan-out, 8 | 100.00 µs | 10.00 µs | 10.0 |"), "{text}");
+        assert!(text.contains("| fan-out, 8 | 100.0 µs | 10.00 µs | 10.0 |"), "{text}");
         assert!(text.contains("8 readers of"), "{text}");
         assert!(section(None).contains("`make systems`"));
     }

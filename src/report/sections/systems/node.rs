@@ -114,10 +114,10 @@ mod tests {
         let lines = vec![system("interpreted", 3000), system("instance_reuse_tracked", 250)];
         let book = Book::of(Header::default(), lines);
         let text = section(Some(&book));
-        let row = "| `some_instance_reuse_tracked` | 8000.0 | 125.00 µs | 20 % | 250.00 ns | \
-                   1.00 µs | 30.00 µs | 10.00 µs | 20.00 µs |";
+        let row = "| `some_instance_reuse_tracked` | 8000.0 | 125.0 µs | 20 % | 250.0 ns | \
+                   1.000 µs | 30.00 µs | 10.00 µs | 20.00 µs |";
         assert!(text.contains(row), "{text}");
-        assert!(text.contains("half of a block from 1.00 µs per call on"), "{text}");
+        assert!(text.contains("half of a block from 1.000 µs per call on"), "{text}");
         assert!(text.contains("less with 1 of 2 executors: 20 % of the block"), "{text}");
         assert!(section(None).contains("`make systems`"));
     }
