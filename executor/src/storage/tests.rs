@@ -70,12 +70,12 @@ fn values_pass_through_the_hosts_allocator() {
     };
     let key = place(0, 3);
     assert_eq!(call(Function::Get, &[key]), [0]);
-    assert_eq!(call(Function::Set, &[key, place(3, 3)]), []);
+    assert!(call(Function::Set, &[key, place(3, 3)]).is_empty());
     assert_eq!(call(Function::Get, &[key]), *b"\x01\x0cval");
     assert_eq!(call(Function::NextKey, &[place(0, 0)]), *b"\x01\x0ckey");
     assert_eq!(call(Function::NextKey, &[key]), [0]);
     assert_eq!(call(Function::Root, &[]), [9; 32]);
-    assert_eq!(call(Function::Clear, &[key]), []);
+    assert!(call(Function::Clear, &[key]).is_empty());
     assert_eq!(call(Function::Get, &[key]), [0]);
 }
 
