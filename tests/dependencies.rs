@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Licences that code under `Apache-2.0 OR MIT` may link.
-const ALLOWED: [&str; 11] = [
+const ALLOWED: [&str; 12] = [
     "MIT",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -13,6 +13,7 @@ const ALLOWED: [&str; 11] = [
     "BSD-3-Clause",
     "0BSD",
     "ISC",
+    "BSL-1.0",
     "Zlib",
     "Unicode-3.0",
     "Unlicense",

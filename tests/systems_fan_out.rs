@@ -1,4 +1,3 @@
-#![cfg(feature = "systems")]
 //! `touchstone systems fan_out`: small, on every engine of the build.
 
 #[path = "fixtures/command.rs"]

@@ -1,7 +1,5 @@
 //! The pipeline that swaps modules, run small on every engine of this build.
 
-#![cfg(feature = "systems")]
-
 #[path = "fixtures/command.rs"]
 #[allow(dead_code)]
 mod command;

@@ -1,5 +1,4 @@
 //! Requests under load: the command, and what it records.
-#![cfg(feature = "systems")]
 
 #[path = "fixtures/command.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]

@@ -1,5 +1,4 @@
 //! The host over HTTP: the command, as its clients and its operators see it.
-#![cfg(all(feature = "systems", feature = "wasmtime"))]
 
 #[path = "fixtures/command.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]

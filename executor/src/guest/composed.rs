@@ -16,7 +16,7 @@ pub fn composed(user: &[u8], provider: &[u8]) -> Result<Vec<u8>> {
     let (user_side, provider_side) = (Outside::of(user)?, Outside::of(provider)?);
     if let Some((name, _)) = user_side.imports.iter().find(|(name, _)| !provider_side.exports(name))
     {
-        return unhostable(&format!("the target does not export '{name}', which it is to provide"));
+        return unhostable(format!("the target does not export '{name}', which it is to provide"));
     }
     let mut builder = ComponentBuilder::default();
     let provider = builder.component_raw(None, provider);

@@ -169,7 +169,7 @@ fn answer(
             Answer::Result(result) => return Ok(result),
             Answer::NeedsMemory { pages } => pages,
         };
-        if !memory.is_some_and(|memory| memory.grow(&mut *caller, pages.into()).is_ok()) {
+        if memory.is_none_or(|memory| memory.grow(&mut *caller, pages.into()).is_err()) {
             return Err(function.full(pages));
         }
     }
