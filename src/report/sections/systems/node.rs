@@ -42,12 +42,11 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
          arrive on another thread, on average one every 2 ms; their time counts from the planned \
          arrival. The executor's share is the time in calls without that of the storage, of the \
          time of the block. The host's time per call is all other time of the block. All state \
-         roots, balances and answers are equal to those computed without a guest.\n\n{}{}",
+         roots, balances and answers are equal to those computed without a guest.\n\n{}",
         grouped(first.transfers.into()),
         grouped(first.accounts.into()),
         code(&book.header.tools.commit),
-        table.finish(),
-        finding(book).map(|finding| finding + "\n\n").unwrap_or_default()
+        table.finish()
     )
 }
 
@@ -117,6 +116,7 @@ mod tests {
         let row = "| `some_instance_reuse_tracked` | 8000.0 | 125.0 µs | 20 % | 250.0 ns | \
                    1.000 µs | 30.00 µs | 10.00 µs | 20.00 µs |";
         assert!(text.contains(row), "{text}");
+        let text = finding(&book).unwrap();
         assert!(text.contains("half of a block from 1.000 µs per call on"), "{text}");
         assert!(text.contains("less with 1 of 2 executors: 20 % of the block"), "{text}");
         assert!(section(None).contains("`make systems`"));
