@@ -47,7 +47,7 @@ pub enum State {
 pub struct Conduct {
     /// The state of instances.
     pub state: State,
-    /// How much longer every [`STALL_EVERY`]th call of a thread takes, for tests of measurements.
+    /// How much longer every 200th call of a thread takes, for tests of measurements.
     pub stall: Duration,
 }
 
