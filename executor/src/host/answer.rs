@@ -35,7 +35,8 @@ impl HostState {
     ///
     /// # Errors
     ///
-    /// When a function refuses its parameters, or [`TrapKind::Exit`], when the guest ends itself.
+    /// When a function refuses its parameters, or [`TrapKind::Exit`](crate::TrapKind::Exit), when
+    /// the guest ends itself.
     pub fn answer(
         &mut self,
         function: HostFunction,

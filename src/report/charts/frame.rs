@@ -87,11 +87,11 @@ impl Frame {
         canvas
     }
 
-    /// The note and the one on marks, in lines that fit.
+    /// The note and the one on marks, unless the note is about them, in lines that fit.
     fn notes(&self, has_marked: bool) -> Vec<String> {
         let marked = format!("{MARK}, hollow: touched by interference, may read up to 2× slow.");
         let mut text = self.note.clone();
-        if has_marked {
+        if has_marked && !text.contains(MARK) {
             text = format!("{text} {marked}");
         }
         wrapped(&text, WIDTH - 2.0 * MARGIN)

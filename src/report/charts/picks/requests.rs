@@ -1,4 +1,4 @@
-//! A host over HTTP under load: the tail at each share of the capacity.
+//! A host over HTTP under load: quantiles of the time to the answer.
 
 use super::super::Form;
 use super::super::axis::Spread;
@@ -6,14 +6,14 @@ use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
 use super::short;
-use crate::record::InstanceState;
+use crate::record::{InstanceState, Load};
 use crate::report::matrix::Matrix;
-use crate::report::sections::systems::requests::{Own, SHARE, load, p999, rate};
-use crate::report::units;
+use crate::report::sections::systems::requests::{Own, SHARE, load, p50, p99, p999, rate};
+use crate::report::units::{self, MARK};
 use crate::tables::charts::{Charts, RequestRow, Requests};
 
-/// Shares of the capacity, a panel each, percent.
-const SHARES: [u32; 3] = [50, 80, 95];
+/// Quantiles, a panel each.
+const QUANTILES: [(&str, fn(&Load) -> f64); 3] = [("p50", p50), ("p99", p99), ("p99.9", p999)];
 
 /// The sentence and the chart; `None` where there are no records of it.
 pub(super) fn pick(
@@ -32,8 +32,11 @@ pub(super) fn pick(
             InstanceState::Clean => Fill::full(hue),
             InstanceState::Used => Fill::half(hue),
         };
-        let value = |share| Some(Value { median: own.at(share, p999)?, marked: false });
-        let panels = SHARES.map(|share| vec![(fill, value(share))]).into();
+        let value = |(_, value): (_, fn(&Load) -> f64)| {
+            let (median, marked) = own.quantile(SHARE, value)?;
+            Some(Value { median, marked })
+        };
+        let panels = QUANTILES.map(|quantile| vec![(fill, value(quantile))]).into();
         Some(Row { label: row.label.clone(), panels })
     };
     let rows: Vec<Row> = chart.rows.iter().filter_map(bar).collect();
@@ -43,12 +46,12 @@ pub(super) fn pick(
     let form = Form::Bars(Bars {
         frame: Frame {
             title: chart.title.clone(),
-            axis: "Median over the rounds; logarithmic axis".to_owned(),
+            axis: format!("At {SHARE} % of the capacity; median over the rounds; logarithmic axis"),
             legend: Vec::new(),
-            note: String::new(),
+            note: format!("{MARK}, hollow: the rounds differ more than twofold."),
         },
         spread: Spread::Logarithmic,
-        panels: SHARES.map(|share| format!("{share} % of capacity")).into(),
+        panels: QUANTILES.map(|(name, _)| name.to_owned()).into(),
         groups: vec![Group { heading: String::new(), rows }],
     });
     Some((finding(chart, &find)?, form))
@@ -61,23 +64,28 @@ fn finding<'a>(
 ) -> Option<String> {
     let mut shown = chart.rows.iter().filter_map(find);
     let (first, second) = (shown.next()?, shown.next());
+    let time = |own: &Own<'_>, quantile| {
+        let (ns, differs) = own.quantile(SHARE, quantile)?;
+        Some(units::marked(units::time_short(ns), differs))
+    };
     let own = format!(
-        "At {SHARE} % of its capacity, `{}` answers {} on a {} instance, with a 99.9th percentile \
-         of {}.",
+        "At {SHARE} % of its capacity, `{}` answers {} on a {} instance, half of them within {} \
+         and 99.9 % within {}.",
         first.executor,
         rate(first.at(SHARE, |load| load.completed)?),
         first.state,
-        units::time_short(first.at(SHARE, p999)?)
+        time(first, p50)?,
+        time(first, p999)?
     );
     let Some(second) = second else { return Some(own) };
     let answered = |round: &_| load(round, SHARE).map(|load| load.completed);
-    let tail = |round: &_| load(round, SHARE).map(p999);
     Some(format!(
-        "{own} On `{}`, {} instance, the host answers {} times as many, with a 99.9th percentile \
-         {} times as long.",
+        "{own} On `{}`, {} instance, the host answers {} times as many, half of them within {} and \
+         99.9 % within {}.",
         second.executor,
         second.state,
         short(second.ratio(first, answered)?),
-        short(second.ratio(first, tail)?)
+        time(second, p50)?,
+        time(second, p999)?
     ))
 }

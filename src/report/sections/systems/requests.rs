@@ -2,7 +2,7 @@
 
 use crate::record::{Book, Executor, InstanceState, Load, Requests, System, SystemFound};
 use crate::report::markdown::{Table, code};
-use crate::report::units::{factor, percent, time};
+use crate::report::units::{factor, marked, percent, time};
 use std::collections::BTreeMap;
 
 /// The share of the capacity at which rows are held against each other, percent.
@@ -42,6 +42,18 @@ impl<'a> Own<'a> {
         self.median(|round| load(round, share).map(value))
     }
 
+    /// A quantile at a share of the capacity, ns: the median over the rounds, and whether the
+    /// rounds differ more than twofold. Then stalls of the machine are in it.
+    pub(in crate::report) fn quantile(
+        &self,
+        share: u32,
+        value: fn(&Load) -> f64,
+    ) -> Option<(f64, bool)> {
+        let values = || self.rounds.iter().filter_map(|round| load(round, share).map(value));
+        let (least, most) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
+        Some((median(values().collect())?, most > 2.0 * least))
+    }
+
     /// The median of this one's value over that of another one in the same round.
     pub(in crate::report) fn ratio(
         &self,
@@ -65,6 +77,14 @@ impl<'a> Own<'a> {
 /// The open loop of a round at a share of the capacity.
 pub(in crate::report) fn load(round: &Requests, share: u32) -> Option<&Load> {
     round.loads.iter().find(|load| load.percent == share)
+}
+
+pub(in crate::report) fn p50(load: &Load) -> f64 {
+    load.latency.p50_ns as f64
+}
+
+pub(in crate::report) fn p99(load: &Load) -> f64 {
+    load.latency.p99_ns as f64
 }
 
 pub(in crate::report) fn p999(load: &Load) -> f64 {
@@ -118,23 +138,27 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
                 && own.state == InstanceState::Clean
                 && other.executor.engine == own.executor.engine
         });
-        let times = |ratio: f64| format!("{} ×", factor(ratio));
+        let quantile = |share, value| {
+            own.quantile(share, value).map(|(ns, differs)| marked(time(ns), differs))
+        };
+        let differs = |own: &Own<'_>| own.quantile(SHARE, p999).is_some_and(|(_, differs)| differs);
+        let is_marked = differs(own) || used.is_some_and(differs);
+        let times = |ratio: f64| marked(format!("{} ×", factor(ratio)), is_marked);
         let capacity = used.and_then(|used| own.ratio(used, |round| Some(round.capacity)));
         let tail = used.and_then(|used| own.ratio(used, |round| load(round, SHARE).map(p999)));
-        let shown = |value: Option<f64>| value.map(time);
         let cells = [
             Some(own.state.to_string()),
             own.capacity().map(rate),
             capacity.map(percent_of),
             own.at(SHARE, |load| load.completed).map(rate),
-            shown(own.at(SHARE, |load| load.latency.p50_ns as f64)),
-            shown(own.at(SHARE, |load| load.latency.p99_ns as f64)),
-            shown(own.at(SHARE, p999)),
+            quantile(SHARE, p50),
+            quantile(SHARE, p99),
+            quantile(SHARE, p999),
             tail.map(times),
-            shown(own.at(50, p999)),
-            shown(own.at(95, p999)),
+            quantile(50, p999),
+            quantile(95, p999),
             Some(format!("{} of {} rounds", own.saturated(95), own.rounds.len())),
-            shown(own.at(SHARE, |load| load.cpu_ns)),
+            own.at(SHARE, |load| load.cpu_ns).map(time),
             own.at(SHARE, |load| load.rss_kib as f64).map(|kib| format!("{:.1} MiB", kib / 1024.0)),
         ];
         table.row(code(own.executor), cells);
@@ -144,8 +168,9 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
          request makes the call of {} on {}. Requests have planned times, at 50, 80 and 95 % of \
          each row's capacity. A time counts from the planned time to the answer. A used instance \
          is as the call before left it; `/ used` is against that of the same engine in the same \
-         rounds. Values are medians over {} rounds, in which all rows take turns. A loop is \
-         saturated if the host answers less than 97 % of what is offered.\n\n{}",
+         rounds. Values are medians over {} rounds, in which all rows take turns. † marks \
+         quantiles of which the rounds differ more than twofold: stalls of the machine are in \
+         them. A loop is saturated if the host answers less than 97 % of what is offered.\n\n{}",
         code(&book.header.tools.commit),
         code(case),
         code(guest),
