@@ -30,9 +30,12 @@ fn main() -> Result<()> {
 fn component(module: &Path) -> Result<Vec<u8>> {
     let encode = || {
         let bytes = std::fs::read(module)?;
-        // Programs of WASI preview 1 become ones of preview 2; other modules do not import it.
         let mut encoder = ComponentEncoder::default();
-        encoder.validate(true).module(&bytes)?.adapter(PREVIEW1, ADAPTER)?;
+        encoder.validate(true).module(&bytes)?;
+        // Programs of WASI preview 1 become ones of preview 2. The adapter needs their `_start`.
+        if bytes.windows(PREVIEW1.len()).any(|name| name == PREVIEW1.as_bytes()) {
+            encoder.adapter(PREVIEW1, ADAPTER)?;
+        }
         encoder.encode()
     };
     encode().with_context(|| module.display().to_string())
