@@ -12,8 +12,11 @@ use crate::report::sections::systems::requests::{Own, SHARE, load, p50, p99, p99
 use crate::report::units::{self, MARK};
 use crate::tables::charts::{Charts, RequestRow, Requests};
 
+/// The name of a quantile, and its value in a loop, ns.
+type Quantile = (&'static str, fn(&Load) -> f64);
+
 /// Quantiles, a panel each.
-const QUANTILES: [(&str, fn(&Load) -> f64); 3] = [("p50", p50), ("p99", p99), ("p99.9", p999)];
+const QUANTILES: [Quantile; 3] = [("p50", p50), ("p99", p99), ("p99.9", p999)];
 
 /// The sentence and the chart; `None` where there are no records of it.
 pub(super) fn pick(
@@ -32,7 +35,7 @@ pub(super) fn pick(
             InstanceState::Clean => Fill::full(hue),
             InstanceState::Used => Fill::half(hue),
         };
-        let value = |(_, value): (_, fn(&Load) -> f64)| {
+        let value = |(_, value): Quantile| {
             let (median, marked) = own.quantile(SHARE, value)?;
             Some(Value { median, marked })
         };
