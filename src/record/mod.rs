@@ -12,6 +12,7 @@ mod header;
 mod holder;
 mod line;
 mod metric;
+mod named;
 mod reset;
 mod sample;
 mod store;

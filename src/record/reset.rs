@@ -1,84 +1,40 @@
 //! Records of clean calls that write more and more pages.
 
+use super::named::named;
 use super::{Estimate, Executor, Samples, estimate};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How much of each page a call writes.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumString,
-    strum::VariantNames,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum Touch {
-    /// One byte.
-    Byte,
-    /// Every byte, with another value than zero.
-    Page,
+named! {
+    /// How much of each page a call writes.
+    pub enum Touch {
+        /// One byte.
+        Byte,
+        /// Every byte, with another value than zero.
+        Page,
+    }
 }
 
-/// Where the written pages lie.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumString,
-    strum::VariantNames,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum Place {
-    /// One after the other.
-    Contiguous,
-    /// In a pseudo-random order over the whole memory.
-    Scattered,
+named! {
+    /// Where the written pages lie.
+    pub enum Place {
+        /// One after the other.
+        Contiguous,
+        /// In a pseudo-random order over the whole memory.
+        Scattered,
+    }
 }
 
-/// Which pages a call writes that the call before it did not.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumString,
-    strum::VariantNames,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum Drift {
-    /// None: every call writes the same pages.
-    Same,
-    /// A tenth of them.
-    Tenth,
-    /// All of them.
-    All,
+named! {
+    /// Which pages a call writes that the call before it did not.
+    pub enum Drift {
+        /// None: every call writes the same pages.
+        Same,
+        /// A tenth of them.
+        Tenth,
+        /// All of them.
+        All,
+    }
 }
 
 /// What the calls of a measurement write, and on how many threads.

@@ -32,9 +32,9 @@ pub struct Charts {
     /// Compilation, load and a number of calls.
     pub break_even: Option<BreakEven>,
     /// A node's time in the executor and in the host.
-    pub node: Option<Nodes>,
+    pub node: Option<Rows>,
     /// The time of reading a state that is copied or mapped.
-    pub fan_out: Option<FanOuts>,
+    pub fan_out: Option<Rows>,
     /// A host over HTTP under load.
     pub requests: Option<Requests>,
     /// The total of a pipeline's messages by each swap method.
@@ -225,23 +225,13 @@ pub struct BreakEven {
     pub most_calls: u64,
 }
 
-/// A node's time in the executor and in the host.
+/// A chart of executors.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Nodes {
+pub struct Rows {
     /// Its heading.
     pub title: String,
-    /// The executors, a row each.
-    pub rows: Vec<Named>,
-}
-
-/// The time of reading a state that is copied or mapped.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FanOuts {
-    /// Its heading.
-    pub title: String,
-    /// The executors, a row each for every size of the state.
+    /// The executors, each with a row or a group of rows.
     pub rows: Vec<Named>,
 }
 

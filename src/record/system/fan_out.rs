@@ -1,5 +1,6 @@
 //! A state that many modules read.
 
+use crate::record::named::named;
 use serde::{Deserialize, Serialize};
 
 /// A state that many modules read.
@@ -21,53 +22,27 @@ pub struct FanOut {
     pub memory_kib: u64,
 }
 
-/// Who reads a state.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::VariantArray,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum Shape {
-    /// One instance, once.
-    Direct,
-    /// Many instances, each once.
-    #[strum(serialize = "fan-out")]
-    FanOut,
-    /// One instance, many times.
-    Singleton,
+named! {
+    /// Who reads a state.
+    pub enum Shape {
+        /// One instance, once.
+        Direct,
+        /// Many instances, each once.
+        #[strum(serialize = "fan-out")]
+        FanOut,
+        /// One instance, many times.
+        Singleton,
+    }
 }
 
-/// How a state gets to its readers.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::VariantArray,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum Way {
-    /// Each call copies it.
-    Copied,
-    /// It is mapped into each memory, read-only.
-    Mapped,
+named! {
+    /// How a state gets to its readers.
+    pub enum Way {
+        /// Each call copies it.
+        Copied,
+        /// It is mapped into each memory, read-only.
+        Mapped,
+    }
 }
 
 impl FanOut {

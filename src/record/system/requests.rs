@@ -1,6 +1,7 @@
 //! A host over HTTP under load.
 
 use crate::record::Tail;
+use crate::record::named::named;
 use serde::{Deserialize, Serialize};
 
 /// A round of a host over HTTP under load.
@@ -20,27 +21,14 @@ pub struct Requests {
     pub loads: Vec<Load>,
 }
 
-/// How a call finds its instance.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumString,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum InstanceState {
-    /// As the call before left it, for comparison.
-    Used,
-    /// As a new one.
-    Clean,
+named! {
+    /// How a call finds its instance.
+    pub enum InstanceState {
+        /// As the call before left it, for comparison.
+        Used,
+        /// As a new one.
+        Clean,
+    }
 }
 
 /// An open loop.

@@ -9,15 +9,11 @@ use crate::record::{FanOut, Shape};
 use crate::report::matrix::Matrix;
 use crate::report::sections::systems::fan_out::{Pair, finding, pairs};
 use crate::report::units;
-use crate::tables::charts::{Charts, FanOuts, Hue, Named};
+use crate::tables::charts::{Charts, Hue, Named, Rows};
 use std::collections::BTreeSet;
 
 /// The sentence and the chart; `None` where there are no records of it.
-pub(super) fn pick(
-    matrix: &Matrix<'_>,
-    charts: &Charts,
-    chart: &FanOuts,
-) -> Option<(String, Form)> {
+pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Rows) -> Option<(String, Form)> {
     let pairs = pairs(matrix.records.systems.as_ref()?);
     let fan_out = || pairs.iter().filter(|pair| pair.copied.shape == Shape::FanOut);
     let readers = fan_out().map(|pair| pair.copied.reads).max()?;

@@ -8,10 +8,10 @@ use super::super::theme::Fill;
 use crate::record::{Executor, Node};
 use crate::report::matrix::Matrix;
 use crate::report::sections::systems::node::{finding, nodes};
-use crate::tables::charts::{Charts, Hue, Nodes};
+use crate::tables::charts::{Charts, Hue, Rows};
 
 /// The sentence and the chart; `None` where there are no records of it.
-pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Nodes) -> Option<(String, Form)> {
+pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Rows) -> Option<(String, Form)> {
     let book = matrix.records.systems.as_ref()?;
     let value = |ns| Some(Value { median: ns, marked: false });
     let nodes = nodes(book);
