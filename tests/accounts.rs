@@ -2,7 +2,6 @@
 //! account in every encoding, all that differ from it in one byte, and hostile ones.
 
 #[path = "fixtures/everywhere.rs"]
-#[allow(dead_code, reason = "the tests of all guests use the rest of it")]
 mod everywhere;
 
 use everywhere::{everywhere, load};

@@ -1,7 +1,6 @@
 //! Modules as people have them: imports of any kind, constructors, newer features, text.
 
 #[path = "fixtures/command.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod command;
 
 use command::{Folder, touchstone};

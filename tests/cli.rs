@@ -1,10 +1,8 @@
 //! The command: list, bench, compare, show, report and the others, and bad input to each.
 
 #[path = "fixtures/command.rs"]
-#[allow(dead_code, reason = "the tests of `run` use the rest of it")]
 mod command;
 #[path = "fixtures/records.rs"]
-#[allow(dead_code, reason = "the report's tests use the rest of it")]
 mod fixtures;
 
 use command::{Folder, command, touchstone};

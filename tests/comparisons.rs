@@ -1,7 +1,6 @@
 //! Comparisons: the rows of the file, and how two sides are timed, over mock engines.
 
 #[path = "fixtures/mocked.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod mocked;
 
 use mocked::{Place, Ran, compare_cells, engines, one_strategy};

@@ -3,7 +3,6 @@
 //! reached, its modules are left out with a message.
 
 #[path = "fixtures/command.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod command;
 #[path = "foreign/registry.rs"]
 mod registry;

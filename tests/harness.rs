@@ -2,7 +2,6 @@
 //! cannot be had, and what is done how often.
 
 #[path = "fixtures/mocked.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod mocked;
 
 use mocked::{Place, REUSE, Ran, budget, engines, one_strategy};

@@ -2,13 +2,10 @@
 //! strategy, and reasons in words for guests that cannot be pre-initialised.
 
 #[path = "fixtures/everywhere.rs"]
-#[allow(dead_code, reason = "the tests of all guests use the rest of it")]
 mod everywhere;
 #[path = "fixtures/mocked.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod mocked;
 #[path = "fixtures/run.rs"]
-#[allow(dead_code, reason = "the tests of all guests use the rest of it")]
 mod run;
 
 use mocked::engines;

@@ -2,10 +2,8 @@
 //! ones that do not fit, and that no call sees what the one before it has left.
 
 #[path = "fixtures/everywhere.rs"]
-#[allow(dead_code, reason = "the tests of all guests use the rest of it")]
 mod everywhere;
 #[path = "fixtures/run.rs"]
-#[allow(dead_code, reason = "the tests of all guests use the rest of it")]
 mod run;
 
 use everywhere::runs_modules;

@@ -2,7 +2,6 @@
 //! all bytes and all values, what changes with one byte, and messages that are wrong.
 
 #[path = "fixtures/everywhere.rs"]
-#[allow(dead_code, reason = "the tests of all guests use the rest of it")]
 mod everywhere;
 
 use everywhere::everywhere;

@@ -2,7 +2,6 @@
 //! and vectors are refused with the reason where a runtime has none.
 
 #[path = "fixtures/everywhere.rs"]
-#[allow(dead_code, reason = "the tests of all guests use the rest of it")]
 mod everywhere;
 
 use everywhere::everywhere;

@@ -1,7 +1,6 @@
 //! Programs of WASI preview 2: run where the build has it, otherwise refused by name.
 
 #[path = "fixtures/command.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod command;
 
 use command::{Folder, touchstone};

@@ -1,10 +1,8 @@
 //! Clean calls that write so many pages: the guest, the command, and what it records.
 
 #[path = "fixtures/command.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod command;
 #[path = "fixtures/everywhere.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod everywhere;
 
 use command::{Folder, Ran, touchstone};

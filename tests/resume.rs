@@ -2,10 +2,8 @@
 //! was broken off goes on where it ended.
 
 #[path = "fixtures/records.rs"]
-#[allow(dead_code, reason = "the report's tests use the rest of it")]
 mod fixtures;
 #[path = "fixtures/mocked.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod mocked;
 
 use anyhow::bail;

@@ -5,7 +5,6 @@
 //! on a clean core, so that no sample is clean here.
 
 #[path = "fixtures/mocked.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod mocked;
 
 use mocked::{Place, Ran, compare_cells, engines, one_strategy};

@@ -1,7 +1,6 @@
 //! The rules of sampling, over mock engines.
 
 #[path = "fixtures/mocked.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod mocked;
 
 use mocked::{CASE, Place, Ran, engines, one_strategy};

@@ -1,10 +1,8 @@
 //! The guest with many data segments, on every engine and strategy.
 
 #[path = "fixtures/everywhere.rs"]
-#[allow(dead_code, reason = "the tests of all guests use the rest of it")]
 mod everywhere;
 #[path = "fixtures/run.rs"]
-#[allow(dead_code, reason = "the tests of all guests use the rest of it")]
 mod run;
 
 use run::each;

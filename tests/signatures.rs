@@ -2,10 +2,8 @@
 //! with one bit changed anywhere, fields that are no good, and inputs that are none.
 
 #[path = "fixtures/everywhere.rs"]
-#[allow(dead_code, reason = "the tests of all guests use the rest of it")]
 mod everywhere;
 #[path = "fixtures/run.rs"]
-#[allow(dead_code, reason = "the tests of all guests use the rest of it")]
 mod run;
 
 use run::{Run, each};

@@ -1,7 +1,6 @@
 //! Files of cases: suites, what their scenarios are called, and what is wrong with them.
 
 #[path = "fixtures/mocked.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod mocked;
 
 use mocked::{Place, engines, one_strategy};

@@ -1,7 +1,6 @@
 //! Hot swap, on a mock and on whatever engines this build has.
 
 #[path = "fixtures/command.rs"]
-#[allow(dead_code)]
 mod command;
 
 use command::{Folder, touchstone};

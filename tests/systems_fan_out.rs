@@ -1,7 +1,6 @@
 //! `touchstone systems fan_out`: small, on every engine of the build.
 
 #[path = "fixtures/command.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod command;
 
 use command::{Folder, touchstone};

@@ -1,7 +1,6 @@
 //! The pipeline that swaps modules, run small on every engine of this build.
 
 #[path = "fixtures/command.rs"]
-#[allow(dead_code)]
 mod command;
 
 use command::command;

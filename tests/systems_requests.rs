@@ -1,7 +1,6 @@
 //! Requests under load: the command, and what it records.
 
 #[path = "fixtures/command.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod command;
 
 use command::{Folder, Ran, touchstone};

@@ -1,7 +1,6 @@
 //! The host over HTTP: the command, as its clients and its operators see it.
 
 #[path = "fixtures/command.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod command;
 
 use command::{Folder, touchstone};

@@ -1,7 +1,6 @@
 //! Calls on used instances: what is timed, what is compared, and what records say of it.
 
 #[path = "fixtures/mocked.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod mocked;
 
 use mocked::{Place, Ran, one_strategy};

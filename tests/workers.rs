@@ -2,7 +2,6 @@
 //! A worker is this program again, running the test `child` alone.
 
 #[path = "fixtures/mocked.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod mocked;
 
 use anyhow::Result;

@@ -1,7 +1,6 @@
 //! Counts: operators by every means, usage, and the gate over both.
 
 #[path = "../../tests/fixtures/command.rs"]
-#[allow(dead_code, reason = "other tests use the rest of it")]
 mod command;
 
 use command::{Folder, touchstone as checks};

@@ -1,4 +1,4 @@
-//! A Redis of one's own, which can be killed and started again.
+//! A Redis server in a child process, which can be killed and started again.
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
