@@ -70,8 +70,8 @@ pub fn of_values(values: &[f64]) -> Option<Estimate> {
 /// Each process has its own layout of the address space. The median is the median of the
 /// processes' medians. The interval reaches from the lowest to the highest end of the
 /// processes' intervals and medians, so that it covers the differences between processes.
-/// Samples with interference are left out, and so are processes with fewer than
-/// [`CLEAN_SAMPLES`] clean ones. If fewer than [`PROCESSES`] processes remain, the estimate is
+/// Samples with interference are left out, and so are processes without enough
+/// clean ones (see [`used`]). If fewer than [`PROCESSES`] processes remain, the estimate is
 /// marked. If none remains, all samples are used.
 #[must_use]
 pub fn of_processes(processes: &[&Samples]) -> Option<Estimate> {
@@ -110,19 +110,18 @@ pub struct Used<T> {
 }
 
 /// Selects what an estimate is made of from what each process has: those without interference
-/// of the processes that have [`CLEAN_SAMPLES`] of them, or everything if there is no such
-/// process. Where calls are so long that no process has as many, as many as one has suffice.
+/// of the processes that have enough of them ([`CLEAN_SAMPLES`], or all where calls are so long
+/// that the process has fewer), or everything if there is no such process.
 #[must_use]
 pub fn used<T: Copy>(processes: impl IntoIterator<Item = Vec<(T, bool)>>) -> Used<T> {
     let processes: Vec<Vec<(T, bool)>> = processes.into_iter().collect();
-    let longest = processes.iter().map(Vec::len).max().unwrap_or(0);
-    let needed = CLEAN_SAMPLES.min(longest.max(1));
     let of = |all: &Vec<(T, bool)>, only_clean: bool| -> Vec<T> {
         let counted = all.iter().filter(|(_, is_clean)| *is_clean || !only_clean);
         counted.map(|(one, _)| *one).collect()
     };
-    let clean = processes.iter().map(|all| of(all, true));
-    let mut groups: Vec<Vec<T>> = clean.filter(|group| group.len() >= needed).collect();
+    let clean = processes.iter().map(|all| (of(all, true), needed(all.len())));
+    let enough = clean.filter(|(clean, needed)| clean.len() >= *needed);
+    let mut groups: Vec<Vec<T>> = enough.map(|(clean, _)| clean).collect();
     let marked = groups.len() < PROCESSES;
     if groups.is_empty() {
         groups = processes.iter().map(|all| of(all, false)).collect();
@@ -134,7 +133,14 @@ pub fn used<T: Copy>(processes: impl IntoIterator<Item = Vec<(T, bool)>>) -> Use
 #[must_use]
 pub fn has_enough(samples: &Samples) -> bool {
     let clean = samples.0.iter().filter(|sample| sample.clean).count();
-    clean >= CLEAN_SAMPLES.min(samples.0.len())
+    clean >= needed(samples.0.len())
+}
+
+/// How many of a process's samples, or rounds of a comparison, must be clean. A process that
+/// has none does not count.
+#[must_use]
+pub fn needed(samples: usize) -> usize {
+    CLEAN_SAMPLES.min(samples.max(1))
 }
 
 /// The largest k with P(fewer than k heads in n tosses) ≤ [`TAIL`].
@@ -211,6 +217,8 @@ mod tests {
         let estimate = of_processes(&[&two, &two, &two]).unwrap();
         assert!(!estimate.marked);
         assert_eq!(estimate.interval, Some((10.0, 11.0)));
+        let three = samples(&[10.0; 3], true);
+        assert!(!of_processes(&[&two, &three, &three]).unwrap().marked);
         let one = samples(&[10.0], true);
         assert_eq!(of_processes(&[&one, &one, &one]).unwrap().interval, None);
     }

@@ -1,7 +1,7 @@
 //! Continues an interrupted run.
 
 use super::{Job, Task};
-use crate::record::estimate::{CLEAN_SAMPLES, has_enough};
+use crate::record::estimate::{has_enough, needed};
 use crate::record::{Book, CellKey, Executor, Header, Line, Metric, Refusal, Setup};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ impl Done {
             }
             Line::Comparison(comparison) => {
                 let (all, noisy) = (comparison.rounds.len(), comparison.noisy.len());
-                let clean = all.saturating_sub(noisy) >= CLEAN_SAMPLES.min(all);
+                let clean = all.saturating_sub(noisy) >= needed(all);
                 let task = Task::Compare(comparison.of.clone());
                 self.tasks.entry(task).or_default().insert(comparison.process, clean);
             }

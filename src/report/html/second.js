@@ -18,8 +18,9 @@ const ofValues = (values) => {
 };
 const ofProcesses = (processes) => {
   const { clean, processes: enough, interval: fewest } = data.rules;
-  const needed = Math.min(clean, Math.max(1, ...processes.map((own) => own.length)));
-  let groups = processes.map((own) => own.filter((one) => one.clean)).filter((own) => own.length >= needed);
+  const ofClean = (own) => own.filter((one) => one.clean);
+  const hasEnough = (own) => ofClean(own).length >= Math.min(clean, Math.max(1, own.length));
+  let groups = processes.filter(hasEnough).map(ofClean);
   const is_marked = groups.length < enough;
   if (!groups.length) groups = processes;
   groups = groups.map((own) => own.map((one) => one.value));

@@ -51,13 +51,13 @@ pub(super) fn section(content: &Content<'_>) -> String {
     )
 }
 
-/// Compiling and loading the guest of the payload.
+/// Compiling and loading the guest of the payload; nothing where one of the two is not known.
 fn compile_and_load(matrix: &Matrix<'_>, engine: &str, work: &Work) -> Option<String> {
     let own =
         |executor: &&Executor| executor.engine == engine && !executor.strategy.is_precompiled();
     matrix.executors.iter().filter(own).find_map(|executor| {
         let load = matrix.metric(executor, work, Metric::Load)?;
-        let compile = matrix.metric(executor, work, Metric::Compile);
-        Some(time(load.median + compile.map_or(0.0, |compile| compile.median)))
+        let compile = matrix.metric(executor, work, Metric::Compile)?;
+        Some(time(compile.median + load.median))
     })
 }

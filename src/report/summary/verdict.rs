@@ -35,9 +35,9 @@ pub(super) fn section(content: &Content<'_>) -> String {
     if cells > 0 {
         let _ = writeln!(
             text,
-            "**Interference**: {marked} of {} ({}) are marked {MARK}. Fewer than {PROCESSES} of their \
-             processes gave {CLEAN_SAMPLES} clean samples each, so they may read up to \
-             2 × slow.",
+            "**Interference**: {marked} of {} ({}) are marked {MARK}. A marked cell has fewer than \
+             {PROCESSES} processes that gave {CLEAN_SAMPLES} clean samples each, or all where calls \
+             are long. It may read up to 2 × slow.",
             count(cells, "cell"),
             percent(marked as f64 / cells as f64)
         );
