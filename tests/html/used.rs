@@ -3,7 +3,12 @@
 
 use super::{MADE, address, column, open, rows, set, view};
 use serde_json::json;
+use std::collections::BTreeSet;
 use touchstone::record::{CellKey, Metric};
+
+fn is_marked(cell: &CellKey) -> bool {
+    MADE.book.estimate(cell, Metric::Call).is_some_and(|own| own.marked)
+}
 
 #[test]
 fn filters_choose_the_rows() {
@@ -43,9 +48,8 @@ fn filters_choose_the_rows() {
     set(&mut page, "threads", "");
     assert_eq!(rows(&mut page), MADE.cells);
     set(&mut page, "clean", "on");
-    let marked =
-        |cell: &&CellKey| MADE.book.estimate(cell, Metric::Call).is_some_and(|own| own.marked);
-    assert_eq!(rows(&mut page), MADE.cells - MADE.book.cells.keys().filter(marked).count());
+    let marked = MADE.book.cells.keys().filter(|cell| is_marked(cell)).count();
+    assert_eq!(rows(&mut page), MADE.cells - marked);
     page.assert_clean();
 }
 
@@ -61,7 +65,11 @@ fn a_column_sorts_both_ways_and_says_so() {
         let click = format!("document.querySelector('#head [data-sort={name}]').click()");
         page.eval("document.getElementById('reset').click()");
         if name == "mark" {
-            // Of all cells, some are marked.
+            // Marks differ only where some of all cells are marked, and not all.
+            let marks = MADE.book.cells.keys().map(is_marked).collect::<BTreeSet<_>>();
+            if marks.len() < 2 {
+                continue;
+            }
             ["case", "guest", "threads"].into_iter().for_each(|id| set(&mut page, id, ""));
         }
         page.eval(&click);
