@@ -5,6 +5,8 @@
 mod browser;
 #[path = "html/compared.rs"]
 mod compared;
+#[path = "fixtures/records.rs"]
+mod fixtures;
 #[path = "html/looks.rs"]
 mod looks;
 #[path = "html/shown.rs"]
