@@ -29,14 +29,20 @@ pub(super) fn add(runs: isize) {
 /// Whether memories are to give back what they can do without.
 #[inline]
 pub(super) fn are_many() -> bool {
-    TAKEN.load(Ordering::Relaxed) > *ALLOWED / 4
+    is_above_quarters(1, TAKEN.load(Ordering::Relaxed), *ALLOWED)
 }
 
 /// Whether no memory is to take more than it has to.
 ///
 /// May be called by a handler, after [`prepare`].
 pub(super) fn are_too_many() -> bool {
-    TAKEN.load(Ordering::Relaxed) > *ALLOWED / 2
+    is_above_quarters(2, TAKEN.load(Ordering::Relaxed), *ALLOWED)
+}
+
+/// Whether more than so many quarters of the allowed mappings are taken.
+#[inline]
+fn is_above_quarters(quarters: isize, taken: isize, allowed: isize) -> bool {
+    taken > allowed / 4 * quarters
 }
 
 /// Runs that others take, for tests.
@@ -66,7 +72,7 @@ impl Drop for Others {
     }
 }
 
-/// Reads what the system allows, so that a handler finds it read.
+/// Reads what the system allows, so that a handler does not have to.
 pub(super) fn prepare() {
     LazyLock::force(&ALLOWED);
 }
@@ -75,3 +81,25 @@ static ALLOWED: LazyLock<isize> = LazyLock::new(|| {
     let allowed = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
     allowed.and_then(|number| number.trim().parse().ok()).unwrap_or(USUAL)
 });
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_is_more_than_a_quarter_and_too_many_more_than_a_half() {
+        for (taken, many, too_many) in [(0, false, false), (25, false, false), (26, true, false)] {
+            assert_eq!(is_above_quarters(1, taken, 100), many, "{taken}");
+            assert_eq!(is_above_quarters(2, taken, 100), too_many, "{taken}");
+        }
+        assert!(!is_above_quarters(2, 50, 100) && is_above_quarters(2, 51, 100));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads a file of the system")]
+    fn what_is_allowed_is_what_the_system_says() {
+        let said = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+        prepare();
+        assert_eq!(LazyLock::get(&ALLOWED).copied(), said.trim().parse().ok());
+    }
+}

@@ -25,8 +25,8 @@ const svg = (tag, attributes, ...children) => {
 const fixed = (value, places) => {
   const long = value.toFixed(places + 60);
   const short = long.slice(0, -60).replace(/\.$/, "");
-  const is_down = /^50*$/.test(long.slice(-60)) && "02468".includes(short.at(-1));
-  return is_down ? short : value.toFixed(places);
+  const isDown = /^50*$/.test(long.slice(-60)) && "02468".includes(short.at(-1));
+  return isDown ? short : value.toFixed(places);
 };
 const significant = (value, digits) => {
   const print = (of) => fixed(value, of > 0 ? Math.max(0, Math.min(9, digits - 1 - Math.floor(Math.log10(of)))) : 0);
@@ -49,7 +49,7 @@ const factor = (ratio) => {
   return significant(step ? Math.round(ratio / step) * step : ratio, 3);
 };
 const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
-const mark = (is_marked) => (is_marked ? h("span", { class: "mark" }, "†") : "");
+const mark = (marked) => (marked ? h("span", { class: "mark" }, "†") : "");
 
 // The cells of the first file.
 const works = data.works.map(([c, g, digest], at) => ({ at, case: data.cases[c], guest: data.guests[g], digest }));
@@ -107,9 +107,9 @@ const address = () => {
   }
   return `#${parts}`;
 };
-const keep = (is_step) => {
+const keep = (isStep) => {
   if (address() === (location.hash || "#")) return;
-  history[is_step ? "pushState" : "replaceState"](null, "", address());
+  history[isStep ? "pushState" : "replaceState"](null, "", address());
 };
 const restore = () => {
   const parts = new URLSearchParams(location.hash.slice(1));
@@ -217,13 +217,13 @@ const isShown = (column) => !column.optional || column.optional();
 const estimate = (ratio) => (ratio ? [factor(ratio.median), mark(ratio.marked)] : ["–"]);
 const line = (row) => {
   const { executor, key } = row;
-  const is_base = executor.name === state.base;
-  const is_open = open.has(key);
+  const isBase = executor.name === state.base;
+  const isOpen = open.has(key);
   const tab = key === current ? 0 : -1;
   const head = h("div", {},
-    row.reason ? null : h("button", { type: "button", class: "open", tabindex: tab, "aria-expanded": String(is_open), "aria-label": `Details of ${executor.name}` }, is_open ? "▾" : "▸"),
-    h("button", { type: "button", class: "pick", tabindex: tab, "aria-pressed": String(is_base), title: "Make this executor the baseline" }, ...name(executor.name)));
-  const tr = h("tr", { class: `cell${is_base ? " base" : ""}`, "data-key": key });
+    row.reason ? null : h("button", { type: "button", class: "open", tabindex: tab, "aria-expanded": String(isOpen), "aria-label": `Details of ${executor.name}` }, isOpen ? "▾" : "▸"),
+    h("button", { type: "button", class: "pick", tabindex: tab, "aria-pressed": String(isBase), title: "Make this executor the baseline" }, ...name(executor.name)));
+  const tr = h("tr", { class: `cell${isBase ? " base" : ""}`, "data-key": key });
   tr.append(h("th", { scope: "row" }, head, executor.leaks ? h("div", { class: "leak" }, `leaks ${executor.leaks}`) : null));
   const values = {
     case: [row.work.case], guest: [row.work.guest], threads: [row.threads],
@@ -240,7 +240,7 @@ const line = (row) => {
     tr.append(h("td", { class: `${column.number ? "number " : ""}${column.name}` }, ...(value instanceof Array ? value : value()).filter((one) => one != null)));
   }
   if (row.reason) tr.append(h("td", { class: "reason", colspan: COLUMNS.slice(4).filter(isShown).length }, `${row.status}: ${row.reason}`));
-  return is_open && !row.reason ? [tr, details(row)] : [tr];
+  return isOpen && !row.reason ? [tr, details(row)] : [tr];
 };
 const terms = (pairs) => h("dl", {}, ...pairs.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
 const details = (row) => {
@@ -336,9 +336,9 @@ const update = () => {
   choose();
   draw();
 };
-const changed = (is_step = true) => {
+const changed = (isStep = true) => {
   shown = PAGE;
-  keep(is_step);
+  keep(isStep);
   update();
 };
 

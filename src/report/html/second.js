@@ -21,7 +21,7 @@ const ofProcesses = (processes) => {
   const ofClean = (own) => own.filter((one) => one.clean);
   const hasEnough = (own) => ofClean(own).length >= Math.min(clean, Math.max(1, own.length));
   let groups = processes.filter(hasEnough).map(ofClean);
-  const is_marked = groups.length < enough;
+  const marked = groups.length < enough;
   if (!groups.length) groups = processes;
   groups = groups.map((own) => own.map((one) => one.value));
   const all = groups.map(ofValues).filter(Boolean);
@@ -31,7 +31,7 @@ const ofProcesses = (processes) => {
   if (pooled && pooled.ends) all.push(pooled);
   const ends = all.flatMap((one) => one.ends || [one.median]);
   const has = groups.flat().length >= fewest;
-  return { median: middle.median, marked: is_marked, low: has ? Math.min(...ends) : 0, high: has ? Math.max(...ends) : 0 };
+  return { median: middle.median, marked, low: has ? Math.min(...ends) : 0, high: has ? Math.max(...ends) : 0 };
 };
 const unpack = (samples) => {
   if (typeof samples === "number") return [{ value: samples, clean: true }];
