@@ -38,8 +38,8 @@ pub(super) struct Turn {
 
 impl Turn {
     pub(super) fn full() -> Self {
-        let [closed, open] = [150, 300].map(Duration::from_millis);
-        Self { rounds: 5, closed, least: 300, open }
+        let [closed, open] = [60, 120].map(Duration::from_millis);
+        Self { rounds: 15, closed, least: 500, open }
     }
 
     pub(super) fn small() -> Self {
@@ -86,22 +86,31 @@ impl Row {
         &self.ask
     }
 
-    /// A turn: requests a second in the closed loop, and the open loops.
+    /// Requests a second that the host answers in a closed loop.
     ///
     /// # Errors
     ///
     /// When the host ended or gives wrong answers only.
-    pub(super) fn round(&mut self, turn: &Turn, seed: u64) -> Result<(f64, Vec<Load>)> {
-        let _pinned = processors(2).ok().and_then(|cpus| Pinned::to(*cpus.first()?).ok());
+    pub(super) fn capacity(&mut self, turn: &Turn) -> Result<f64> {
+        let _pinned = pinned();
         if !self.is_warm {
             self.closed(turn)?;
             self.is_warm = true;
         }
-        let capacity = self.closed(turn)?;
+        self.closed(turn)
+    }
+
+    /// Open loops at shares of a number of requests a second.
+    ///
+    /// # Errors
+    ///
+    /// When the host ended.
+    pub(super) fn loads(&mut self, turn: &Turn, capacity: f64, seed: u64) -> Result<Vec<Load>> {
+        let _pinned = pinned();
         let loads = SHARES.into_iter().map(|percent| {
             self.open(turn, capacity, percent, seed.wrapping_mul(31).wrapping_add(percent.into()))
         });
-        Ok((capacity, loads.collect::<Result<_>>()?))
+        loads.collect()
     }
 
     fn closed(&mut self, turn: &Turn) -> Result<f64> {
@@ -137,6 +146,11 @@ impl Row {
         let text = std::fs::read_to_string(path).context("the host ended")?;
         proc::kib(&text, "Rss").context("the kernel does not say what is resident")
     }
+}
+
+/// Keeps the client on the first processor.
+fn pinned() -> Option<Pinned> {
+    Pinned::to(*processors(2).ok()?.first()?).ok()
 }
 
 /// Answers a second.

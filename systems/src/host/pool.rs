@@ -2,9 +2,10 @@
 
 use super::{Call, Catalogue, Conduct, Output, Refusal, Worker};
 use anyhow::{Context, Result};
+use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// A call, and whom to answer.
@@ -13,9 +14,39 @@ struct Job {
     answer: oneshot::Sender<Result<Output, Refusal>>,
 }
 
+/// Calls that wait for a thread.
+///
+/// A thread is woken after the lock is released. The channels of the standard library wake it
+/// under their lock, for which it then waits when both threads are on one processor.
+#[derive(Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    jobs: VecDeque<Job>,
+    has_ended: bool,
+}
+
+impl Queue {
+    /// The next job; `None` after the end, when all are done.
+    fn take(&self) -> Option<Job> {
+        let mut waiting = self.waiting.lock();
+        loop {
+            match waiting.jobs.pop_front() {
+                Some(job) => return Some(job),
+                None if waiting.has_ended => return None,
+                None => self.changed.wait(&mut waiting),
+            }
+        }
+    }
+}
+
 /// Threads that make calls, and the queue before them. Dropped, they end after their calls.
 pub(super) struct Pool {
-    jobs: SyncSender<Job>,
+    queue: Arc<Queue>,
     most: usize,
 }
 
@@ -27,16 +58,15 @@ impl Pool {
         catalogue: &Arc<Catalogue>,
         conduct: Conduct,
     ) -> Result<Self> {
-        let (jobs, queue) = sync_channel(most);
-        let queue = Arc::new(Mutex::new(queue));
+        let pool = Self { queue: Arc::default(), most };
         for index in 0..threads {
-            let (queue, catalogue) = (Arc::clone(&queue), Arc::clone(catalogue));
+            let (queue, catalogue) = (Arc::clone(&pool.queue), Arc::clone(catalogue));
             std::thread::Builder::new()
                 .name(format!("calls-{index}"))
                 .spawn(move || serve(&queue, &catalogue, conduct))
                 .context("cannot start a thread")?;
         }
-        Ok(Self { jobs, most })
+        Ok(pool)
     }
 
     /// Queues a call.
@@ -45,21 +75,27 @@ impl Pool {
         call: Call,
     ) -> Result<oneshot::Receiver<Result<Output, Refusal>>, Refusal> {
         let (answer, answered) = oneshot::channel();
-        match self.jobs.try_send(Job { call, answer }) {
-            Ok(()) => Ok(answered),
-            Err(TrySendError::Full(_)) => Err(Refusal::Busy(self.most)),
-            Err(TrySendError::Disconnected(_)) => {
-                Err(Refusal::Failed("no thread makes calls".to_owned()))
-            }
+        let mut waiting = self.queue.waiting.lock();
+        if waiting.jobs.len() >= self.most {
+            return Err(Refusal::Busy(self.most));
         }
+        waiting.jobs.push_back(Job { call, answer });
+        drop(waiting);
+        self.queue.changed.notify_one();
+        Ok(answered)
     }
 }
 
-fn serve(queue: &Mutex<Receiver<Job>>, catalogue: &Arc<Catalogue>, conduct: Conduct) {
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.queue.waiting.lock().has_ended = true;
+        self.queue.changed.notify_all();
+    }
+}
+
+fn serve(queue: &Queue, catalogue: &Arc<Catalogue>, conduct: Conduct) {
     let mut worker = Worker::new(Arc::clone(catalogue), conduct);
-    loop {
-        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Job { call, answer }) = job else { return };
+    while let Some(Job { call, answer }) = queue.take() {
         // Nobody waits any more.
         if answer.is_closed() {
             continue;

@@ -51,7 +51,7 @@ pub(super) fn pick(
             title: chart.title.clone(),
             axis: format!("At {SHARE} % of the capacity; median over the rounds; logarithmic axis"),
             legend: Vec::new(),
-            note: format!("{MARK}, hollow: the rounds differ more than twofold."),
+            note: format!("{MARK}, hollow: the quartiles of the rounds differ more than twofold."),
         },
         spread: Spread::Logarithmic,
         panels: QUANTILES.map(|(name, _)| name.to_owned()).into(),

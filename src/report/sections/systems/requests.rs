@@ -43,15 +43,19 @@ impl<'a> Own<'a> {
     }
 
     /// A quantile at a share of the capacity, ns: the median over the rounds, and whether the
-    /// rounds differ more than twofold. Then stalls of the machine are in it.
+    /// upper quartile of the rounds is more than twice the lower one. Then stalls of the machine are
+    /// in it.
     pub(in crate::report) fn quantile(
         &self,
         share: u32,
         value: fn(&Load) -> f64,
     ) -> Option<(f64, bool)> {
-        let values = || self.rounds.iter().filter_map(|round| load(round, share).map(value));
-        let (least, most) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
-        Some((median(values().collect())?, most > 2.0 * least))
+        let values = self.rounds.iter().filter_map(|round| load(round, share).map(value));
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        let (low, high) = (values.get(values.len() / 4)?, values.get(values.len() * 3 / 4)?);
+        let differs = *high > 2.0 * low;
+        Some((median(values)?, differs))
     }
 
     /// The median of this one's value over that of another one in the same round.
@@ -121,6 +125,7 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
         "capacity",
         "capacity / used",
         "answered, 80 %",
+        "answered / used",
         "p50, 80 %",
         "p99, 80 %",
         "p99.9, 80 %",
@@ -138,6 +143,8 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
                 && own.state == InstanceState::Clean
                 && other.executor.engine == own.executor.engine
         });
+        // Of another executor, the load is another one.
+        let is_same_executor = used.is_some_and(|used| used.executor == own.executor);
         let quantile = |share, value| {
             own.quantile(share, value).map(|(ns, differs)| marked(time(ns), differs))
         };
@@ -145,16 +152,19 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
         let is_marked = differs(own) || used.is_some_and(differs);
         let times = |ratio: f64| marked(format!("{} ×", factor(ratio)), is_marked);
         let capacity = used.and_then(|used| own.ratio(used, |round| Some(round.capacity)));
+        let answered = |round: &Requests| load(round, SHARE).map(|load| load.completed);
+        let answered = used.and_then(|used| own.ratio(used, answered));
         let tail = used.and_then(|used| own.ratio(used, |round| load(round, SHARE).map(p999)));
         let cells = [
             Some(own.state.to_string()),
             own.capacity().map(rate),
             capacity.map(percent_of),
             own.at(SHARE, |load| load.completed).map(rate),
+            answered.filter(|_| is_same_executor).map(percent_of),
             quantile(SHARE, p50),
             quantile(SHARE, p99),
             quantile(SHARE, p999),
-            tail.map(times),
+            tail.filter(|_| is_same_executor).map(times),
             quantile(50, p999),
             quantile(95, p999),
             Some(format!("{} of {} rounds", own.saturated(95), own.rounds.len())),
@@ -166,11 +176,13 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
     format!(
         "{heading}\n\nA host over HTTP on loopback (`touchstone systems requests`, commit {}); a \
          request makes the call of {} on {}. Requests have planned times, at 50, 80 and 95 % of \
-         each row's capacity. A time counts from the planned time to the answer. A used instance \
-         is as the call before left it; `/ used` is against that of the same engine in the same \
-         rounds. Values are medians over {} rounds, in which all rows take turns. † marks \
-         quantiles of which the rounds differ more than twofold: stalls of the machine are in \
-         them. A loop is saturated if the host answers less than 97 % of what is offered.\n\n{}",
+         the executor's capacity with clean instances. A time counts from the planned time to the \
+         answer. A used instance is as the call before left it, and gets the load of the clean \
+         ones; `/ used` is against it in the same rounds. Values are medians over {} rounds, in \
+         which all rows take turns, those of an engine one after the other. Where the system \
+         grants it, client and hosts run before all other threads. † marks quantiles of which the \
+         quartiles of the rounds differ more than twofold: stalls of the machine are in them. A \
+         loop is saturated if the host answers less than 97 % of what is offered.\n\n{}",
         code(&book.header.tools.commit),
         code(case),
         code(guest),
