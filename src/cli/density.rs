@@ -8,7 +8,8 @@ use touchstone::case::{self, Guests};
 use touchstone::density::{Ask, COUNTS, FromProcess, serve};
 use touchstone::plan::{Filter, Plan};
 use touchstone::record::{self, DENSITY, Line, RecordFile, Refusal, Sampling, Sink};
-use touchstone::run::{artifacts, header, seed, shown, watch_for_ctrl_c};
+use touchstone::run::{header, seed, shown, watch_for_ctrl_c};
+use touchstone::scratch::Scratch;
 use touchstone::solo::{Asked, available_memory};
 use touchstone::supervise::{Parent, Stop};
 use touchstone::terminal::progress::Progress;
@@ -75,7 +76,7 @@ impl Density {
         let mut file = RecordFile::append_to(&path)?;
         file.clear()?;
         file.append(&Line::Run(Box::new(header)))?;
-        let (artifacts, stop) = (artifacts()?, Stop::default());
+        let (artifacts, stop) = (Scratch::new()?, Stop::default());
         watch_for_ctrl_c(&stop, false)?;
         let progress = Progress::new(cells.len() * counts.len(), true);
         let mut ended = Ended::Well;

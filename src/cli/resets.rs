@@ -16,7 +16,8 @@ use touchstone::record::{
 use touchstone::resets::{
     Ask, FromProcess, Measured, Selection, Wanted, default_file, preferred_engine, serve,
 };
-use touchstone::run::{artifacts, header, seed, shown, watch_for_ctrl_c};
+use touchstone::run::{header, seed, shown, watch_for_ctrl_c};
+use touchstone::scratch::Scratch;
 use touchstone::solo::{Asked, available_memory};
 use touchstone::supervise::{Parent, Stop};
 use touchstone::terminal::progress::Progress;
@@ -181,7 +182,7 @@ fn measure(
     stop: &Stop,
     sink: &mut dyn Sink,
 ) -> Result<Ended> {
-    let artifacts = artifacts()?;
+    let artifacts = Scratch::new()?;
     let probe_ns = probe::calibrate();
     let mut random = Random::new(budget.seed);
     let progress = Progress::new(points.len() * groups.len() * budget.processes as usize, true);

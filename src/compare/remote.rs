@@ -7,7 +7,8 @@ use crate::case::{Case, Guests};
 use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
 use crate::record::{Comparison, Match, Status};
-use crate::run::{Performer, Task, artifacts, perform_side};
+use crate::run::{Performer, Task, perform_side};
+use crate::scratch::Scratch;
 use crate::supervise::{Child, Heard, Parent, Stop};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -184,7 +185,7 @@ pub fn contest(contest: &Contest<'_>, mut progress: impl FnMut(u32)) -> Result<J
     let Contest { of, budget, .. } = contest;
     let probe_ns = probe::calibrate();
     // Removed when the contest is over.
-    let artifacts = artifacts()?;
+    let artifacts = Scratch::new()?;
     let mut random = Random::new(budget.seed);
     let mut all: Vec<Comparison> = Vec::new();
     let mut judged = None;

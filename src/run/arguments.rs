@@ -8,13 +8,10 @@ use crate::plan::{Budget, Filter, default_rows};
 use crate::record::{self, Purpose, RecordFile};
 use crate::supervise::{Parent, Stop};
 use anyhow::{Context, Result};
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tempfile::TempDir;
 use touchstone_executor::Engine;
 
 /// The options: what to measure, how long, and where the records go.
@@ -190,18 +187,6 @@ impl Asked<'_> {
     pub fn records(&self) -> PathBuf {
         self.arguments.records.clone().unwrap_or_else(|| record::default_path(record::BENCH))
     }
-}
-
-/// Makes a private folder in which the processes of a run share artifacts. It is removed when it
-/// is dropped.
-///
-/// # Errors
-///
-/// When it cannot be made.
-pub fn artifacts() -> Result<TempDir> {
-    let private = Permissions::from_mode(0o700);
-    let folder = tempfile::Builder::new().prefix("touchstone-").permissions(private).tempdir();
-    folder.context("cannot make a folder for artifacts")
 }
 
 /// Makes Ctrl-C, SIGTERM and SIGHUP end a run in order: workers end, and everything that is

@@ -2,12 +2,13 @@
 //! has too few clean samples or an impossible scaling.
 
 use super::resume::Done as Finished;
-use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker, artifacts};
+use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker};
 use crate::case::{Case, Guests, first_call};
 use crate::lab::VERY_LONG;
 use crate::measure::probe;
 use crate::plan::{Random, shuffled};
 use crate::record::{Comparison, Line, Observations, Refusal, Setup, Sink, Status};
+use crate::scratch::Scratch;
 use crate::supervise::{Death, Heard, Stop};
 use crate::terminal::progress::Progress;
 use anyhow::{Context, Result};
@@ -79,7 +80,7 @@ pub fn run(
         broken: BTreeSet::new(),
         deaths: 0,
         probe_ns: probe::calibrate(),
-        artifacts: artifacts()?,
+        artifacts: Scratch::new()?,
     };
     if !run.done.begun {
         run.sink.append(&Line::Run(Box::new(job.header.clone())))?;
@@ -120,7 +121,7 @@ struct Run<'a> {
     deaths: usize,
     probe_ns: u64,
     /// The private folder in which processes share artifacts.
-    artifacts: tempfile::TempDir,
+    artifacts: Scratch,
 }
 
 impl Run<'_> {

@@ -4,6 +4,7 @@ use super::{Measuring, Size};
 use crate::lab::{Lab, Refused};
 use crate::measure::Tails;
 use crate::record::{Executor, Node, Refusal, Status, System, SystemFound};
+use crate::scratch::Scratch;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ pub(super) fn measure(measuring: &mut Measuring<'_>) -> Result<()> {
         }
         let executor = Executor { engine: engine.id().to_owned(), strategy };
         measuring.progress.print(&format!("node: {executor}"));
-        let folder = tempfile::tempdir()?;
+        let folder = Scratch::new()?;
         let settings = settings(measuring, folder.path());
         match node(&mut lab, &*engine, strategy, &guest, &settings) {
             Ok(node) => measuring.found(System { executor, found: SystemFound::Node(node) })?,

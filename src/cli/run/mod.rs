@@ -19,7 +19,8 @@ use row::{Row, Wanted};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::{Source, Target};
-use touchstone::run::{artifacts, seconds, watch_for_ctrl_c};
+use touchstone::run::{seconds, watch_for_ctrl_c};
+use touchstone::scratch::Scratch;
 use touchstone::solo::available_memory;
 use touchstone::supervise::Stop;
 use touchstone::terminal::progress::Progress;
@@ -149,7 +150,7 @@ impl Run {
             strategies: &self.strategy,
         };
         let mut rows = row::choose(&target.guest, wanted)?;
-        let (folder, stop) = (artifacts()?, Stop::default());
+        let (folder, stop) = (Scratch::new()?, Stop::default());
         watch_for_ctrl_c(&stop, false)?;
         let memory = self.memory_limit.map_or_else(|| available_memory() / 2, |mib| mib << 20);
         let call = (!self.no_timeout).then_some(self.timeout);

@@ -11,9 +11,10 @@ use crate::lab::{Lab, Refused, config_for};
 use crate::measure::Tails;
 use crate::plan::{Random, cores, refusal};
 use crate::record::{self, Executor, Refusal, Status, System, SystemFound, Verifier};
+use crate::scratch::Scratch;
 use crate::swap::{self, Kind, Messages, Method, Ready, random_order};
 use crate::tables::pipeline::{self as plan, PipelinePlan};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use messages::messages;
 use server::Server;
 use std::path::Path;
@@ -252,8 +253,7 @@ impl Pipeline<'_, '_> {
         verify: &mut Verify<'_>,
     ) -> Result<Outcome> {
         let stop = self.measuring.stop;
-        let folder = || tempfile::Builder::new();
-        let (of_redis, shared) = (folder().prefix("touchstone-redis-").tempdir()?, shared()?);
+        let (of_redis, shared) = (Scratch::new()?, Scratch::in_shared_memory()?);
         let mut redis = RedisServer::start(&self.program, of_redis.path())?;
         let places = Places { redis: redis.socket(), ring: shared.path().join("messages") };
         let run = Run::new(&places.ring)?;
@@ -268,14 +268,6 @@ impl Pipeline<'_, '_> {
         run.perform(server.address, messages, &mut redis, outage, stopped, verify)
             .map_err(|error| server.explained(error))
     }
-}
-
-/// A folder in shared memory, or wherever temporary files are.
-fn shared() -> Result<tempfile::TempDir> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("touchstone-pipeline-");
-    let made = builder.tempdir_in("/dev/shm").or_else(|_| builder.tempdir());
-    made.context("cannot create a temporary folder")
 }
 
 /// About the time of a message with the mean number of swaps.

@@ -10,7 +10,7 @@ use crate::case::{self, Case};
 use crate::lab::Refused;
 use crate::plan::{Random, shuffled};
 use crate::record::{Executor, InstanceState, Refusal, Requests, Status, System, SystemFound};
-use crate::run::artifacts;
+use crate::scratch::Scratch;
 use crate::tables;
 use anyhow::{Context, Result};
 use rounds::{Row, Turn};
@@ -51,7 +51,7 @@ pub(super) fn measure(measuring: &mut Measuring<'_>) -> Result<()> {
     let cases = case::built_in()?;
     let case = case::find(&cases, &wanted.case)?;
     case.guest(&wanted.guest)?;
-    let artifacts = artifacts()?;
+    let artifacts = Scratch::new()?;
     let _first = First::new();
     let own = wanted.rows.iter().filter(|row| {
         let has_engine = measuring.engines.iter().any(|own| own.id() == row.executor.engine);
