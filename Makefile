@@ -22,7 +22,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density resets redis systems costs gate checks report pictures guests guests-check check sanitize audit fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density resets redis systems costs gate checks report pictures guests guests-check check sanitize mutants audit fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -142,6 +142,10 @@ sanitize: setup ## run the executor's tests under Miri and the sanitizers (night
 	$(subst isolation,isolation -Zmiri-many-seeds=0..16,$(MIRI)) -- registry:: tracked::
 	RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=handle_segv=0 $(NIGHTLY) test --target-dir target/sanitize-address $(SANITIZED)
 	RUSTFLAGS="-Zsanitizer=thread --cfg=rustix_use_libc" TSAN_OPTIONS=handle_segv=0 $(NIGHTLY) test -Zbuild-std --target-dir target/sanitize-thread $(SANITIZED)
+
+mutants: setup ## try which mutations of the memory engine its tests notice, with cargo-mutants (90 minutes)
+	@$(CARGO) mutants --version >/dev/null 2>&1 || { echo "cargo-mutants is missing: cargo install --locked cargo-mutants"; exit 2; }
+	TOUCHSTONE_TEST_ALL_KINDS=1 $(CARGO) mutants -p touchstone-executor --jobs 2 --output target
 
 audit: setup ## check the locked dependencies for advisories, with cargo-deny (network)
 	@$(CARGO) deny --version >/dev/null 2>&1 || { echo "cargo-deny is missing: cargo install --locked cargo-deny"; exit 2; }

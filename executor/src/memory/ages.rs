@@ -255,6 +255,59 @@ mod tests {
     }
 
     #[test]
+    fn patience_is_doubled_where_more_than_half_come_back_and_is_halved_again() {
+        let mut ages = Ages::new();
+        // Of four pages that were let go, so many come back, and all are let go again.
+        let mut reset = |come_back| {
+            ages.next(4);
+            (0..come_back).for_each(|page| assert_eq!(ages.seen(page, true), Verdict::Keep));
+            (0..4).for_each(|page| ages.leave(page));
+            ages.let_go(4);
+            ages.patience()
+        };
+        assert_eq!([4, 2, 3, 3, 3].map(&mut reset), [5, 5, 10, 20, 40]);
+        assert_eq!([2, 0, 0, 0].map(&mut reset), [20, 10, 5, 5]);
+        assert_eq!([4; 11].map(&mut reset)[8..], [LONGEST; 3]);
+        assert_eq!(PATIENCE, 5);
+    }
+
+    /// What comes back was let go longer ago: that says nothing about the last ones.
+    #[test]
+    fn patience_stays_where_nothing_was_let_go() {
+        let mut ages = Ages::new();
+        for _ in 0..3 {
+            ages.next(1);
+            ages.seen(0, true);
+            ages.leave(0);
+            ages.let_go(0);
+        }
+        assert_eq!(ages.patience(), PATIENCE);
+    }
+
+    #[test]
+    fn a_page_that_is_forgotten_is_new_when_it_is_seen_again() {
+        let pages = [3, BLOCK - 1, BLOCK, 2 * BLOCK + 7];
+        let mut ages = Ages::new();
+        let see = |ages: &mut Ages| {
+            ages.next(3 * BLOCK);
+            pages.iter().for_each(|page| assert_eq!(ages.seen(*page, true), Verdict::Keep));
+            ages.new_pages()
+        };
+        assert_eq!([see(&mut ages), see(&mut ages)], [4, 0]);
+        assert!(pages.iter().all(|page| ages.is_changed(*page)));
+        assert!(!ages.is_changed(4) && !ages.is_changed(BLOCK + 3) && !ages.is_changed(9 * BLOCK));
+        for forgotten in pages {
+            ages.forget(forgotten);
+            assert!(!ages.is_changed(forgotten));
+            assert_eq!([ages.kept(), see(&mut ages)], [3, 1]);
+        }
+        ages.seen(3, false);
+        assert!(!ages.is_changed(3));
+        ages.forget_all();
+        assert_eq!([ages.kept(), see(&mut ages)], [0, 4]);
+    }
+
+    #[test]
     fn the_counter_of_resets_may_wrap() {
         let mut ages = Ages::new();
         ages.now = u32::MAX - 3;

@@ -175,6 +175,34 @@ mod tests {
         assert!(epochs.old.iter().chain(epochs.young.iter()).all(|page| page >= 9_880));
     }
 
+    #[test]
+    fn an_epoch_ends_where_half_of_the_limit_is_written_or_all_of_it_stays() {
+        let mut epochs = Epochs::default();
+        let ends = |epochs: &mut Epochs, pages: Range<usize>| {
+            call(epochs, pages, 100);
+            epochs.resets == 0
+        };
+        assert!(!ends(&mut epochs, 0..50));
+        assert!(ends(&mut epochs, 0..51));
+        assert_eq!([epochs.old.count, epochs.young.count], [51, 0]);
+        assert!(!ends(&mut epochs, 200..249), "100 stay");
+        epochs.old.insert(300);
+        assert!(ends(&mut epochs, 0..0), "101 would stay");
+        assert_eq!(epochs.kept(), 49);
+    }
+
+    #[test]
+    fn pages_that_were_dropped_are_not_dropped_again() {
+        let mut epochs = Epochs::default();
+        call(&mut epochs, (0..4).map(|word| word * WORD + 1), 100);
+        epochs.dropped(0..2 * WORD);
+        assert_eq!(epochs.kept(), 2);
+        epochs.dropped(3 * WORD..usize::MAX);
+        assert_eq!(epochs.kept(), 1);
+        epochs.start_over();
+        assert_eq!((epochs.kept(), epochs.resets), (0, 0));
+    }
+
     proptest! {
         /// Against a list of when each page was written last.
         #[test]

@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn an_image_has_the_pages_with_data_and_small_gaps() {
-        let gap = GAP / host_page();
+        let gap = (64 << 10) / host_page();
         let parts = parts_of(&content([2000, 3, 3, 4 + gap, 3000 + gap, 2001 + gap])).unwrap();
         assert_eq!(parts, [3..5 + gap, 2000..2002 + gap, 3000 + gap..3001 + gap]);
         assert_eq!(parts_of(&content([])).unwrap(), []);
@@ -360,6 +360,32 @@ mod tests {
         assert_eq!(parts[0], 0..2001);
         let far = content((0..1000).map(|place| place * 1000));
         assert!(parts_of(&far).unwrap_err().to_string().contains("1000 places"));
+    }
+
+    #[test]
+    fn only_zeros_at_the_end_can_be_left_out() {
+        let full = InitialMemory::capture(&[1; 100]);
+        assert_eq!(full.of_size(300).size(), 300);
+        assert_eq!(full.of_size(50).size(), 100);
+        assert!(full.without_end(1).is_none());
+        let larger = full.of_size(300).without_end(200).unwrap();
+        assert_eq!((larger.size(), larger.first_data_byte()), (100, Some(0)));
+        assert!(InitialMemory::zeroed(100).without_end(100).is_none());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mmap with files")]
+    fn an_image_is_unmapped_when_it_is_dropped() {
+        let image = Image::new(&content([1, 2, 3, 900])).unwrap().unwrap();
+        let inode = rustix::fs::fstat(&image.file).unwrap().st_ino.to_string();
+        let parts = || {
+            let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+            let inodes = maps.lines().map(|line| line.split_whitespace().nth(4));
+            inodes.filter(|found| *found == Some(&*inode)).count()
+        };
+        assert_eq!(parts(), 2);
+        drop(image);
+        assert_eq!(parts(), 0);
     }
 
     #[test]

@@ -400,8 +400,9 @@ mod tests {
         let pages = OpenPages::new(4096, 4096);
         let runs = mappings::RUNS as u32;
         assert!((0..runs).all(|run| write(&pages, 3 * run)));
-        // A page that makes no run more, and one that would.
+        // Pages that make no run more, and one that would.
         assert_eq!(pages.wanted(1), Wanted::Pages(1));
+        assert_eq!(pages.wanted(2), Wanted::Pages(1));
         assert_eq!(pages.wanted(3 * runs), Wanted::All);
         assert_eq!(pages.runs_without([&[3][..], &[6], &[9]].into_iter()), pages.runs() - 3);
         pages.retain(|page| page % 2 == 0);
@@ -409,6 +410,68 @@ mod tests {
         assert_eq!(pages.wanted(3 * runs), Wanted::Pages(1));
         pages.note_all();
         assert_eq!(pages.runs(), 0);
+    }
+
+    #[test]
+    fn runs_end_where_pages_are_taken_out_of_them() {
+        let pages = OpenPages::new(100, 100);
+        assert!((0..10).all(|page| pages.note(page, 1)));
+        let without = |gone: &[usize]| pages.runs_without(std::iter::once(gone));
+        assert_eq!([without(&[]), without(&[4, 5]), without(&[0, 1])], [1, 2, 1]);
+        assert_eq!([without(&[8, 9]), without(&[9]), without(&[0])], [1, 1, 1]);
+        assert_eq!(without(&Vec::from_iter(0..10)), 0);
+    }
+
+    #[test]
+    fn pages_that_are_opened_together_are_brought_in_together() {
+        struct Asked(std::cell::RefCell<Vec<(u32, u32)>>);
+        impl Protection for Asked {
+            fn open(&self, _: u32, _: u32) -> bool {
+                true
+            }
+
+            fn populate(&self, page: u32, count: u32) {
+                self.0.borrow_mut().push((page, count));
+            }
+        }
+        let (pages, memory) = (OpenPages::new(100, 100), Asked(Vec::new().into()));
+        for page in [50, 51, 53, 10] {
+            assert!(pages.open(page, &memory));
+        }
+        assert_eq!(*memory.0.borrow(), [(51, 2), (53, 4)]);
+    }
+
+    /// In a process of its own: all memories are counted together.
+    #[test]
+    #[cfg_attr(miri, ignore = "needs processes")]
+    fn mappings_are_counted_and_few_are_taken_where_they_are_scarce() {
+        use super::super::test_support::passes;
+        if passes(
+            "memory::open_pages::tests::\
+             mappings_are_counted_and_few_are_taken_where_they_are_scarce",
+        ) {
+            return;
+        }
+        let few = mappings::FEW_RUNS as u32;
+        let taken = mappings::Others::taken;
+        let pages = OpenPages::new(4096, 4096);
+        assert!((0..few).all(|run| write(&pages, 3 * run)));
+        assert_eq!(taken(), 2 * few as isize);
+        assert!(!mappings::are_many() && !mappings::are_too_many());
+        assert_eq!(pages.wanted(3 * few), Wanted::Pages(1));
+        let others = mappings::Others::new(2);
+        assert!(mappings::are_many() && mappings::are_too_many());
+        assert_eq!(pages.wanted(3 * few), Wanted::All);
+        pages.retain(|page| page > 0);
+        assert_eq!(pages.wanted(3 * few), Wanted::Pages(1));
+        drop(others);
+        pages.note_all();
+        assert_eq!(taken(), 0);
+        let pages = OpenPages::new(100, 100);
+        assert!(write(&pages, 7));
+        assert_eq!(taken(), 2);
+        drop(pages);
+        assert_eq!(taken(), 0);
     }
 
     #[derive(Debug, Clone)]

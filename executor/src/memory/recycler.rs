@@ -270,7 +270,7 @@ impl Drop for Lease {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{InitialMemory, KEEP_RESIDENT, Reset};
+    use super::super::{InitialMemory, KEEP_RESIDENT, Mapping, Reset};
     use super::*;
 
     #[test]
@@ -281,9 +281,10 @@ mod tests {
         for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
             let plan = Plan::new(InitialMemory::capture(&clean), reset).unwrap();
             let recycler = Recycler::new(Some(plan), 1);
-            let mut base = None;
+            let (mut base, made) = (None, Mapping::made());
             for round in 0..30 {
                 let mut memory = recycler.take(65_536, 4 * 65_536).unwrap();
+                assert_eq!((recycler.idle.len(), Mapping::made() - made), (0, 1));
                 assert_eq!(*base.get_or_insert(memory.base()), memory.base());
                 assert!(memory.bytes_mut() == clean, "{reset:?}, round {round}");
                 // Growth, sometimes, over what an earlier round has written.
@@ -293,8 +294,74 @@ mod tests {
                 }
                 memory.bytes_mut().fill(1);
                 recycler.give_back(memory);
+                assert_eq!(recycler.idle.len(), 1);
             }
         }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
+    fn a_lease_gives_its_memory_back_once() {
+        const PAGE: usize = 65_536;
+        let new = || {
+            let plan = Plan::new(InitialMemory::zeroed(PAGE), Reset::Drop).unwrap();
+            Arc::new(Recycler::new(Some(plan), 1))
+        };
+        let (home, other) = (new(), new());
+        let mut lease = Lease::new(&home, PAGE, 4 * PAGE, true).unwrap();
+        assert!(lease.is_from(&home) && !lease.is_from(&other));
+        assert!(lease.restorer().is_some());
+        // Nobody knows what was written, so it grows where it is.
+        lease.grow(2 * PAGE).unwrap();
+        assert_eq!(home.larger.lock().sizes.len(), 0);
+        lease.release();
+        assert_eq!((home.idle.len(), lease.base().is_null()), (1, true));
+        assert!(lease.restorer().is_none());
+        lease.renew().unwrap();
+        assert_eq!((home.idle.len(), lease.base().is_null()), (0, false));
+        drop(lease);
+        assert_eq!(home.idle.len(), 1);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
+    fn a_lease_is_trimmed() {
+        const PAGE: usize = 65_536;
+        for reset in super::super::test_support::keeping(KEEP_RESIDENT) {
+            let plan = Plan::new(InitialMemory::zeroed(PAGE), reset).unwrap();
+            let mut lease =
+                Lease::new(&Arc::new(Recycler::new(Some(plan), 1)), PAGE, PAGE, false).unwrap();
+            // SAFETY: a byte of the memory, to which nobody has a reference.
+            unsafe { lease.base().write(1) };
+            lease.reset().unwrap();
+            if !super::super::pagemap_scan_available() {
+                return;
+            }
+            let own = || super::super::test_support::own_bytes(lease.base() as usize, PAGE);
+            assert!(own() > 0, "{reset:?}");
+            lease.trim().unwrap();
+            let own = super::super::test_support::own_bytes(lease.base() as usize, PAGE);
+            assert_eq!(own, 0, "{reset:?}");
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
+    fn a_size_stays_for_as_many_looks_as_there_are_leases() {
+        const PAGE: usize = 65_536;
+        let reset = Reset::Tracked { limit: KEEP_RESIDENT };
+        if reset.refusal().is_some() {
+            return;
+        }
+        let plan = Plan::new(InitialMemory::zeroed(PAGE), reset).unwrap();
+        let home = Recycler::new(Some(plan), 1);
+        let sizes = |looks| {
+            (0..looks).for_each(|_| home.forget_unused(2));
+            home.larger.lock().sizes.len()
+        };
+        assert_eq!(sizes(3), 0);
+        home.larger(2 * PAGE).unwrap();
+        assert_eq!([sizes(1), sizes(1), sizes(1)], [1, 1, 0]);
     }
 
     #[test]

@@ -118,8 +118,10 @@ mod tests {
     #[test]
     fn places_are_given_out_once_and_again_when_they_are_free() {
         let registry = Registry::<u8, 2>::new();
+        assert!(!registry.was_used());
         let (first, second) = (registry.take().unwrap(), registry.take().unwrap());
         assert_ne!(first, second);
+        assert!(registry.was_used());
         assert_eq!(registry.take(), None);
         registry.publish(first, 100, 10, &raw const first as *const u8);
         registry.publish(second, 110, 10, &raw const second as *const u8);

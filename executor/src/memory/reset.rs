@@ -280,3 +280,31 @@ impl Plan {
         unsafe { Restorer::install(self.clone(), base) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What tests leave out must be what the machine cannot do. With the variable, no kind may
+    /// be refused: a fault in what asks the kernel would otherwise have them leave it out.
+    #[test]
+    #[cfg_attr(miri, ignore = "needs the kernel's answers")]
+    fn a_kind_is_refused_where_what_it_needs_is_missing() {
+        let limit = 7 << 20;
+        let needs_all = std::env::var_os("TOUCHSTONE_TEST_ALL_KINDS").is_some();
+        let (scans, counts) = (pagemap_scan_available(), faults::is_counted());
+        for (kind, can) in [
+            (Reset::Segments, true),
+            (Reset::Drop, true),
+            (Reset::Resident { limit }, scans),
+            (Reset::Gated { limit }, scans && counts),
+            (Reset::Auto { limit }, scans && counts),
+            (Reset::Tracked { limit }, tracking_available()),
+            (Reset::WriteProtected { limit }, write_protect::refusal().is_none()),
+        ] {
+            assert_eq!(kind.refusal().is_none(), can, "{kind:?}");
+            assert!(can || !needs_all, "{kind:?}: {:?}", kind.refusal());
+            assert_eq!(kind.to_string().contains(" 7 MiB"), kind.limit().is_some(), "{kind}");
+        }
+    }
+}

@@ -183,6 +183,17 @@ mod tests {
     }
 
     #[test]
+    fn a_memory_is_watched_again_after_calm_resets_of_few_pages() {
+        let half = WATCHED / 2;
+        let resets = |pages, quiet| {
+            let mut watch = Watch::new();
+            (1..=2 * CALM.0).find(|_| watch.not_watched(pages, quiet))
+        };
+        assert_eq!([resets(half, true), resets(0, true)], [Some(CALM.0); 2]);
+        assert_eq!([resets(half + 1, true), resets(half, false)], [None; 2]);
+    }
+
+    #[test]
     fn pages_are_kept_while_half_of_them_are_known() {
         let mut rule = Rule::new();
         assert!(!rule.drops());

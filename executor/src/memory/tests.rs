@@ -142,6 +142,27 @@ fn a_mapping_shrinks_and_grows_with_zeros() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn a_mapping_gives_its_addresses_back() {
+    // More than a process has, one after the other.
+    for _ in 0..2200 {
+        assert_eq!(Mapping::new(0, 1 << 36).unwrap().reserved(), 1 << 36);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn what_is_hidden_is_no_part_of_the_memory() {
+    let mut memory = Memory::new(None, 3 * 65_536, 4 * 65_536).unwrap();
+    memory.hide(65_536).unwrap();
+    assert_eq!((memory.accessible(), memory.bytes_mut().len()), (65_536, 65_536));
+    let readable = test_support::mappings(memory.base() as usize..usize::MAX).readable;
+    assert_eq!(readable, 65_536);
+    memory.grow(4 * 65_536).unwrap();
+    assert!(memory.bytes_mut().iter().all(|byte| *byte == 0));
+}
+
+#[test]
 fn a_memory_without_content_needs_no_image() {
     let plan = Plan::new(InitialMemory::capture(&[0; 65_536]), Reset::Drop).unwrap();
     assert!(plan.image().is_none());
