@@ -4,6 +4,12 @@ use crate::record::{Book, Density};
 use crate::report::markdown::{Table, code};
 use crate::report::units::{grouped, time};
 use std::collections::BTreeMap;
+use touchstone_executor::{InstanceFrom, MemoryFrom, Strategy};
+
+/// What a reader learns from rows of that strategy.
+const COPIES: &str = " In the rows `instance_reuse` each instance has a copy of the guest's data. The \
+                      other rows map the data from one image. What both rows of an engine take \
+                      belongs to the runtime.";
 
 pub(in crate::report) fn section(book: Option<&Book>) -> String {
     let Some(book) = book.filter(|book| !book.densities.is_empty()) else {
@@ -45,16 +51,19 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
         cells.extend(first.into_iter().chain(calls));
         table.row(code(&density.executor), cells);
     }
+    let copying = Strategy::new(InstanceFrom::Reuse, MemoryFrom::Segments);
+    let has_copies = most.keys().any(|(_, strategy)| *strategy == copying);
     let Density { case, guest, .. } = &book.densities[0];
     format!(
         "## Live instances\n\nMany live instances of {} in one process (`make density`, \
          commit {}), with the largest number that each executor reached within its memory and two \
          minutes. What one instance takes: proportional memory (PSS) and mappings before its first \
          call and after the last one, and page tables. A call of {} is on a random instance; the \
-         first one of each instance stands apart.\n\n{}",
+         first one of each instance stands apart.{}\n\n{}",
         code(guest),
         code(&book.header.tools.commit),
         code(case),
+        if has_copies { COPIES } else { "" },
         table.finish()
     )
 }
