@@ -126,8 +126,7 @@ impl Remote {
     }
 
     fn tell(&mut self, order: &ToSide) {
-        // One that has died is found out by its answer.
-        let _ = self.child.send(order);
+        self.child.send(order);
     }
 
     fn answer(&mut self) -> Result<Answer> {

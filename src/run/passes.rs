@@ -211,8 +211,7 @@ impl Run<'_> {
             self.observer.more(1);
             self.observer.begins(&format!("compiling for {}", task.module().0));
         }
-        // If this fails, the worker has died, which is noticed below.
-        let _ = child.send(&told);
+        child.send(&told);
         let (mut over, mut began) = (0, false);
         let mut budget = None;
         let mut deadline = Instant::now() + self.host.limit;

@@ -72,7 +72,7 @@ fn shell(script: &str) -> Child<Ask, Answer> {
 
 fn start(asks: &[Ask]) -> Child<Ask, Answer> {
     let child = Child::spawn(this()).expect("a child");
-    asks.iter().for_each(|ask| child.send(ask).expect("a child that listens"));
+    asks.iter().for_each(|ask| child.send(ask));
     child
 }
 
@@ -97,7 +97,7 @@ fn messages_go_both_ways_and_printing_does_not_matter() {
     assert_eq!(hear(&mut child), Heard::Message(Answer::Done));
     assert_eq!(hear(&mut child), Heard::Message(Answer::Read(0)));
     assert_eq!(child.receive(Instant::now()).expect("nothing foreign"), Heard::Silent);
-    child.send(&Ask::Exit(0)).expect("a child that listens");
+    child.send(&Ask::Exit(0));
     assert_eq!(hear(&mut child), Heard::Ended(Death::Exit(0)));
 }
 
@@ -118,11 +118,23 @@ fn deaths_are_told_apart_and_said_in_words() {
 }
 
 #[test]
+fn a_child_that_ends_before_it_is_told_anything_is_heard_to_end() {
+    let mut child = shell("exit 3");
+    // Until it is a zombie.
+    let stat = format!("/proc/{}/stat", child.pid());
+    while !std::fs::read_to_string(&stat).expect("a process").contains(") Z ") {
+        std::thread::yield_now();
+    }
+    child.send(&Ask::Print);
+    assert_eq!(hear(&mut child), Heard::Ended(Death::Exit(3)));
+}
+
+#[test]
 fn a_child_over_its_memory_limit_is_killed() {
     let limit = 64 << 20;
     let mut child = Child::<Ask, Answer>::spawn(this()).expect("a child");
     child.limit_memory(limit);
-    child.send(&Ask::Take(2 * limit as usize)).expect("a child that listens");
+    child.send(&Ask::Take(2 * limit as usize));
     assert_eq!(hear(&mut child), Heard::Ended(Death::Memory(limit)));
     assert!(!exists(child.pid()));
 }

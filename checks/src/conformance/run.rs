@@ -165,8 +165,7 @@ pub fn run(
         command.stderr(words.try_clone().context("cannot make a temporary file")?);
         let mut child = Child::<Order, Line>::spawn(command)?;
         child.limit_memory(MEMORY);
-        // One that does not listen ends, which is noticed below.
-        let _ = child.send(&order);
+        child.send(&order);
         let mut pending: Option<Pending> = None;
         let death = loop {
             let line = match child.receive(Instant::now() + limits.step)? {

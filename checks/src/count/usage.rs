@@ -99,7 +99,7 @@ pub(super) fn count(
 ) -> Result<Vec<Observations>> {
     let mut child = Child::<Told, Observations>::spawn(command)?;
     let keys = cells.iter().map(|cell| cell.key.clone()).collect();
-    child.send(&Told { traced, cells: keys })?;
+    child.send(&Told { traced, cells: keys });
     let mut seen: Vec<Observations> = Vec::new();
     let mut hear = |child: &mut Child<Told, Observations>, wait| -> Result<Option<Death>> {
         loop {

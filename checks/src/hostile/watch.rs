@@ -82,8 +82,7 @@ impl<'a> Watch<'a> {
             let mut child = Child::spawn(command)?;
             child.limit_memory(self.limits.memory);
             let filter = self.filter.map(str::to_owned);
-            // One that does not listen ends, which is noticed below.
-            let _ = child.send(&Order { engine: engine.to_owned(), filter, from });
+            child.send(&Order { engine: engine.to_owned(), filter, from });
             match self.follow(engine, &jobs, &mut child, &mut progress)? {
                 End::Done => break,
                 End::In(job) if job < from => bail!("the attacks on {engine} go backwards"),

@@ -223,8 +223,7 @@ impl Workers {
         }
         let Some(mut child) = self.stop.spawn(command)? else { return Ok(None) };
         child.limit_memory(self.limits.memory);
-        // If this fails, the worker has died, which is noticed later.
-        let _ = child.send(&self.ask(task));
+        child.send(&self.ask(task));
         Ok(Some((child, printed)))
     }
 

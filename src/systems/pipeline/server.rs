@@ -51,7 +51,7 @@ impl Server {
         command.args(["systems", "--pipeline-server"]).stdout(Stdio::null());
         let child = stop.spawn(command)?;
         let mut child: Child<Places, Told> = child.context("the run was stopped")?;
-        child.send(places)?;
+        child.send(places);
         match child.receive(Instant::now() + STARTING)? {
             Heard::Message(Told::Ready(address)) => Ok(Self { child, address }),
             Heard::Message(Told::Failed(reason)) => bail!("the server failed: {reason}"),

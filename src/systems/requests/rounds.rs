@@ -67,7 +67,7 @@ impl Row {
         let Some(mut host) = stop.spawn::<Ask, FromHost>(command)? else {
             return failed("the run was stopped".to_owned());
         };
-        host.send(&ask)?;
+        host.send(&ask);
         let address = match host.receive(Instant::now() + STARTING)? {
             Heard::Message(FromHost::Listening(address)) => address,
             Heard::Message(FromHost::Refused(status, reason)) => {
