@@ -148,6 +148,15 @@ pub(super) fn count(number: impl TryInto<u64>, noun: &str) -> String {
     format!("{} {}", grouped(number), plural(noun, number))
 }
 
+/// Texts as a list: `a`, `a and b`, `a, b and c`.
+pub(super) fn prose_list(texts: &[String]) -> String {
+    match texts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [head @ .., last] => format!("{} and {last}", head.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! What the charts of the report show: one data file, because the report itself names no
 //! engine, strategy, guest or case.
 
-use super::executor;
+use super::{executor, executors};
 use crate::case;
 use crate::record::{Drift, Executor, InstanceState, Place, Touch};
 use anyhow::{Context, Result, bail, ensure};
@@ -146,18 +146,8 @@ pub struct Resets {
     /// Which pages the next call writes.
     pub drift: Drift,
     /// The executors, a line each.
-    pub lines: Vec<ResetLine>,
-}
-
-/// A line of [`Resets`].
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ResetLine {
-    /// The executor, written as engine and strategy with `_` between.
-    #[serde(deserialize_with = "executor")]
-    pub executor: Executor,
-    /// Its colour: these lines may be of one engine.
-    pub hue: Hue,
+    #[serde(deserialize_with = "executors")]
+    pub lines: Vec<Executor>,
 }
 
 /// A host over HTTP under load.
@@ -257,6 +247,9 @@ pub struct ThenAndNow {
     pub then: String,
     /// Headings of columns of that table, a bar each.
     pub columns: Vec<String>,
+    /// The two of these columns that the sentence compares, the slower one of then first; the
+    /// first and the last when left out.
+    pub compared: Option<[String; 2]>,
     /// What its cases are called.
     pub cases: BTreeMap<String, String>,
     /// What its guests are called.
@@ -319,6 +312,9 @@ impl Charts {
             ensure!(!is_taken && !is_fixed, "two charts have the name {name}");
             let bars = columns.len();
             ensure!((1..=3).contains(&bars), "{name} has {bars} columns, not 1 to 3");
+            for heading in own.compared.iter().flatten() {
+                ensure!(columns.contains(heading), "{name} compares {heading}, which it lacks");
+            }
         }
         Ok(())
     }

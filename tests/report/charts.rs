@@ -209,6 +209,22 @@ fn the_chart_of_resets_marks_where_another_strategy_is_faster() {
 }
 
 #[test]
+fn without_a_crossing_dropping_is_said_to_be_slower() {
+    let place = Place::with(&small());
+    let Run { header, mut lines } = resets();
+    lines.retain(|line| match line {
+        Line::Reset(reset) => reset.key.executor != executor("alpha", "pooling_cow_resident"),
+        _ => true,
+    });
+    Run { header, lines }.append(&place.beside(RESETS));
+    assert_has(
+        &place.page(),
+        "with `instance_reuse_tracked` (140 ns). No strategy that drops pages is faster at any \
+         size. At 64 MiB it takes 655 µs.",
+    );
+}
+
+#[test]
 fn the_break_even_of_a_compiler_and_an_interpreter_is_named() {
     let costs = |cell: super::fixtures::Cell, compile: f64, load: f64, first: f64| {
         cell.with(Metric::Compile, compile).with(Metric::Load, load).with(Metric::FirstCall, first)

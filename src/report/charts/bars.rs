@@ -1,7 +1,7 @@
 //! Groups of horizontal bars with their numbers, in one panel or in several beside each other.
 
 use super::axis::{Axis, Spread};
-use super::canvas::{self, Canvas, NORMAL};
+use super::canvas::{self, Canvas, EDGE, NORMAL};
 use super::frame::{self, Frame, MARGIN, PAD, Value, WIDTH};
 use super::theme::{Fill, Theme};
 use crate::report::markdown::NOTHING;
@@ -141,6 +141,17 @@ fn bar(
         return canvas.text((begin + 3.0, middle), NOTHING, HPos::Left, theme.muted);
     };
     let end = axis.at(value.median).max(begin + 2.0);
-    canvas.bar((begin, y + 1.0), (end - begin, pitch - 2.0), value.marked, theme.fill(fill));
+    let (outline, inside) = (theme.outline(fill), theme.fill(fill));
+    let (corner, size) = ((begin, y + 1.0), (end - begin, pitch - 2.0));
+    if value.marked {
+        canvas.bar(corner, size, true, outline);
+    } else {
+        canvas.outlined(
+            corner,
+            size,
+            outline,
+            (if outline == inside { 0.0 } else { EDGE }, inside),
+        );
+    }
     frame::on_ground(canvas, (end + 5.0, middle), &value.time(), theme);
 }

@@ -19,6 +19,8 @@ pub(super) const TITLE: f64 = 18.0;
 pub(super) const DOT: f64 = 6.0;
 /// Width of the outline of a hollow mark, px.
 const OUTLINE: f64 = 2.0;
+/// Width of the outline of a pale mark, px.
+pub(super) const EDGE: f64 = 1.0;
 /// Plotters draws in whole units; so many of them are a pixel, or curves would have steps.
 const UNITS: f64 = 10.0;
 /// What plotters calls a size is the height of a line; the em that SVG and people mean is
@@ -92,6 +94,20 @@ impl Canvas {
         self.items.push((Item::Path(corners, width), color));
     }
 
+    /// Adds a line with corners in dashes: their lengths and those of the gaps in turns, px.
+    /// Without any, the line is solid.
+    pub(super) fn dashed(
+        &mut self,
+        corners: &[Point],
+        dashes: &[f64],
+        width: u32,
+        color: RGBColor,
+    ) {
+        for dash in pieces(corners, dashes) {
+            self.path(dash, width, color);
+        }
+    }
+
     /// Adds a filled rectangle.
     pub(super) fn rect(&mut self, corner: Point, size: Point, color: RGBColor) {
         self.items.push((Item::Rect(corner, size), color));
@@ -99,10 +115,22 @@ impl Canvas {
 
     /// Adds a bar or a cell; hollow where its value is marked.
     pub(super) fn bar(&mut self, corner: Point, size: Point, hollow: bool, color: RGBColor) {
-        self.rect(corner, size, color);
-        let inside = (size.0 - 2.0 * OUTLINE, size.1 - 2.0 * OUTLINE);
-        if hollow && inside.0 > 0.0 && inside.1 > 0.0 {
-            self.rect((corner.0 + OUTLINE, corner.1 + OUTLINE), inside, self.background);
+        let inside = if hollow { (OUTLINE, self.background) } else { (0.0, color) };
+        self.outlined(corner, size, color, inside);
+    }
+
+    /// Adds a rectangle with an outline of a width, px, and the colour inside of it.
+    pub(super) fn outlined(
+        &mut self,
+        corner: Point,
+        size: Point,
+        outline: RGBColor,
+        (width, inside): (f64, RGBColor),
+    ) {
+        self.rect(corner, size, outline);
+        let room = (size.0 - 2.0 * width, size.1 - 2.0 * width);
+        if width > 0.0 && room.0 > 0.0 && room.1 > 0.0 {
+            self.rect((corner.0 + width, corner.1 + width), room, inside);
         }
     }
 
@@ -111,6 +139,14 @@ impl Canvas {
         self.items.push((Item::Dot(at, DOT), color));
         if hollow {
             self.items.push((Item::Dot(at, DOT - OUTLINE), self.background));
+        }
+    }
+
+    /// Adds a dot with an outline, where that has another colour.
+    pub(super) fn outlined_dot(&mut self, at: Point, outline: RGBColor, inside: RGBColor) {
+        self.items.push((Item::Dot(at, DOT), outline));
+        if outline != inside {
+            self.items.push((Item::Dot(at, DOT - EDGE), inside));
         }
     }
 
@@ -168,6 +204,38 @@ impl Canvas {
     }
 }
 
+/// The pieces of a line with corners that its dashes leave: all of it where there are none.
+fn pieces(corners: &[Point], dashes: &[f64]) -> Vec<Vec<Point>> {
+    let mut lengths = dashes.iter().copied().cycle();
+    let Some(mut left) = lengths.next() else { return vec![corners.to_vec()] };
+    let mut pieces: Vec<Vec<Point>> =
+        corners.first().map(|first| vec![*first]).into_iter().collect();
+    let mut is_dash = true;
+    for pair in corners.windows(2) {
+        let ((mut x, mut y), (end_x, end_y)) = (pair[0], pair[1]);
+        loop {
+            let rest = (end_x - x).hypot(end_y - y);
+            let step = left.min(rest);
+            if rest > 0.0 {
+                (x, y) = (x + (end_x - x) * step / rest, y + (end_y - y) * step / rest);
+            }
+            if let Some(piece) = pieces.last_mut().filter(|_| is_dash) {
+                piece.push((x, y));
+            }
+            left -= step;
+            if left > 0.0 || rest <= step {
+                break;
+            }
+            left = lengths.next().unwrap_or(f64::INFINITY);
+            is_dash = !is_dash;
+            if is_dash {
+                pieces.push(vec![(x, y)]);
+            }
+        }
+    }
+    pieces
+}
+
 /// A size in whole pixels; charts are at most some thousand pixels wide and high.
 fn pixels(size: f64) -> u32 {
     size.ceil().clamp(1.0, 30_000.0) as u32
@@ -208,6 +276,22 @@ pub(super) fn widest<'a>(texts: impl IntoIterator<Item = &'a str>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dashes_go_around_corners() {
+        let corners = [(0.0, 0.0), (10.0, 0.0), (10.0, 10.0)];
+        assert_eq!(pieces(&corners, &[]), [corners.to_vec()]);
+        let expected = [
+            vec![(0.0, 0.0), (4.0, 0.0)],
+            vec![(6.0, 0.0), (10.0, 0.0)],
+            vec![(10.0, 2.0), (10.0, 6.0)],
+            vec![(10.0, 8.0), (10.0, 10.0)],
+        ];
+        assert_eq!(pieces(&corners, &[4.0, 2.0]), expected);
+        let around = pieces(&corners, &[15.0, 100.0]);
+        assert_eq!(around, [vec![(0.0, 0.0), (10.0, 0.0), (10.0, 5.0)]]);
+        assert_eq!(pieces(&[], &[4.0, 2.0]), Vec::<Vec<Point>>::new());
+    }
 
     #[test]
     fn marked_values_are_hollow() {

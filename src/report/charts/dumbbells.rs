@@ -97,7 +97,12 @@ fn draw(
     canvas.line((at(least), y), (at(most), y), 3, theme.fill(Fill { share: 0.35, ..*fill }));
     // Later values lie below earlier ones.
     for (fill, value) in row.ends.iter().rev() {
-        canvas.dot((at(value), y), value.marked, theme.fill(*fill));
+        let (outline, place) = (theme.outline(*fill), (at(value), y));
+        if value.marked {
+            canvas.dot(place, true, outline);
+        } else {
+            canvas.outlined_dot(place, outline, theme.fill(*fill));
+        }
     }
     let mut number = |x, text: &str| {
         canvas.rect((x - 2.0, y - 8.0), (canvas::small(text) + 4.0, 16.0), ground);

@@ -71,7 +71,7 @@ impl Frame {
         canvas.heading((MARGIN, 26.0), &self.title, TITLE, theme.text);
         let mut at: Point = (MARGIN + 6.0, 56.0);
         for (fill, text) in &self.legend {
-            canvas.dot(at, false, theme.fill(*fill));
+            canvas.outlined_dot(at, theme.outline(*fill), theme.fill(*fill));
             canvas.text((at.0 + 12.0, at.1), text, HPos::Left, theme.text);
             at.0 += canvas::small(text) + 36.0;
         }

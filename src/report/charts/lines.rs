@@ -22,6 +22,19 @@ pub(super) struct Lines {
     pub crossings: Vec<Crossing>,
 }
 
+/// Length of the sample of a line with dashes, px: each of the patterns fits once.
+const SAMPLE: f64 = 42.0;
+
+/// Dashes that can be told from each other, the solid line first.
+pub(super) const DASHES: [&[f64]; 6] = [
+    &[],
+    &[14.0, 5.0],
+    &[7.0, 5.0],
+    &[2.5, 4.5],
+    &[14.0, 4.0, 2.5, 4.0],
+    &[7.0, 4.0, 2.5, 4.0, 2.5, 4.0],
+];
+
 /// A line.
 #[derive(Debug)]
 pub(super) struct Series {
@@ -29,6 +42,9 @@ pub(super) struct Series {
     pub label: String,
     /// Its colour.
     pub fill: Fill,
+    /// Lengths of its dashes and of the gaps between them in turns, px; solid where there are
+    /// none.
+    pub dashes: &'static [f64],
     /// Its points, from the left.
     pub points: Vec<(f64, Value)>,
     /// Whether its points are measured, so that they are shown.
@@ -86,7 +102,7 @@ impl Lines {
             vertical.marks(30.0).into_iter().map(|(y, ns)| (y, frame::tick(ns))).collect();
         let left = MARGIN + canvas::widest(ticks.iter().map(|tick| &*tick.1)) + PAD;
         let names = canvas::widest(self.series.iter().map(|series| &*series.label));
-        let right = WIDTH - MARGIN - names - 26.0;
+        let right = WIDTH - MARGIN - names - self.sample() - 26.0;
         let horizontal = Axis::between(first, last).on(left + 4.0, right);
         for (y, label) in &ticks {
             canvas.line((left, *y), (right, *y), 1, theme.grid);
@@ -107,7 +123,12 @@ impl Lines {
         for series in &self.series {
             let color = theme.fill(series.fill);
             let at = |point: &(f64, Value)| (horizontal.at(point.0), vertical.at(point.1.median));
-            canvas.path(series.points.iter().map(at).collect(), 2, color);
+            canvas.dashed(
+                &series.points.iter().map(at).collect::<Vec<_>>(),
+                series.dashes,
+                2,
+                color,
+            );
             for point in series.points.iter().filter(|_| series.dotted) {
                 canvas.dot(at(point), point.1.marked, color);
             }
@@ -118,6 +139,11 @@ impl Lines {
         }
         self.names(&mut canvas, (top, bottom), &horizontal, &vertical, theme);
         Some(canvas)
+    }
+
+    /// Length of a sample of each line before its name, px: where lines differ in dashes.
+    fn sample(&self) -> f64 {
+        if self.series.iter().any(|series| !series.dashes.is_empty()) { SAMPLE } else { 0.0 }
     }
 
     /// Names the crossings above the plot, a line of text each, with a line down to the point.
@@ -162,7 +188,9 @@ impl Lines {
         for ((x, from, series), y) in ends.iter().zip(apart(&wanted, (top, bottom))) {
             let color = theme.fill(series.fill);
             let to = WIDTH - MARGIN - canvas::widest(self.series.iter().map(|s| &*s.label));
-            canvas.path(vec![(x + 8.0, *from), (to - 4.0, y)], 1, color);
+            let begin = to - 4.0 - self.sample();
+            canvas.path(vec![(x + 8.0, *from), (begin, y)], 1, color);
+            canvas.dashed(&[(begin, y), (to - 4.0, y)], series.dashes, 2, color);
             canvas.text((to, y), &series.label, HPos::Left, theme.text);
         }
     }

@@ -53,10 +53,10 @@ pub(super) static LIGHT: Theme = Theme {
     heat: [RGBColor(0xf0, 0xf4, 0xf8), RGBColor(0x08, 0x3c, 0x6e)],
     hue: |hue| match hue {
         Hue::Blue => 0x00_72_b2,
-        Hue::Sky => 0x3f_a9_dc,
+        Hue::Sky => 0x2a_94_c9,
         Hue::Violet => 0x7a_5c_b8,
-        Hue::Orange => 0xe6_8a_00,
-        Hue::Yellow => 0xc9_a8_00,
+        Hue::Orange => 0xc7_75_00,
+        Hue::Yellow => 0xa6_8b_00,
         Hue::Green => 0x00_9e_73,
         Hue::Red => 0xa8_2a_3c,
         Hue::Pink => 0xcc_6f_a2,
@@ -94,6 +94,13 @@ impl Theme {
         mix(self.background, RGBColor(red, green, blue), fill.share)
     }
 
+    /// The colour around a bar: its own, or all of its hue where the bar is too pale to be seen.
+    pub(super) fn outline(&self, fill: Fill) -> RGBColor {
+        let own = self.fill(fill);
+        let is_seen = contrast(own, self.background) >= LEAST_CONTRAST;
+        if is_seen { own } else { self.fill(Fill::full(fill.hue)) }
+    }
+
     /// The ground of a cell of a heat table, 0 to 1, and the colour of text on it.
     pub(super) fn heat(&self, share: f64) -> (RGBColor, RGBColor) {
         let ground = mix(self.heat[0], self.heat[1], share);
@@ -101,6 +108,15 @@ impl Theme {
         let text = if luminance(ground) > 0.179 { BLACK } else { WHITE };
         (ground, text)
     }
+}
+
+/// Contrast that a shape must have with its ground, as WCAG asks for.
+const LEAST_CONTRAST: f64 = 3.0;
+
+/// Contrast of two colours as WCAG defines it, 1 to 21.
+fn contrast(a: RGBColor, b: RGBColor) -> f64 {
+    let (a, b) = (luminance(a) + 0.05, luminance(b) + 0.05);
+    (a / b).max(b / a)
 }
 
 /// A share of the second colour in the first.
@@ -125,10 +141,27 @@ fn luminance(RGBColor(red, green, blue): RGBColor) -> f64 {
 mod tests {
     use super::*;
 
-    /// Contrast of two colours as WCAG defines it, 1 to 21.
-    fn contrast(a: RGBColor, b: RGBColor) -> f64 {
-        let (a, b) = (luminance(a) + 0.05, luminance(b) + 0.05);
-        (a / b).max(b / a)
+    #[test]
+    fn every_bar_is_seen_on_its_ground() {
+        let hues = [
+            Hue::Blue,
+            Hue::Sky,
+            Hue::Violet,
+            Hue::Orange,
+            Hue::Yellow,
+            Hue::Green,
+            Hue::Red,
+            Hue::Pink,
+            Hue::Brown,
+            Hue::Grey,
+        ];
+        for theme in [&LIGHT, &DARK] {
+            for (hue, share) in hues.into_iter().flat_map(|hue| [(hue, 1.0), (hue, 0.3)]) {
+                let outline = theme.outline(Fill { hue, share });
+                let contrast = contrast(outline, theme.background);
+                assert!(contrast >= LEAST_CONTRAST, "{hue:?} {share}: {contrast:.2}");
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::super::Form;
 use super::super::frame::{Frame, Value};
-use super::super::lines::{Crossing, Lines, Series};
+use super::super::lines::{Crossing, DASHES, Lines, Series};
 use super::super::theme::Fill;
 use crate::record::Metric;
 use crate::report::matrix::{Matrix, Work};
@@ -66,6 +66,7 @@ pub(super) fn pick<'a>(
     let series = costs.iter().map(|cost| Series {
         label: label(cost),
         fill: Fill::full(charts.hue(&cost.of.executor.engine)),
+        dashes: DASHES[0],
         points: points(cost),
         dotted: false,
     });

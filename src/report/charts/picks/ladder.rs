@@ -5,8 +5,9 @@ use super::super::axis::Spread;
 use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
-use super::{list, slower, time};
+use super::{slower, time};
 use crate::report::matrix::Matrix;
+use crate::report::units;
 use crate::tables::charts::{ChartWork, Charts, Ladder, Named};
 
 /// The sentence and the chart; `None` where nothing was timed.
@@ -79,5 +80,9 @@ fn finding(matrix: &Matrix<'_>, ladder: &Ladder) -> Option<String> {
         least.time(),
         first.executor.strategy
     );
-    Some(if others.is_empty() { text } else { format!("{text} Others take {}.", list(&others)) })
+    Some(if others.is_empty() {
+        text
+    } else {
+        format!("{text} Others take {}.", units::prose_list(&others))
+    })
 }

@@ -54,7 +54,7 @@ pub(super) fn all(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> Re
         charts.ladder.as_ref().and_then(|chart| ladder::pick(matrix, charts, chart)),
         charts.engines.as_ref().and_then(|chart| engines::pick(matrix, charts, chart)),
         charts.threads.as_ref().and_then(|chart| threads::pick(matrix, charts, chart)),
-        charts.resets.as_ref().and_then(|chart| resets::pick(matrix, chart)),
+        charts.resets.as_ref().and_then(|chart| resets::pick(matrix, charts, chart)),
         charts.execution.as_ref().and_then(|chart| execution::pick(matrix, charts, chart)),
         charts.break_even.as_ref().and_then(|chart| break_even::pick(matrix, charts, chart)),
         charts.requests.as_ref().and_then(|chart| requests::pick(matrix, charts, chart)),
@@ -107,14 +107,5 @@ fn short(ratio: f64) -> String {
         r if r >= 9.95 => format!("{r:.0}"),
         r if r >= 0.995 => format!("{r:.1}"),
         r => format!("{r:.2}"),
-    }
-}
-
-/// Texts as a list: `a`, `a and b`, `a, b and c`.
-fn list(texts: &[String]) -> String {
-    match texts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [head @ .., last] => format!("{} and {last}", head.join(", ")),
     }
 }

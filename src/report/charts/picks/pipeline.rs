@@ -5,9 +5,9 @@ use super::super::axis::Spread;
 use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
-use super::list;
 use crate::record::{Pipeline, SystemFound, Verifier};
 use crate::report::matrix::Matrix;
+use crate::report::units;
 use crate::tables::charts::{Charts, Hue, Titled};
 use crate::tables::pipeline::plan;
 
@@ -64,9 +64,9 @@ pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Titled) -> Opti
     let texts: Vec<String> =
         methods.iter().map(|(method, value)| format!("{} with `{method}`", value.time())).collect();
     let finding = format!(
-        "{} messages take {}; published were {} on another machine.",
+        "{} messages take {}. The published time is {}, on another machine.",
         plan.messages,
-        list(&texts),
+        units::prose_list(&texts),
         published.time()
     );
     Some((finding, Form::Bars(bars)))

@@ -2,13 +2,13 @@
 
 use super::super::Form;
 use super::super::frame::{Frame, Value};
-use super::super::lines::{Crossing, Lines, Series};
+use super::super::lines::{Crossing, DASHES, Lines, Series};
 use super::super::theme::Fill;
-use crate::compare::{Course, Verdict, crossings, fastest, page_size, ratio};
+use crate::compare::{Course, Verdict, crossings, drops, fastest, page_size, ratio};
 use crate::record::{Book, Estimate, Executor, PAGE, ResetKey};
 use crate::report::matrix::Matrix;
 use crate::report::units;
-use crate::tables::charts::{ResetLine, Resets};
+use crate::tables::charts::{Charts, Hue, Resets};
 use std::collections::BTreeSet;
 
 /// Sizes from which on an executor has the shortest time.
@@ -19,14 +19,18 @@ struct Stretch<'a> {
 }
 
 /// The sentence and the chart; `None` where there are no records of it.
-pub(super) fn pick(matrix: &Matrix<'_>, chart: &Resets) -> Option<(String, Form)> {
+pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Resets) -> Option<(String, Form)> {
     let book = matrix.records.resets.as_ref()?;
     let course = Course { touch: chart.touch, place: chart.place, drift: chart.drift, threads: 1 };
-    let lines: Vec<(&Executor, Series)> = chart
-        .lines
-        .iter()
-        .filter_map(|line| Some((&line.executor, series(book, course, line)?)))
-        .collect();
+    let mut lines: Vec<(&Executor, Series)> = Vec::new();
+    for executor in &chart.lines {
+        let seen = lines.iter().filter(|(other, _)| other.engine == executor.engine).count();
+        let fill = Fill::full(charts.hue(&executor.engine));
+        // Lines of one engine have its colour and differ in their dashes.
+        let own = series(book, course, executor);
+        let own = own.map(|own| Series { fill, dashes: DASHES[seen % DASHES.len()], ..own });
+        lines.extend(own.map(|own| (executor, own)));
+    }
     let pages =
         |series: &Series| series.points.iter().map(|p| p.0 as u64 / PAGE).collect::<Vec<_>>();
     let xs: BTreeSet<u64> = lines.iter().flat_map(|(_, series)| pages(series)).collect();
@@ -41,7 +45,8 @@ pub(super) fn pick(matrix: &Matrix<'_>, chart: &Resets) -> Option<(String, Form)
             Some(Crossing { x: at * PAGE as f64, y, label })
         })
         .collect();
-    let finding = finding(book, course, &stretches, &xs, &crossings)?;
+    let executors: Vec<&Executor> = lines.iter().map(|(executor, _)| *executor).collect();
+    let finding = finding(book, course, (&stretches, &crossings), &executors, &xs)?;
     let lines: Vec<Series> = lines.into_iter().map(|(_, series)| series).collect();
     let marks = xs.iter().map(|pages| ((pages * PAGE) as f64, page_size(*pages as f64))).collect();
     let form = Form::Lines(Lines {
@@ -61,9 +66,9 @@ pub(super) fn pick(matrix: &Matrix<'_>, chart: &Resets) -> Option<(String, Form)
 }
 
 /// The line of an executor; `None` with fewer than two points.
-fn series(book: &Book, course: Course, line: &ResetLine) -> Option<Series> {
+fn series(book: &Book, course: Course, executor: &Executor) -> Option<Series> {
     let own = book.resets.keys().filter(|key| {
-        key.executor == line.executor && Course::of(&key.point) == course && key.point.pages > 0
+        key.executor == *executor && Course::of(&key.point) == course && key.point.pages > 0
     });
     let point =
         |key: &ResetKey| Some(((key.point.pages * PAGE) as f64, Value::from(book.reset(key)?)));
@@ -71,8 +76,9 @@ fn series(book: &Book, course: Course, line: &ResetLine) -> Option<Series> {
     points.retain(|point| point.1.median > 0.0);
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     (points.len() > 1).then(|| Series {
-        label: line.executor.strategy.to_string(),
-        fill: Fill::full(line.hue),
+        label: executor.strategy.to_string(),
+        fill: Fill::full(Hue::default()),
+        dashes: DASHES[0],
         points,
         dotted: true,
     })
@@ -126,9 +132,9 @@ fn meeting(
 fn finding(
     book: &Book,
     course: Course,
-    stretches: &[Stretch<'_>],
+    (stretches, crossings): (&[Stretch<'_>], &[Crossing]),
+    executors: &[&Executor],
     xs: &BTreeSet<u64>,
-    crossings: &[Crossing],
 ) -> Option<String> {
     let (first, last) = (*xs.first()?, *xs.last()?);
     let (start, end) = (stretches.first()?, stretches.last()?);
@@ -146,6 +152,28 @@ fn finding(
         let size = page_size(crossing.x / PAGE as f64);
         text += &format!(" From about {size} on, `{}` is.", stretch.executor.strategy);
     }
+    if crossings.is_empty() && dropping_never_wins(book, course, start.executor, executors, xs) {
+        text += " No strategy that drops pages is faster at any size.";
+    }
     let end_time = time(end, last)?;
     Some(format!("{text} At {} it takes {end_time}.", page_size(last as f64)))
+}
+
+/// Whether an executor restores pages, and none of those that drop them is faster at any of the
+/// sizes, nor can be.
+fn dropping_never_wins(
+    book: &Book,
+    course: Course,
+    than: &Executor,
+    executors: &[&Executor],
+    xs: &BTreeSet<u64>,
+) -> bool {
+    let mut dropping = executors.iter().filter(|executor| drops(executor.strategy)).peekable();
+    let loses = |executor: &Executor| {
+        xs.iter().all(|pages| {
+            ratio(book, &course.at(*pages), executor, than)
+                .is_some_and(|judged| judged.verdict != Verdict::Faster)
+        })
+    };
+    !drops(than.strategy) && dropping.peek().is_some() && dropping.all(|executor| loses(executor))
 }

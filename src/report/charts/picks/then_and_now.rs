@@ -129,14 +129,19 @@ fn function<'a>(
     now.iter().any(Option::is_some).then_some(Function { of, then, now })
 }
 
-/// How many times slower the first column is than the last, then and now, for the first
-/// function that has all four values.
+/// How many times slower the first compared column is than the second, then and now, for the
+/// first function that has all four values.
 fn finding(chart: &ThenAndNow, functions: &[Function<'_>]) -> Option<String> {
-    let (first, last) = (chart.columns.first()?, chart.columns.last()?);
+    let (first, last) = match &chart.compared {
+        Some([first, last]) => (first, last),
+        None => (chart.columns.first()?, chart.columns.last()?),
+    };
+    let place = |heading| chart.columns.iter().position(|column| column == heading);
+    let (subject, baseline) = (place(first)?, place(last)?);
     functions.iter().find_map(|function| {
         let ratio = |values: &[Option<Value>]| {
-            let (first, last) = ((*values.first()?)?, (*values.last()?)?);
-            Some(super::times(first, last))
+            let (subject, baseline) = ((*values.get(subject)?)?, (*values.get(baseline)?)?);
+            Some(super::times(subject, baseline))
         };
         let (then, now) = (ratio(&function.then)?, ratio(&function.now)?);
         Some(format!(
