@@ -421,8 +421,22 @@ pub struct Count {
 }
 
 /// A check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumIter,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Check {
     /// The test scripts of the specification.
     Conformance,
@@ -434,6 +448,18 @@ pub enum Check {
     Hostile,
     /// Whether runs survive kills, full disks and crashes.
     Survival,
+}
+
+/// A reason without the place that engines name at its end: ` (at offset 0x1f)`. Refusals that
+/// differ in nothing else are one.
+#[must_use]
+pub fn without_offset(reason: &str) -> &str {
+    match reason.rsplit_once(" (at offset ") {
+        Some((before, place)) if place.strip_suffix(')').is_some_and(|at| !at.contains(' ')) => {
+            before
+        }
+        _ => reason,
+    }
 }
 
 /// A finding of a check about one thing on one executor.

@@ -27,7 +27,7 @@ pub use header::{
 };
 pub use line::{
     CellKey, Check, Comparison, Contender, Count, Executor, Finding, Line, Match, Means,
-    Observations, Outcome, Purpose, Refusal, Setup, Status,
+    Observations, Outcome, Purpose, Refusal, Setup, Status, without_offset,
 };
 pub use metric::{Metric, Unit};
 pub use reset::{Drift, PAGE, Place, Reset, ResetKey, ResetPoint, Touch};

@@ -4,6 +4,7 @@
 use super::adapt::{Adapted, adapt};
 use super::suite::Group;
 use std::collections::HashSet;
+use touchstone::record;
 use touchstone_executor::Error;
 use touchstone_executor::guest::{GuestModule, HeapPages, ModuleInfo};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
@@ -127,12 +128,13 @@ fn feature(error: &Error) -> String {
     }
 }
 
-/// A reason in a form that is the same for different places: its first line, with `N` for
-/// numbers that are no part of a word.
+/// A reason in a form that is the same for different places: its first line without the offset
+/// that it may end with, and with `N` for numbers that are no part of a word.
 pub(super) fn without_numbers(reason: &str) -> String {
     let mut text = String::new();
     let mut before = ' ';
-    for letter in reason.lines().next().unwrap_or_default().chars().take(160) {
+    let line = reason.lines().next().unwrap_or_default();
+    for letter in record::without_offset(line).chars().take(160) {
         if !letter.is_ascii_digit() {
             text.push(letter);
             before = letter;
@@ -152,4 +154,19 @@ fn validate(wasm: &[u8], features: WasmFeatures) -> Result<(), (String, usize)> 
         .validate_all(wasm)
         .map(drop)
         .map_err(|error| (error.message().to_owned(), error.offset()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_refusal_at_two_places_is_one_reason() {
+        let refused = |offset: &str| {
+            format!("x failed: gc types need a feature (at offset {offset})\nCaused by: y")
+        };
+        let reasons = ["0xbe", "0x1f", "27"].map(|offset| without_numbers(&refused(offset)));
+        assert_eq!(reasons, ["x failed: gc types need a feature"; 3]);
+        assert_eq!(without_numbers("at most 65536 pages of i64"), "at most N pages of i64");
+    }
 }
