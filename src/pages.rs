@@ -22,6 +22,8 @@ pub struct Pages {
     /// Sentences of the verdict, the most important first; the first five with records are
     /// printed.
     pub findings: Vec<Finding>,
+    /// Sentences below the table of engines; those with records are printed.
+    pub engines: Vec<Finding>,
     /// What readers need, a row each.
     pub needs: Vec<Need>,
     /// The call that stands for real work.
@@ -124,6 +126,9 @@ pub struct Page {
     /// Its parts, in this order, before the tables.
     #[serde(default)]
     pub parts: Vec<Part>,
+    /// What explains the numbers of the parts, Markdown, a paragraph each; it stands below them.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// The tables laid out by hand that stand on it; file names without their ending.
     #[serde(default)]
     pub tables: Vec<String>,
@@ -193,6 +198,7 @@ impl Pages {
             title: "Details".to_owned(),
             answers: "Everything that the records hold.".to_owned(),
             parts: Part::iter().collect(),
+            notes: Vec::new(),
             tables,
         };
         Self { pages: vec![page], ..Self::default() }

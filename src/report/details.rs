@@ -4,32 +4,42 @@ use super::sections::{
     checks, comparisons, density, environment, failed, metrics, resets, settings, shares, swap,
     systems, tables, threads,
 };
-use super::{Content, charts};
+use super::{Content, charts, origin};
 use crate::pages::{Page, Part};
 use crate::record::Check;
 use std::fmt::Write;
 
 /// A detailed page, a whole file.
 pub(super) fn text(content: &Content<'_>, page: &Page) -> String {
-    let header = &content.matrix.book.header;
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = write!(
         text,
-        "# {}\n\n{} Run {}, commit `{}`; † marks interference. [Summary]({})\n\n",
+        "# {}\n\n{} {}. † marks interference. [Summary]({})\n\n",
         page.title,
         page.answers,
-        header.started_at.split('T').next().unwrap_or_default(),
-        header.tools.commit,
+        origin::of_page(content.matrix.records, page),
         content.back,
     );
     for of in &page.parts {
         text.push_str(&part(content, *of));
         text.push_str(&charts::of_part(content.charts, Some(*of), &content.images_of_details));
     }
+    for note in &page.notes {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{}\n\n", note.trim());
+    }
     for name in &page.tables {
         let own = content.layouts.iter().filter(|layout| layout.name == *name);
-        text.extend(own.map(|layout| tables::section(content.matrix, layout)));
+        text.extend(own.map(|layout| {
+            let has_cells =
+                page.parts.contains(&Part::Threads) && tables::is_among_threads(content, layout);
+            if has_cells {
+                tables::without_cells(content, layout)
+            } else {
+                tables::section(content.matrix, layout)
+            }
+        }));
         let own = content.shares.iter().filter(|shares| shares.name == *name);
         text.extend(own.map(|shares| shares::section(content.matrix, shares)));
     }

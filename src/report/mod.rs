@@ -11,6 +11,7 @@ pub mod gate;
 mod html;
 mod markdown;
 mod matrix;
+mod origin;
 mod page;
 mod picks;
 mod rank;
@@ -195,26 +196,6 @@ impl Records {
     /// The lines of the file of the benchmarks that could not be read.
     fn skipped_of_bench(&self) -> &[Skipped] {
         self.skipped.first().map_or(&[], |(_, lines)| lines)
-    }
-
-    /// The files whose run is of another commit than the benchmarks', a line each: nothing of
-    /// them stands in one table with times of the benchmarks, but a reader has to know.
-    fn other_builds(&self) -> Vec<String> {
-        let own = &self.bench.header.tools.commit;
-        let beside = [
-            (PEERS, &self.peers),
-            (SWAPS, &self.swaps),
-            (DENSITY, &self.densities),
-            (RESETS, &self.resets),
-            (SYSTEMS, &self.systems),
-            (COUNTS, &self.counts),
-        ];
-        let line = |(name, book): (&str, &Option<Book>)| {
-            let other = &book.as_ref()?.header.tools.commit;
-            (other != own)
-                .then(|| format!("`{name}` is of commit {other}, the benchmarks of {own}"))
-        };
-        beside.into_iter().filter_map(line).collect()
     }
 }
 

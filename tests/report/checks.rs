@@ -56,6 +56,27 @@ fn page(lines: Vec<Line>) -> String {
 }
 
 #[test]
+fn each_run_of_checks_is_named_with_its_commit() {
+    let place = Place::with(&Run::of_cells([cell("alpha", "instance_reuse", EMPTY, 1, 100.0)]));
+    place.divide(
+        "[[pages]]\nfile = \"isolation\"\ntitle = \"I\"\nanswers = \"Which?\"\n\
+         parts = [\"isolation\"]\nnotes = [\"A note.\"]\n",
+    );
+    let mut run = Run::of(isolation());
+    run.header.run = "other".to_owned();
+    run.header.started_at = "2031-02-03T04:05:06Z".to_owned();
+    run.header.tools.commit = "def".to_owned();
+    run.header.machine.kernel = "9.9".to_owned();
+    run.append(&place.beside(CHECKS));
+    let page = place.page();
+    assert_has(&page, "- `checks.jsonl` (isolation) is of commit def on another machine: ");
+    // The page shows nothing but this run.
+    assert_has(&page, "Which? Run 2031-02-03, commit `def`, on another machine: ");
+    assert_has(&page, "Linux 9.9. † marks interference.");
+    assert_has(&page, "\n\nA note.\n");
+}
+
+#[test]
 fn the_worst_outcome_over_the_strategies_stands_in_the_table() {
     let page = page(isolation());
     assert_has(&page, "**1 leak in 5 checks** of 3 executors");

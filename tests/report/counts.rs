@@ -74,5 +74,12 @@ fn files_of_another_commit_are_named() {
     let mut counts = Run::of(Vec::new());
     counts.header.tools.commit = "def".to_owned();
     counts.append(&place.beside(COUNTS));
-    assert_has(&place.page(), "`counts.jsonl` is of commit def, the benchmarks of ");
+    let page = place.page();
+    assert_has(&page, "`counts.jsonl` is of commit def, the benchmarks of ");
+    assert!(!page.contains("another machine"), "{page}");
+    counts.header.machine.cpu = "Other CPU".to_owned();
+    std::fs::remove_file(place.beside(COUNTS)).unwrap();
+    counts.append(&place.beside(COUNTS));
+    let says = "`counts.jsonl` is of commit def on another machine: Other CPU, ";
+    assert_has(&place.page(), says);
 }

@@ -2,7 +2,9 @@
 
 use super::fixtures::{self, Cell};
 use super::{DIRTY, EMPTY, Metric, Place, Run, assert_has, cell};
-use touchstone::record::Line;
+use touchstone::record::{
+    Drift, Line, Place as Lie, RESETS, Reset, ResetKey, ResetPoint, Sample, Samples, Touch,
+};
 use touchstone::report;
 use touchstone_executor::Execution;
 
@@ -15,6 +17,16 @@ text = "Reuse takes {subject}, the pool {baseline}: {ratio} times slower."
 call = { case = "call_empty_function", guest = "test_runtime" }
 subject = "alpha_instance_reuse"
 baseline = "alpha_pooling"
+[[engines]]
+text = "A new instance of alpha takes {subject}."
+call = { case = "call_empty_function", guest = "test_runtime" }
+subject = "alpha_recreate_instance"
+baseline = "alpha_recreate_instance"
+[[work]]
+title = "Real"
+page = "threads"
+engines = ["alpha"]
+rows = [{ label = "a write", case = "dirty_1mb_of_memory", guest = "test_runtime" }]
 [[findings]]
 text = "A clean instance takes {subject}, a used one {baseline}: {ratio} times slower."
 call = { case = "call_empty_function", guest = "test_runtime" }
@@ -153,4 +165,86 @@ fn a_division_that_does_not_fit_is_refused() {
         let error = format!("{:#}", report::write(&place.options).unwrap_err());
         assert!(error.contains(says), "{error}");
     }
+}
+
+/// Cells of a strategy of Touchstone's and of the runtime's own, with times of a call that writes.
+fn reuse_and_pool(reuse: f64, pool: f64) -> [Cell; 4] {
+    let ours = |case, ns| {
+        let mut own = cell("alpha", "instance_reuse_tracked", case, 1, ns);
+        own.emulated = Some("ours".to_owned());
+        own
+    };
+    let theirs = |case, ns| cell("alpha", "pooling", case, 1, ns);
+    [ours(EMPTY, 100.0), ours(DIRTY, reuse), theirs(EMPTY, 900.0), theirs(DIRTY, pool)]
+}
+
+#[test]
+fn calls_that_the_runtimes_own_strategy_wins_or_ties_are_named() {
+    let page = |reuse, pool| divided(&Run::of_cells(reuse_and_pool(reuse, pool))).summary();
+    assert_has(
+        &page(2000.0, 1000.0),
+        "- `alpha_pooling` against `alpha_instance_reuse_tracked`: a write (Real) (1.000 µs against \
+         2.000 µs).",
+    );
+    assert_has(
+        &page(1000.0, 1001.0),
+        "- No difference to `alpha_instance_reuse_tracked`: a write (Real).",
+    );
+    assert!(!page(1000.0, 2000.0).contains("own strategies are faster"));
+}
+
+#[test]
+fn calls_that_write_other_pages_are_held_against_the_pick() {
+    let place = divided(&Run::of_cells(reuse_and_pool(1000.0, 2000.0)));
+    let reset = |strategy: &str, pages: u64, ns: f64| {
+        let point = ResetPoint {
+            touch: Touch::Byte,
+            place: Lie::Contiguous,
+            drift: Drift::All,
+            threads: 1,
+            pages,
+        };
+        let key = ResetKey { point, executor: super::executor("alpha", strategy) };
+        (0..3).map(move |process| {
+            let call = Samples([ns; 10].map(Sample::single).to_vec());
+            Line::Reset(Box::new(Reset { key: key.clone(), process, call }))
+        })
+    };
+    let lines = [1, 16, 256].into_iter().flat_map(|pages| {
+        let each = pages as f64;
+        reset("instance_reuse_tracked", pages, 2000.0 * each).chain(reset(
+            "pooling",
+            pages,
+            5000.0 + 1000.0 * each,
+        ))
+    });
+    Run::of(lines).append(&place.beside(RESETS));
+    assert_has(
+        &place.summary(),
+        "- `alpha_pooling` against `alpha_instance_reuse_tracked`: calls that write all other pages \
+         than the last call. 21.00 µs against 32.00 µs at 64 KiB; also faster at 1 MiB.",
+    );
+}
+
+#[test]
+fn sentences_below_the_engines_have_numbers() {
+    let page = divided(&Run::of_cells([cell("alpha", "recreate_instance", EMPTY, 1, 700.0)]));
+    assert_has(&page.summary(), "A new instance of alpha takes 700.0 ns ±1 %.");
+}
+
+#[test]
+fn a_page_of_findings_alone_has_the_first_three() {
+    let reuse = cell("alpha", "instance_reuse", EMPTY, 1, 100.0).with(Metric::WarmCall, 50.0);
+    let pool = cell("alpha", "pooling", EMPTY, 1, 2000.0);
+    let mut place = divided(&Run::of_cells([reuse, pool]));
+    let finding = "[[findings]]\ntext = \"One more.\"\nsubject = \"alpha_pooling\"\n\
+                   baseline = \"alpha_pooling\"\n\
+                   call = { case = \"call_empty_function\", guest = \"test_runtime\" }\n";
+    place.divide(&format!("{DIVISION}{}", finding.repeat(4)));
+    let readme = place.options.page.with_file_name("README.md");
+    place.options.readme = Some(readme.clone());
+    assert_has(&place.summary(), "5. One more.");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    assert_has(&readme, "3. One more.");
+    assert!(!readme.contains("4. "), "{readme}");
 }

@@ -67,6 +67,22 @@ fn settings_are_printed_once() {
 }
 
 #[test]
+fn settings_that_engines_share_are_printed_once() {
+    let set = |engine: &str, reset: &str| {
+        let mut cell = cell(engine, "pooling", EMPTY, 1, 1000.0);
+        for (name, value) in [("fuel", "off"), ("reset", reset)] {
+            cell.effective.insert(name.to_owned(), Some(value.to_owned()));
+        }
+        cell
+    };
+    let page = Place::with(&Run::of_cells([set("alpha", "dropped"), set("beta", "kept")])).page();
+    let shared = "<summary><code>alpha</code>, <code>beta</code></summary>\n\n- fuel: off\n";
+    assert_has(&page, shared);
+    assert_has(&page, "<summary><code>beta</code></summary>\n\n- reset: kept\n");
+    assert_eq!(page.matches("- fuel: off").count(), 1);
+}
+
+#[test]
 fn the_report_of_a_whole_matrix_is_small() {
     let place = Place::with(&large_matrix(&[1, 2]));
     let page = place.page();

@@ -8,7 +8,7 @@ use crate::report::units::{MARK, count, grouped, percent, time_with_interval};
 use std::fmt::Write;
 
 /// Picks that are shown at most.
-const MOST: usize = 5;
+const MOST: usize = 7;
 
 /// Machine, date, commit and size of the run: terms and descriptions.
 pub(super) fn facts(matrix: &Matrix<'_>) -> String {

@@ -1,7 +1,7 @@
 //! Correctness and robustness: what `make checks` found.
 
 use super::source;
-use crate::record::{Check, Finding, Outcome};
+use crate::record::{Check, Finding, Outcome, without_offset};
 use crate::report::checks::{Checked, Checks};
 use crate::report::markdown::{NOTHING, Table, code, details, escape};
 use crate::report::units::{count, grouped};
@@ -43,9 +43,8 @@ fn conformance(checked: &Checked) -> String {
         table.row(escape(name), engines.iter().map(|engine| tally(checked, name, engine)));
     }
     format!(
-        "## Conformance\n\nAssertions of the WebAssembly specification's test scripts that an \
-         engine passed, of those it was held against; below them those that need a feature that \
-         the engine or the harness refuses. Editions and proposals contain the scripts of earlier \
+        "## Conformance\n\nAssertions of the WebAssembly specification's test scripts: passed of those that an engine ran. \
+         Below them stand those that need a feature that the engine or the harness refuses. Editions and proposals contain the scripts of earlier \
          ones, so an assertion may count in several rows. Found on {}.\n\n{}{}{}",
         source(checked.header),
         table.finish(),
@@ -84,7 +83,8 @@ fn causes(checked: &Checked, outcome: Outcome, heading: &str) -> String {
         let number = finding.number(outcome);
         // Where several outcomes share a finding, the cause is not that of one of them.
         let cause = finding.cause.as_deref().or((outcome == Outcome::Failed).then_some("unknown"));
-        if let (Some(cause), 1..) = (cause, number) {
+        // Records of older runs name the place.
+        if let (Some(cause), 1..) = (cause.map(without_offset), number) {
             let example = finding.evidence.first().map_or("", String::as_str);
             let (engines, _) = causes.entry(cause).or_insert((BTreeMap::new(), example));
             *engines.entry(&finding.engine).or_default() += number;
@@ -121,9 +121,8 @@ fn isolation(checked: &Checked) -> String {
     let tries = leaks + checked.count(Outcome::Held, |_| true);
     let leaks = if leaks == 0 { "No leak".to_owned() } else { count(leaks, "leak") };
     format!(
-        "## Isolation\n\nDoes a call see state that the call before it left? Planted guests look \
-         at {} of state after calls that changed them: on the same instance and on others, on the \
-         same thread and on others, after calls that returned, trapped or were stopped. **{leaks} \
+        "## Isolation\n\nDoes a call see state that the call before it left? Planted guests look at {} of state after calls that changed them. They look on the same \
+         instance and thread and on others, after calls that returned, trapped or were stopped. **{leaks} \
          in {} checks** of {}, on {}.\n\n{}{}{}",
         count(checked.names().len(), "kind"),
         grouped(tries),
@@ -141,11 +140,9 @@ fn isolation(checked: &Checked) -> String {
 fn hostile(checked: &Checked) -> String {
     let tries = |outcome| checked.count(outcome, |_| true);
     format!(
-        "## Hostile guests\n\nWhat malicious guests do to the host: {} on an engine's \
-         strategy held, {} only by ending the process that they ran in, {} failed. Held \
-         means: a clear error or trap within the attack's time limit, the next call on the same \
-         instance right and that of another guest too, and no memory left behind when it is \
-         repeated. Found on {}.\n\n{}{}{}",
+        "## Hostile guests\n\nAttacks of malicious guests on the host: {} on an engine's strategy held, {} only by \
+         ending the process that they ran in, {} failed. Held means: a clear error or trap within the attack's time limit. The next calls of \
+         this instance and of another guest are right. Repeated attacks leave no memory behind. Found on {}.\n\n{}{}{}",
         count(tries(Outcome::Held), "attack"),
         tries(Outcome::HeldByEnding),
         tries(Outcome::Failed),
@@ -168,7 +165,7 @@ fn survival(checked: &Checked) -> String {
         table.row(escape(&finding.name), [held, failed, said.join("<br>")]);
     }
     format!(
-        "## Survival of runs\n\nRuns that are killed, run out of disk or lose an engine's process, \
+        "## Survival\n\nRuns that are killed, run out of disk or lose an engine's process, \
          and are then resumed. A round is held when every cell that the run reported as finished \
          is in the record file afterwards, whole and once. Found on {}.\n\n{}",
         source(checked.header),

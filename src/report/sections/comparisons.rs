@@ -107,8 +107,8 @@ fn floor(noise: &Noise) -> String {
     }
     format!(
         "The noise floor of a case is how far an executor's interval reaches from 1 when it is \
-         compared with itself, median over executors: {}.",
-        cases.join("; ")
+         compared with itself, median over executors.\n\n{}",
+        cases.into_iter().map(|case| format!("* {case}\n")).collect::<String>()
     )
 }
 

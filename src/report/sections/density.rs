@@ -8,7 +8,7 @@ use touchstone_executor::{InstanceFrom, MemoryFrom, Strategy};
 
 /// What a reader learns from rows of that strategy.
 const COPIES: &str = " In the rows `instance_reuse` each instance has a copy of the guest's data. The \
-                      other rows map the data from one image. What both rows of an engine take \
+                      other rows map the data from one image. The part that both rows of an engine share \
                       belongs to the runtime.";
 
 pub(in crate::report) fn section(book: Option<&Book>) -> String {
@@ -57,8 +57,8 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
     format!(
         "## Live instances\n\nMany live instances of {} in one process (`make density`, \
          commit {}), with the largest number that each executor reached within its memory and two \
-         minutes. What one instance takes: proportional memory (PSS) and mappings before its first \
-         call and after the last one, and page tables. A call of {} is on a random instance; the \
+         minutes. Columns for one instance: proportional memory (PSS) and mappings before its first call and \
+         after the last one, and page tables. A call of {} is on a random instance; the \
          first one of each instance stands apart.{}\n\n{}",
         code(guest),
         code(&book.header.tools.commit),

@@ -46,8 +46,8 @@ pub(in crate::report) fn kernel(benches: &Matrix<'_>) -> String {
         return operators;
     }
     format!(
-        "## Counts\n\nWhat each call on a clean instance takes from the kernel, on one thread that \
-         repeats the same call: means per call, counted from outside on {}. System calls are those of the calling thread; signals are mostly first writes to a \
+        "## Counts\n\nSystem calls, page faults and signals of one call on a clean instance, on one thread that repeats \
+         the call: means, counted from outside. Counted on {}. System calls are those of the calling thread; signals are mostly first writes to a \
          watched page. Executors with the same counts and sizes share a row.\n\n{tables}{operators}",
         source(&matrix.book.header)
     )

@@ -3,7 +3,6 @@
 use crate::record::Book;
 use crate::report::markdown::{code, details, escape};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use touchstone_executor::Strategy;
 
 /// For each setting, each value with the strategies that have it on some guest.
@@ -25,32 +24,46 @@ pub(in crate::report) fn section(book: &Book) -> String {
         return "## Effective configuration\n\nThe run does not say what was in force.\n\n"
             .to_owned();
     }
-    let block = |(engine, settings): (&&str, &Settings)| {
-        details(&format!("<code>{}</code>", escape(engine)), &block(settings))
-    };
-    let blocks: String = engines.iter().map(block).collect();
+    let blocks: String = by_engines(&engines)
+        .into_iter()
+        .map(|(engines, settings)| {
+            let names = engines.iter().map(|engine| format!("<code>{}</code>", escape(engine)));
+            details(&names.collect::<Vec<_>>().join(", "), &settings.concat())
+        })
+        .collect();
     format!(
-        "## Effective configuration\n\nWhat was found in force after loading, not what was asked \
-         for. A value without strategies is the same under all of them; a strategy with two \
-         values has them on different guests.\n\n{blocks}"
+        "## Effective configuration\n\nSettings found in force after loading, not those that were asked for. Settings that several engines share stand once, below the names of all of them. A \
+         value without strategies is the same under all of them. A strategy with two values has \
+         them on different guests.\n\n{blocks}"
     )
 }
 
-/// The settings of an engine: each value once, with the strategies that have it where
-/// there are several.
-fn block(settings: &Settings) -> String {
-    let mut text = String::new();
-    for (name, values) in settings {
-        let only = values.first_key_value().filter(|_| values.len() == 1);
-        if let Some((value, _)) = only {
-            let _ = writeln!(text, "- {name}: {value}");
-            continue;
-        }
-        let _ = writeln!(text, "- {name}:");
-        for (value, strategies) in values {
-            let names: Vec<String> = strategies.iter().map(code).collect();
-            let _ = writeln!(text, "  - {value}: {}", names.join(", "));
+/// The settings, each once with all engines that have it: those of the most engines first.
+fn by_engines<'a>(engines: &BTreeMap<&'a str, Settings>) -> Vec<(Vec<&'a str>, Vec<String>)> {
+    let mut sharing: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (engine, settings) in engines {
+        for (name, values) in settings {
+            sharing.entry(bullet(name, values)).or_default().push(engine);
         }
     }
-    text
+    let mut blocks: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
+    for (setting, engines) in sharing {
+        blocks.entry(engines).or_default().push(setting);
+    }
+    let mut blocks: Vec<_> = blocks.into_iter().collect();
+    blocks.sort_by_key(|(engines, _)| std::cmp::Reverse(engines.len()));
+    blocks
+}
+
+/// A setting of an engine: each value once, with the strategies that have it where there are
+/// several.
+fn bullet(name: &str, values: &BTreeMap<String, BTreeSet<Strategy>>) -> String {
+    if let Some((value, _)) = values.first_key_value().filter(|_| values.len() == 1) {
+        return format!("- {name}: {value}\n");
+    }
+    let values = values.iter().map(|(value, strategies)| {
+        let names: Vec<String> = strategies.iter().map(code).collect();
+        format!("  - {value}: {}\n", names.join(", "))
+    });
+    format!("- {name}:\n{}", values.collect::<String>())
 }

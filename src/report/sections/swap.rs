@@ -72,9 +72,9 @@ fn methods(book: &Book) -> String {
         table.row(code(engine), cells);
     }
     format!(
-        "`recompile` compiles, loads and instantiates at each change of kind; `load_artifact` \
-         loads what was compiled before; `instantiate` makes an instance of a loaded module; \
-         `two_live_instances` keeps one of each; `pool` takes them from a pool. Sorted messages \
+        "`recompile` compiles, loads and instantiates at each change of kind. `load_artifact` \
+         loads what was compiled before. `instantiate` makes an instance of a loaded module. \
+         `two_live_instances` keeps one of each. `pool` takes them from a pool. Sorted messages \
          need one change of module. {}\n\n{}",
         legend(),
         table.finish()
@@ -124,8 +124,8 @@ fn loads(book: &Book) -> String {
         return table;
     }
     format!(
-        "Swap under load: threads keep sending messages while another one loads the other module \
-         and puts it in the place of the one before; then the same for as long without. The time \
+        "Swap under load: threads keep sending messages while another thread swaps the module. Then \
+         they send messages for as long without a swap. The time \
          of a message reaches from looking for a new module, including taking an instance of it, \
          to the answer. Of fewer than 1,000 messages, p99.9 is the slowest.\n\n{table}"
     )

@@ -17,6 +17,29 @@ pub(in crate::report) fn section(matrix: &Matrix<'_>, layout: &Layout) -> String
     format!("## {title}\n\n{lead}\n\n{table}{}{differing}", notes.finish())
 }
 
+/// What a table shows and where it differs from what was published, without the table: our
+/// cells stand in the tables of threads on the same page, and beside the published values in
+/// the summary.
+pub(in crate::report) fn without_cells(content: &Content<'_>, layout: &Layout) -> String {
+    let (title, lead) = (escape(&layout.title), layout.text.trim());
+    let differing = order::section(content.matrix, layout);
+    format!(
+        "## {title}\n\n{lead}\n\nThe table stands in the [summary]({}), with medians. The \
+         intervals are in the tables above.\n\n{differing}",
+        content.back
+    )
+}
+
+/// Whether the tables of threads have every cell of a table that the summary prints.
+pub(in crate::report) fn is_among_threads(content: &Content<'_>, layout: &Layout) -> bool {
+    let has_threads =
+        |row: &Row| content.matrix.most_threads(&Work::from(row)).is_some_and(|most| most > 1);
+    content.pages.documents.contains(&layout.name)
+        && layout.rows.iter().all(|row| {
+            !row.warm && row.published.iter().any(|text| !text.is_empty()) && has_threads(row)
+        })
+}
+
 /// The rows that were published, with medians alone, and a link to the whole table.
 pub(in crate::report) fn brief(content: &Content<'_>, layout: &Layout) -> String {
     let matrix = content.matrix;

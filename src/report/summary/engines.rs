@@ -1,6 +1,6 @@
 //! Engines at a glance.
 
-use super::{failed_assertions, named};
+use super::{failed_assertions, named, verdict};
 use crate::record::{Metric, Role};
 use crate::report::markdown::{NOTHING, Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
@@ -42,12 +42,14 @@ pub(super) fn section(content: &Content<'_>) -> String {
     if table.is_empty() {
         return table;
     }
+    let notes = content.pages.engines.iter().filter_map(|of| verdict::finding(matrix, of));
+    let notes: String = notes.map(|note| note + "\n\n").collect();
     let payload = payload.map_or_else(String::new, |work| {
         format!(" The call with JSON is {} on {}.", code(&work.case), code(&work.guest))
     });
     format!(
         "## Engines at a glance\n\n\"Execution / native\" is the geometric mean over the suites of the chart \
-         below of the time on a used instance over that of native code. Compile + load is once per module.{payload}\n\n{table}"
+         below of the time on a used instance over that of native code. Compile + load is once per module.{payload}\n\n{table}{notes}"
     )
 }
 

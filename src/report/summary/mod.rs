@@ -7,6 +7,7 @@ mod engines;
 mod index;
 mod ladder;
 mod needs;
+mod own;
 mod threads;
 mod verdict;
 mod work;
@@ -16,6 +17,7 @@ use super::charts;
 use super::gate;
 use super::markdown::code;
 use super::matrix::{Executor, Matrix};
+use super::origin;
 use super::units;
 use crate::record::{Check, Estimate, Outcome};
 use std::fmt::Write;
@@ -39,9 +41,12 @@ pub(super) fn text(content: &Content<'_>) -> String {
     parts.concat()
 }
 
-/// The findings alone, with the machine that they are of.
+/// Findings of a page that shows them alone.
+const ALONE: usize = 3;
+
+/// The first findings alone.
 pub(super) fn findings(content: &Content<'_>) -> String {
-    verdict::findings(content) + "\n"
+    verdict::findings(content, ALONE) + "\n"
 }
 
 /// What the numbers do not say, and those that contradict a rule.
@@ -50,7 +55,7 @@ fn limits(content: &Content<'_>) -> String {
     for limit in &content.pages.limits {
         let _ = writeln!(text, "- {}", limit.trim().replace('\n', " "));
     }
-    for other in content.matrix.records.other_builds() {
+    for other in origin::other_builds(content.matrix.records) {
         let _ = writeln!(text, "- {other}.");
     }
     text + "\n" + &gate::anomalies(content.gate)

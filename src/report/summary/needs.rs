@@ -1,6 +1,6 @@
 //! What to use for which need.
 
-use super::failed_assertions;
+use super::{failed_assertions, own};
 use crate::compare::{self, MARGIN};
 use crate::pages::Call;
 use crate::record::Purpose;
@@ -9,6 +9,7 @@ use crate::report::markdown::{Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::picks::Pick;
 use crate::report::units;
+use std::collections::BTreeSet;
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;
@@ -66,7 +67,9 @@ pub(super) fn section(content: &Content<'_>) -> String {
          call; executors that leak state are no candidates. \"On all threads\" is the time of a \
          call while every processor makes the same call, and that time over the time alone. \"With a \
          deadline\" is the time of the call with a deadline that it does not reach over the time \
-         without, in turns. Memory is the proportional memory of one idle instance among thousands.{ties}\n\n{leaky}{table}"
+         without, in turns. Memory is the proportional memory of one idle instance among thousands.{ties}\n\n{leaky}{table}{}{}",
+        timed_with_deadline(matrix),
+        own::cases(content)
     )
 }
 
@@ -103,6 +106,18 @@ fn deadline(matrix: &Matrix<'_>, executor: &Executor) -> Option<String> {
     own.sort_by_key(|(of, _)| of.subject.executor != *executor);
     let (_, processes) = own.first()?;
     compare::judge(*processes, MARGIN).map(|judged| units::times(&judged.ratio))
+}
+
+/// The calls that were timed with a deadline; nothing where none was.
+fn timed_with_deadline(matrix: &Matrix<'_>) -> String {
+    let limited = matrix.book.comparisons.keys().filter(|of| of.purpose == Purpose::Deadline);
+    let calls: BTreeSet<String> =
+        limited.map(|of| format!("{} on {}", code(&of.case), code(&of.guest))).collect();
+    if calls.is_empty() {
+        return String::new();
+    }
+    let calls = units::prose_list(&Vec::from_iter(calls));
+    format!("The column \"With a deadline\" was timed with {calls}.\n\n")
 }
 
 /// The memory of an idle instance, from the largest number of live ones.

@@ -51,17 +51,17 @@ pub(super) fn section(content: &Content<'_>) -> String {
             code("full")
         );
     }
-    let findings = findings(content);
+    let findings = findings(content, MOST);
     if findings.is_empty() {
         return text + "\n";
     }
     text + "\n## Verdict\n\n" + &findings + "\n"
 }
 
-/// The findings whose times were measured, a line each.
-pub(super) fn findings(content: &Content<'_>) -> String {
+/// The first findings whose times were measured, a line each.
+pub(super) fn findings(content: &Content<'_>, most: usize) -> String {
     let all = content.pages.findings.iter().filter_map(|of| finding(content.matrix, of));
-    let lines = (1..).zip(all.take(MOST));
+    let lines = (1..).zip(all.take(most));
     lines.map(|(number, finding)| format!("{number}. {finding}\n")).collect()
 }
 
@@ -73,7 +73,7 @@ struct Numbers {
 }
 
 /// A finding with its numbers; `None` where one of its times is missing.
-fn finding(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
+pub(super) fn finding(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
     let Numbers { subject, baseline, ratio } =
         of_cells(matrix, of).or_else(|| in_turns(matrix.records.peers.as_ref()?, of))?;
     let text = of.text.trim().replace('\n', " ");

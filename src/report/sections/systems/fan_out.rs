@@ -88,8 +88,8 @@ pub(in crate::report) fn finding(pairs: &[Pair<'_>]) -> Option<String> {
     let Pair { executor, copied, mapped } = fan_out
         .max_by(|a, b| size(a).cmp(&size(b)).then(b.mapped.round_ns.cmp(&a.mapped.round_ns)))?;
     Some(format!(
-        "With {}, {} readers of {} take {} each with copies and {} with one region ({} times less), \
-         and {} of memory instead of {}.",
+        "With {}, {} readers of {} take {} each with copies and {} with one region ({} times less). \
+         They take {} of memory instead of {}.",
         code(executor),
         copied.reads,
         bytes(copied.bytes),

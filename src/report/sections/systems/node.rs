@@ -71,7 +71,7 @@ pub(in crate::report) fn finding(book: &Book) -> Option<String> {
     let small = nodes.iter().filter(|(_, node)| node.executor_share() < 0.5).count();
     Some(format!(
         "The executor makes up half of a block from {} per call on, which is the host's time \
-         (median). It is less with {small} of {} executors: {} of the block with {} ({:.1} blocks \
+         (median). The share is less with {small} of {} executors: {} of the block with {} ({:.1} blocks \
          per second), {} with {} ({:.1}).",
         time(host),
         nodes.len(),
