@@ -36,6 +36,47 @@ fn the_documents_keep_the_rules() {
     assert!(report.is_empty(), "\n{report}");
 }
 
+/// Headings, paragraphs and items of the detailed pages. Tables, folded lists and lists of ratios
+/// are left out: their texts are names, settings and messages of engines.
+#[test]
+fn the_detailed_pages_keep_the_rules() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benchmark");
+    let mut report = String::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|of| of != "md") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let findings = check(&without_data(&text));
+        let path = path.display();
+        report.extend(findings.iter().map(|finding| format!("{path}:{finding}\n")));
+    }
+    assert!(report.is_empty(), "\n{report}");
+}
+
+/// A page with empty lines for those of tables, of lists of ratios and of what is folded.
+fn without_data(page: &str) -> String {
+    let mut is_folded = false;
+    let mut text = String::new();
+    for line in page.lines() {
+        is_folded |= line.starts_with("<details>");
+        let is_ratios = line.starts_with("* `") && line.contains(" → ");
+        if !is_folded && !is_ratios && !line.starts_with('|') {
+            text.push_str(line);
+        }
+        text.push('\n');
+        is_folded &= !line.starts_with("</details>");
+    }
+    text
+}
+
+#[test]
+fn tables_and_folded_lists_are_data() {
+    let page = "One.\n\n| quiet |\n| --- |\n\n<details>\nquiet\n</details>\n\nTwo.\n";
+    assert_eq!(without_data(page), "One.\n\n\n\n\n\n\n\n\nTwo.\n");
+}
+
 /// The page and `touchstone cases` print these texts.
 #[test]
 fn the_texts_of_benches_keep_the_rules() {
