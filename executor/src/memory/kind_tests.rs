@@ -65,6 +65,36 @@ fn scanned_after_faults_alone(kind: Reset) {
     }
 }
 
+/// Where calls write as many pages as may stay, and some others in each, those that the last
+/// call has not written are let go first.
+#[test]
+#[cfg_attr(miri, ignore = "needs getrusage")]
+fn pages_that_the_last_call_wrote_stay_before_others() {
+    let (limit, step) = (64, 4);
+    for kind in super::test_support::keeping(limit * host_page()) {
+        if matches!(kind, Reset::WriteProtected { .. }) || !pagemap_scan_available() {
+            continue;
+        }
+        let size = 512 * host_page();
+        let plan = Plan::new(InitialMemory::zeroed(size), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), size, size).unwrap();
+        let mut faults = Vec::new();
+        for call in 0..60 {
+            let before = crate::probe::thread_usage().unwrap().page_faults;
+            for page in step * call..step * call + limit {
+                memory.bytes_mut()[page * host_page()] = 1;
+            }
+            faults.push(crate::probe::thread_usage().unwrap().page_faults - before);
+            memory.reset().unwrap();
+            let kept = resident(&memory);
+            assert!(kept <= limit * host_page(), "{kind}: {kept} bytes stay");
+        }
+        // Some calls may have further faults: where a kind changes its way, or of other code.
+        let few = faults[20..].iter().filter(|faults| **faults <= 2 * step as u64).count();
+        assert!(few >= 30, "{kind}: {faults:?}");
+    }
+}
+
 /// What the kernel has noted is what was written since the last reset, by whom ever.
 #[test]
 #[cfg_attr(miri, ignore = "needs userfaultfd")]

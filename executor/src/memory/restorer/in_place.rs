@@ -174,21 +174,27 @@ impl Restorer {
         let page = host_page();
         self.ages.grow(end / page);
         let start = self.base as u64;
-        let mut budget = limit / page;
+        let mut room = limit / page;
         let mut scanned = Scanned::default();
         let mut regions = [Region::default(); REGIONS];
-        // Pages that were kept and that the call has not changed.
-        let mut stale = 0;
         let mut from = first;
         let mut leaving = std::mem::take(&mut self.leaving);
+        // Pages that would be kept and that the call has not written: what it has written is
+        // kept before them.
+        let mut idle = std::mem::take(&mut self.idle);
         'memory: while from < end {
             let at = start + from as u64;
             let scan = pagemap::scan(Search::Own, at, start + end as u64, &mut regions)
                 .map_err(Error::system("cannot ask which pages were written"))?;
             for region in &regions[..scan.found] {
-                let written =
+                let found =
                     (region.start - start) as usize / page..(region.end - start) as usize / page;
-                let mut restore = |page: usize| {
+                let mut full_at = None;
+                let restore = |page: usize| {
+                    if room == 0 {
+                        full_at = Some(page);
+                        return false;
+                    }
                     // SAFETY: the kernel reports only pages inside the range that it
                     // was asked about, which is open and ours to reset.
                     let changed =
@@ -197,40 +203,40 @@ impl Restorer {
                     let before = self.ages.new_pages();
                     let verdict = self.ages.seen(page, changed);
                     let is_new = self.ages.new_pages() > before;
-                    scanned.seen.dirty += usize::from(changed || is_new);
+                    let is_written = changed || is_new;
+                    scanned.seen.dirty += usize::from(is_written);
                     scanned.seen.new += usize::from(is_new);
-                    stale += usize::from(!changed && !is_new);
                     match verdict {
-                        Verdict::Keep => kept(page),
+                        Verdict::Keep if is_written => {
+                            room -= 1;
+                            kept(page);
+                        }
+                        Verdict::Keep => idle.push(page),
                         Verdict::LetGo => leaving.push(page),
                     }
+                    true
                 };
                 if region.is_shared_zeros() {
                     let parts = self.plan.image().into_iter().flat_map(Image::parts);
-                    for part in parts {
-                        let (first, last) = (part.start, part.end);
-                        (written.start.max(first)..written.end.min(last)).for_each(&mut restore);
-                    }
-                    continue;
+                    let of =
+                        |part: Range<usize>| found.start.max(part.start)..found.end.min(part.end);
+                    parts.flat_map(of).all(restore);
+                } else {
+                    scanned.runs += 1;
+                    found.clone().all(restore);
                 }
-                scanned.runs += 1;
-                let fits = budget.min(written.len());
-                (written.start..written.start + fits).for_each(&mut restore);
-                budget -= fits;
-                if fits < written.len() {
-                    // They came instead of those that were kept for nothing.
-                    let instead = stale.min(written.len() - fits);
-                    scanned.seen.dirty += instead;
-                    scanned.seen.new += instead;
+                if let Some(page) = full_at {
                     // SAFETY: a part of the memory, which is ours to reset.
-                    unsafe { self.drop_from((written.start + fits) * page, end) }?;
+                    unsafe { self.drop_from(page * host_page(), end) }?;
                     break 'memory;
                 }
             }
             let next = scan.next(at).map_err(Error::system("cannot ask about all pages"))?;
             from = (next - start) as usize;
         }
-        self.leaving = leaving;
+        leaving.extend(idle.drain(room.min(idle.len())..));
+        idle.drain(..).for_each(kept);
+        (self.leaving, self.idle) = (leaving, idle);
         if !self.leaving.is_empty() {
             // SAFETY: the caller's promise.
             unsafe { self.let_go() }?;

@@ -45,8 +45,10 @@ pub struct Restorer {
     base: *mut u8,
     compare: Compare,
     ages: Ages,
-    /// Pages to be let go, found by the reset that is on its way.
+    /// Pages to be let go, and such that the call has not written, found by the reset that is on
+    /// its way.
     leaving: Vec<usize>,
+    idle: Vec<usize>,
     /// For [`Reset::Gated`] and [`Reset::Auto`], and for memories that are too many to be
     /// tracked.
     gate: Gate,
@@ -107,6 +109,7 @@ impl Restorer {
             compare: Compare::new(),
             ages: Ages::new(),
             leaving: Vec::new(),
+            idle: Vec::new(),
             gate: Gate::default(),
             rule: Rule::new(),
             watch: Watch::new(),
