@@ -2,13 +2,13 @@
 //!
 //! The modules are those of `touchstone-systems`, with loom's atomics in place of the standard
 //! library's. Loom runs each test once for each order in which threads are interrupted at most
-//! three times, and for each value that a load may see.
+//! twice, and for each value that a load may see.
 #![cfg(test)]
 
 /// Runs a test in all orders. With more interruptions, some take minutes.
 fn model(test: impl Fn() + Send + Sync + 'static) {
     let mut orders = loom::model::Builder::new();
-    orders.preemption_bound = Some(3);
+    orders.preemption_bound = Some(2);
     orders.check(test);
 }
 
