@@ -55,6 +55,9 @@ pub struct ModuleInfo {
     pub drops_segments: bool,
     /// Whether any instruction grows the memory.
     pub grows_memory: bool,
+    /// Whether any instruction writes many bytes of the memory: `memory.copy`, `memory.fill` or
+    /// `memory.init`. Compilers make them calls of the runtime.
+    pub writes_in_bulk: bool,
     /// Features that it needs to be valid. Vectors: an instruction that works on them, a
     /// parameter, result, local or global that is one.
     pub features: Features,
@@ -408,6 +411,9 @@ impl Reader {
             self.passive.operator(&operator);
             match operator {
                 Operator::MemoryGrow { .. } => self.info.grows_memory = true,
+                Operator::MemoryCopy { .. }
+                | Operator::MemoryFill { .. }
+                | Operator::MemoryInit { .. } => self.info.writes_in_bulk = true,
                 Operator::TableSet { table }
                 | Operator::TableFill { table }
                 | Operator::TableCopy { dst_table: table, .. }

@@ -27,20 +27,14 @@ impl Memory {
             let mapping = Mapping::new(size, reserved)?;
             return Ok(Self { restorer: None, mapping, region: None });
         };
-        let region = plan.region.clone();
-        let shared = region.as_ref().map_or(0, |region| region.length());
-        let mapping = Mapping::new(plan.size() + shared, reserved)?;
-        if let Some(region) = &region {
-            // SAFETY: the last bytes of the new mapping, which begin at a page as the plan's size
-            // does. No Rust code writes there: `reset` and `grow` leave them alone, and whoever
-            // this value is lent to knows that they are read-only.
-            unsafe { region.map_over(mapping.base().add(plan.size())) }?;
-        }
-        // SAFETY: the mapping is new, of the plan's size and this value's own. It is
+        let mapping = Mapping::new(plan.whole_size(), reserved)?;
+        // SAFETY: the mapping is new, of the plan's whole size and this value's own. It is
         // dropped after the restorer, and meanwhile what lies below the plan's size
-        // is only touched by `reset` and by whoever this value is lent to.
+        // is only touched by `reset` and by whoever this value is lent to. No Rust code writes
+        // to the region behind that: `reset` and `grow` leave it alone, and whoever this value
+        // is lent to knows that it is read-only.
         let restorer = unsafe { plan.install(mapping.base()) }?;
-        Ok(Self { restorer: Some(restorer), mapping, region })
+        Ok(Self { restorer: Some(restorer), mapping, region: plan.region.clone() })
     }
 
     /// Leaves pages open to the kernel that a reset or [`hide`](Self::hide) puts behind the

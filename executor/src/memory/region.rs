@@ -38,6 +38,16 @@ impl Drop for Own {
 }
 
 impl Region {
+    /// Why the memories of an interpreter cannot have one.
+    pub const INTERPRETED: &str = "its interpreter writes to memories itself: a write to a \
+                                   read-only page would be a fault of the host";
+
+    /// The error for a module whose memory cannot have one.
+    #[must_use]
+    pub fn unhostable(reason: &str) -> Error {
+        Error::Unhostable { reason: format!("no region can be mapped into its memory: {reason}") }
+    }
+
     /// A region of at least so many bytes, all zero: whole pages of a guest, at least one.
     ///
     /// # Errors

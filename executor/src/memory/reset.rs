@@ -254,6 +254,12 @@ impl Plan {
         self.content.size()
     }
 
+    /// Size of a clean memory with its region, bytes.
+    #[must_use]
+    pub fn whole_size(&self) -> usize {
+        self.size() + self.region.as_ref().map_or(0, |region| region.length())
+    }
+
     /// The same for a memory that has grown to `size` bytes and is otherwise clean.
     pub(super) fn grown(&self, size: usize) -> Self {
         let content = Arc::new(self.content.of_size(size));
@@ -261,21 +267,27 @@ impl Plan {
     }
 
     /// Gives a memory that is all zero and untouched its clean content: maps
-    /// the image over it or copies the segments in. What comes back makes it clean
-    /// again after a use.
+    /// the image over it or copies the segments in, and maps the region behind it. What comes
+    /// back makes it clean again after a use, and leaves the region alone.
     ///
     /// # Safety
     ///
     /// `base` must be the page-aligned start of a private mapping of at least
-    /// [`size`](Self::size) bytes, readable and writable. It must stay mapped, at
+    /// [`whole_size`](Self::whole_size) bytes, readable and writable. It must stay mapped, at
     /// this place, and the caller's own until the result is dropped; until then
     /// the protection of its pages and what lies under them is the result's
-    /// business, and after that nobody may write to it any more.
+    /// business, and after that nobody may write to it any more. Where there is a region, nobody
+    /// but a guest may write behind [`size`](Self::size): there is a fault.
     ///
     /// # Errors
     ///
     /// When the kernel refuses.
     pub unsafe fn install(&self, base: *mut u8) -> Result<Restorer> {
+        if let Some(region) = &self.region {
+            // SAFETY: the last bytes of the caller's mapping, which nobody writes. They begin at
+            // a page: `sharing` takes a whole number of pages from a memory of such a size.
+            unsafe { region.map_over(base.add(self.size())) }?;
+        }
         // SAFETY: the caller's promise is passed on.
         unsafe { Restorer::install(self.clone(), base) }
     }

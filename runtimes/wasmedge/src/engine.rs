@@ -8,6 +8,7 @@ use crate::{raw, signals};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, LazyLock};
 use touchstone_executor::guest::GuestModule;
+use touchstone_executor::memory::Region;
 use touchstone_executor::{
     Artifact, ArtifactFolder, ArtifactKey, CodeFrom, Config, Engine, Error, Execution, Feature,
     Features, InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
@@ -134,6 +135,17 @@ impl Engine for WasmEdge {
             .then(|| info.image_refusal())
             .flatten();
         support.unless(info.refusal(strategy, self.features()).or(image_refusal))
+    }
+
+    fn maps_regions(&self, strategy: Strategy) -> Support {
+        let is_mapped_over = strategy.instance == InstanceFrom::Reuse
+            || changes(strategy, &Config::default()).memory_of_ours;
+        match self.support(strategy) {
+            _ if self.mode != Mode::Compiled => Support::unsupported(Region::INTERPRETED),
+            Support::Unsupported { reason } => Support::Unsupported { reason },
+            _ if !is_mapped_over => Support::unsupported("its memories are WasmEdge's own"),
+            _ => Support::Emulated { how: "mapped over the end of WasmEdge's memory" },
+        }
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {

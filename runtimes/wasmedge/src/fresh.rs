@@ -32,8 +32,9 @@ impl FreshInstance {
         if let (Some(memory), Some(plan)) = (slot.memory_of_ours(), &self.shared.plan) {
             let base = crate::running::start_of(memory);
             // SAFETY: WasmEdge has just made this memory, page-aligned, private, zero
-            // and of the module's initial size, which is the plan's; only this slot
-            // has it, and `restorer` is let go before the slot.
+            // and of the module's initial size, which is the plan's whole size; only this
+            // slot has it, and `restorer` is let go before the slot. Compiled code writes to
+            // a region (`Loaded::new`), and nobody else does.
             self.restorer = Some(unsafe { plan.install(base as *mut u8) }?);
         }
         Ok(slot)
@@ -76,7 +77,7 @@ impl Instance for FreshInstance {
         running.slot.host().reset();
         if let Some(mut restorer) = self.restorer.take() {
             // Touchstone's memory, which stays when the instance goes.
-            if !running.reset_memory(restorer.plan().size(), Some(&mut restorer))? {
+            if !running.reset_memory(restorer.plan().whole_size(), Some(&mut restorer))? {
                 return Ok(());
             }
             self.restorer = Some(restorer);

@@ -268,7 +268,8 @@ pub(crate) unsafe fn bytes<'a>(memory: *mut ffi::WasmEdge_MemoryInstanceContext)
     if base.is_null() || length == 0 {
         return &mut [];
     }
-    // SAFETY: WasmEdge keeps `length` bytes readable and writable behind `base`;
+    // SAFETY: WasmEdge keeps `length` bytes readable and writable behind `base`, or
+    // readable where a region lies, which the host does not write (`HostState`);
     // the rest is the caller's promise.
     unsafe { std::slice::from_raw_parts_mut(base, length) }
 }

@@ -11,7 +11,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::Reused;
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::{InitialMemory, Plan, Reset};
+use touchstone_executor::memory::{InitialMemory, Plan, Region, Reset};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
     CodeFrom, Config, EffectiveConfig, Error, Execution, ExportId, Exports, Instance, InstanceFrom,
@@ -105,10 +105,21 @@ impl Loaded {
         let remapped = strategy.instance == InstanceFrom::Reuse || wanted.memory_of_ours;
         let plan = match info.memory {
             Some(_) if remapped && info.image_refusal().is_none() => {
-                Some(Plan::new(InitialMemory::of(guest)?, reset)?)
+                Some(Plan::new(InitialMemory::of(guest)?, reset)?.sharing(config.region.clone())?)
             }
             _ => None,
         };
+        if config.region.is_some() {
+            // A write there has to be a fault in machine code.
+            if loaded.executable == 0 {
+                return Err(Region::unhostable("WasmEdge interprets the module"));
+            }
+            if plan.is_none() {
+                let unknown = info.image_refusal();
+                let reason = unknown.as_deref().unwrap_or("no plan looks after the memory");
+                return Err(Region::unhostable(reason));
+            }
+        }
         let shared = Shared {
             engine,
             settings,

@@ -14,7 +14,7 @@ pub(crate) struct Resident {
     /// Dropped before the instance, whose memory it looks after.
     restorer: Option<Restorer>,
     running: Running,
-    /// Size of the clean memory, bytes.
+    /// Size of the clean memory with its region, bytes.
     size: usize,
 }
 
@@ -36,15 +36,16 @@ impl driver::Resident for Resident {
         };
         let mut restorer = None;
         if let Some(plan) = &plan {
-            if running.bytes().map(|bytes| bytes.len()) != Some(plan.size()) {
+            if running.bytes().map(|bytes| bytes.len()) != Some(plan.whole_size()) {
                 let failed = Error::runtime(shared.engine, "lay out the memory");
                 return Err(failed("it has another size than the module says"));
             }
             if plan.size() > 0 {
                 // SAFETY: WasmEdge's memory is page-aligned, private and, by the check
-                // above, of the plan's size; only this instance has it, and no slice
+                // above, of the plan's whole size; only this instance has it, and no slice
                 // of it is alive. All that is not zero in it now is part of the plan's
                 // content. It is dropped after the restorer, and written no more then.
+                // Compiled code writes to a region (`Loaded::new`), and nobody else does.
                 restorer = Some(unsafe { plan.install(running.base()) }?);
                 // The probe of the module has looked at a plan that all instances share.
                 // Reading the list of mappings for each would cost more than making it.
@@ -53,7 +54,7 @@ impl driver::Resident for Resident {
                 }
             }
         }
-        let size = plan.map_or(0, |plan| plan.size());
+        let size = plan.map_or(0, |plan| plan.whole_size());
         Ok(Self { snapshot, restorer, running, size })
     }
 

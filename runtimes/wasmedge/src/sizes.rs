@@ -99,12 +99,14 @@ pub(crate) struct Kept {
     end: Cell<usize>,
     /// Whether they are without access: for code that checks no bounds.
     closed: bool,
+    /// Whether the memory ends with a region and keeps its size.
+    fixed: bool,
 }
 
 impl Kept {
     /// Nothing is kept yet.
-    pub(crate) fn new(closed: bool) -> Self {
-        Self { end: Cell::new(0), closed }
+    pub(crate) fn new(closed: bool, fixed: bool) -> Self {
+        Self { end: Cell::new(0), closed, fixed }
     }
 
     /// Nothing is kept any more: what comes is another memory.
@@ -113,7 +115,7 @@ impl Kept {
     }
 
     /// Makes a memory larger by so many pages, all zero; gives the number that it had, or
-    /// `None` where it must not grow so far or the kernel refuses.
+    /// `None` where it must not grow so far, keeps its size or the kernel refuses.
     ///
     /// # Safety
     ///
@@ -124,6 +126,9 @@ impl Kept {
         let pages = unsafe { pages(memory) };
         if more == 0 {
             return Some(pages as u32);
+        }
+        if self.fixed {
+            return None;
         }
         let wanted = pages + u64::from(more);
         let is_kept = wanted as usize * WASM_PAGE <= self.end.get();
@@ -162,8 +167,8 @@ impl Kept {
         is_open
     }
 
-    /// Makes a memory clean by what looks after its first `size` bytes, and of that size;
-    /// `false` where that cannot be done, and the memory is not to be used any more.
+    /// Makes a memory clean by what looks after its first `size` bytes, with its region, and of
+    /// that size; `false` where that cannot be done, and the memory is not to be used any more.
     ///
     /// # Safety
     ///
@@ -184,8 +189,10 @@ impl Kept {
         let grown = pages as usize * WASM_PAGE;
         if grown == size {
             if let Some(restorer) = restorer {
-                // SAFETY: as above. What lies behind may be closed: it is dropped at most.
-                unsafe { restorer.reset_grown(size) }?;
+                let own = restorer.plan().size();
+                // SAFETY: as above. What lies behind may be closed: it is dropped at most. A
+                // region is left alone: behind a memory that does not grow is nothing to drop.
+                unsafe { restorer.reset_grown(own) }?;
             }
             return Ok(true);
         }

@@ -51,7 +51,7 @@ impl Slot {
         let store = Store::new().map_err(failed())?;
         let imports = Instance::collection(HOST).map_err(failed())?;
         // Machine code checks no bounds.
-        let kept = Kept::new(shared.code.executable > 0);
+        let kept = Kept::new(shared.code.executable > 0, shared.config.region.is_some());
         let host = OwnedHost(NonNull::from(Box::leak(Box::new(Host::new(shared.host(), kept)))));
         let info = shared.info();
         // SAFETY: both live in this slot and are dropped after everything that

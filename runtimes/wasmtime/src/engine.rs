@@ -5,7 +5,7 @@ use crate::{collected, component, nearcore, raw, settings};
 use std::borrow::Cow;
 use std::os::fd::AsRawFd;
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
-use touchstone_executor::memory::Reset;
+use touchstone_executor::memory::{Region, Reset};
 use touchstone_executor::{
     Artifact, ArtifactFolder, ArtifactKey, CodeFrom, CompiledCode, Config, Engine, Error,
     Execution, Feature, Features, InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result,
@@ -153,10 +153,7 @@ impl Engine for Wasmtime {
     fn maps_regions(&self, strategy: Strategy) -> Support {
         let is_own = matches!(settings::class(strategy), settings::OWN | settings::OWN_IMAGE);
         match self.support(strategy) {
-            _ if self.compiler.checks_bounds() => Support::unsupported(
-                "its interpreter writes to memories itself: a write to a read-only page would be a \
-                 fault of the host",
-            ),
+            _ if self.compiler.checks_bounds() => Support::unsupported(Region::INTERPRETED),
             _ if !is_own => Support::unsupported("its memories are Wasmtime's own"),
             Support::Unsupported { reason } => Support::Unsupported { reason },
             _ => Support::Emulated { how: "mapped at the end of Touchstone's memory" },

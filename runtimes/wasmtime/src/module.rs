@@ -12,7 +12,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Fresh, Reused};
 use touchstone_executor::guest::{GuestModule, MEMORY, ModuleInfo};
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::{InitialMemory, Plan, Reset};
+use touchstone_executor::memory::{InitialMemory, Plan, Region, Reset};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, MemoryFrom, Module,
@@ -241,18 +241,19 @@ fn plan(guest: &GuestModule, strategy: Strategy, config: &Config) -> Result<Opti
     let unknown = guest.info().image_refusal();
     if !uses_own || guest.info().memory.is_none() || unknown.is_some() {
         return match config.region {
-            Some(_) => Err(no_region(unknown)),
+            Some(_) => Err(Region::unhostable(
+                unknown.as_deref().unwrap_or("it has no memory that is Touchstone's"),
+            )),
             None => Ok(None),
         };
     }
+    // These are functions of Wasmtime's, or copies in machine code without a trap: a write to a
+    // read-only page would be a fault of the host.
+    if config.region.is_some() && guest.info().writes_in_bulk {
+        return Err(Region::unhostable("it has memory.copy, memory.fill or memory.init"));
+    }
     let plan = Plan::new(InitialMemory::of(guest)?, Reset::of(strategy.memory))?;
     plan.sharing(config.region.clone()).map(Some)
-}
-
-/// Why a module has no room for a region.
-fn no_region(unknown: Option<String>) -> Error {
-    let reason = unknown.unwrap_or_else(|| "it has no memory that is Touchstone's".to_owned());
-    Error::Unhostable { reason: format!("no region can be mapped into its memory: {reason}") }
 }
 
 /// Memories of our own, for strategies that use them.

@@ -17,44 +17,16 @@ pub mod ring;
 mod run;
 mod server;
 mod sign;
+mod signed;
+mod sync;
 pub mod wire;
 
 pub use redis_server::{Missing, Program, RedisServer};
 pub use run::{Counts, Handled, Outage, Outcome, Run};
 pub use server::{Places, serve};
 pub use sign::is_valid;
+pub use signed::{Kind, Signed};
 pub use wire::Message;
-
-/// How a message is signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Schnorr signatures over secp256k1 (BIP 340).
-    Schnorr,
-    /// ECDSA over secp256k1, in DER encoding.
-    Ecdsa,
-}
-
-impl Kind {
-    /// All kinds; the index of one is its number.
-    pub const ALL: [Self; 2] = [Self::Schnorr, Self::Ecdsa];
-
-    /// The kind with a number.
-    #[must_use]
-    pub fn numbered(number: u64) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| *kind as u64 == number)
-    }
-}
-
-/// A signed message, as the verifier gets it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Signed {
-    /// Its place in the order of sending, from 0.
-    pub sequence: u64,
-    /// How it is signed.
-    pub kind: Kind,
-    /// Key, signature and message: the bytes of a [`signatures::Entry`].
-    pub entry: Vec<u8>,
-}
 
 #[cfg(test)]
 mod tests;

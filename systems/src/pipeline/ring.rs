@@ -16,9 +16,12 @@
 //! then word 8 with release order. The consumer reads word 8 with acquire order, then the slot,
 //! and then writes word 16 with release order.
 
+#[cfg(loom)]
+mod loom_tests;
+
+use super::sync::AtomicU64;
+use super::sync::Ordering::{Acquire, Relaxed, Release};
 use super::{Kind, Signed};
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// `SIGNED\0\x01` in ASCII.
 const LAYOUT: u64 = u64::from_be_bytes(*b"SIGNED\0\x01");
@@ -193,7 +196,7 @@ impl<W: AsRef<[AtomicU64]>> Consumer<W> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::sync::Arc;
