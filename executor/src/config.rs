@@ -37,7 +37,8 @@ pub struct Config {
     pub storage: Option<Arc<dyn crate::storage::Storage>>,
     /// What guests have at the end of their memories, read-only, in the place of as many bytes of
     /// their own. Engines for which it [cannot be mapped](crate::Engine::maps_regions) refuse to
-    /// load. The host reads and writes nothing there for the guest: such a parameter of a host
+    /// load; so does Wasmtime for guests that write in bulk (`memory.fill`, `memory.copy`). The host
+    /// reads and writes nothing there for the guest: such a parameter of a host
     /// function lies outside the memory.
     pub region: Option<Arc<crate::memory::Region>>,
 }

@@ -1,5 +1,6 @@
 //! Strategies beside each other.
 
+use super::new_instances;
 use crate::record::Role;
 use crate::report::Content;
 use crate::report::markdown::{NOTHING, Table, code};
@@ -40,8 +41,9 @@ pub(super) fn section(content: &Content<'_>) -> String {
     let names: Vec<String> = works.iter().map(|work| code(&work.case)).collect();
     format!(
         "## Strategies\n\nOne call on a clean instance, one thread: {} on {}. {NOTHING}: the \
-         engine cannot do it.\n\n{table}",
+         engine cannot do it.\n\n{table}{}",
         names.join(", below it "),
         code(works.first().map_or("", |work| &work.guest)),
+        new_instances::section(content),
     )
 }

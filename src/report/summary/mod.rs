@@ -7,6 +7,7 @@ mod engines;
 mod index;
 mod ladder;
 mod needs;
+mod new_instances;
 mod own;
 mod threads;
 mod verdict;
