@@ -79,7 +79,8 @@ fn binary() -> String {
     bytes.map(|bytes| digest(&bytes)[..16].to_owned()).unwrap_or_default()
 }
 
-/// The commit of the working tree. Changed records, page or charts do not count as changes.
+/// The commit of the working tree. Changed records and what the report generates of them do not
+/// count as changes.
 fn commit() -> String {
     let git = |arguments: &[&str]| {
         let output = Command::new("git")
@@ -101,6 +102,8 @@ fn commit() -> String {
         ":(exclude,top)records",
         ":(exclude,top)image",
         ":(exclude,top)BENCHMARK.md",
+        ":(exclude,top)benchmark",
+        ":(exclude,top)README.md",
     ]);
     match changed.as_deref() {
         Some("") => head,
