@@ -23,8 +23,11 @@ pub(super) fn cases(content: &Content<'_>) -> String {
     let mut lines = Vec::new();
     if let Some(book) = &matrix.records.resets {
         let link = content.link_to_part(Part::Resets);
-        let own = picks.iter().filter_map(|pick| drifting(matrix, book, pick));
-        lines.extend(own.map(|line| format!("{line} {link}")));
+        let mut drifts: BTreeMap<Drifting, Vec<String>> = BTreeMap::new();
+        for (drifting, pick) in picks.iter().filter_map(|pick| drifting(matrix, book, pick)) {
+            drifts.entry(drifting).or_default().push(pick);
+        }
+        lines.extend(drifts.iter().map(|(of, picks)| format!("{} {link}", of.against(picks))));
     }
     let mut tied: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
     for pick in picks {
@@ -47,9 +50,36 @@ pub(super) fn cases(content: &Content<'_>) -> String {
     )
 }
 
-/// Sizes at which a strategy of the runtime's own is faster where each call writes other pages:
-/// of these strategies, the one with the most such sizes, then the fastest.
-fn drifting(matrix: &Matrix<'_>, book: &Book, pick: &Executor) -> Option<String> {
+/// A strategy of the runtime's own that is faster where each call writes other pages.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Drifting {
+    executor: Executor,
+    /// The sizes, the smallest first.
+    sizes: Vec<String>,
+    /// The time at the smallest.
+    time: String,
+}
+
+impl Drifting {
+    /// A sentence; each of the picks stands with its time at the smallest size.
+    fn against(&self, picks: &[String]) -> String {
+        let more = match &self.sizes[..] {
+            [] | [_] => String::new(),
+            [_, more @ ..] => format!("; also faster at {}", prose_list(more)),
+        };
+        let first = self.sizes.first().map_or("", |size| size);
+        format!(
+            "{} against {}: calls that write all other pages than the last call. {} at {first}{more}.",
+            code(&self.executor),
+            prose_list(picks),
+            self.time,
+        )
+    }
+}
+
+/// Of the strategies of the runtime's own that are faster than a pick where each call writes other
+/// pages: the one that is so at the most sizes, then the fastest; with the pick and its time.
+fn drifting(matrix: &Matrix<'_>, book: &Book, pick: &Executor) -> Option<(Drifting, String)> {
     let is_own = |other: &&Executor| other.engine == pick.engine && matrix.is_native(other);
     let keys = book.resets.keys();
     let own: BTreeSet<&Executor> = keys.map(|key| &key.executor).filter(is_own).collect();
@@ -73,19 +103,9 @@ fn drifting(matrix: &Matrix<'_>, book: &Book, pick: &Executor) -> Option<String>
     let all = own.into_iter().map(|other| (other, wins(other)));
     let (other, wins) = all.min_by_key(|(other, wins)| rank(other, wins))?;
     let at_first = |executor| Some(median(&time(executor, wins.first()?)?));
-    let sizes: Vec<String> = wins.iter().map(|pages| page_size(*pages as f64)).collect();
-    let (first, more) = sizes.split_first()?;
-    let (own, picks) = (at_first(other)?, at_first(pick)?);
-    let more = if more.is_empty() {
-        String::new()
-    } else {
-        format!("; also faster at {}", prose_list(more))
-    };
-    let (other, pick) = (code(other), code(pick));
-    Some(format!(
-        "{other} against {pick}: calls that write all other pages than the last call. {own} \
-         against {picks} at {first}{more}."
-    ))
+    let sizes = wins.iter().map(|pages| page_size(*pages as f64)).collect();
+    let drifting = Drifting { executor: other.clone(), sizes, time: at_first(other)? };
+    Some((drifting, format!("{} ({})", code(pick), at_first(pick)?)))
 }
 
 /// The calls of the tables of real work that a strategy of the runtime's own is faster at, beyond
