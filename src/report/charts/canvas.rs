@@ -219,7 +219,7 @@ fn pieces(corners: &[Point], dashes: &[f64]) -> Vec<Vec<Point>> {
             if rest > 0.0 {
                 (x, y) = (x + (end_x - x) * step / rest, y + (end_y - y) * step / rest);
             }
-            if let Some(piece) = pieces.last_mut().filter(|_| is_dash) {
+            if let Some(piece) = pieces.last_mut().filter(|_| is_dash && step > 0.0) {
                 piece.push((x, y));
             }
             left -= step;
