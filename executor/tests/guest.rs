@@ -232,8 +232,16 @@ fn several_memories_keep_their_limits_and_refuse_touchstones_memories() {
     )
     .unwrap();
     let text = wasmprinter::print_bytes(guest.wasm()).unwrap();
-    for part in ["(memory (;0;) 3 9)", "(memory (;1;) 3 9)", "(memory (;2;) i64 1 4)"] {
+    for part in ["(memory (;0;) 3 9)", "(memory (;1;) 3 10)", "(memory (;2;) i64 1 4)"] {
         assert!(text.contains(part), "{part} is missing in {text}");
+    }
+    // The maximum of the first memory is none of the others.
+    for (growth, second) in
+        [(Growth::AsDeclared, "0 2"), (Growth::UpTo(1), "0 1"), (Growth::Fixed, "0 0")]
+    {
+        let small = with_heap("(module (memory 0 0) (memory 0 2))", HeapPages { extra: 0, growth });
+        let text = wasmprinter::print_bytes(small.unwrap().wasm()).unwrap();
+        assert!(text.contains(&format!("(memory (;1;) {second})")), "{growth:?}: {text}");
     }
     let info = guest.info();
     assert_eq!(info.data_bytes, 5, "of the first memory");

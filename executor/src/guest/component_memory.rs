@@ -4,7 +4,7 @@
 //! Therefore each core module that defines a memory gets a distinct maximum size.
 
 use super::component::{ComponentInfo, CoreModule};
-use super::info::MemoryLimits;
+use super::info::{ALL_PAGES, MemoryLimits};
 use super::rewrite;
 use crate::error::{Error, Result};
 use crate::memory::InitialMemory;
@@ -12,8 +12,6 @@ use std::ops::Range;
 use wasm_encoder::{Component, ComponentSectionId, RawSection};
 use wasmparser::{Parser, Payload};
 
-/// Pages of a memory that 32 bits can address.
-const ALL_PAGES: u32 = 65_536;
 /// A memory that may grow to within so many pages of that is taken for one without a
 /// limit: so much is the largest size lowered at most.
 const LAST_PAGES: u32 = 64;

@@ -3,7 +3,7 @@
 //!
 //! All additions are at the end of an index space, so that no index changes.
 
-use super::info::MemoryLimits;
+use super::info::{ALL_PAGES, MemoryLimits};
 use super::rewrite::{Sections, unreadable};
 use crate::error::{Error, Result};
 use wasm_encoder::{
@@ -107,7 +107,7 @@ pub(super) fn resettable(
     let shape = Shape::of(wasm)?;
     let mut sections = Sections::of(wasm)?;
     if let Some(limits) = limits {
-        sections.limit_memory(limits)?;
+        sections.limit_memories(limits, ALL_PAGES)?;
     }
     let mut state = State { memory: shape.has_memory, ..State::default() };
     for (shadow, (global, ty)) in (shape.globals..).zip(&shape.mutable) {

@@ -88,6 +88,9 @@ pub struct FunctionImport {
     pub signature: Option<Signature>,
 }
 
+/// Pages of a memory that 32 bits can address.
+pub(super) const ALL_PAGES: u32 = 65_536;
+
 /// Size limits of a memory, pages of 64 KiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryLimits {
@@ -101,7 +104,7 @@ impl MemoryLimits {
     /// Of a memory that has at most 65,536 pages at the start, as one with 32-bit addresses
     /// always has. A larger maximum is lowered to that number.
     pub(super) fn of(ty: &wasmparser::MemoryType) -> Self {
-        let maximum = ty.maximum.map(|pages| pages.min(65_536) as u32);
+        let maximum = ty.maximum.map(|pages| pages.min(ALL_PAGES.into()) as u32);
         Self { minimum: ty.initial as u32, maximum }
     }
 
@@ -114,7 +117,7 @@ impl MemoryLimits {
     /// Largest size in pages: the module's, or all that 32 bits can address.
     #[must_use]
     pub fn largest(self) -> u32 {
-        self.maximum.unwrap_or(65_536)
+        self.maximum.unwrap_or(ALL_PAGES)
     }
 }
 
@@ -383,7 +386,7 @@ impl Reader {
 
     /// The first memory is the one that the host reads and writes.
     fn memory(&mut self, ty: wasmparser::MemoryType) -> Result<()> {
-        if ty.initial > 65_536 {
+        if ty.initial > ALL_PAGES.into() {
             return unhostable(format!(
                 "its memory has {} pages at the start, at most 65536 (4 GiB) are hosted",
                 ty.initial

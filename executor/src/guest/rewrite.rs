@@ -1,7 +1,7 @@
 //! Rewriting of modules, section by section. Only the sections that change are
 //! encoded anew; the rest, code above all, is carried over byte for byte.
 
-use super::info::{MemoryLimits, ModuleInfo};
+use super::info::{ALL_PAGES, MemoryLimits, ModuleInfo};
 use super::{ADDED, Growth, HeapPages, MEMORY, data, supplied, tables};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
@@ -31,7 +31,12 @@ pub(super) fn canonical(wasm: &[u8], info: &ModuleInfo, heap: HeapPages) -> Resu
         None => None,
     };
     if let Some(limits) = limits {
-        sections.limit_memory(limits)?;
+        let others = match heap.growth {
+            Growth::AsDeclared => ALL_PAGES,
+            Growth::Fixed => 0,
+            Growth::UpTo(pages) => pages.min(ALL_PAGES),
+        };
+        sections.limit_memories(limits, others)?;
     }
     sections.replace_exports(wasm, info)?;
     Ok(sections.finish())
@@ -56,7 +61,7 @@ pub(super) fn without_data(wasm: &[u8]) -> Result<Vec<u8>> {
 pub(super) fn without_data_and_with(wasm: &[u8], limits: Option<MemoryLimits>) -> Result<Vec<u8>> {
     let mut sections = Sections::of(wasm)?;
     if let Some(limits) = limits {
-        sections.limit_memory(limits)?;
+        sections.limit_memories(limits, ALL_PAGES)?;
     }
     data::leave_out(wasm, &mut sections)?;
     Ok(sections.finish())
@@ -70,11 +75,11 @@ fn raised(limits: MemoryLimits, heap: HeapPages) -> Result<MemoryLimits> {
         Growth::AsDeclared => declared,
         Growth::Fixed => Some(minimum),
         Growth::UpTo(pages) => {
-            let pages = pages.min(65_536);
+            let pages = pages.min(ALL_PAGES);
             Some(declared.map_or(pages, |maximum| maximum.min(pages)))
         }
     };
-    if minimum > maximum.unwrap_or(65_536).min(65_536) {
+    if minimum > maximum.unwrap_or(ALL_PAGES).min(ALL_PAGES) {
         return Err(Error::Unhostable {
             reason: format!(
                 "it needs {minimum} pages of memory at the start ({} of its own and {} extra), \
@@ -119,9 +124,9 @@ impl<'a> Sections<'a> {
         Ok(Self(sections))
     }
 
-    /// Gives the module's first memory these limits. Others, and memories with 64-bit
-    /// addresses, get the same maximum if they have no smaller one.
-    pub(super) fn limit_memory(&mut self, limits: MemoryLimits) -> Result<()> {
+    /// Gives the module's first memory these limits. The others can grow to `others` pages, or to
+    /// their own maximum if that is lower.
+    pub(super) fn limit_memories(&mut self, limits: MemoryLimits, others: u32) -> Result<()> {
         let old = self.0.iter().find(|(id, _)| *id == SectionId::Memory);
         let mut memories = MemorySection::new();
         if let Some((_, content)) = old {
@@ -131,9 +136,9 @@ impl<'a> Sections<'a> {
                 let mut ty = MemoryType { memory64: memory.memory64, ..memory_type(limits) };
                 if memories.is_empty() {
                     // The limit of 32-bit addresses holds for all.
-                    ty.maximum = ty.maximum.or(memory.memory64.then_some(65_536));
+                    ty.maximum = ty.maximum.or(memory.memory64.then_some(ALL_PAGES.into()));
                 } else {
-                    let most = u64::from(limits.largest()).max(memory.initial);
+                    let most = u64::from(others).max(memory.initial);
                     ty.minimum = memory.initial;
                     ty.maximum = Some(memory.maximum.map_or(most, |maximum| maximum.min(most)));
                 }

@@ -20,7 +20,7 @@
 //! section asks for. Constant expressions that compute, or read such a global, become constants.
 
 use super::constants::{Constant, Folder, Values};
-use super::info::{ModuleInfo, unhostable};
+use super::info::{ALL_PAGES, ModuleInfo, unhostable};
 use super::rewrite::{Sections, unreadable};
 use crate::error::{Error, Result};
 use crate::feature::Feature;
@@ -355,7 +355,7 @@ impl Layout {
             let mut ty = wasm_encoder::MemoryType::from(*memory);
             if index == 0 && self.library.is_some() {
                 let pages = self.top().div_ceil(WASM_PAGE as u64);
-                if pages > 65_536 {
+                if pages > ALL_PAGES.into() {
                     return unhostable("it is a library whose data and stack exceed 4 GiB");
                 }
                 ty.minimum = ty.minimum.max(pages);
