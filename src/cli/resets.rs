@@ -32,7 +32,7 @@ use touchstone_executor::Engine;
 /// and once after it, the guest reads every page that it writes: each must be clean.
 ///
 /// Without --pages, --touch, --place, --drift and --threads, the points are those of
-/// benches/resets.toml, which take about twelve minutes. With any of them, they are all
+/// benches/resets.toml, which take five to twelve minutes. With any of them, they are all
 /// combinations of what is given; what is not given is one byte of each page, contiguous, the
 /// same pages in each call, one thread, and all sizes.
 ///

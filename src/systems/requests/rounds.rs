@@ -38,8 +38,9 @@ pub(super) struct Turn {
 
 impl Turn {
     pub(super) fn full() -> Self {
-        let [closed, open] = [60, 120].map(Duration::from_millis);
-        Self { rounds: 15, closed, least: 500, open }
+        // Many short rounds: in longer ones, stalls of the machine would be in most of them.
+        let [closed, open] = [30, 60].map(Duration::from_millis);
+        Self { rounds: 31, closed, least: 500, open }
     }
 
     pub(super) fn small() -> Self {
