@@ -10,10 +10,14 @@ use std::fmt::Debug;
 ///
 /// When a message that was decoded is another one after it was encoded again.
 pub fn codecs(bytes: &[u8]) {
-    again(bytes, karmem::decode, |monsters| karmem::encode(monsters, <[u8]>::to_vec));
-    again(bytes, capnproto::decode, |monsters| capnproto::encode(monsters, <[u8]>::to_vec));
-    again(bytes, flatbuffers::decode, |monsters| flatbuffers::encode(monsters, <[u8]>::to_vec));
-    again(bytes, json::decode, |monsters| json::encode(monsters, <[u8]>::to_vec));
+    let same = |text: String| text;
+    again(bytes, karmem::decode, |monsters| karmem::encode(monsters, <[u8]>::to_vec), same);
+    again(bytes, capnproto::decode, |monsters| capnproto::encode(monsters, <[u8]>::to_vec), same);
+    again(bytes, json::decode, |monsters| json::encode(monsters, <[u8]>::to_vec), same);
+    // FlatBuffers leaves out a number that equals its default, as -0 equals 0.
+    let unsigned = |text: String| text.replace(": -0.0,", ": 0.0,").replace(": -0.0 }", ": 0.0 }");
+    let encode = |monsters: &[_]| flatbuffers::encode(monsters, <[u8]>::to_vec);
+    again(bytes, flatbuffers::decode, encode, unsigned);
     // Sums are refused or numbers: both are answers.
     let _ = (karmem::sum_vec3(bytes), karmem::sum_uint8(bytes), karmem::sum_stats(bytes));
     let _ = (capnproto::sum_vec3(bytes), capnproto::sum_uint8(bytes));
@@ -31,13 +35,15 @@ pub fn codecs(bytes: &[u8]) {
     }
 }
 
-/// `{:?}` tells values apart that `==` does not: a NaN is not itself.
+/// `{:?}` tells values apart that `==` does not: a NaN is not itself. `shown` leaves out what the
+/// format does not keep.
 fn again<T: Debug, E>(
     bytes: &[u8],
     decode: impl Fn(&[u8]) -> Result<Vec<T>, E>,
     encode: impl Fn(&[T]) -> Vec<u8>,
+    shown: impl Fn(String) -> String,
 ) {
     let Ok(values) = decode(bytes) else { return };
     let Ok(twice) = decode(&encode(&values)) else { panic!("its own encoding is refused") };
-    assert_eq!(format!("{values:?}"), format!("{twice:?}"));
+    assert_eq!(shown(format!("{values:?}")), shown(format!("{twice:?}")));
 }

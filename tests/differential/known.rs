@@ -16,7 +16,7 @@ struct Known {
     shown_by: (&'static str, u32),
 }
 
-const KNOWN: [Known; 2] = [
+const KNOWN: [Known; 3] = [
     Known {
         engines: "wasmi",
         shows_in: compares_with_zero_and_selects,
@@ -43,6 +43,17 @@ const KNOWN: [Known; 2] = [
             0,
         ),
     },
+    Known {
+        engines: "wasm3",
+        shows_in: may_have_signalling_nans,
+        what: "Wasm3 keeps an f32 as an f64, which makes a signalling NaN quiet",
+        // 0x7f854ca9 is right.
+        shown_by: (
+            r#"(module (func (export "f") (result i32)
+                 (i32.reinterpret_f32 (f32.reinterpret_i32 (i32.const 0x7f854ca9)))))"#,
+            0x7fc5_4ca9,
+        ),
+    },
 ];
 
 /// Why an engine is not held against others on this module; `None` when it is.
@@ -64,16 +75,31 @@ fn payloads(wasm: &[u8]) -> impl Iterator<Item = Payload<'_>> {
     Parser::new(0).parse_all(wasm).filter_map(Result::ok)
 }
 
-/// `i32.eqz`, or another comparison that may be with zero, right before `select`.
-fn compares_with_zero_and_selects(wasm: &[u8]) -> bool {
-    use Operator::*;
-    let mut bodies = payloads(wasm).filter_map(|payload| match payload {
+/// The operators of each function.
+fn bodies(wasm: &[u8]) -> impl Iterator<Item = Vec<Operator<'_>>> {
+    payloads(wasm).filter_map(|payload| match payload {
         Payload::CodeSectionEntry(body) => {
             body.get_operators_reader().ok()?.into_iter().collect::<Result<Vec<_>, _>>().ok()
         }
         _ => None,
-    });
-    bodies.any(|body| {
+    })
+}
+
+/// A constant that is one, or an `f32` of any bits.
+fn may_have_signalling_nans(wasm: &[u8]) -> bool {
+    bodies(wasm).flatten().any(|operator| match operator {
+        Operator::F32Const { value } => {
+            f32::from_bits(value.bits()).is_nan() && value.bits() & 1 << 22 == 0
+        }
+        Operator::F32ReinterpretI32 | Operator::F32Load { .. } => true,
+        _ => false,
+    })
+}
+
+/// `i32.eqz`, or another comparison that may be with zero, right before `select`.
+fn compares_with_zero_and_selects(wasm: &[u8]) -> bool {
+    use Operator::*;
+    bodies(wasm).any(|body| {
         body.windows(2).any(|pair| {
             matches!(pair[1], Select | TypedSelect { .. })
                 && matches!(pair[0], I32Eqz | I64Eqz | I32Eq | I64Eq | I32Ne | I64Ne)
