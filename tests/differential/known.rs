@@ -89,7 +89,7 @@ fn bodies(wasm: &[u8]) -> impl Iterator<Item = Vec<Operator<'_>>> {
 fn may_have_signalling_nans(wasm: &[u8]) -> bool {
     bodies(wasm).flatten().any(|operator| match operator {
         Operator::F32Const { value } => {
-            f32::from_bits(value.bits()).is_nan() && value.bits() & 1 << 22 == 0
+            f32::from_bits(value.bits()).is_nan() && value.bits() & (1 << 22) == 0
         }
         Operator::F32ReinterpretI32 | Operator::F32Load { .. } => true,
         _ => false,
