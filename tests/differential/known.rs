@@ -16,7 +16,7 @@ struct Known {
     shown_by: (&'static str, u32),
 }
 
-const KNOWN: [Known; 3] = [
+const KNOWN: [Known; 4] = [
     Known {
         engines: "wasmi",
         shows_in: compares_with_zero_and_selects,
@@ -54,6 +54,17 @@ const KNOWN: [Known; 3] = [
             0x7fc5_4ca9,
         ),
     },
+    Known {
+        engines: "tinywasm",
+        shows_in: has_reference_locals,
+        what: "tinywasm 0.10.0 does not begin with null in a local for a reference",
+        // 1 is right.
+        shown_by: (
+            r#"(module (func (export "f") (result i32) (local externref)
+                 (ref.is_null (local.get 0))))"#,
+            0,
+        ),
+    },
 ];
 
 /// Why an engine is not held against others on this module; `None` when it is.
@@ -82,6 +93,15 @@ fn bodies(wasm: &[u8]) -> impl Iterator<Item = Vec<Operator<'_>>> {
             body.get_operators_reader().ok()?.into_iter().collect::<Result<Vec<_>, _>>().ok()
         }
         _ => None,
+    })
+}
+
+fn has_reference_locals(wasm: &[u8]) -> bool {
+    payloads(wasm).any(|payload| match payload {
+        Payload::CodeSectionEntry(body) => body.get_locals_reader().is_ok_and(|locals| {
+            locals.into_iter().any(|local| local.is_ok_and(|(_, kind)| kind.is_reference_type()))
+        }),
+        _ => false,
     })
 }
 
