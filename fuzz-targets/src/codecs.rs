@@ -13,7 +13,12 @@ pub fn codecs(bytes: &[u8]) {
     let same = |text: String| text;
     again(bytes, karmem::decode, |monsters| karmem::encode(monsters, <[u8]>::to_vec), same);
     again(bytes, capnproto::decode, |monsters| capnproto::encode(monsters, <[u8]>::to_vec), same);
-    again(bytes, json::decode, |monsters| json::encode(monsters, <[u8]>::to_vec), same);
+    // A number that is too large for an f32 becomes infinite, for which JSON has no text.
+    let decode = |bytes: &[u8]| match json::decode(bytes) {
+        Ok(monsters) if !is_infinite(&format!("{monsters:?}")) => Ok(monsters),
+        _ => Err(()),
+    };
+    again(bytes, decode, |monsters| json::encode(monsters, <[u8]>::to_vec), same);
     // FlatBuffers leaves out a number that equals its default, as -0 equals 0.
     let unsigned = |text: String| text.replace(": -0.0,", ": 0.0,").replace(": -0.0 }", ": 0.0 }");
     let encode = |monsters: &[_]| flatbuffers::encode(monsters, <[u8]>::to_vec);
@@ -33,6 +38,11 @@ pub fn codecs(bytes: &[u8]) {
         entry.append_to(&mut written);
         assert!(bytes.windows(written.len()).any(|window| window == written), "{entry:?}");
     }
+}
+
+/// Whether values that are shown by `{:?}` have an infinite number among them.
+fn is_infinite(shown: &str) -> bool {
+    shown.contains("inf,") || shown.contains("inf }")
 }
 
 /// `{:?}` tells values apart that `==` does not: a NaN is not itself. `shown` leaves out what the

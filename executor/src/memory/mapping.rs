@@ -66,8 +66,9 @@ impl Mapping {
     }
 
     /// From now on, [`hide`](Self::hide) lets the kernel's protection be as it is: for users who
-    /// compare each access with what is [`accessible`](Self::accessible).
-    pub(super) fn stay_open(&mut self) {
+    /// compare each access with what is [`accessible`](Self::accessible), as interpreters do. A
+    /// memory that grows and shrinks in each call then needs no system call for it.
+    pub fn stay_open(&mut self) {
         self.stays_open = true;
     }
 
@@ -156,7 +157,7 @@ impl Mapping {
     /// # Errors
     ///
     /// When the kernel refuses.
-    pub(super) fn hide(&mut self, accessible: usize) -> Result<()> {
+    pub fn hide(&mut self, accessible: usize) -> Result<()> {
         let accessible = accessible.next_multiple_of(host_page());
         if self.stays_open {
             self.accessible = self.accessible.min(accessible);

@@ -72,9 +72,9 @@ impl Recipe {
             _ => "all zero, nothing to map",
         };
         let grown = if info.grows_memory {
-            "memory.grow is a call to the host; the grown part is closed again"
+            "memory.grow is a call to the host; the grown part is made zero and stays mapped"
         } else {
-            "grown only by the host; the grown part is closed again"
+            "grown only by the host; the grown part is made zero and stays mapped"
         };
         let addresses = (limits.largest() as usize) >> 4;
         effective

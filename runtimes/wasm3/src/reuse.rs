@@ -65,7 +65,7 @@ impl Resident for Saved {
         self.0.restorer().map(work)
     }
 
-    /// What has grown is closed again. What Wasm3 failed to compile stays as it
+    /// What has grown has its first size again. What Wasm3 failed to compile stays as it
     /// is: such an instance is replaced.
     fn reset(&mut self) -> Result<bool> {
         if !self.0.is_sound() {

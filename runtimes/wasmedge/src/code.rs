@@ -31,8 +31,8 @@ pub(crate) struct Code {
 /// What a strategy and a configuration need to be changed in a guest.
 pub(crate) fn changes(strategy: Strategy, config: &Config) -> Changes {
     Changes {
-        memory_of_ours: strategy.instance == InstanceFrom::Recreate
-            && strategy.memory != MemoryFrom::Segments,
+        memory_of_ours: strategy.instance == InstanceFrom::Reuse
+            || strategy.memory != MemoryFrom::Segments,
         clock: config.deadline.is_some(),
     }
 }

@@ -131,15 +131,15 @@ impl Engine for WasmEdge {
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         let support = self.support(strategy);
         let info = guest.info();
-        let image_refusal = (changes(strategy, &Config::default()).memory_of_ours)
-            .then(|| info.image_refusal())
-            .flatten();
+        let needs_image = strategy.instance == InstanceFrom::Recreate
+            && changes(strategy, &Config::default()).memory_of_ours;
+        // An instance that is reused shows its clean content when it was made.
+        let image_refusal = needs_image.then(|| info.image_refusal()).flatten();
         support.unless(info.refusal(strategy, self.features()).or(image_refusal))
     }
 
     fn maps_regions(&self, strategy: Strategy) -> Support {
-        let is_mapped_over = strategy.instance == InstanceFrom::Reuse
-            || changes(strategy, &Config::default()).memory_of_ours;
+        let is_mapped_over = changes(strategy, &Config::default()).memory_of_ours;
         match self.support(strategy) {
             _ if self.mode != Mode::Compiled => Support::unsupported(Region::INTERPRETED),
             Support::Unsupported { reason } => Support::Unsupported { reason },

@@ -102,9 +102,8 @@ impl Loaded {
         let loaded = code.load(engine, &settings, strategy.code, compiled)?;
         let reset = Reset::of(strategy.memory);
         let info = guest.info();
-        let remapped = strategy.instance == InstanceFrom::Reuse || wanted.memory_of_ours;
         let plan = match info.memory {
-            Some(_) if remapped && info.image_refusal().is_none() => {
+            Some(_) if wanted.memory_of_ours && info.image_refusal().is_none() => {
                 Some(Plan::new(InitialMemory::of(guest)?, reset)?.sharing(config.region.clone())?)
             }
             _ => None,

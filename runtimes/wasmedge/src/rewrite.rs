@@ -8,7 +8,8 @@
 //! * Under a deadline, every function and every loop counts down, and asks the
 //!   host to look at the clock now and then.
 //! * `memory.grow` is a call of the host (`sizes.rs`).
-//! * A memory of Touchstone's is imported, and brings its content along.
+//! * A memory that Touchstone resets is imported, and brings its content along where the
+//!   bytes of the module tell it.
 //!
 //! Under no deadline, code without recursion that grows no memory is carried over as it is.
 
@@ -36,7 +37,8 @@ const SLICE: i32 = 10_000;
 /// What is changed beside names and recursive calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// The memory is imported, and the content of data segments is left out.
+    /// The memory is imported, and the content of data segments is left out where it is known:
+    /// WasmEdge keeps a copy of it in each instance.
     pub(crate) memory_of_ours: bool,
     /// The host looks at the clock.
     pub(crate) clock: bool,
@@ -95,7 +97,7 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
         body: 0,
     };
     let mut wasm = Cow::Borrowed(guest.wasm());
-    if changes.memory_of_ours {
+    if changes.memory_of_ours && guest.info().image_refusal().is_none() {
         wasm = Cow::Owned(guest.without_data()?);
     }
     let mut module = Module::new();

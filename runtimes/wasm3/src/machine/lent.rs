@@ -22,7 +22,9 @@ impl Lent {
     /// A memory with the plan's content that can grow to so many pages.
     pub(crate) fn new(plan: &Plan, largest: u32) -> Result<Self> {
         let (page, size) = (host_page(), plan.size());
-        let mapping = Mapping::new(page + size, page + largest as usize * WASM_PAGE)?;
+        let mut mapping = Mapping::new(page + size, page + largest as usize * WASM_PAGE)?;
+        // Wasm3 compares each access with the length in the header.
+        mapping.stay_open();
         // SAFETY: one host page into a mapping that is new, zero, ours, and
         // larger than that page by at least the plan's size. It is unmapped after the
         // restorer is dropped.
@@ -76,15 +78,16 @@ impl Lent {
     /// must not be used.
     pub(crate) fn clean(&mut self) -> Result<()> {
         let size = self.restorer.plan().size();
+        // SAFETY: `&mut self` says that nothing runs on the memory; so much of it is open.
+        unsafe { self.restorer.reset_grown(self.size) }?;
         if self.size != size {
-            self.mapping.resize(host_page() + size)?;
+            self.mapping.hide(host_page() + size)?;
             self.size = size;
             // SAFETY: the header's page is accessible and nobody else's;
             // `install` writes the header before anybody reads it.
             unsafe { (*self.header()).length = self.size };
         }
-        // SAFETY: `&mut self` says that nothing runs on the memory.
-        unsafe { self.restorer.reset() }
+        Ok(())
     }
 
     /// What makes it clean.
