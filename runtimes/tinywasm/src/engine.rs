@@ -32,11 +32,13 @@ pub(crate) struct Translated {
 }
 
 /// The settings of every engine here. tinywasm reserves its stacks as a whole by
-/// default, for each new store; these start small and grow.
+/// default, for each new store; these start at 2 KiB, which an idle instance keeps, and grow.
 pub(crate) fn settings() -> Settings {
     Settings::new()
-        .with_value_stack(StackConfig::dynamic(256, MAX_VALUES))
-        .with_call_stack(StackConfig::dynamic(64, MAX_FRAMES))
+        .with_value_stack_32(StackConfig::dynamic(128, MAX_VALUES))
+        .with_value_stack_64(StackConfig::dynamic(64, MAX_VALUES))
+        .with_value_stack_128(StackConfig::dynamic(8, MAX_VALUES))
+        .with_call_stack(StackConfig::dynamic(16, MAX_FRAMES))
 }
 
 /// Parses and validates a module. Its memory is to be there from the start and

@@ -87,35 +87,48 @@ impl Code {
         engine: &'static str,
         settings: &Settings,
         from: CodeFrom,
-        native: bool,
     ) -> Result<LoadedCode> {
-        // Other runtimes in this process may map code of theirs in between, or unmap
-        // some where this one then comes to lie.
-        let mut looks = LOOKS;
+        let file = match from {
+            CodeFrom::InProcess => None,
+            CodeFrom::Precompiled => Some(self.compiled.staged(engine)?),
+        };
+        let load = || match file {
+            None => Ast::load(settings, Source::Bytes(self.compiled.bytes())),
+            Some(file) => {
+                let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+                let path = CString::new(path).map_err(|error| error.to_string())?;
+                Ast::load(settings, Source::File(&path))
+            }
+        };
+        let failed = || Error::runtime(engine, "load the module");
+        if !has_machine_code(self.compiled.bytes()) {
+            // Nothing in it could become executable; what others map meanwhile would.
+            let module = load().map_err(failed())?;
+            return Ok(LoadedCode { module: Some(module), executable: 0 });
+        }
+        // Other runtimes in this process may unmap code of theirs where this one then comes to
+        // lie. What was loaded before stays, so that the next one comes to lie elsewhere.
+        let mut missed = Vec::new();
         loop {
-            let file = match from {
-                CodeFrom::InProcess => None,
-                CodeFrom::Precompiled => Some(self.compiled.staged(engine)?),
-            };
-            let loaded = LoadedCode::new(|| match file {
-                None => Ast::load(settings, Source::Bytes(self.compiled.bytes())),
-                Some(file) => {
-                    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-                    let path = CString::new(path).map_err(|error| error.to_string())?;
-                    Ast::load(settings, Source::File(&path))
-                }
-            });
-            let loaded = loaded.map_err(Error::runtime(engine, "load the module"))?;
-            looks -= 1;
-            if (loaded.executable > 0) == native || looks == 0 {
+            let loaded = LoadedCode::new(load).map_err(failed())?;
+            if loaded.executable > 0 || missed.len() + 1 == LOOKS {
                 return Ok(loaded);
             }
+            missed.push(loaded);
         }
     }
 }
 
-/// How often a module is loaded until what does not fit is believed.
-const LOOKS: u32 = 10;
+/// Whether WasmEdge's compiler has added machine code to a module: a section of this name.
+fn has_machine_code(module: &[u8]) -> bool {
+    let payloads = wasmparser::Parser::new(0).parse_all(module);
+    payloads.filter_map(Result::ok).any(|payload| {
+        matches!(payload, wasmparser::Payload::CustomSection(section) if section.name() == "wasmedge")
+    })
+}
+
+/// How often a module is loaded until it is believed that its machine code is not used.
+const LOOKS: usize = 10;
 
 /// A loaded module and what became executable with it.
 pub(crate) struct LoadedCode {

@@ -99,7 +99,7 @@ impl Loaded {
             signals::guard(engine)?;
         }
         let settings = Settings::new(mode).map_err(Error::runtime(engine, "configure itself"))?;
-        let loaded = code.load(engine, &settings, strategy.code, compiled)?;
+        let loaded = code.load(engine, &settings, strategy.code)?;
         let reset = Reset::of(strategy.memory);
         let info = guest.info();
         let plan = match info.memory {
