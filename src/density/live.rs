@@ -4,11 +4,15 @@ use crate::lab::{Opened, Refused, elapsed};
 use crate::measure::{Tails, footprint};
 use crate::plan::{Random, shuffled};
 use crate::record::{Density, Executor, Status, Tail};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use touchstone_executor::{Instance, Outcome};
 
 /// Calls on random instances, and at least two for each.
 const CALLS: u64 = 20_000;
+/// So many are enough once they have taken [`LONG`], but not fewer than two for each instance.
+const ENOUGH: u64 = 1_000;
+/// Some executors take milliseconds for each call.
+const LONG: Duration = Duration::from_secs(10);
 
 /// Makes so many instances of a loaded module, keeps them all prepared, and calls them in random
 /// order. `progress` is given the number of instances so far.
@@ -49,8 +53,11 @@ pub fn live(
     };
     let order = shuffled((0..instances as usize).collect(), &mut random);
     let first_calls = calls(&mut order.into_iter())?;
-    let mut any =
-        (0..CALLS.max(2 * instances)).map(|_| (random.next_number() % instances) as usize);
+    let (most, enough, begun) =
+        (CALLS.max(2 * instances), ENOUGH.max(2 * instances), Instant::now());
+    let mut any = (0..most)
+        .take_while(|made| *made < enough || begun.elapsed() < LONG)
+        .map(|_| (random.next_number() % instances) as usize);
     let calls = calls(&mut any)?;
     let used = footprint();
     let (case, guest) = (case.to_owned(), guest.to_owned());
