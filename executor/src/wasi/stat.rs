@@ -91,10 +91,11 @@ pub(super) fn write_stat(guest: &mut Guest<'_>, pointer: u32, stat: &Stat) -> An
     guest.write(pointer, &record)
 }
 
-/// Time of the last change; 0 for one before 1970.
+/// Time of the last change; 0 for one before 1970. The fields' types are those of rustix's
+/// backend, which other crates of a build may choose.
 fn nanoseconds(stat: &Stat) -> u64 {
-    let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec)
+    let time = i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec);
+    u64::try_from(time.max(0)).unwrap_or(u64::MAX)
 }
 
 /// Writes entries from `cookie` on, as many as fit, the last one perhaps in part. Gives the

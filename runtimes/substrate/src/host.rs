@@ -9,6 +9,7 @@ use sp_wasm_interface::{
 };
 use std::cell::RefCell;
 use std::sync::Arc;
+use touchstone_executor::Config;
 use touchstone_executor::host::{HostFunction, HostState};
 
 /// What [`Host`] offers.
@@ -45,7 +46,7 @@ impl HostFunctions for Host {
         )?;
         registry.register_static(
             HostFunction::MaxLogLevel.name(),
-            |_: Caller<'_, T::State>| -> u32 { current().map_or(0, |host| host.max_log_level()) },
+            |_: Caller<'_, T::State>| -> u32 { current().map_or(0, |config| config.max_log_level) },
         )?;
         registry.register_static(
             HostFunction::Log.name(),
@@ -68,7 +69,11 @@ fn log(
     target: u64,
     message: u64,
 ) -> Result<(), String> {
-    let Some(host) = current().filter(|host| host.logs(level)) else { return Ok(()) };
+    let Some(config) = current() else { return Ok(()) };
+    let host = HostState::new(None, &config);
+    if !host.logs(level) {
+        return Ok(());
+    }
     let mut text =
         |packed: u64| guest.read_memory(Pointer::new(packed as u32), (packed >> 32) as u32);
     host.log_texts(level, &text(target)?, &text(message)?);
@@ -76,24 +81,24 @@ fn log(
 }
 
 thread_local! {
-    /// The host of the call that runs on this thread; `None` where it logs nothing.
-    static CURRENT: RefCell<Option<Arc<HostState>>> = const { RefCell::new(None) };
+    /// Where the call that runs on this thread logs; `None` where it logs nothing.
+    static CURRENT: RefCell<Option<Arc<Config>>> = const { RefCell::new(None) };
 }
 
-fn current() -> Option<Arc<HostState>> {
+fn current() -> Option<Arc<Config>> {
     // Cloned, because a log sink may make calls of its own.
     CURRENT.with_borrow(Clone::clone)
 }
 
-/// Runs a call whose guest finds `host`.
-pub(crate) fn with<T>(host: Option<&Arc<HostState>>, call: impl FnOnce() -> T) -> T {
-    /// Puts the outer call's host back, also when a log sink panics.
-    struct Outer(Option<Arc<HostState>>);
+/// Runs a call whose guest logs as `config` says.
+pub(crate) fn with<T>(config: Option<&Arc<Config>>, call: impl FnOnce() -> T) -> T {
+    /// Puts the outer call's setting back, also when a log sink panics.
+    struct Outer(Option<Arc<Config>>);
     impl Drop for Outer {
         fn drop(&mut self) {
             CURRENT.set(self.0.take());
         }
     }
-    let _outer = Outer(CURRENT.replace(host.cloned()));
+    let _outer = Outer(CURRENT.replace(config.cloned()));
     call()
 }

@@ -8,7 +8,6 @@ use sc_executor_wasmtime::WasmtimeRuntime;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::host::HostState;
 use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Exports, Instance, Module, Outcome, Result, Strategy,
     TrapKind,
@@ -19,8 +18,8 @@ pub(crate) struct Loaded {
     runtime: WasmtimeRuntime,
     heap: HeapAllocStrategy,
     exports: Exports,
-    /// What the host functions find, where anything is logged.
-    host: Option<Arc<HostState>>,
+    /// How guests log; `None` where nothing is logged.
+    logs: Option<Arc<Config>>,
     strategy: Strategy,
     config: Config,
     effective: EffectiveConfig,
@@ -35,12 +34,11 @@ impl Loaded {
     ) -> Result<Self> {
         let heap = settings::heap(guest);
         let settings = settings::settings(strategy, heap, config)?;
-        let logs = config.max_log_level > 0;
         Ok(Self {
             runtime: code.load::<()>(strategy.code, settings)?,
             heap,
             exports: Exports::of(guest),
-            host: logs.then(|| Arc::new(HostState::new(None, config))),
+            logs: (config.max_log_level > 0).then(|| Arc::new(config.clone())),
             strategy,
             config: config.clone(),
             effective: settings::describe(strategy, guest, config),
@@ -68,8 +66,8 @@ impl Module for Loaded {
             .runtime
             .new_instance(self.heap)
             .map_err(Error::runtime(ID, "make an instance object"))?;
-        let (exports, host) = (self.exports.clone(), self.host.clone());
-        Ok(Box::new(Calling { instance, exports, host, prepared: false }))
+        let (exports, logs) = (self.exports.clone(), self.logs.clone());
+        Ok(Box::new(Calling { instance, exports, logs, prepared: false }))
     }
 
     fn probe(&mut self) -> Result<()> {
@@ -89,7 +87,7 @@ impl Module for Loaded {
 struct Calling {
     instance: Box<dyn WasmInstance>,
     exports: Exports,
-    host: Option<Arc<HostState>>,
+    logs: Option<Arc<Config>>,
     prepared: bool,
 }
 
@@ -113,7 +111,7 @@ impl Instance for Calling {
             return Ok(Outcome::Trapped(TrapKind::BadInput { reason }.into()));
         }
         let called =
-            host::with(self.host.as_ref(), || self.instance.call_export(&function.name, input));
+            host::with(self.logs.as_ref(), || self.instance.call_export(&function.name, input));
         match called {
             Ok(bytes) => {
                 // The executor's own buffer: a copy would be time that it does not take.
