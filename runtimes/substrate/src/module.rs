@@ -18,10 +18,8 @@ pub(crate) struct Loaded {
     runtime: WasmtimeRuntime,
     heap: HeapAllocStrategy,
     exports: Exports,
-    /// How guests log; `None` where nothing is logged.
-    logs: Option<Arc<Config>>,
     strategy: Strategy,
-    config: Config,
+    config: Arc<Config>,
     effective: EffectiveConfig,
 }
 
@@ -38,9 +36,8 @@ impl Loaded {
             runtime: code.load::<()>(strategy.code, settings)?,
             heap,
             exports: Exports::of(guest),
-            logs: (config.max_log_level > 0).then(|| Arc::new(config.clone())),
             strategy,
-            config: config.clone(),
+            config: Arc::new(config.clone()),
             effective: settings::describe(strategy, guest, config),
         })
     }
@@ -66,8 +63,8 @@ impl Module for Loaded {
             .runtime
             .new_instance(self.heap)
             .map_err(Error::runtime(ID, "make an instance object"))?;
-        let (exports, logs) = (self.exports.clone(), self.logs.clone());
-        Ok(Box::new(Calling { instance, exports, logs, prepared: false }))
+        let logs = (self.config.max_log_level > 0).then(|| Arc::clone(&self.config));
+        Ok(Box::new(Calling { instance, exports: self.exports.clone(), logs, prepared: false }))
     }
 
     fn probe(&mut self) -> Result<()> {
@@ -87,6 +84,7 @@ impl Module for Loaded {
 struct Calling {
     instance: Box<dyn WasmInstance>,
     exports: Exports,
+    /// How the guest logs; `None` where nothing is logged.
     logs: Option<Arc<Config>>,
     prepared: bool,
 }
