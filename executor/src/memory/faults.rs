@@ -2,13 +2,16 @@
 //!
 //! Right after a scan of a memory ([`pagemap`](super::pagemap)), the pages that can be
 //! written without a fault are those that the scan found: present, private and writable.
-//! As long as the thread's count of faults stays the same, nothing else was written by
-//! that thread, so the list of the last scan is complete and no scan is needed.
+//! As long as the thread has no fault, nothing else was written by that thread, so the list of the
+//! last scan is complete and no scan is needed. Where the kernel [logs](super::fault_log) the
+//! faults of threads, it also says in which pages they were, and the list only grows by these.
+//! Elsewhere it counts them (`getrusage`).
 //!
 //! | what happens to a page | why it is not missed |
 //! |---|---|
-//! | the guest or the host writes a page that is not on the list | it faults: the count moves |
-//! | a system call of the thread writes it: `read`, `process_vm_writev`, `O_DIRECT`, `MADV_POPULATE_WRITE` | the kernel faults it in and counts that for the calling thread |
+//! | the guest or the host writes a page that is not on the list | it faults: the log and the count move |
+//! | a system call of the thread copies to it: `read`, `recv` | the same |
+//! | a system call of the thread pins it and writes: `O_DIRECT`, `process_vm_writev`, `MADV_POPULATE_WRITE` | only the count moves. It is asked where the host had the [bytes](super::Memory::bytes_mut) of the memory; [`writable`](super::writable) makes the page one of the list before |
 //! | a page on the list is swapped out, migrated, merged (KSM) or write-protected | it is on the list |
 //! | the reset drops a page | the next write faults |
 //! | `fork` | the parent's pages are on its list; the child has another process number |
@@ -16,7 +19,7 @@
 //! | another thread writes | [`UsedOn`], [`written_elsewhere`] |
 //! | another process writes (`ptrace`, `process_vm_writev`), an asynchronous kernel worker writes (`io_uring`), or another thread calls `mlockall(MCL_CURRENT)` | missed: not to be done to these memories between two resets |
 
-use super::{Mapping, Restorer, host_page, process};
+use super::{Mapping, Restorer, fault_log, host_page, process};
 use crate::probe::thread_usage;
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -54,8 +57,28 @@ pub fn written_elsewhere() {
 
 /// The page faults of the calling thread so far; `None` where the kernel does not say.
 #[inline]
-fn count() -> Option<u64> {
+pub(super) fn count() -> Option<u64> {
     thread_usage().map(|usage| usage.page_faults + usage.major_page_faults)
+}
+
+/// What a thread's faults are known by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Faults {
+    /// How far its log goes.
+    Logged(u64),
+    /// How many there were, where the kernel logs none.
+    Counted(u64),
+}
+
+impl Faults {
+    /// Those of the calling thread so far; `None` where the kernel does not say.
+    #[inline]
+    fn now() -> Option<Self> {
+        match fault_log::position() {
+            Some(position) => Some(Self::Logged(position)),
+            None => count().map(Self::Counted),
+        }
+    }
 }
 
 /// The faults of a thread at a moment.
@@ -63,13 +86,13 @@ fn count() -> Option<u64> {
 pub(super) struct Mark {
     process: u64,
     thread: u64,
-    faults: u64,
+    faults: Faults,
 }
 
 impl Mark {
     /// Those of the calling thread so far; `None` where the kernel does not say.
     pub(super) fn now() -> Option<Self> {
-        Some(Self { process: process::number()?, thread: thread(), faults: count()? })
+        Some(Self { process: process::number()?, thread: thread(), faults: Faults::now()? })
     }
 
     /// Of the calling thread from now on; it stays what it was in a child of a fork.
@@ -81,13 +104,40 @@ impl Mark {
         }
     }
 
+    /// Whether it is of the calling thread, in the process that it was made in.
+    #[inline]
+    fn is_of_here(&self) -> bool {
+        self.thread == thread() && process::number() == Some(self.process)
+    }
+
     /// Whether it is of the calling thread, which had no fault since.
     #[inline]
     pub(super) fn holds(&self) -> bool {
-        self.thread == thread()
-            && process::number() == Some(self.process)
-            && count() == Some(self.faults)
+        self.is_of_here()
+            && match self.faults {
+                Faults::Logged(position) => fault_log::ends_at(position),
+                Faults::Counted(faults) => count() == Some(faults),
+            }
     }
+
+    /// Calls `fault` with the address of each fault that the calling thread had since. The mark
+    /// of now; `None` where not all are known.
+    pub(super) fn each_since(&self, fault: impl FnMut(usize)) -> Option<Self> {
+        match self.faults {
+            Faults::Logged(position) if self.is_of_here() => {
+                let faults = Faults::Logged(fault_log::since(position, fault)?);
+                Some(Self { faults, ..*self })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether the kernel logs the faults of this thread, so that most resets of kind
+/// [`Reset::Gated`](super::Reset::Gated) take no system call.
+#[must_use]
+pub fn are_logged() -> bool {
+    fault_log::position().is_some()
 }
 
 /// Whether this kernel counts the faults of threads: a sandbox may answer without.
@@ -175,10 +225,11 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::OpenOptionsExt;
 
-    /// Whether something that writes a byte of an absent page moves the count.
+    /// Whether something that writes a byte of an absent page moves the count, where it is asked.
     fn moves(write: impl FnOnce(&mut [u8])) -> bool {
         let size = 16 * host_page();
         let mut memory = Mapping::new(size, size).unwrap();
+        fault_log::turn_off(true);
         let mark = Mark::now().unwrap();
         assert!(mark.holds());
         write(&mut memory.bytes_mut()[5 * host_page()..6 * host_page()]);

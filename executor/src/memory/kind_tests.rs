@@ -5,6 +5,16 @@ use super::tests::{SIZE, content, fresh, resident};
 use super::*;
 use std::io::Read;
 
+/// Writes a byte to pages of a memory as a guest does.
+fn write(memory: &mut Memory, pages: impl IntoIterator<Item = usize>) {
+    for page in pages {
+        let at = page * host_page() + 9;
+        assert!(at < memory.accessible());
+        // SAFETY: a byte of the memory, which is borrowed mutably.
+        unsafe { memory.base().add(at).write_volatile(201) };
+    }
+}
+
 /// The pages that calls write again and again are known without asking the kernel, and the
 /// thread that does something else in between has it asked once more.
 #[test]
@@ -12,8 +22,125 @@ use std::io::Read;
 fn a_gated_memory_is_scanned_after_faults_alone() {
     let limit = 1 << 20;
     for kind in [Reset::Gated { limit }, Reset::Auto { limit }] {
-        if kind.refusal().is_none() {
+        for logs in [true, false].into_iter().filter(|_| kind.refusal().is_none()) {
+            fault_log::turn_off(!logs);
             scanned_after_faults_alone(kind);
+        }
+    }
+    fault_log::turn_off(false);
+}
+
+/// Pages that a call writes for the first time are known from the log.
+#[test]
+#[cfg_attr(miri, ignore = "needs perf_event_open")]
+fn a_gated_memory_is_not_scanned_where_faults_are_logged() {
+    if !faults_are_logged() || !pagemap_scan_available() {
+        eprintln!("not tested: this kernel logs no page faults for this process");
+        return;
+    }
+    let limit = 64 * host_page();
+    for kind in [Reset::Gated { limit }, Reset::Auto { limit }] {
+        let plan = Plan::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+        assert!(!memory.restorer().unwrap().is_watched());
+        let fresh = fresh(SIZE);
+        write(&mut memory, 0..3);
+        memory.reset().unwrap();
+        let scans = |memory: &mut Memory| memory.restorer().unwrap().scans();
+        let before = scans(&mut memory);
+        for call in 0..30 {
+            // Most of them known, one read and written after that, one new.
+            let place = (call + 4) * host_page();
+            // SAFETY: a byte of the memory, which is borrowed mutably.
+            let seen = unsafe { memory.base().add(place).read_volatile() };
+            assert_eq!(seen, fresh[place]);
+            write(&mut memory, [0, 1, 2, call + 4, call + 5]);
+            memory.reset().unwrap();
+            // SAFETY: as above, for so many bytes.
+            let bytes = unsafe { std::slice::from_raw_parts(memory.base(), SIZE) };
+            assert!(bytes == fresh, "{kind}: call {call}");
+            // This was the only reading of some pages, and the kernel is asked which.
+            write(&mut memory, 0..3);
+            memory.reset().unwrap();
+        }
+        assert!(scans(&mut memory) - before <= 32, "{kind}");
+        let before = scans(&mut memory);
+        for call in 0..30 {
+            write(&mut memory, [0, 1, 2, call + 4]);
+            memory.reset().unwrap();
+        }
+        assert_eq!(scans(&mut memory), before, "{kind}");
+        // More than may stay.
+        let before = scans(&mut memory);
+        write(&mut memory, 0..SIZE / host_page());
+        memory.reset().unwrap();
+        assert_eq!(scans(&mut memory) - before, usize::from(SIZE > limit), "{kind}");
+        assert!(resident(&memory) <= limit, "{kind}");
+        assert!(memory.bytes_mut() == fresh, "{kind}");
+    }
+}
+
+/// A page that a call only read, or to which it wrote what was there, is not mistaken for one
+/// that stays clean.
+#[test]
+#[cfg_attr(miri, ignore = "needs perf_event_open")]
+fn pages_that_were_read_before_they_are_written_are_not_missed() {
+    let limit = 1 << 20;
+    for kind in [Reset::Gated { limit }, Reset::Auto { limit }] {
+        if kind.refusal().is_some() {
+            continue;
+        }
+        let plan = Plan::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+        let fresh = fresh(SIZE);
+        memory.reset().unwrap();
+        for round in 0..20 {
+            for page in 0..SIZE / host_page() {
+                let at = page * host_page() + 9;
+                // SAFETY: a byte of the memory, which is borrowed mutably.
+                unsafe {
+                    let place = memory.base().add(at);
+                    match (page + round) % 3 {
+                        0 => assert_eq!(place.read_volatile(), fresh[at]),
+                        1 => place.write_volatile(fresh[at]),
+                        _ => place.write_volatile(201),
+                    }
+                }
+            }
+            memory.reset().unwrap();
+            // SAFETY: as above, for so many bytes.
+            let bytes = unsafe { std::slice::from_raw_parts(memory.base(), SIZE) };
+            assert!(bytes == fresh, "{kind}: round {round}");
+        }
+    }
+}
+
+/// What the kernel writes to pages that it pins is in no log. The host that had the bytes may
+/// have asked for it.
+#[test]
+#[cfg_attr(miri, ignore = "needs process_vm_writev")]
+fn what_the_kernel_writes_to_pinned_pages_is_not_missed() {
+    let limit = 1 << 20;
+    for kind in [Reset::Gated { limit }, Reset::Auto { limit }] {
+        if kind.refusal().is_some() {
+            continue;
+        }
+        let plan = Plan::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+        let fresh = fresh(SIZE);
+        for round in 0..20 {
+            write(&mut memory, 0..2);
+            let from = [201_u8; 9];
+            let page = &mut memory.bytes_mut()[(20 + round) * host_page()..];
+            let local = libc::iovec { iov_base: from.as_ptr() as *mut _, iov_len: 9 };
+            let remote = libc::iovec { iov_base: page.as_mut_ptr().cast(), iov_len: 9 };
+            let (local, remote) = (&raw const local, &raw const remote);
+            // SAFETY: both places are of this process, of so many bytes, and borrowed.
+            let done = unsafe { libc::process_vm_writev(libc::getpid(), local, 1, remote, 1, 0) };
+            assert!(done == 9 || matches!(kind, Reset::Auto { .. }) || done < 0);
+            memory.reset().unwrap();
+            assert!(memory.bytes_mut() == fresh, "{kind}: round {round}");
+            memory.reset().unwrap();
         }
     }
 }
@@ -22,11 +149,6 @@ fn scanned_after_faults_alone(kind: Reset) {
     let plan = Plan::new(content(SIZE), kind).unwrap();
     let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
     let fresh = fresh(SIZE);
-    let write = |memory: &mut Memory, pages: std::ops::Range<usize>| {
-        for page in pages {
-            memory.bytes_mut()[page * host_page() + 9] = 201;
-        }
-    };
     for round in 0..3 {
         write(&mut memory, 2..5 + round);
         memory.reset().unwrap();

@@ -159,8 +159,12 @@ impl Memory {
         self.restorer.as_mut()
     }
 
-    /// The memory as bytes, without a [`Region`] behind them.
+    /// The memory as bytes, without a [`Region`] behind them. The kernel may write to them, but in
+    /// a tracked memory only where [`writable`] was called before.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
+        if let Some(restorer) = &mut self.restorer {
+            restorer.lend();
+        }
         let shared = self.region.as_ref().map_or(0, |region| region.length());
         let bytes = self.mapping.bytes_mut();
         let own = bytes.len() - shared;

@@ -21,7 +21,7 @@
 //! | `ages`, `epochs` | how long a page is kept that nobody writes |
 //! | `rule` | when keeping pages pays |
 //! | `pagemap` | asking the kernel which pages were written |
-//! | `faults` | whether there is a reason to ask |
+//! | `faults`, `fault_log` | whether there is a reason to ask |
 //! | `write_protect` | having the kernel note what is written |
 //! | `process` | telling a child of a fork from its parent |
 //! | `tracked`, `signals` | noticing the first write to a page |
@@ -37,6 +37,7 @@ mod compare;
 #[cfg(test)]
 mod defect_tests;
 mod epochs;
+mod fault_log;
 #[cfg(test)]
 mod fault_tests;
 mod faults;
@@ -72,7 +73,7 @@ mod tests;
 mod tracked;
 mod write_protect;
 
-pub use faults::{UsedOn, written_elsewhere};
+pub use faults::{UsedOn, are_logged as faults_are_logged, written_elsewhere};
 pub use image::{Image, InitialMemory};
 pub use mapping::Mapping;
 pub use memory::{Memory, writable};

@@ -3,7 +3,8 @@
 use super::super::mappings::Others;
 use super::super::test_support::mappings;
 use super::super::{
-    Image, Lease, Memory, Plan, Recycler, Reset, UsedOn, host_page, writable, written_elsewhere,
+    Image, Lease, Memory, Plan, Recycler, Reset, UsedOn, fault_log, host_page, writable,
+    written_elsewhere,
 };
 use super::look;
 use super::reference::{Model, Reference, SLOTS, Transition, What, announced, pattern};
@@ -191,6 +192,7 @@ impl StateMachineTest for Subject {
     type Reference = Reference;
 
     fn init_test(model: &Model) -> Self {
+        fault_log::turn_off(!model.world.logs);
         let plan = model.world.plan();
         check_new(&model.world, &plan, model.clean());
         let mut file = tempfile::tempfile().unwrap();

@@ -17,6 +17,8 @@ pub(super) struct World {
     pub(super) keep: usize,
     /// Quarters of the mappings of a process that other memories take.
     pub(super) crowd: isize,
+    /// Whether the kernel logs page faults, where it can.
+    pub(super) logs: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,8 +58,16 @@ impl World {
             1 => Just(700),
         ];
         let crowd = prop_oneof![8 => Just(0), 1 => 1_isize..4];
-        (reset, content, pages, 0_usize..3, crowd).prop_map(
-            |(reset, content, pages, keep, crowd)| Self { reset, content, pages, keep, crowd },
+        let logs = prop_oneof![3 => Just(true), 1 => Just(false)];
+        (reset, content, pages, 0_usize..3, crowd, logs).prop_map(
+            |(reset, content, pages, keep, crowd, logs)| Self {
+                reset,
+                content,
+                pages,
+                keep,
+                crowd,
+                logs,
+            },
         )
     }
 

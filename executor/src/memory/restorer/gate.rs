@@ -1,5 +1,5 @@
-//! Asking the kernel what was written only when there is a reason, and whether to keep
-//! what it finds.
+//! Asking the kernel what was written only when the thread's faults do not tell, and whether to
+//! keep what was.
 
 use super::super::ages::Verdict;
 use super::super::faults::{self, Mark};
@@ -8,14 +8,17 @@ use super::super::{host_page, pages};
 use super::{Reset, Restorer};
 use crate::error::Result;
 
-/// What the last scan of a memory found, and until when that is all there is.
+/// What the last scan of a memory found and faults have added, and until when that is all there
+/// is.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     /// The thread's faults when the memory was clean again after the last scan.
     mark: Option<Mark>,
-    /// The pages that were resident and the memory's own then, but for those that were
-    /// dropped since.
+    /// The pages that were resident and the memory's own then, in ascending order, but for those
+    /// that were dropped since.
     pages: Vec<usize>,
+    /// The thread's count of faults when the host got the memory's bytes after the last reset.
+    lent: Option<u64>,
     /// Whether the last reset asked the kernel.
     asked: bool,
     /// Whether [`Restorer::begin_use`] was called since the last reset.
@@ -32,12 +35,23 @@ impl Gate {
         self.pages.clear();
     }
 
+    /// The host may do anything from now on with the bytes of the memory, also have the kernel
+    /// write to them in ways that no log tells of.
+    pub(super) fn lend(&mut self) {
+        if self.lent.is_none() && self.mark.is_some() && faults::are_logged() {
+            // Without a count, the mark is worth nothing.
+            self.lent = faults::count();
+            self.mark = self.mark.filter(|_| self.lent.is_some());
+        }
+    }
+
     /// What the thread does from now on is to tell whether the pages of the last scan are all
     /// that was written.
     #[cold]
     fn begin(&mut self) {
         if let Some(mark) = self.mark.as_mut().filter(|_| faults::is_counted()) {
             mark.renew();
+            self.lent = None;
             self.begun = true;
         }
     }
@@ -85,8 +99,8 @@ impl Restorer {
         unsafe { self.reset_gated(size, limit) }.map(drop)
     }
 
-    /// Restores the pages of the last scan if the thread had no page fault since, else
-    /// those of a new one.
+    /// Restores the pages of the last scan and those in which the thread had page faults since,
+    /// where these are known, else the pages of a new scan.
     ///
     /// # Safety
     ///
@@ -94,7 +108,11 @@ impl Restorer {
     #[inline]
     pub(super) unsafe fn reset_gated(&mut self, size: usize, limit: usize) -> Result<Seen> {
         self.ages.next(size / host_page());
-        if self.gate.mark.as_ref().is_some_and(Mark::holds) {
+        let lent = self.gate.lent.take();
+        if lent.is_none_or(|count| faults::count() == Some(count))
+            && let Some(mark) = self.gate.mark
+            && (mark.holds() || self.add_faults(mark, size, limit))
+        {
             // SAFETY: the caller's promise.
             return unsafe { self.restore_last() };
         }
@@ -149,6 +167,23 @@ impl Restorer {
         Ok(())
     }
 
+    /// Adds the pages in which the thread had faults since a mark to those of the last scan.
+    /// Whether these are all that can have been written: not where the log does not tell, or
+    /// there are too many.
+    #[cold]
+    fn add_faults(&mut self, mark: Mark, size: usize, limit: usize) -> bool {
+        let (start, pages) = (self.base.addr(), &mut self.gate.pages);
+        let now = mark.each_since(|address| {
+            if let Some(offset) = address.checked_sub(start).filter(|offset| *offset < size) {
+                pages.push(offset / host_page());
+            }
+        });
+        pages.sort();
+        pages.dedup();
+        self.gate.mark = now;
+        now.is_some() && self.gate.pages.len() <= limit / host_page()
+    }
+
     /// Drops all pages of a memory of which none was resident at the mark. Without a page
     /// fault since, none is now.
     ///
@@ -174,19 +209,32 @@ impl Restorer {
     #[inline]
     unsafe fn restore_last(&mut self) -> Result<Seen> {
         self.gate.asked = false;
-        let mut seen = Seen::default();
+        let (mut seen, mut is_exact) = (Seen::default(), true);
         self.gate.pages.retain(|&page| {
-            // SAFETY: the scan found only pages of the memory, which nobody else uses now
-            // and which are writable.
+            // SAFETY: the scan and the faults told only of pages of the memory, which nobody else
+            // uses now and which is open.
             let changed =
                 unsafe { pages::restore(self.compare, self.plan.image(), self.base, page) };
-            seen.dirty += usize::from(changed);
+            let before = self.ages.new_pages();
             let verdict = self.ages.seen(page, changed);
+            let is_new = self.ages.new_pages() > before;
+            if is_new && !changed {
+                // It was only read, and stays as it is until it is written, or it was written
+                // without a change. The next scan tells.
+                self.ages.forget(page);
+                is_exact = false;
+                return false;
+            }
+            seen.dirty += usize::from(changed);
+            seen.new += usize::from(is_new);
             if verdict == Verdict::LetGo {
                 self.leaving.push(page);
             }
             verdict == Verdict::Keep
         });
+        if !is_exact {
+            self.gate.mark = None;
+        }
         if !self.leaving.is_empty() {
             // SAFETY: the caller's promise; all that was written is restored. Those that are
             // written again fault, which the mark notices.

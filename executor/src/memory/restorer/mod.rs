@@ -8,7 +8,7 @@ use super::ages::Ages;
 use super::compare::Compare;
 use super::rule::{Rule, WATCHED, Watch};
 use super::tracked::Tracked;
-use super::{Plan, Reset, host_page, pages};
+use super::{Plan, Reset, faults, host_page, pages};
 use crate::error::{Error, Result};
 use gate::Gate;
 use protected::Protected;
@@ -132,7 +132,10 @@ impl Restorer {
         }
         let listed = match restorer.plan.reset {
             Reset::Tracked { limit } => Some(limit / host_page()),
-            Reset::Auto { limit } => Some((limit / host_page()).min(WATCHED)),
+            // A log tells at least as much, and its faults cost less.
+            Reset::Auto { limit } if !faults::are_logged() => {
+                Some((limit / host_page()).min(WATCHED))
+            }
             _ => None,
         };
         if let Some(listed) = listed.filter(|_| size > 0) {
@@ -172,6 +175,16 @@ impl Restorer {
     /// The memory is not to be used any more: no reset succeeds from now on.
     pub(super) fn give_up(&mut self) {
         self.broken = true;
+    }
+
+    /// Says that the host may do anything with the bytes of the memory until the next reset, also
+    /// have the kernel write to pages that it pins (`O_DIRECT`). Only memories whose resets depend
+    /// on the faults of a thread need to know.
+    #[inline]
+    pub fn lend(&mut self) {
+        if self.may_be_gated() {
+            self.gate.lend();
+        }
     }
 
     /// Makes the first [`Plan::size`] bytes of the memory clean.
