@@ -195,8 +195,11 @@ impl<R: Resident> Instance for Reused<R> {
             // The state stays what it is until all is done: after a panic on the
             // way, nobody takes the instance for a clean one.
             let reset = self.resident.as_mut().map_or(Ok(true), R::reset);
-            if !matches!(reset, Ok(true)) {
-                *self.resident = None;
+            match &mut *self.resident {
+                Some(resident) if matches!(reset, Ok(true)) => {
+                    resident.with_restorer(|restorer| self.used_on.follow(restorer));
+                }
+                _ => *self.resident = None,
             }
             self.state = CallState::Idle;
             return reset.map(drop);

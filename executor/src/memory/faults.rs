@@ -178,7 +178,26 @@ impl UsedOn {
     /// For an instance with no memory but this one.
     #[must_use]
     pub fn of(restorer: &mut Restorer) -> Self {
-        Self(if restorer.may_be_gated() { Self::NOWHERE } else { Self::UNNEEDED })
+        if !restorer.may_be_gated() {
+            return Self(Self::UNNEEDED);
+        }
+        Self::with(restorer)
+    }
+
+    /// The same, noting threads from the first use on.
+    #[must_use]
+    pub fn with(restorer: &mut Restorer) -> Self {
+        restorer.note_threads();
+        Self(Self::NOWHERE)
+    }
+
+    /// Between two uses: notes threads from the next one on if the memory asks since its last use,
+    /// because it has grown.
+    #[inline]
+    pub(crate) fn follow(&mut self, restorer: &mut Restorer) {
+        if !self.is_noted() && restorer.has_grown() {
+            *self = Self::with(restorer);
+        }
     }
 
     /// Whether a memory asks.

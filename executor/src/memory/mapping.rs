@@ -140,14 +140,17 @@ impl Mapping {
     /// Gives what is open from an offset on a flag, by which it stays a range of its own
     /// to the kernel. Otherwise it merges it with its neighbours and splits it off again
     /// each time, which takes longer than all the rest. Only that is meant, so nothing is
-    /// lost where it is refused.
+    /// lost where it is refused. Huge pages are not for it either: what is reset by the faults of
+    /// a thread does without them, and would be another range.
     fn set_apart(&mut self, from: usize) {
-        // SAFETY: the range lies in the mapping that this value owns; its content and
-        // protection stay the same.
-        let _ = unsafe {
-            let start = self.base.add(from).cast();
-            rustix::mm::madvise(start, self.accessible - from, Advice::LinuxDontDump)
-        };
+        for advice in [Advice::LinuxDontDump, Advice::LinuxNoHugepage] {
+            // SAFETY: the range lies in the mapping that this value owns; its content and
+            // protection stay the same.
+            let _ = unsafe {
+                let start = self.base.add(from).cast();
+                rustix::mm::madvise(start, self.accessible - from, advice)
+            };
+        }
         self.apart = self.accessible;
     }
 

@@ -42,7 +42,13 @@ impl Used {
         let (size, reserved) = (world.size(), world.reserved());
         match leased {
             true => Self::Leased(Lease::new(home, size, reserved, true).unwrap()),
-            false => Self::Own(home.take(size, reserved).unwrap()),
+            false => {
+                let mut memory = home.take(size, reserved).unwrap();
+                if let Some(restorer) = memory.restorer().filter(|_| world.notes) {
+                    let _ = UsedOn::with(restorer);
+                }
+                Self::Own(memory)
+            }
         }
     }
 

@@ -19,6 +19,8 @@ pub(super) struct World {
     pub(super) crowd: isize,
     /// Whether the kernel logs page faults, where it can.
     pub(super) logs: bool,
+    /// Whether the memories are told that threads are noted.
+    pub(super) notes: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -59,14 +61,15 @@ impl World {
         ];
         let crowd = prop_oneof![8 => Just(0), 1 => 1_isize..4];
         let logs = prop_oneof![3 => Just(true), 1 => Just(false)];
-        (reset, content, pages, 0_usize..3, crowd, logs).prop_map(
-            |(reset, content, pages, keep, crowd, logs)| Self {
+        (reset, content, pages, 0_usize..3, crowd, logs, any::<bool>()).prop_map(
+            |(reset, content, pages, keep, crowd, logs, notes)| Self {
                 reset,
                 content,
                 pages,
                 keep,
                 crowd,
                 logs,
+                notes,
             },
         )
     }

@@ -7,6 +7,7 @@ use super::super::rule::Seen;
 use super::super::{host_page, pages};
 use super::{Reset, Restorer};
 use crate::error::Result;
+use std::ops::Range;
 
 /// What the last scan of a memory found and faults have added, and until when that is all there
 /// is.
@@ -83,6 +84,42 @@ impl Restorer {
         if self.tracked.is_none() && matches!(self.plan.reset, Reset::Tracked { .. }) {
             self.gate.begin();
         }
+        if self.behind.mark.is_some() {
+            self.behind.begin();
+        }
+    }
+
+    /// Whether it is known when the memory is used on several threads, so that the faults of one
+    /// tell what was written behind the plan's size.
+    fn knows_threads(&self) -> bool {
+        self.notes_threads || matches!(self.plan.reset, Reset::Gated { .. } | Reset::Auto { .. })
+    }
+
+    /// Makes what a memory has grown by zero again, as [`reset_gated`](Self::reset_gated) does with
+    /// the rest where faults tell what was written there, else by a scan.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset_grown`](Self::reset_grown).
+    pub(super) unsafe fn restore_grown(&mut self, open: usize, limit: usize) -> Result<()> {
+        let size = self.plan.size();
+        if !self.knows_threads() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.restore_range(size, open, limit, |_| {}) }.map(drop);
+        }
+        if open > self.small_to {
+            // One fault may have made more than a page writable there.
+            self.behind.forget();
+            // SAFETY: the caller's promise.
+            unsafe { pages::make_small(self.base.add(size), open - size) }?;
+            self.small_to = open;
+        }
+        self.ages.grow(open / host_page());
+        std::mem::swap(&mut self.gate, &mut self.behind);
+        // SAFETY: the caller's promise.
+        let restored = unsafe { self.restore_gated(size..open, limit) };
+        std::mem::swap(&mut self.gate, &mut self.behind);
+        restored.map(drop)
     }
 
     /// As [`reset_gated`](Self::reset_gated), but asks the kernel in any case unless
@@ -108,16 +145,25 @@ impl Restorer {
     #[inline]
     pub(super) unsafe fn reset_gated(&mut self, size: usize, limit: usize) -> Result<Seen> {
         self.ages.next(size / host_page());
+        // SAFETY: the caller's promise.
+        unsafe { self.restore_gated(0..size, limit) }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`reset_grown`](Self::reset_grown), with the range's end as what is open.
+    #[inline]
+    unsafe fn restore_gated(&mut self, range: Range<usize>, limit: usize) -> Result<Seen> {
         let lent = self.gate.lent.take();
         if lent.is_none_or(|count| faults::count() == Some(count))
             && let Some(mark) = self.gate.mark
-            && (mark.holds() || self.add_faults(mark, size, limit))
+            && (mark.holds() || self.add_faults(mark, &range, limit))
         {
             // SAFETY: the caller's promise.
-            return unsafe { self.restore_last() };
+            return unsafe { self.restore_last(range.end) };
         }
         // SAFETY: the caller's promise.
-        unsafe { self.restore_again(size, limit) }
+        unsafe { self.restore_again(range, limit) }
     }
 
     /// The same, but for pages known from write faults while the memory is
@@ -171,10 +217,11 @@ impl Restorer {
     /// Whether these are all that can have been written: not where the log does not tell, or
     /// there are too many.
     #[cold]
-    fn add_faults(&mut self, mark: Mark, size: usize, limit: usize) -> bool {
+    fn add_faults(&mut self, mark: Mark, range: &Range<usize>, limit: usize) -> bool {
         let (start, pages) = (self.base.addr(), &mut self.gate.pages);
         let now = mark.each_since(|address| {
-            if let Some(offset) = address.checked_sub(start).filter(|offset| *offset < size) {
+            let offset = address.wrapping_sub(start);
+            if range.contains(&offset) {
                 pages.push(offset / host_page());
             }
         });
@@ -203,14 +250,20 @@ impl Restorer {
         Ok(())
     }
 
+    /// Pages behind `open`, where the memory had been larger before, stay as they are: clean.
+    ///
     /// # Safety
     ///
-    /// As for [`reset`](Self::reset).
+    /// As for [`reset_grown`](Self::reset_grown).
     #[inline]
-    unsafe fn restore_last(&mut self) -> Result<Seen> {
+    unsafe fn restore_last(&mut self, open: usize) -> Result<Seen> {
         self.gate.asked = false;
         let (mut seen, mut is_exact) = (Seen::default(), true);
+        let open = open / host_page();
         self.gate.pages.retain(|&page| {
+            if page >= open {
+                return true;
+            }
             // SAFETY: the scan and the faults told only of pages of the memory, which nobody else
             // uses now and which is open.
             let changed =
@@ -245,14 +298,20 @@ impl Restorer {
 
     /// # Safety
     ///
-    /// As for [`reset`](Self::reset).
+    /// As for [`reset_grown`](Self::reset_grown), with the range's end as what is open.
     #[cold]
-    unsafe fn restore_again(&mut self, size: usize, limit: usize) -> Result<Seen> {
+    unsafe fn restore_again(&mut self, range: Range<usize>, limit: usize) -> Result<Seen> {
+        let open = range.end / host_page();
+        let mut found = std::mem::take(&mut self.gate.pages);
+        // Nobody could write to those behind.
+        let behind = found.split_off(found.partition_point(|page| *page < open));
+        found.clear();
         self.gate.forget();
         self.gate.asked = true;
-        let mut found = std::mem::take(&mut self.gate.pages);
+        let kept = |page| found.push(page);
         // SAFETY: the caller's promise.
-        let scanned = unsafe { self.restore_range(0, size, limit, |page| found.push(page)) }?;
+        let scanned = unsafe { self.restore_range(range.start, range.end, limit, kept) }?;
+        found.extend(behind);
         self.gate.pages = found;
         #[cfg(test)]
         {

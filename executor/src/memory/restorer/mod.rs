@@ -52,6 +52,12 @@ pub struct Restorer {
     /// For [`Reset::Gated`] and [`Reset::Auto`], and for memories that are too many to be
     /// tracked.
     gate: Gate,
+    /// The same for what lies behind the plan's size.
+    behind: Gate,
+    /// Up to where each fault behind the plan's size makes one page writable.
+    small_to: usize,
+    /// Whether the owner [notes](super::UsedOn) on which threads the memory is used.
+    notes_threads: bool,
     /// For [`Reset::Auto`].
     rule: Rule,
     watch: Watch,
@@ -111,6 +117,9 @@ impl Restorer {
             leaving: Vec::new(),
             idle: Vec::new(),
             gate: Gate::default(),
+            behind: Gate::default(),
+            small_to: size,
+            notes_threads: false,
             rule: Rule::new(),
             watch: Watch::new(),
             protected: Protected::default(),
@@ -185,6 +194,20 @@ impl Restorer {
         if self.may_be_gated() {
             self.gate.lend();
         }
+        if self.hidden > 0 {
+            self.behind.lend();
+        }
+    }
+
+    /// Says that the owner notes on which threads the memory is used, from the next use on.
+    pub(super) fn note_threads(&mut self) {
+        self.notes_threads = true;
+    }
+
+    /// Whether the memory was larger than the plan's size in one of the last calls.
+    #[inline]
+    pub(super) fn has_grown(&self) -> bool {
+        self.hidden > 0
     }
 
     /// Makes the first [`Plan::size`] bytes of the memory clean.
@@ -312,7 +335,7 @@ impl Restorer {
                 (Some(limit), Behind::Anything) => limit,
                 (Some(limit), Behind::MadeZero) if super::pagemap_scan_available() => {
                     // SAFETY: the caller's promise.
-                    unsafe { self.restore_range(size, open, limit, |_| {}) }?;
+                    unsafe { self.restore_grown(open, limit) }?;
                     self.hidden = self.hidden.max(open);
                     self.hidden_for = 0;
                     return Ok(());
@@ -347,6 +370,7 @@ impl Restorer {
         // caller of `reset_with`, in the same mapping.
         unsafe { pages::discard(self.base.add(size), self.hidden - size) }?;
         self.hidden = 0;
+        self.behind.forget();
         Ok(())
     }
 
