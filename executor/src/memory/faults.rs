@@ -178,26 +178,26 @@ impl UsedOn {
     /// For an instance with no memory but this one.
     #[must_use]
     pub fn of(restorer: &mut Restorer) -> Self {
-        if !restorer.may_be_gated() {
-            return Self(Self::UNNEEDED);
+        let mut used_on = Self(Self::UNNEEDED);
+        if restorer.may_be_gated() {
+            used_on.note_for(restorer);
         }
-        Self::with(restorer)
+        used_on
     }
 
-    /// The same, noting threads from the first use on.
-    #[must_use]
-    pub fn with(restorer: &mut Restorer) -> Self {
-        restorer.note_threads();
-        Self(Self::NOWHERE)
-    }
-
-    /// Between two uses: notes threads from the next one on if the memory asks since its last use,
-    /// because it has grown.
+    /// Between two uses: notes threads from the next one on if the memory has grown, and so asks
+    /// since.
     #[inline]
     pub(crate) fn follow(&mut self, restorer: &mut Restorer) {
         if !self.is_noted() && restorer.has_grown() {
-            *self = Self::with(restorer);
+            self.note_for(restorer);
         }
+    }
+
+    #[cold]
+    fn note_for(&mut self, restorer: &mut Restorer) {
+        restorer.note_threads();
+        self.0 = Self::NOWHERE;
     }
 
     /// Whether a memory asks.

@@ -80,6 +80,43 @@ fn a_gated_memory_is_not_scanned_where_faults_are_logged() {
     }
 }
 
+/// Where the owner notes threads, the kernel is not asked what was written behind the first size.
+#[test]
+#[cfg_attr(miri, ignore = "needs perf_event_open")]
+fn what_a_memory_grows_by_is_known_from_faults() {
+    let limit = 1 << 20;
+    for kind in test_support::keeping(limit).filter(|_| pagemap_scan_available()) {
+        let plan = Plan::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), SIZE, 3 * SIZE).unwrap();
+        memory.restorer().unwrap().note_threads();
+        let first = SIZE / host_page();
+        let scans = |memory: &mut Memory| memory.restorer().unwrap().scans_behind();
+        let grow_and_write = |memory: &mut Memory, size: usize, pages: std::ops::Range<usize>| {
+            memory.grow(SIZE + size * host_page()).unwrap();
+            // SAFETY: so much is open, and the memory is borrowed mutably.
+            let bytes = unsafe { std::slice::from_raw_parts(memory.base(), memory.accessible()) };
+            assert!(bytes[SIZE..].iter().all(|byte| *byte == 0), "{kind}: grown to {size}");
+            write(memory, pages.map(|page| first + page));
+            memory.reset().unwrap();
+        };
+        // Read as a whole, so that faults of reading do not count later on.
+        grow_and_write(&mut memory, 40, 0..40);
+        grow_and_write(&mut memory, 40, 0..40);
+        let before = scans(&mut memory);
+        for call in 0..50 {
+            // Also smaller than the call before, and not grown at all.
+            let size = 10 + call % 30;
+            grow_and_write(&mut memory, size, size - 4..size);
+            memory.reset().unwrap();
+        }
+        let asked = scans(&mut memory) - before;
+        // Where pages that were let go are only read, the kernel is asked once more.
+        let most = if faults_are_logged() { 10 } else { 50 };
+        assert!(asked <= most, "{kind}: {asked} of 50 resets asked the kernel");
+        assert!(memory.bytes_mut() == fresh(SIZE), "{kind}");
+    }
+}
+
 /// A page that a call only read, or to which it wrote what was there, is not mistaken for one
 /// that stays clean.
 #[test]

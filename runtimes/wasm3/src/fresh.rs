@@ -88,7 +88,12 @@ impl FreshInstance {
         {
             match self.lent.take() {
                 Some(lent) => machine.lend(lent)?,
-                None => machine.lend(Lent::new(plan, program.largest)?)?,
+                None => {
+                    let mut lent = Lent::new(plan, program.largest)?;
+                    // By `used_on`.
+                    lent.restorer().note_threads();
+                    machine.lend(lent)?;
+                }
             }
         }
         Ok(machine)

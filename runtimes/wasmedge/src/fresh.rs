@@ -35,7 +35,10 @@ impl FreshInstance {
             // and of the module's initial size, which is the plan's whole size; only this
             // slot has it, and `restorer` is let go before the slot. Compiled code writes to
             // a region (`Loaded::new`), and nobody else does.
-            self.restorer = Some(unsafe { plan.install(base as *mut u8) }?);
+            let mut restorer = unsafe { plan.install(base as *mut u8) }?;
+            // By `used_on`.
+            restorer.note_threads();
+            self.restorer = Some(restorer);
         }
         Ok(slot)
     }

@@ -45,7 +45,7 @@ impl Used {
             false => {
                 let mut memory = home.take(size, reserved).unwrap();
                 if let Some(restorer) = memory.restorer().filter(|_| world.notes) {
-                    let _ = UsedOn::with(restorer);
+                    restorer.note_threads();
                 }
                 Self::Own(memory)
             }

@@ -199,8 +199,11 @@ impl Restorer {
         }
     }
 
-    /// Says that the owner notes on which threads the memory is used, from the next use on.
-    pub(super) fn note_threads(&mut self) {
+    /// Says that the owner notes on which threads the memory is used, in a
+    /// [`UsedOn`](super::UsedOn), from the next use on. What [`Reset::Gated`] says about others that
+    /// write holds then for what the memory grows by, of whatever kind it is, and the kernel need
+    /// not be asked about that after each call.
+    pub fn note_threads(&mut self) {
         self.notes_threads = true;
     }
 
@@ -216,7 +219,8 @@ impl Restorer {
     ///
     /// Nobody may hold a reference into the memory or run on it. What [`Reset::Gated`] and
     /// [`Reset::WriteProtected`] say about others that write must be true where the memory
-    /// is of such a kind, or it is not clean afterwards.
+    /// is of such a kind, or its [threads are noted](Self::note_threads), or it is not clean
+    /// afterwards.
     ///
     /// # Errors
     ///
@@ -495,6 +499,12 @@ impl Restorer {
     #[cfg(test)]
     pub(super) fn scans(&self) -> usize {
         self.gate.scans
+    }
+
+    /// The same for what it has grown by.
+    #[cfg(test)]
+    pub(super) fn scans_behind(&self) -> usize {
+        self.behind.scans
     }
 
     /// Whether the first write to each page is a signal.
