@@ -89,39 +89,6 @@ impl Restorer {
         }
     }
 
-    /// Whether it is known when the memory is used on several threads, so that the faults of one
-    /// tell what was written behind the plan's size.
-    fn knows_threads(&self) -> bool {
-        self.notes_threads || matches!(self.plan.reset, Reset::Gated { .. } | Reset::Auto { .. })
-    }
-
-    /// Makes what a memory has grown by zero again, as [`reset_gated`](Self::reset_gated) does with
-    /// the rest where faults tell what was written there, else by a scan.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset_grown`](Self::reset_grown).
-    pub(super) unsafe fn restore_grown(&mut self, open: usize, limit: usize) -> Result<()> {
-        let size = self.plan.size();
-        if !self.knows_threads() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.restore_range(size, open, limit, |_| {}) }.map(drop);
-        }
-        if open > self.small_to {
-            // One fault may have made more than a page writable there.
-            self.behind.forget();
-            // SAFETY: the caller's promise.
-            unsafe { pages::make_small(self.base.add(size), open - size) }?;
-            self.small_to = open;
-        }
-        self.ages.grow(open / host_page());
-        std::mem::swap(&mut self.gate, &mut self.behind);
-        // SAFETY: the caller's promise.
-        let restored = unsafe { self.restore_gated(size..open, limit) };
-        std::mem::swap(&mut self.gate, &mut self.behind);
-        restored.map(drop)
-    }
-
     /// As [`reset_gated`](Self::reset_gated), but asks the kernel in any case unless
     /// [`begin_use`](Self::begin_use) was called.
     ///
@@ -153,7 +120,11 @@ impl Restorer {
     ///
     /// As for [`reset_grown`](Self::reset_grown), with the range's end as what is open.
     #[inline]
-    unsafe fn restore_gated(&mut self, range: Range<usize>, limit: usize) -> Result<Seen> {
+    pub(super) unsafe fn restore_gated(
+        &mut self,
+        range: Range<usize>,
+        limit: usize,
+    ) -> Result<Seen> {
         let lent = self.gate.lent.take();
         if lent.is_none_or(|count| faults::count() == Some(count))
             && let Some(mark) = self.gate.mark

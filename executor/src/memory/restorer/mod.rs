@@ -1,6 +1,7 @@
 //! One memory and how it is made clean after each use.
 
 mod gate;
+mod grown;
 mod in_place;
 mod protected;
 
@@ -20,15 +21,6 @@ const CALM: (u32, u32) = (4, 256);
 
 /// Regions that one scan returns at most; the scan goes on where it stopped.
 const REGIONS: usize = 64;
-
-/// What has to lie behind the plan's size after a reset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Behind {
-    /// Zeros: they are seen again when the memory grows.
-    MadeZero,
-    /// Whatever is there: it is made zero when the memory grows.
-    Anything,
-}
 
 const BROKEN: Error = Error::Misuse("use of a memory that could not be reset before");
 
@@ -207,12 +199,6 @@ impl Restorer {
         self.notes_threads = true;
     }
 
-    /// Whether the memory was larger than the plan's size in one of the last calls.
-    #[inline]
-    pub(super) fn has_grown(&self) -> bool {
-        self.hidden > 0
-    }
-
     /// Makes the first [`Plan::size`] bytes of the memory clean.
     ///
     /// # Safety
@@ -232,63 +218,6 @@ impl Restorer {
         }
         // SAFETY: the caller's promise.
         unsafe { self.restore() }?;
-        self.broken = false;
-        Ok(())
-    }
-
-    /// As [`reset`](Self::reset), for a memory whose first `open` bytes may have
-    /// been written, more than the plan's size: the pages behind that are made
-    /// zero too. The caller closes them.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset`](Self::reset), and `open` bytes must be readable, writable
-    /// and the caller's own.
-    ///
-    /// # Errors
-    ///
-    /// As for [`reset`](Self::reset).
-    #[inline]
-    pub unsafe fn reset_grown(&mut self, open: usize) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.reset_with(open, Behind::MadeZero) }
-    }
-
-    /// As [`reset_grown`](Self::reset_grown), for a memory whose owner makes zero what it
-    /// opens: what lies behind the plan's size may keep any content. As much of it as the
-    /// limit says stays resident until no call has grown the memory for a while.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset_grown`](Self::reset_grown).
-    ///
-    /// # Errors
-    ///
-    /// As for [`reset`](Self::reset).
-    #[inline]
-    pub unsafe fn reset_shrunk(&mut self, open: usize) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.reset_with(open, Behind::Anything) }
-    }
-
-    /// # Safety
-    ///
-    /// As for [`reset_grown`](Self::reset_grown).
-    #[inline]
-    unsafe fn reset_with(&mut self, open: usize, behind: Behind) -> Result<()> {
-        let size = self.plan.size();
-        if open <= size && self.hidden <= size {
-            // SAFETY: the caller's promise.
-            return unsafe { self.reset() };
-        }
-        if std::mem::replace(&mut self.broken, true) {
-            return Err(BROKEN);
-        }
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.restore()?;
-            self.restore_behind(open, behind)?;
-        }
         self.broken = false;
         Ok(())
     }
@@ -324,58 +253,6 @@ impl Restorer {
             // SAFETY: the caller's promise.
             Reset::Tracked { limit } => unsafe { self.reset_tracked(size, limit) },
         }
-    }
-
-    /// Makes of what lies behind the plan's size, up to `open`, what it has to be, or lets
-    /// go of what has lain there unused for long.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset_grown`](Self::reset_grown).
-    unsafe fn restore_behind(&mut self, open: usize, behind: Behind) -> Result<()> {
-        let size = self.plan.size();
-        if open > size {
-            let limit = match (self.plan.reset.limit(), behind) {
-                (Some(limit), Behind::Anything) => limit,
-                (Some(limit), Behind::MadeZero) if super::pagemap_scan_available() => {
-                    // SAFETY: the caller's promise.
-                    unsafe { self.restore_grown(open, limit) }?;
-                    self.hidden = self.hidden.max(open);
-                    self.hidden_for = 0;
-                    return Ok(());
-                }
-                _ => 0,
-            };
-            let kept = open.min(size + limit);
-            if kept > size {
-                self.hidden = self.hidden.max(kept);
-                self.hidden_for = 0;
-            }
-            if kept < open {
-                // SAFETY: the caller's range.
-                unsafe { pages::discard(self.base.add(kept), open - kept) }?;
-            }
-            return Ok(());
-        }
-        self.hidden_for += 1;
-        if self.hidden_for >= self.ages.patience() {
-            // SAFETY: the caller's promise.
-            unsafe { self.drop_hidden() }?;
-        }
-        Ok(())
-    }
-
-    /// # Safety
-    ///
-    /// As for [`reset`](Self::reset).
-    unsafe fn drop_hidden(&mut self) -> Result<()> {
-        let size = self.plan.size();
-        // SAFETY: pages behind the memory that nobody can reach now, opened before by the
-        // caller of `reset_with`, in the same mapping.
-        unsafe { pages::discard(self.base.add(size), self.hidden - size) }?;
-        self.hidden = 0;
-        self.behind.forget();
-        Ok(())
     }
 
     /// Writes what was written here since the memory was clean into another one that
@@ -499,12 +376,6 @@ impl Restorer {
     #[cfg(test)]
     pub(super) fn scans(&self) -> usize {
         self.gate.scans
-    }
-
-    /// The same for what it has grown by.
-    #[cfg(test)]
-    pub(super) fn scans_behind(&self) -> usize {
-        self.behind.scans
     }
 
     /// Whether the first write to each page is a signal.

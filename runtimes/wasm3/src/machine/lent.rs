@@ -91,7 +91,7 @@ impl Lent {
     }
 
     /// What makes it clean.
-    pub(super) fn restorer(&mut self) -> &mut Restorer {
+    pub(crate) fn restorer(&mut self) -> &mut Restorer {
         &mut self.restorer
     }
 
