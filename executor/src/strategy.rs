@@ -37,9 +37,9 @@ pub enum MemoryFrom {
     /// to a page faults and is noted. Noted pages are restored in place and stay
     /// writable; no system call is made while the calls write the same pages.
     Tracked,
-    /// As [`Resident`](Self::Resident), but the kernel is asked only after calls with a
-    /// page fault. After others, the pages that the last scan found are compared: no
-    /// other page can have been written.
+    /// As [`Resident`](Self::Resident), but the kernel is asked only where the thread's page
+    /// faults do not tell: the pages that the last scan found are compared, and those that
+    /// faulted since. No other page can have been written.
     Gated,
     /// A copy-on-write mapping of an image; the kernel notes which pages are written
     /// (userfaultfd, asynchronous write-protection). Those are restored in place and

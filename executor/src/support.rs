@@ -65,9 +65,9 @@ impl Support {
                      by write faults and restored in place, then mutable globals and tables"
                 }
                 MemoryFrom::Gated => {
-                    "one instance on Touchstone's memory, mapped copy-on-write; written pages found \
-                     with PAGEMAP_SCAN after calls with page faults and restored in place, then \
-                     mutable globals and tables"
+                    "one instance on Touchstone's memory, mapped copy-on-write; written pages known \
+                     from a scan and the thread's page faults, restored in place, then mutable \
+                     globals and tables"
                 }
                 MemoryFrom::WriteProtected => {
                     "one instance on Touchstone's memory, mapped copy-on-write; written pages noted \
@@ -108,8 +108,7 @@ impl Support {
                 }
                 MemoryFrom::Gated => {
                     "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
-                     written pages found with PAGEMAP_SCAN after calls with page faults and restored \
-                     in place"
+                     written pages known from a scan and the thread's page faults, restored in place"
                 }
                 MemoryFrom::WriteProtected => {
                     "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \

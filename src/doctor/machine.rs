@@ -3,7 +3,9 @@
 use super::Finding;
 use crate::plan::cores;
 use crate::proc::{self, read};
-use touchstone_executor::memory::{KEEP_RESIDENT, Reset, pagemap_scan_available};
+use touchstone_executor::memory::{
+    KEEP_RESIDENT, Reset, faults_are_logged, pagemap_scan_available,
+};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
@@ -17,6 +19,7 @@ pub(super) fn findings(load: Option<f64>) -> Vec<Finding> {
         ),
         self::load(load),
         pagemap_scan(pagemap_scan_available()),
+        fault_log(faults_are_logged()),
         userfaultfd(Reset::WriteProtected { limit: KEEP_RESIDENT }.refusal()),
         huge_pages(read("/sys/kernel/mm/transparent_hugepage/enabled").as_deref()),
         counters(
@@ -111,6 +114,20 @@ fn pagemap_scan(is_there: bool) -> Finding {
     }
 }
 
+fn fault_log(is_there: bool) -> Finding {
+    const NAME: &str = "log of page faults";
+    match is_there {
+        true => Finding::good(NAME, "available"),
+        false => Finding::missing(
+            NAME,
+            "not available",
+            "resets of gated and auto strategies make a system call each: set \
+             kernel.perf_event_paranoid to 1, give the process CAP_PERFMON, or lift the sandbox's \
+             rule for perf_event_open",
+        ),
+    }
+}
+
 fn userfaultfd(refusal: Option<&str>) -> Finding {
     const NAME: &str = "userfaultfd";
     match refusal {
@@ -185,6 +202,8 @@ mod tests {
             (counters(true, Some(4)), Warning),
             (counters(false, None), Missing),
             (pagemap_scan(false), Missing),
+            (fault_log(true), Good),
+            (fault_log(false), Missing),
             (userfaultfd(Some("no")), Missing),
         ] {
             assert_eq!(found.verdict, verdict, "{found:?}");

@@ -6,7 +6,7 @@
 //! shoot-down of the other processor's address cache and the process's memory
 //! lock. Other kinds of [`Reset`] therefore find out which pages were written and restore
 //! those in place: [`Resident`](Reset::Resident) asks the kernel on every reset,
-//! [`Gated`](Reset::Gated) only when the thread had a page fault since the last one,
+//! [`Gated`](Reset::Gated) only when the thread's page faults since the last one do not tell,
 //! [`Tracked`](Reset::Tracked) keeps a list that grows by a write fault when a page is
 //! written that was not in it yet, and [`WriteProtected`](Reset::WriteProtected) has the
 //! kernel note each page's first write. [`Auto`](Reset::Auto) restores pages while calls

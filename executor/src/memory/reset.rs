@@ -23,15 +23,17 @@ pub enum Reset {
         /// Bytes that stay mapped at most.
         limit: usize,
     },
-    /// As [`Resident`](Self::Resident), but the kernel is asked only when the thread had
-    /// a page fault since it reset the memory last. Otherwise all that was written is
-    /// among the pages that were found then: those are writable, all others would have
-    /// faulted.
+    /// As [`Resident`](Self::Resident), but the kernel is asked only when the thread's page faults
+    /// since it reset the memory last do not tell what was written. All that was is among the
+    /// pages that were found then, which are writable, and those that faulted. Where the kernel
+    /// [logs](super::faults_are_logged) in which pages a thread had faults, it is hardly ever asked.
+    /// Elsewhere it is asked after each use with a fault.
     ///
     /// What is written between two resets on one thread must have been written by that
     /// thread, or [`written_elsewhere`](super::written_elsewhere) be called on it in
     /// between; [`UsedOn`](super::UsedOn) does that for instances that change their
-    /// thread. System calls of the thread may write; other processes and asynchronous
+    /// thread. System calls of the thread may write, after [`Restorer::lend`] also those that pin
+    /// pages (`O_DIRECT`, `process_vm_writev`); other processes and asynchronous
     /// ones (`io_uring`) may not, and no other thread may lock the process's memory
     /// (`mlockall(MCL_CURRENT)`).
     Gated {
@@ -61,8 +63,8 @@ pub enum Reset {
         /// Bytes that stay mapped at most.
         limit: usize,
     },
-    /// As [`Tracked`](Self::Tracked) while calls write few pages and always the same, else as
-    /// [`Gated`](Self::Gated). After eight calls most of whose pages were new, all pages are
+    /// As [`Gated`](Self::Gated); where the kernel does not log page faults, as
+    /// [`Tracked`](Self::Tracked) while calls write few pages and always the same. After eight calls most of whose pages were new, all pages are
     /// dropped in each reset, and after 256 to 8,192 calls it is tried again whether to keep
     /// them. What both ask of hosts and of others that write holds here too. A memory that
     /// cannot be tracked is gated.
@@ -146,9 +148,9 @@ impl fmt::Display for Reset {
             ),
             Self::Gated { limit } => write!(
                 f,
-                "written pages found with PAGEMAP_SCAN after calls with page faults, known from \
-                 the last scan after others; restored in place, up to {} MiB, the rest dropped; \
-                 pages not written for {} calls or more are dropped",
+                "written pages {}; restored in place, up to {} MiB, the rest dropped; pages not \
+                 written for {} calls or more are dropped",
+                known_from_faults(),
                 mib(limit),
                 super::ages::PATIENCE
             ),
@@ -162,12 +164,14 @@ impl fmt::Display for Reset {
             ),
             Self::Auto { limit } => write!(
                 f,
-                "written pages known from write faults while calls write the same ones, at most {}, \
-                 else found with PAGEMAP_SCAN after calls with page faults; restored in place, up \
-                 to {} MiB, the rest dropped; pages not written for {} calls or more are dropped; \
-                 after {} calls in a row that wrote mostly new pages, all pages are dropped for {} \
-                 to {} calls",
-                super::rule::WATCHED,
+                "written pages {}{}; restored in place, up to {} MiB, the rest dropped; pages not \
+                 written for {} calls or more are dropped; after {} calls in a row that wrote \
+                 mostly new pages, all pages are dropped for {} to {} calls",
+                match faults::are_logged() {
+                    true => "",
+                    false => "known from write faults while calls write the same few, else ",
+                },
+                known_from_faults(),
                 mib(limit),
                 super::ages::PATIENCE,
                 super::rule::STRANGE,
@@ -189,6 +193,14 @@ impl fmt::Display for Reset {
                 }
             ),
         }
+    }
+}
+
+/// How written pages are known where resets go by the faults of the thread.
+fn known_from_faults() -> &'static str {
+    match faults::are_logged() {
+        true => "known from the last PAGEMAP_SCAN and the kernel's log of the thread's page faults",
+        false => "found with PAGEMAP_SCAN after calls with page faults, known from it after others",
     }
 }
 
