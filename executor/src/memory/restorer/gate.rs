@@ -46,6 +46,13 @@ impl Gate {
         }
     }
 
+    /// Whether the thread had no fault since the host got the bytes, if it did. Asked once after
+    /// each use.
+    #[inline]
+    fn is_as_lent(&mut self) -> bool {
+        self.lent.take().is_none_or(|count| faults::count() == Some(count))
+    }
+
     /// What the thread does from now on is to tell whether the pages of the last scan are all
     /// that was written.
     #[cold]
@@ -125,8 +132,7 @@ impl Restorer {
         range: Range<usize>,
         limit: usize,
     ) -> Result<Seen> {
-        let lent = self.gate.lent.take();
-        if lent.is_none_or(|count| faults::count() == Some(count))
+        if self.gate.is_as_lent()
             && let Some(mark) = self.gate.mark
             && (mark.holds() || self.add_faults(mark, &range, limit))
         {
@@ -211,7 +217,7 @@ impl Restorer {
     unsafe fn drop_if_written(&mut self, size: usize) -> Result<()> {
         // Before the pages are dropped: a fault in between is one too many, not one too few.
         let now = Mark::now();
-        if now.is_some() && now == self.gate.mark {
+        if self.gate.is_as_lent() && now.is_some() && now == self.gate.mark {
             return Ok(());
         }
         self.gate.mark = None;
