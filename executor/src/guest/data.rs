@@ -156,6 +156,20 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn an_imported_memory_has_its_content_from_the_host_where_that_is_known() {
+        let bytes = |text: &str| {
+            let wasm = wat::parse_str(text).unwrap();
+            let guest = GuestModule::new("guest", &wasm, HeapPages::default()).unwrap();
+            ModuleInfo::read(&guest.with_imported_memory().unwrap()).unwrap().data_bytes
+        };
+        assert_eq!(bytes("(module (memory 1) (data (i32.const 9) \"abc\"))"), 0);
+        // A start function would see the difference.
+        let start = "(module (memory 1) (data (i32.const 9) \"abc\") (func $f) (start $f))";
+        assert_eq!(bytes(start), 3);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
     fn what_is_named_stays_under_another_number() {
         let many: String = (0..300).map(|at| format!("(data (i32.const {at}) \"x\")")).collect();
         // 300 active ones, then the named ones, of which two are active.

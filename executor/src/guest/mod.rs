@@ -243,7 +243,9 @@ impl GuestModule {
     }
 
     /// The module with its memory imported as `env.memory`, for runtimes that accept a memory
-    /// only as an import.
+    /// only as an import. Where the clean memory is known before instantiation (see
+    /// [`ModuleInfo::image_refusal`]), the host gives it its content: active data segments are
+    /// [left out](Self::without_data).
     ///
     /// # Errors
     ///

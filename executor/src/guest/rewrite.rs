@@ -42,12 +42,16 @@ pub(super) fn canonical(wasm: &[u8], info: &ModuleInfo, heap: HeapPages) -> Resu
     Ok(sections.finish())
 }
 
-/// The canonical form with its memory imported again.
+/// The canonical form with its memory imported again, and without the content of active segments
+/// where an image of the memory contains it.
 pub(super) fn with_imported_memory(wasm: &[u8], info: &ModuleInfo) -> Result<Vec<u8>> {
     let mut sections = Sections::of(wasm)?;
     if let Some(limits) = info.memory {
         sections.remove(SectionId::Memory);
         sections.replace_imports(wasm, Some(limits))?;
+        if info.image_refusal().is_none() {
+            data::leave_out(wasm, &mut sections)?;
+        }
     }
     Ok(sections.finish())
 }

@@ -73,6 +73,10 @@ impl Resident for Saved {
         }
         self.0.restore().map(|()| true)
     }
+
+    fn trim(&mut self) -> Result<()> {
+        self.0.trim()
+    }
 }
 
 impl Module for ReuseModule {

@@ -1,13 +1,14 @@
-//! A guest's code and the wasmi engine that it belongs to, one for each instance that
-//! is reset in place.
+//! A guest's code and the wasmi engine that it belongs to, one for each thread that makes
+//! instances that are reset in place.
 //!
 //! wasmi keeps the stacks of all running calls behind one spin lock per engine, takes
 //! that lock twice a call, and counts a reference to the engine up and down in each.
 //! Instances of one engine on several threads therefore wait for each other in every
-//! call. An engine cannot run the code of another one, so an engine for each instance
-//! means a translation for each.
+//! call. An engine cannot run the code of another one, and a translation is large and slow. So
+//! the instances that one thread makes share an engine: a thread calls one at a time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Error, InstanceFrom, Result, Strategy};
 
@@ -18,24 +19,33 @@ pub(crate) struct Code {
     pub(crate) module: wasmi::Module,
 }
 
-/// Codes of one guest. Instances that are reset in place [`take`](Self::take) one each;
-/// those that live for one call share the [`first`](Self::first).
+/// Codes of one guest. Instances that are reset in place [`take`](Self::take) that of their
+/// thread; those that live for one call share the [`first`](Self::first).
 ///
-/// The first one is that of the artifact; each further instance that lives at the same
-/// time has the guest translated again. An instance that is replaced, for instance
-/// because a table grew, hands its code to the next one.
+/// The first one is that of the artifact; each further thread that has instances at the same
+/// time has the guest translated again. Code without instances goes to the next thread that
+/// needs one.
 pub(crate) struct Codes {
     id: &'static str,
     guest: GuestModule,
     strategy: Strategy,
     first: Code,
-    /// Codes that no instance has taken, and how many of them are kept.
-    idle: Mutex<Vec<Code>>,
+    taken: Mutex<Vec<Taken>>,
+    /// How many codes without instances are kept.
     keep: usize,
 }
 
+/// Code of one thread.
+struct Taken {
+    code: Code,
+    /// The thread that made the last instance.
+    thread: Option<ThreadId>,
+    /// Instances that run the code.
+    instances: usize,
+}
+
 impl Codes {
-    /// Translates the guest once. At most `keep` codes that were taken wait idle.
+    /// Translates the guest once. At most `keep` codes are kept without instances.
     ///
     /// # Errors
     ///
@@ -48,8 +58,8 @@ impl Codes {
         keep: usize,
     ) -> Result<Arc<Self>> {
         let first = translate(id, config, guest, strategy)?;
-        let idle = Mutex::new(vec![first.clone()]);
-        Ok(Arc::new(Self { id, guest: guest.clone(), strategy, first, idle, keep }))
+        let taken = Mutex::new(vec![Taken { code: first.clone(), thread: None, instances: 0 }]);
+        Ok(Arc::new(Self { id, guest: guest.clone(), strategy, first, taken, keep }))
     }
 
     /// The artifact's code.
@@ -57,22 +67,44 @@ impl Codes {
         &self.first
     }
 
-    /// An idle code, or a new one.
+    /// The code of this thread: that of its other instances, or one that no instance runs, or
+    /// a new one.
     ///
     /// # Errors
     ///
     /// As for [`new`](Self::new).
-    pub(crate) fn take(self: &Arc<Self>) -> Result<OwnCode> {
-        let idle = self.idle().pop();
-        let code = match idle {
-            Some(code) => code,
-            None => translate(self.id, self.first.engine.config(), &self.guest, self.strategy)?,
+    pub(crate) fn take(self: &Arc<Self>) -> Result<SharedCode> {
+        let thread = Some(std::thread::current().id());
+        let known = {
+            let mut taken = self.taken();
+            let own = taken.iter().position(|taken| taken.thread == thread);
+            let found = own.or_else(|| taken.iter().position(|taken| taken.instances == 0));
+            found.map(|index| taken[index].for_thread(thread))
         };
-        Ok(OwnCode { code, home: Arc::clone(self) })
+        let code = match known {
+            Some(code) => code,
+            None => {
+                // Nobody else waits for it. Another thread cannot have done it for this one.
+                let config = self.first.engine.config();
+                let code = translate(self.id, config, &self.guest, self.strategy)?;
+                self.taken().push(Taken { code: code.clone(), thread, instances: 1 });
+                code
+            }
+        };
+        Ok(SharedCode { code, home: Arc::clone(self) })
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Code>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn taken(&self) -> MutexGuard<'_, Vec<Taken>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Taken {
+    /// The code for another instance of this thread.
+    fn for_thread(&mut self, thread: Option<ThreadId>) -> Code {
+        self.thread = thread;
+        self.instances += 1;
+        self.code.clone()
     }
 }
 
@@ -93,13 +125,13 @@ fn translate(
     Ok(Code { engine, module })
 }
 
-/// A code that nobody else runs, given back when it is dropped.
-pub(crate) struct OwnCode {
+/// The code of an instance, counted until it is dropped.
+pub(crate) struct SharedCode {
     code: Code,
     home: Arc<Codes>,
 }
 
-impl std::ops::Deref for OwnCode {
+impl std::ops::Deref for SharedCode {
     type Target = Code;
 
     fn deref(&self) -> &Code {
@@ -107,11 +139,16 @@ impl std::ops::Deref for OwnCode {
     }
 }
 
-impl Drop for OwnCode {
+impl Drop for SharedCode {
     fn drop(&mut self) {
-        let mut idle = self.home.idle();
-        if idle.len() < self.home.keep {
-            idle.push(self.code.clone());
+        let mut all = self.home.taken();
+        let own =
+            all.iter().position(|taken| wasmi::Engine::same(&taken.code.engine, &self.code.engine));
+        let Some(own) = own else { return };
+        all[own].instances -= 1;
+        let unused = all.iter().filter(|taken| taken.instances == 0).count();
+        if all[own].instances == 0 && unused > self.home.keep {
+            all.swap_remove(own);
         }
     }
 }
@@ -119,26 +156,53 @@ impl Drop for OwnCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::thread;
     use touchstone_executor::guest::HeapPages;
+    use wasmi::Engine;
 
     const GUEST: &str = r#"(module (memory (export "memory") 1) (func (export "f")))"#;
 
-    #[test]
-    fn each_has_an_engine_of_its_own_and_hands_it_on() {
+    fn codes(keep: usize) -> Arc<Codes> {
         let wasm = wat::parse_str(GUEST).unwrap();
         let guest = GuestModule::new("guest", &wasm, HeapPages::default()).unwrap();
         let strategy = "instance_reuse_tracked".parse().unwrap();
-        let codes = Codes::new("wasmi", &wasmi::Config::default(), &guest, strategy, 1).unwrap();
-        let artifact = codes.first().engine.clone();
+        Codes::new("wasmi", &wasmi::Config::default(), &guest, strategy, keep).unwrap()
+    }
+
+    fn elsewhere(codes: &Arc<Codes>) -> SharedCode {
+        thread::scope(|scope| scope.spawn(|| codes.take().unwrap()).join().unwrap())
+    }
+
+    #[test]
+    fn instances_of_one_thread_share_an_engine_and_no_others() {
+        let codes = codes(8);
+        let artifact = &codes.first().engine;
         let (one, two) = (codes.take().unwrap(), codes.take().unwrap());
-        // The artifact's translation is used, and only once.
-        assert!(wasmi::Engine::same(&one.engine, &artifact));
-        assert!(!wasmi::Engine::same(&two.engine, &artifact));
+        // The artifact's translation is used.
+        assert!(Engine::same(&one.engine, artifact));
+        assert!(Engine::same(&two.engine, artifact));
+        let (three, four) = (elsewhere(&codes), elsewhere(&codes));
+        assert!(!Engine::same(&three.engine, artifact));
+        assert!(!Engine::same(&four.engine, artifact));
+        assert!(!Engine::same(&four.engine, &three.engine));
+        // One of two is left, so no other thread may have it.
+        drop(one);
+        assert!(!Engine::same(&elsewhere(&codes).engine, artifact));
+        assert!(Engine::same(&codes.take().unwrap().engine, artifact));
+    }
+
+    #[test]
+    fn code_without_instances_goes_to_another_thread() {
+        let codes = codes(1);
+        let artifact = codes.first().engine.clone();
+        let (one, two) = (codes.take().unwrap(), elsewhere(&codes));
         let second = two.engine.clone();
         drop(two);
+        assert!(Engine::same(&elsewhere(&codes).engine, &second));
         drop(one);
         // As many are kept as may be: the one that came back first.
-        assert!(wasmi::Engine::same(&codes.take().unwrap().engine, &second));
-        assert_eq!(codes.idle().len(), 1);
+        assert_eq!(codes.taken().len(), 1);
+        let one = codes.take().unwrap();
+        assert!(Engine::same(&one.engine, &second) && !Engine::same(&one.engine, &artifact));
     }
 }

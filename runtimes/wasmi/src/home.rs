@@ -3,7 +3,7 @@
 //!
 //! wasmi takes a memory only as `&'static mut [u8]` and keeps it, as a raw
 //! pointer and a length, until its store is dropped. We remap and reset that
-//! memory, and put its length back, while the store lives. Three rules make this sound:
+//! memory, and set its length, while the store lives. Three rules make this sound:
 //!
 //! 1. **The mapping outlives the store.** Both are private fields of [`Home`],
 //!    the store is declared (so dropped) first, and nobody outside this module
@@ -57,7 +57,8 @@ impl Home {
         Self { store: Box::new(Store::new(engine, state)), lent: None }
     }
 
-    /// Lends the store a memory of Touchstone's, once. wasmi zero-fills the initial size.
+    /// Lends the store a memory of Touchstone's, once. wasmi would write zeros to all of the
+    /// initial size, so it is given no pages, and its record the size.
     pub(crate) fn lend(&mut self, engine: &'static str, limits: MemoryLimits) -> Result<Memory> {
         if self.lent.is_some() {
             return Err(Error::Misuse("a store is lent one memory only"));
@@ -70,17 +71,19 @@ impl Home {
         // can use the reference (rule 1).
         let buffer: &'static mut [u8] =
             unsafe { std::slice::from_raw_parts_mut(mapping.base(), bytes) };
-        let ty = MemoryType::new(limits.minimum, limits.maximum);
+        let ty = MemoryType::new(0, limits.maximum);
         let made = Record::of_first(&mut self.store, mapping.base(), |store| {
             Memory::new_static(store, ty, buffer)
         });
         let (memory, record) = made.map_err(Error::runtime(engine, "take a memory"))?;
-        let found = record.is_some();
-        self.lent = Some(Lent { restorer: None, mapping, memory, record });
-        self.store.data_mut().memory = Some(memory);
-        if !found {
+        let lent = self.lent.insert(Lent { restorer: None, mapping, memory, record });
+        let Some(record) = &mut lent.record else {
             return Err(Error::runtime(engine, "take a memory")("its record is not found"));
-        }
+        };
+        // SAFETY: the store is this value's, and nothing runs (rule 2). The buffer is at least as
+        // large, and zero.
+        unsafe { record.set_size(limits.initial_bytes()) };
+        self.store.data_mut().memory = Some(memory);
         Ok(memory)
     }
 
@@ -105,10 +108,6 @@ impl Home {
         // alive (rule 2). It is mapped until `lent` is dropped, after the store.
         let restorer = unsafe { plan.install(lent.memory.data_ptr(&*self.store)) }?;
         lent.restorer = Some(restorer);
-        if let Some(record) = &mut lent.record {
-            // SAFETY: the store is this value's, and nothing runs (rule 2).
-            unsafe { record.keep() };
-        }
         Ok(self)
     }
 
@@ -124,9 +123,10 @@ impl Home {
         // SAFETY: no slice of the memory is alive and nothing runs (rule 2); so much of the
         // mapping is open. wasmi makes zero what it opens when the memory grows.
         unsafe { restorer.reset_shrunk(open) }?;
-        if open != restorer.plan().size() {
-            // SAFETY: as above, and the store is this value's.
-            unsafe { record.put_back() };
+        let clean = restorer.plan().size();
+        if open != clean {
+            // SAFETY: as above, and the store is this value's. So much of the buffer is open.
+            unsafe { record.set_size(clean) };
         }
         Ok(())
     }

@@ -1,38 +1,36 @@
 //! The record that wasmi keeps of a memory inside its store.
 //!
-//! wasmi's memories only grow: the size lies in this record, and no function lowers it.
-//! Bounds checks, `memory.size`, `memory.grow` and the host's view read it from there alone,
-//! and between calls nothing of the guest runs that could remember another one. So a memory
-//! whose record is put back to what it was is, in size, the memory that it was.
+//! wasmi makes zero what a memory begins with, and its memories only grow: the size lies in
+//! this record, and no function sets it. Bounds checks, `memory.size`, `memory.grow` and the
+//! host's view read it from there alone, and between calls nothing of the guest runs that could
+//! remember another one. So a memory whose record is given a size has that size.
 //!
 //! The record is a [`wasmi_core::Memory`], the type that wasmi itself stores; the manifest
-//! pins both crates. For a static buffer it is two numbers, a pointer and a type, owns
-//! nothing, and never moves: wasmi's instances point to it. Only its address is not given
-//! out. It is found by what changes in a new store when its first memory is made: the
-//! number of memories, and the pointer to where they lie.
+//! pins both crates. For a static buffer it owns nothing, and it never moves: wasmi's instances
+//! point to it. Two places are not given out. The record's own is found by what changes in a new
+//! store when its first memory is made: the number of memories, and the pointer to where they
+//! lie. That of the size in it is found by what changes in a record whose memory grows.
 
-use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
+use std::sync::LazyLock;
 use wasmi::Store;
-use wasmi_core::Memory;
+use wasmi_core::{Memory, MemoryTypeBuilder, ResourceLimiterRef};
 
 /// See the module's documentation.
 pub(crate) struct Record {
     place: NonNull<Memory>,
-    /// What [`put_back`](Self::put_back) writes there. It owns nothing, so that there may be
-    /// two of it.
-    first: ManuallyDrop<Memory>,
+    size: NonNull<usize>,
 }
 
-// SAFETY: the pointer leads into the store that the record is used with, which is `Send`.
+// SAFETY: the pointers lead into the store that the record is used with, which is `Send`.
 unsafe impl Send for Record {}
 
 impl Record {
     /// Makes the first memory of a new store and finds its record; `None` when that does
     /// not lie where it does in the version that is known.
     ///
-    /// `make` makes one memory over a static buffer that starts at `base`, and changes
-    /// nothing else in the store.
+    /// `make` makes one memory of no pages over a static buffer that starts at `base`, and
+    /// changes nothing else in the store.
     pub(crate) fn of_first<T, M, E>(
         store: &mut Store<T>,
         base: *mut u8,
@@ -40,12 +38,7 @@ impl Record {
     ) -> Result<(M, Option<Self>), E> {
         let before = words(store);
         let made = make(store)?;
-        let changed: Vec<_> = words(store)
-            .into_iter()
-            .enumerate()
-            .filter(|(index, word)| before[*index] != *word)
-            .collect();
-        let pointer = match changed[..] {
+        let pointer = match changed(&before, &words(store))[..] {
             [(count, 1), (pointer, address)] | [(pointer, address), (count, 1)]
                 if before[count] == 0 && before[pointer] == 0 && address % 8 == 0 =>
             {
@@ -55,51 +48,69 @@ impl Record {
         };
         // SAFETY: a word inside the store, which is initialised: it was just written.
         let place = unsafe { std::ptr::from_mut(store).cast::<*mut Memory>().add(pointer).read() };
-        let Some(place) = NonNull::new(place) else { return Ok((made, None)) };
+        let (Some(place), Some(offset)) = (NonNull::new(place), *SIZE) else {
+            return Ok((made, None));
+        };
         // SAFETY: making a memory allocates the place of memories and nothing else, so this
         // pointer, the only word beside the count that was set, leads to it, and the new
         // memory is the first there. The check that follows holds it against what was made.
         let found = unsafe { place.as_ref() };
-        if found.data_ptr() != base {
+        if found.data_ptr() != base || found.data_size() != 0 {
             return Ok((made, None));
         }
-        // SAFETY: as above. The copy is never dropped, and could be: over a static buffer it
-        // owns nothing.
-        let first = ManuallyDrop::new(unsafe { place.read() });
-        Ok((made, Some(Self { place, first })))
+        // SAFETY: the word lies in the record, see `offset_of_size`.
+        let size = unsafe { place.cast::<usize>().add(offset) };
+        Ok((made, Some(Self { place, size })))
     }
 
-    /// Takes the memory's size now for the one that it is put back to.
+    /// Makes the memory this many bytes large.
     ///
     /// # Safety
     ///
-    /// The store must be alive, and nobody else may use it meanwhile.
-    pub(crate) unsafe fn keep(&mut self) {
-        // SAFETY: by the caller's promise the record is there and nobody writes it.
-        self.first = ManuallyDrop::new(unsafe { self.place.read() });
-    }
-
-    /// Puts the memory's size back to that of the last [`keep`](Self::keep).
-    ///
-    /// # Safety
-    ///
-    /// As for [`keep`](Self::keep), and no slice of the memory may be alive.
-    pub(crate) unsafe fn put_back(&mut self) {
-        // SAFETY: by the caller's promise the record is valid and nobody reads it meanwhile. The
-        // old value owns nothing and need not be dropped. The buffer is large enough for the
-        // size that is written, which the memory had before.
-        unsafe { std::ptr::copy_nonoverlapping(&raw const *self.first, self.place.as_ptr(), 1) };
+    /// The store must be alive, nobody else may use it meanwhile, and no slice of the memory
+    /// may be alive. The buffer must have so many bytes, all readable, writable and initialised.
+    pub(crate) unsafe fn set_size(&mut self, bytes: usize) {
+        // SAFETY: by the caller's promise the record is there, and nobody reads it meanwhile.
+        // The word is the length of the memory, and the buffer is large enough for it.
+        unsafe { self.size.write(bytes) };
+        // SAFETY: as above.
+        debug_assert_eq!(unsafe { self.place.as_ref() }.data_size(), bytes);
     }
 }
 
-/// The words that a store consists of, without what it points to.
-fn words<T>(store: &Store<T>) -> Vec<usize> {
-    let start = std::ptr::from_ref(store).cast::<usize>();
-    (0..size_of::<Store<T>>() / size_of::<usize>())
-        // SAFETY: the word lies in the store, which is aligned as words are. Volatile, because
+/// Which word of a record is the memory's size in bytes; `None` when that cannot be told.
+static SIZE: LazyLock<Option<usize>> = LazyLock::new(offset_of_size);
+
+/// Makes a memory of one byte, lets it grow by one, and looks at what changes.
+fn offset_of_size() -> Option<usize> {
+    let mut ty = MemoryTypeBuilder::default();
+    ty.page_size_log2(0).min(1).max(Some(2));
+    let buffer = Box::leak(Box::new([0; 2]));
+    let limiter = &mut ResourceLimiterRef::default();
+    let mut memory = Memory::new_static(ty.build().ok()?, limiter, buffer).ok()?;
+    let before = words(&memory);
+    memory.grow(1, None, limiter).ok()?;
+    match changed(&before, &words(&memory))[..] {
+        [(size, 2)] if before[size] == 1 && memory.data_size() == 2 => Some(size),
+        _ => None,
+    }
+}
+
+/// The words that a value consists of, without what it points to.
+fn words<T>(value: &T) -> Vec<usize> {
+    const { assert!(align_of::<T>() >= align_of::<usize>()) };
+    let start = std::ptr::from_ref(value).cast::<usize>();
+    (0..size_of::<T>() / size_of::<usize>())
+        // SAFETY: the word lies in the value, which is aligned as words are. Volatile, because
         // some of it is padding, whose content the compiler may otherwise take for anything.
         .map(|index| unsafe { start.add(index).read_volatile() })
         .collect()
+}
+
+/// Index and new content of each word that is another one.
+fn changed(before: &[usize], now: &[usize]) -> Vec<(usize, usize)> {
+    let words = before.iter().zip(now).enumerate();
+    words.filter(|(_, (old, new))| old != new).map(|(index, (_, new))| (index, *new)).collect()
 }
 
 #[cfg(test)]
@@ -108,34 +119,30 @@ mod tests {
     use wasmi::{Engine, MemoryType};
 
     #[test]
-    fn a_memory_that_grew_has_its_first_size_again() {
-        let buffer: &'static mut [u8] = Box::leak(vec![0; 5 << 16].into_boxed_slice());
+    fn a_memory_has_the_size_that_its_record_is_given() {
+        // What it holds is not the record's business: wasmi makes zero what it opens.
+        let buffer: &'static mut [u8] = Box::leak(vec![9; 5 << 16].into_boxed_slice());
         let base = buffer.as_mut_ptr();
         let mut store = Store::new(&Engine::default(), ());
-        let ty = MemoryType::new(2, Some(5));
+        let ty = MemoryType::new(0, Some(5));
         let made = Record::of_first(&mut store, base, |store| {
             wasmi::Memory::new_static(store, ty, buffer)
         });
         let (memory, Some(mut record)) = made.unwrap() else { panic!("not found") };
-        for _ in 0..3 {
-            assert_eq!(memory.size(&store), 2);
-            assert_eq!(memory.grow(&mut store, 3).unwrap(), 2);
+        assert_eq!(memory.size(&store), 0);
+        for first in [2, 2, 4] {
+            // SAFETY: the store is alive, nobody else uses it, and the buffer is larger.
+            unsafe { record.set_size(first << 16) };
+            assert_eq!(memory.size(&store), first as u64);
+            assert_eq!(memory.data_ptr(&store), base);
+            assert_eq!(memory.data(&store).len(), first << 16);
+            assert_eq!(memory.data(&store)[0], 9);
+            assert!(memory.write(&mut store, first << 16, &[7]).is_err());
+            assert_eq!(memory.grow(&mut store, 1).unwrap(), first as u64);
+            assert_eq!(memory.data(&store)[first << 16], 0);
+            memory.write(&mut store, first << 16, &[7]).unwrap();
+            memory.grow(&mut store, 4 - first as u64).unwrap();
             assert!(memory.grow(&mut store, 1).is_err());
-            assert_eq!(memory.data(&store).len(), 5 << 16);
-            memory.write(&mut store, 4 << 16, &[7]).unwrap();
-            // SAFETY: the store is alive, and nobody else uses it.
-            unsafe { record.put_back() };
-            assert_eq!(memory.data(&store).len(), 2 << 16);
-            assert!(memory.write(&mut store, 2 << 16, &[7]).is_err());
         }
-        memory.grow(&mut store, 2).unwrap();
-        // SAFETY: as above.
-        unsafe { record.keep() };
-        memory.grow(&mut store, 1).unwrap();
-        // What it holds is not the record's business: wasmi makes zero what it opens.
-        assert_eq!(memory.data(&store)[4 << 16], 0);
-        // SAFETY: as above.
-        unsafe { record.put_back() };
-        assert_eq!(memory.size(&store), 4);
     }
 }

@@ -1,6 +1,6 @@
 //! `instance_reuse…`: one instance, reset in place, in a memory of Touchstone's.
 
-use crate::code::OwnCode;
+use crate::code::SharedCode;
 use crate::home::Home;
 use crate::module::Shared;
 use crate::running::{Buffers, Running};
@@ -93,8 +93,8 @@ impl Module for ReuseModule {
         );
         effective = effective.with(
             "engine",
-            "one per instance, because the instances of one engine share a lock in every call. \
-             Each further instance translates the module again when it is made",
+            "one for each thread that makes instances, because the instances of one engine share a \
+             lock in every call. Each further thread translates the module again for its first one",
         );
         let effective = effective.with("grown table", "the instance is replaced by a new one");
         let Some(limits) = info.memory else {
@@ -122,8 +122,8 @@ struct Live {
     engine: &'static str,
     running: Running,
     snapshot: Snapshot,
-    /// What `running` runs, its own until it is dropped, which comes first.
-    _code: OwnCode,
+    /// What `running` runs, counted until that is dropped, which comes first.
+    _code: SharedCode,
 }
 
 impl Resident for Live {

@@ -10,6 +10,7 @@
 
 use crate::module::Program;
 use std::ffi::{c_char, c_void};
+use std::ops::Range;
 use touchstone_executor::heap::WASM_PAGE;
 use wasm3_sys as ffi;
 
@@ -17,6 +18,11 @@ use wasm3_sys as ffi;
 const STACK_HEIGHT: usize = 8000;
 /// `d_m3MaxConstantTableSize`.
 const CONSTANTS: usize = 120;
+/// `d_m3CodePageAlignSize`.
+const CODE_PAGE: usize = 32 << 10;
+/// `c_m3Type_count`, and `c_m3Type_v128`, which no function returns.
+const TYPES: usize = 8;
+const VECTOR: usize = 5;
 
 /// `M3CompilationScope`.
 #[repr(C)]
@@ -65,8 +71,8 @@ struct Compilation {
 pub(super) struct Runtime {
     compilation: Compilation,
     pub(super) environment: *mut c_void,
-    pages_open: *mut c_void,
-    pages_full: *mut c_void,
+    pub(super) pages_open: *mut CodePage,
+    pub(super) pages_full: *mut CodePage,
     num_code_pages: u32,
     num_active_code_pages: u32,
     pub(super) modules: *mut Module,
@@ -80,6 +86,62 @@ pub(super) struct Runtime {
     pub(super) userdata: *mut c_void,
     pub(super) memory: Memory,
     pub(super) memory_limit: u32,
+}
+
+impl Runtime {
+    /// The state of the compiler, which it clears before it compiles a function.
+    pub(super) fn compiler(&mut self) -> Range<*mut u8> {
+        (&raw mut self.compilation).cast()..(&raw mut self.environment).cast()
+    }
+
+    /// Whether no function was compiled since [`set_released`](Self::set_released).
+    pub(super) fn is_released(&self) -> bool {
+        self.compilation.runtime.is_null()
+    }
+
+    pub(super) fn set_released(&mut self) {
+        self.compilation.runtime = std::ptr::null_mut();
+    }
+}
+
+/// `M3CodePage` without its code.
+#[repr(C)]
+pub(super) struct CodePage {
+    pub(super) next: *mut CodePage,
+    line_index: u32,
+    num_lines: u32,
+    sequence: u32,
+    usage_count: u32,
+}
+
+impl CodePage {
+    /// What follows the code that was written.
+    ///
+    /// # Safety
+    ///
+    /// The page must be alive and idle.
+    pub(super) unsafe fn free(page: *mut Self) -> Range<*mut u8> {
+        // SAFETY: behind the header lie so many lines.
+        unsafe {
+            let code = page.add(1).cast::<u64>();
+            let (used, all) = ((*page).line_index as usize, (*page).num_lines as usize);
+            code.add(used).cast()..code.add(all).cast()
+        }
+    }
+
+    fn is_plausible(&self) -> bool {
+        let bytes = size_of::<Self>() + self.num_lines as usize * size_of::<u64>();
+        self.line_index <= self.num_lines && bytes.is_multiple_of(CODE_PAGE)
+    }
+}
+
+/// `M3Environment`, up to the last field that is needed.
+#[repr(C)]
+pub(super) struct Environment {
+    func_types: *mut c_void,
+    ret_func_types: [*mut c_void; TYPES],
+    num_func_types: u16,
+    pub(super) pages_released: *mut CodePage,
 }
 
 /// `M3Memory`.
@@ -186,6 +248,14 @@ pub(super) unsafe fn check(known: &Known<'_>) -> Result<(), &'static str> {
         let (runtime, module) = (&*address, &*known.module);
         is(runtime.environment == known.environment, "M3Runtime.environment")?;
         is(runtime.modules == known.module, "M3Runtime.modules")?;
+        let environment = &*known.environment.cast::<Environment>();
+        let mut of_results = environment.ret_func_types.iter().enumerate();
+        let all = of_results.all(|(ty, found)| found.is_null() == (ty == VECTOR));
+        is(all, "M3Environment.retFuncTypes")?;
+        is(environment.num_func_types as usize >= TYPES - 1, "M3Environment.numFuncTypes")?;
+        for page in [environment.pages_released, runtime.pages_open, runtime.pages_full] {
+            is(page.is_null() || (*page).is_plausible(), "M3CodePage")?;
+        }
         is(runtime.userdata == known.userdata, "M3Runtime.userdata")?;
         is(!runtime.stack.is_null(), "M3Runtime.stack")?;
         is(runtime.stack == runtime.origin_stack, "M3Runtime.originStack")?;

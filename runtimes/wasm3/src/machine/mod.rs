@@ -27,6 +27,7 @@ mod host;
 mod layout;
 mod lent;
 mod live;
+mod scratch;
 mod snapshot;
 pub(crate) mod stack;
 mod trap;
@@ -107,6 +108,8 @@ pub(crate) struct Machine {
     functions: Vec<Function>,
     /// Whether a run failed in Wasm3 itself (rule 5): nothing may run any more.
     broken: bool,
+    /// Runs that were followed by a reset.
+    runs: u32,
 }
 
 impl Machine {
@@ -161,6 +164,7 @@ impl Machine {
             snapshot: None,
             functions,
             broken: false,
+            runs: 0,
         };
         machine.link().map_err(failed)?;
         if program.eager {

@@ -25,7 +25,8 @@ pub(super) struct Snapshot {
 unsafe impl Send for Snapshot {}
 
 impl Machine {
-    /// Saves everything but the memory's content as the clean state.
+    /// Saves everything but the memory's content as the clean state, and releases what making the
+    /// machine left behind.
     pub(crate) fn save(&mut self) -> Result<()> {
         let program = Arc::clone(&self.shared.program);
         let mut globals = Vec::with_capacity(program.globals.len());
@@ -57,6 +58,7 @@ impl Machine {
             .collect();
         let host = self.state().host.save();
         self.snapshot = Some(Snapshot { host, globals, tables });
+        self.release(0);
         Ok(())
     }
 
@@ -91,6 +93,7 @@ impl Machine {
                 lent.announce(self.handle.runtime);
             }
         }
+        self.run_ended();
         Ok(())
     }
 }
