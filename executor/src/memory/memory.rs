@@ -165,6 +165,13 @@ impl Memory {
         if let Some(restorer) = &mut self.restorer {
             restorer.lend();
         }
+        self.own_bytes_mut()
+    }
+
+    /// The same for code that makes no system call on them which pins pages (`O_DIRECT`,
+    /// `process_vm_writev`). A memory of kind [`Reset::Gated`](super::Reset::Gated) then need not
+    /// ask the kernel.
+    pub fn own_bytes_mut(&mut self) -> &mut [u8] {
         let shared = self.region.as_ref().map_or(0, |region| region.length());
         let bytes = self.mapping.bytes_mut();
         let own = bytes.len() - shared;

@@ -142,7 +142,7 @@ extern "C" fn on_grow(call: &Call, pages: u32) -> bool {
 extern "C" fn allocate(call: &Call, length: u32) -> u32 {
     let hosting = Hosting::of(call);
     loop {
-        match hosting.host.malloc(hosting.memory.bytes_mut(), length) {
+        match hosting.host.malloc(hosting.memory.own_bytes_mut(), length) {
             Ok(pointer) => return pointer,
             Err(HeapError::NeedsMemory { pages }) if hosting.grow(call, pages) => {}
             Err(error) => {
@@ -155,7 +155,7 @@ extern "C" fn allocate(call: &Call, length: u32) -> u32 {
 
 extern "C" fn free(call: &Call, pointer: u32) {
     let hosting = Hosting::of(call);
-    if let Err(trap) = hosting.host.free(hosting.memory.bytes_mut(), pointer) {
+    if let Err(trap) = hosting.host.free(hosting.memory.own_bytes_mut(), pointer) {
         hosting.refused.get_or_insert(trap);
     }
 }
@@ -198,7 +198,7 @@ fn translate(stop: Stop, detail: &str) -> Trap {
 
 impl Live for Running {
     fn memory(&mut self) -> &mut [u8] {
-        self.memory.bytes_mut()
+        self.memory.own_bytes_mut()
     }
 
     fn grow_memory(&mut self, pages: u32) -> bool {
@@ -210,7 +210,7 @@ impl Live for Running {
     }
 
     fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
-        (self.memory.bytes_mut(), &mut self.host)
+        (self.memory.own_bytes_mut(), &mut self.host)
     }
 
     fn call_substrate(
