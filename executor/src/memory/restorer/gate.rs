@@ -91,7 +91,7 @@ impl Restorer {
         if self.tracked.is_none() && matches!(self.plan.reset, Reset::Tracked { .. }) {
             self.gate.begin();
         }
-        if self.behind.mark.is_some() {
+        if self.hidden > 0 && self.behind.mark.is_some() {
             self.behind.begin();
         }
     }

@@ -149,10 +149,10 @@ impl Restorer {
             self.small_to = open;
         }
         self.ages.grow(open / host_page());
-        std::mem::swap(&mut self.gate, &mut self.behind);
+        std::mem::swap(&mut self.gate, &mut *self.behind);
         // SAFETY: the caller's promise.
         let restored = unsafe { self.restore_gated(size..open, limit) };
-        std::mem::swap(&mut self.gate, &mut self.behind);
+        std::mem::swap(&mut self.gate, &mut *self.behind);
         restored.map(drop)
     }
 

@@ -44,8 +44,8 @@ pub struct Restorer {
     /// For [`Reset::Gated`] and [`Reset::Auto`], and for memories that are too many to be
     /// tracked.
     gate: Gate,
-    /// The same for what lies behind the plan's size.
-    behind: Gate,
+    /// The same for what lies behind the plan's size. Elsewhere: few memories need it.
+    behind: Box<Gate>,
     /// Up to where each fault behind the plan's size makes one page writable.
     small_to: usize,
     /// Whether the owner [notes](super::UsedOn) on which threads the memory is used.
@@ -109,7 +109,7 @@ impl Restorer {
             leaving: Vec::new(),
             idle: Vec::new(),
             gate: Gate::default(),
-            behind: Gate::default(),
+            behind: Box::default(),
             small_to: size,
             notes_threads: false,
             rule: Rule::new(),
