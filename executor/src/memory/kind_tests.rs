@@ -5,6 +5,16 @@ use super::tests::{SIZE, content, fresh, resident};
 use super::*;
 use std::io::Read;
 
+/// New memories of the kinds that go by the faults of a thread, where this machine can do them.
+fn memories_by_faults() -> impl Iterator<Item = (Reset, Memory)> {
+    let limit = 1 << 20;
+    let kinds = [Reset::Gated { limit }, Reset::Auto { limit }].into_iter();
+    kinds.filter(|kind| kind.refusal().is_none()).map(|kind| {
+        let plan = Plan::new(content(SIZE), kind).unwrap();
+        (kind, Memory::new(Some(&plan), SIZE, SIZE).unwrap())
+    })
+}
+
 /// Writes a byte to pages of a memory as a guest does.
 fn write(memory: &mut Memory, pages: impl IntoIterator<Item = usize>) {
     for page in pages {
@@ -122,14 +132,8 @@ fn what_a_memory_grows_by_is_known_from_faults() {
 #[test]
 #[cfg_attr(miri, ignore = "needs perf_event_open")]
 fn pages_that_were_read_before_they_are_written_are_not_missed() {
-    let limit = 1 << 20;
-    for kind in [Reset::Gated { limit }, Reset::Auto { limit }] {
-        if kind.refusal().is_some() {
-            continue;
-        }
-        let plan = Plan::new(content(SIZE), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
-        let fresh = fresh(SIZE);
+    let fresh = fresh(SIZE);
+    for (kind, mut memory) in memories_by_faults() {
         memory.reset().unwrap();
         for round in 0..20 {
             for page in 0..SIZE / host_page() {
@@ -152,29 +156,13 @@ fn pages_that_were_read_before_they_are_written_are_not_missed() {
     }
 }
 
-/// Has the kernel write to a page without a fault of the processor; whether it did.
-fn write_pinned(page: &mut [u8]) -> bool {
-    let from = [201_u8; 9];
-    let local = libc::iovec { iov_base: from.as_ptr() as *mut _, iov_len: 9 };
-    let remote = libc::iovec { iov_base: page.as_mut_ptr().cast(), iov_len: 9 };
-    let (local, remote) = (&raw const local, &raw const remote);
-    // SAFETY: both places are of this process, of so many bytes, and borrowed.
-    unsafe { libc::process_vm_writev(libc::getpid(), local, 1, remote, 1, 0) == 9 }
-}
-
 /// What the kernel writes to pages that it pins is in no log. The host that had the bytes may
 /// have asked for it.
 #[test]
 #[cfg_attr(miri, ignore = "needs process_vm_writev")]
 fn what_the_kernel_writes_to_pinned_pages_is_not_missed() {
-    let limit = 1 << 20;
-    for kind in [Reset::Gated { limit }, Reset::Auto { limit }] {
-        if kind.refusal().is_some() {
-            continue;
-        }
-        let plan = Plan::new(content(SIZE), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
-        let fresh = fresh(SIZE);
+    let fresh = fresh(SIZE);
+    for (kind, mut memory) in memories_by_faults() {
         let (mut written, mut dropping) = (0, 0);
         for round in 0..60 {
             // The calls of the middle all write other pages, so that they are dropped.
@@ -186,7 +174,7 @@ fn what_the_kernel_writes_to_pinned_pages_is_not_missed() {
             dropping += usize::from(memory.restorer().unwrap().drops_all());
             let at = if (20..40).contains(&round) { round - 18 } else { round % 40 + 20 };
             let at = at * host_page();
-            written += usize::from(write_pinned(&mut memory.bytes_mut()[at..at + 9]));
+            written += usize::from(test_support::write_pinned(&mut memory.bytes_mut()[at..at + 9]));
             memory.reset().unwrap();
             assert!(memory.bytes_mut() == fresh, "{kind}: round {round}");
             memory.reset().unwrap();

@@ -123,6 +123,8 @@ impl Restorer {
         unsafe { self.restore_gated(0..size, limit) }
     }
 
+    /// The same for a part of the memory, in a reset that has begun.
+    ///
     /// # Safety
     ///
     /// As for [`reset_grown`](Self::reset_grown), with the range's end as what is open.
@@ -143,7 +145,7 @@ impl Restorer {
         unsafe { self.restore_again(range, limit) }
     }
 
-    /// The same, but for pages known from write faults while the memory is
+    /// As [`reset_gated`](Self::reset_gated), but for pages known from write faults while the memory is
     /// [watched](super::super::rule::Watch), and while keeping pages pays at all: else drops them.
     ///
     /// # Safety

@@ -162,7 +162,7 @@ impl Restorer {
         self.hidden > 0
     }
 
-    /// The same for what it has grown by.
+    /// How often the kernel was asked about what the memory has grown by.
     #[cfg(test)]
     pub(in super::super) fn scans_behind(&self) -> usize {
         self.behind.scans
