@@ -18,6 +18,7 @@
 //! | huge pages: `khugepaged` makes absent pages writable without a fault | these memories are mapped with `MADV_NOHUGEPAGE` |
 //! | another thread writes | [`UsedOn`], [`written_elsewhere`] |
 //! | another process writes (`ptrace`, `process_vm_writev`), an asynchronous kernel worker writes (`io_uring`), or another thread calls `mlockall(MCL_CURRENT)` | missed: not to be done to these memories between two resets |
+//! | the thread stops its events: `prctl(PR_TASK_PERF_EVENTS_DISABLE)` | missed where the kernel logs: not to be done |
 
 use super::{Mapping, Restorer, fault_log, host_page, process};
 use crate::probe::thread_usage;

@@ -34,8 +34,9 @@ pub enum Reset {
     /// between; [`UsedOn`](super::UsedOn) does that for instances that change their
     /// thread. System calls of the thread may write, after [`Restorer::lend`] also those that pin
     /// pages (`O_DIRECT`, `process_vm_writev`); other processes and asynchronous
-    /// ones (`io_uring`) may not, and no other thread may lock the process's memory
-    /// (`mlockall(MCL_CURRENT)`).
+    /// ones (`io_uring`) may not, no other thread may lock the process's memory
+    /// (`mlockall(MCL_CURRENT)`), and the thread may not stop its events
+    /// (`prctl(PR_TASK_PERF_EVENTS_DISABLE)`).
     Gated {
         /// Bytes that stay mapped at most.
         limit: usize,
