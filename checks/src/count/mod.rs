@@ -61,7 +61,7 @@ pub fn count(
     cases: &[Case],
     engines: &[Arc<dyn Engine>],
     filter: &Filter,
-    caller: impl Fn() -> Result<Command>,
+    caller: impl Fn() -> Result<Command> + Sync,
 ) -> Result<Counted> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("costs.toml");
     let Selection { cells } = case::data(&file, "the selection of cells")?;
@@ -83,23 +83,29 @@ pub fn count(
     }
     let progress = Progress::new(works.len() + cells.len(), true);
     let (mut lines, mut problems, mut untraced) = (Vec::new(), Vec::new(), None);
-    let mut counter = Counter::new(engines, &plan);
-    for (case, guest) in &works {
-        let name = work(&case.name, guest);
-        progress.next(name.clone());
-        match counter.count(case, guest) {
-            Ok(count) => lines.push(Line::Count(count)),
-            Err(error) => problems.push(format!("{name}: {error:#}")),
+    // Both at once: the calls of the cells are made in another process.
+    let seen = std::thread::scope(|scope| {
+        let counted = scope.spawn(|| {
+            if cells.is_empty() {
+                return Ok(Vec::new());
+            }
+            usage::count(caller()?, &cells, true, &progress).or_else(|error| {
+                untraced = Some(format!("{error:#}"));
+                usage::count(caller()?, &cells, false, &progress)
+            })
+        });
+        let mut counter = Counter::new(engines, &plan);
+        for (case, guest) in &works {
+            let name = work(&case.name, guest);
+            progress.next(name.clone());
+            match counter.count(case, guest) {
+                Ok(count) => lines.push(Line::Count(count)),
+                Err(error) => problems.push(format!("{name}: {error:#}")),
+            }
         }
-    }
-    drop(counter);
-    if !cells.is_empty() {
-        let seen = usage::count(caller()?, &cells, true, &progress).or_else(|error| {
-            untraced = Some(format!("{error:#}"));
-            usage::count(caller()?, &cells, false, &progress)
-        })?;
-        lines.extend(seen.into_iter().map(Line::Observations));
-    }
+        counted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
+    lines.extend(seen.into_iter().map(Line::Observations));
     let sampling = Sampling::untimed("counts", 0);
     Ok(Counted { header: run::header(sampling, engines, &plan), lines, problems, untraced })
 }
