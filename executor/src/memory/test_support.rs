@@ -102,12 +102,13 @@ pub(super) fn mappings(range: Range<usize>) -> Mappings {
     found
 }
 
-/// Has the kernel write to a page without a fault of the processor; whether it did.
-pub(super) fn write_pinned(page: &mut [u8]) -> bool {
-    let from = [201_u8; 9];
-    let local = libc::iovec { iov_base: from.as_ptr() as *mut _, iov_len: 9 };
-    let remote = libc::iovec { iov_base: page.as_mut_ptr().cast(), iov_len: 9 };
+/// Has the kernel write to all bytes without a fault of the processor; whether it did.
+pub(super) fn write_pinned(bytes: &mut [u8]) -> bool {
+    let length = bytes.len();
+    let from = vec![201_u8; length];
+    let local = libc::iovec { iov_base: from.as_ptr() as *mut _, iov_len: length };
+    let remote = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: length };
     let (local, remote) = (&raw const local, &raw const remote);
     // SAFETY: both places are of this process, of so many bytes, and borrowed.
-    unsafe { libc::process_vm_writev(libc::getpid(), local, 1, remote, 1, 0) == 9 }
+    unsafe { libc::process_vm_writev(libc::getpid(), local, 1, remote, 1, 0) == length as isize }
 }

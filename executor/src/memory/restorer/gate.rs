@@ -145,8 +145,9 @@ impl Restorer {
         unsafe { self.restore_again(range, limit) }
     }
 
-    /// As [`reset_gated`](Self::reset_gated), but for pages known from write faults while the memory is
-    /// [watched](super::super::rule::Watch), and while keeping pages pays at all: else drops them.
+    /// As [`reset_gated`](Self::reset_gated), but for pages known from write faults while the memory
+    /// is [watched](super::super::rule::Watch), and while keeping pages pays at all: else drops
+    /// them.
     ///
     /// # Safety
     ///
