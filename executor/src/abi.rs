@@ -212,12 +212,10 @@ fn substrate<L: Live>(
     let Ok(length) = u32::try_from(input.len()) else {
         return Ok(Err(refuse("it is larger than 4 GiB".to_owned())));
     };
-    let pointer = match allocate(live, length) {
+    let pointer = match place(live, input, length) {
         Ok(pointer) => pointer,
         Err(error) => return Ok(Err(refuse(error.to_string()))),
     };
-    // The allocator gives only addresses whose whole extent lies in memory.
-    live.memory()[pointer as usize..][..input.len()].copy_from_slice(input);
     let packed = match live.call_substrate(index, pointer, length)? {
         Ok(packed) => packed,
         Err(trap) => return Ok(Err(trap)),
@@ -240,13 +238,20 @@ fn substrate<L: Live>(
     })
 }
 
-/// Allocates from the host's heap, and grows the memory if the heap requests it.
-fn allocate<L: Live>(live: &mut L, size: u32) -> Result<u32, HeapError> {
+/// Places the input, of so many bytes, in the host's heap, and grows the memory if the heap
+/// requests it.
+#[inline]
+fn place<L: Live>(live: &mut L, input: &[u8], length: u32) -> Result<u32, HeapError> {
     loop {
         let (memory, host) = live.memory_and_host();
-        match host.malloc(memory, size) {
+        match host.malloc(memory, length) {
+            Ok(pointer) => {
+                // The allocator gives only addresses whose whole extent lies in memory.
+                memory[pointer as usize..][..input.len()].copy_from_slice(input);
+                return Ok(pointer);
+            }
             Err(HeapError::NeedsMemory { pages }) if live.grow_memory(pages) => {}
-            ended => return ended,
+            Err(error) => return Err(error),
         }
     }
 }

@@ -11,7 +11,7 @@
 /// Bytes that are stored at once: a cache line.
 const LINE: usize = 64;
 /// Bytes that are compared at once.
-const BLOCK: usize = 512;
+pub(super) const BLOCK: usize = 512;
 
 type Block = [u8; BLOCK];
 
@@ -61,7 +61,7 @@ impl Compare {
         let (used, rest) = used.as_chunks_mut::<BLOCK>();
         assert!(rest.is_empty());
         // SAFETY: as above.
-        unsafe { (self.clear)(used) }
+        !used.is_empty() && unsafe { (self.clear)(used) }
     }
 }
 

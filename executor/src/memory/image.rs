@@ -1,5 +1,6 @@
 //! What a clean memory contains, and the same as a file in memory to be mapped.
 
+use super::compare::BLOCK;
 use super::host_page;
 use crate::error::{Error, Result};
 use crate::guest::{GuestModule, Segment};
@@ -108,6 +109,30 @@ impl InitialMemory {
         self.parts.iter().filter_map(first).min()
     }
 
+    /// The pages that have data, in ascending order, and where in them it lies. A page comes once
+    /// for each segment in it.
+    fn touched(&self) -> Vec<Touched> {
+        let size = host_page();
+        let mut touched = Vec::new();
+        for (offset, bytes) in &self.parts {
+            // The first piece ends with the page that it begins in.
+            let (head, rest) = bytes.split_at((size - offset % size).min(bytes.len()));
+            let mut at = *offset;
+            for piece in std::iter::once(head).chain(rest.chunks(size)) {
+                let is_data = |byte: &u8| *byte != 0;
+                if let (Some(first), Some(last)) =
+                    (piece.iter().position(is_data), piece.iter().rposition(is_data))
+                {
+                    let data = at % size + first..at % size + last + 1;
+                    touched.push(Touched { page: at / size, data });
+                }
+                at += piece.len();
+            }
+        }
+        touched.sort_unstable_by_key(|touched| touched.page);
+        touched
+    }
+
     /// Writes the content into a memory that is zero.
     ///
     /// # Panics
@@ -118,6 +143,13 @@ impl InitialMemory {
             memory[*offset..][..bytes.len()].copy_from_slice(bytes);
         }
     }
+}
+
+/// A page with data.
+struct Touched {
+    page: usize,
+    /// From the first byte in it that is not zero to the last.
+    data: Range<usize>,
 }
 
 /// The content as a sealed file in memory, to be mapped copy-on-write, and as
@@ -140,6 +172,16 @@ pub struct Image {
 struct Part {
     pages: Range<usize>,
     bytes: *const u8,
+    /// Where in each page the data lies, in blocks.
+    data: Box<[Range<u16>]>,
+}
+
+/// The clean content of a page.
+#[derive(Debug, Clone)]
+pub(super) struct CleanPage<'a> {
+    pub(super) bytes: &'a [u8],
+    /// Where in it the data lies, on the borders of blocks to compare: all around is zero.
+    pub(super) data: Range<usize>,
 }
 
 // SAFETY: the mapping behind `bytes` is read-only, private to this value and
@@ -150,7 +192,12 @@ unsafe impl Sync for Part {}
 
 impl Part {
     /// Maps pages of a file that can neither shrink nor be written.
-    fn new(file: &OwnedFd, pages: Range<usize>, flags: MapFlags) -> Result<Self> {
+    fn new(
+        file: &OwnedFd,
+        touched: &[Touched],
+        pages: Range<usize>,
+        flags: MapFlags,
+    ) -> Result<Self> {
         let (start, length) = (pages.start * host_page(), pages.len() * host_page());
         // SAFETY: a new mapping at an address of the kernel's choice.
         let mapped = unsafe {
@@ -158,7 +205,17 @@ impl Part {
             rustix::mm::mmap(any, length, ProtFlags::READ, flags, file, start as u64)
         }
         .map_err(Error::system("cannot map the memory image"))?;
-        Ok(Self { pages, bytes: mapped.cast() })
+        let mut data = vec![0..0; pages.len()];
+        let first = touched.partition_point(|touched| touched.page < pages.start);
+        for Touched { page, data: of } in &touched[first..] {
+            let Some(data) = data.get_mut(page - pages.start) else { break };
+            let blocks = (of.start / BLOCK) as u16..of.end.div_ceil(BLOCK) as u16;
+            *data = match data.end {
+                0 => blocks,
+                end => data.start.min(blocks.start)..end.max(blocks.end),
+            };
+        }
+        Ok(Self { pages, bytes: mapped.cast(), data: data.into() })
     }
 }
 
@@ -179,7 +236,8 @@ impl Image {
     /// When the system has no memory or file descriptors left, or the content lies in
     /// so many places far apart that memories would need too many mappings.
     pub fn new(content: &InitialMemory) -> Result<Option<Self>> {
-        let parts = parts_of(content)?;
+        let touched = content.touched();
+        let parts = parts_of(&touched)?;
         let Some(&Range { end, .. }) = parts.last() else { return Ok(None) };
         let file = rustix::fs::memfd_create(
             "touchstone-image",
@@ -213,7 +271,7 @@ impl Image {
         let populate = if all <= POPULATED { MapFlags::POPULATE } else { MapFlags::empty() };
         let parts = parts
             .into_iter()
-            .map(|pages| Part::new(&file, pages, MapFlags::PRIVATE | populate))
+            .map(|pages| Part::new(&file, &touched, pages, MapFlags::PRIVATE | populate))
             .collect::<Result<_>>()?;
         Ok(Some(Self { file, parts, end }))
     }
@@ -228,15 +286,19 @@ impl Image {
     /// The clean content of a page of the host; `None` where it is all zero and not
     /// mapped from the image.
     #[inline]
-    pub(super) fn page(&self, page: usize) -> Option<&[u8]> {
+    pub(super) fn page(&self, page: usize) -> Option<CleanPage<'_>> {
         if page >= self.end {
             return None;
         }
         let part = self.parts.iter().find(|part| page < part.pages.end)?;
-        let at = page.checked_sub(part.pages.start)? * host_page();
+        let index = page.checked_sub(part.pages.start)?;
+        let data = &part.data[index];
         // SAFETY: the page is one of the part's, so this lies in its mapping, which is
         // readable, lives as long as `self` and is never written.
-        Some(unsafe { std::slice::from_raw_parts(part.bytes.add(at), host_page()) })
+        let bytes =
+            unsafe { std::slice::from_raw_parts(part.bytes.add(index * host_page()), host_page()) };
+        let data = usize::from(data.start) * BLOCK..usize::from(data.end) * BLOCK;
+        Some(CleanPage { bytes, data })
     }
 
     /// The pages that are mapped from the image, as runs in ascending order.
@@ -277,19 +339,9 @@ impl Image {
 
 /// The pages with data, as runs in ascending order. Small gaps belong to them, and the
 /// smallest of the others where there are too many.
-fn parts_of(content: &InitialMemory) -> Result<Vec<Range<usize>>> {
+fn parts_of(touched: &[Touched]) -> Result<Vec<Range<usize>>> {
     let page = host_page();
-    let mut touched: Vec<Range<usize>> = Vec::new();
-    for (offset, bytes) in &content.parts {
-        // The first piece ends with the page that it begins in.
-        let (head, rest) = bytes.split_at((page - offset % page).min(bytes.len()));
-        for (index, piece) in std::iter::once(head).chain(rest.chunks(page)).enumerate() {
-            if piece.iter().any(|byte| *byte != 0) {
-                touched.push(offset / page + index..offset / page + index + 1);
-            }
-        }
-    }
-    touched.sort_unstable_by_key(|pages| pages.start);
+    let touched: Vec<_> = touched.iter().map(|touched| touched.page..touched.page + 1).collect();
     let mut parts = joined(&touched, GAP / page);
     if parts.len() > PARTS {
         let mut gaps: Vec<usize> =
@@ -336,10 +388,11 @@ mod tests {
     #[test]
     fn an_image_has_the_pages_with_data_and_small_gaps() {
         let gap = (64 << 10) / host_page();
-        let parts = parts_of(&content([2000, 3, 3, 4 + gap, 3000 + gap, 2001 + gap])).unwrap();
+        let parts =
+            parts_of(&content([2000, 3, 3, 4 + gap, 3000 + gap, 2001 + gap]).touched()).unwrap();
         assert_eq!(parts, [3..5 + gap, 2000..2002 + gap, 3000 + gap..3001 + gap]);
-        assert_eq!(parts_of(&content([])).unwrap(), []);
-        assert_eq!(parts_of(&InitialMemory::zeroed(9)).unwrap(), []);
+        assert_eq!(parts_of(&content([]).touched()).unwrap(), []);
+        assert_eq!(parts_of(&InitialMemory::zeroed(9).touched()).unwrap(), []);
     }
 
     #[test]
@@ -349,17 +402,17 @@ mod tests {
         (bytes[page], bytes[99 * page - 1]) = (1, 1);
         let content = InitialMemory { size: 1 << 32, parts: vec![(5 * page + 1, bytes)] };
         assert_eq!(content.first_data_byte(), Some(6 * page + 1));
-        assert_eq!(parts_of(&content).unwrap(), [6..7, 104..105]);
+        assert_eq!(parts_of(&content.touched()).unwrap(), [6..7, 104..105]);
     }
 
     #[test]
     fn of_many_places_the_nearest_are_one_part() {
         let near = content((0..PARTS).map(|place| place * 1000).chain([500, 1500]));
-        let parts = parts_of(&near).unwrap();
+        let parts = parts_of(&near.touched()).unwrap();
         assert!(parts.len() <= PARTS);
         assert_eq!(parts[0], 0..2001);
         let far = content((0..1000).map(|place| place * 1000));
-        assert!(parts_of(&far).unwrap_err().to_string().contains("1000 places"));
+        assert!(parts_of(&far.touched()).unwrap_err().to_string().contains("1000 places"));
     }
 
     #[test]
@@ -397,8 +450,29 @@ mod tests {
             let clean = image.page(page);
             let is_inside = image.parts().any(|part| part.contains(&page));
             assert_eq!(clean.is_some(), is_inside, "page {page}");
-            let first = clean.map_or(0, |clean| clean[0]);
+            let first = clean.map_or(0, |clean| clean.bytes[0]);
             assert_eq!(first == 1, [1, 2, 900, 5000].contains(&page), "page {page}");
+        }
+    }
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mmap with files")]
+    fn around_the_data_of_a_page_is_zero() {
+        let page = host_page();
+        let parts = vec![
+            (page + 3 * BLOCK - 1, vec![1, 1]),
+            (page + 5 * BLOCK + 7, vec![0, 2, 0]),
+            (3 * page - 1, vec![3, 0, 0]),
+            (4 * page, vec![4; page]),
+        ];
+        let content = InitialMemory { size: 9 * page, parts };
+        let image = Image::new(&content).unwrap().unwrap();
+        let data = |page: usize| image.page(page).unwrap().data;
+        assert_eq!(data(1), 2 * BLOCK..6 * BLOCK);
+        assert_eq!(data(2), page - BLOCK..page);
+        assert_eq!((data(3).len(), data(4)), (0, 0..page));
+        for index in image.parts().flatten() {
+            let CleanPage { bytes, data } = image.page(index).unwrap();
+            assert!(bytes[..data.start].iter().chain(&bytes[data.end..]).all(|byte| *byte == 0));
         }
     }
 }

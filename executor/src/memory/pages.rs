@@ -1,6 +1,7 @@
 //! What is done to the pages of a memory: system calls and comparisons.
 
 use super::compare::Compare;
+use super::image::CleanPage;
 use super::{Image, host_page};
 use crate::error::{Error, Result};
 use rustix::io::Errno;
@@ -44,7 +45,12 @@ pub(super) unsafe fn restore(
     // SAFETY: the caller's promise.
     let used = unsafe { std::slice::from_raw_parts_mut(base.add(page * host_page()), host_page()) };
     match image.and_then(|image| image.page(page)) {
-        Some(clean) => compare.restore(used, clean),
+        Some(CleanPage { bytes, data }) => {
+            let (rest, after) = used.split_at_mut(data.end);
+            let (before, written) = rest.split_at_mut(data.start);
+            // Each must be done, whatever the others say.
+            compare.clear(before) | compare.restore(written, &bytes[data]) | compare.clear(after)
+        }
         None => compare.clear(used),
     }
 }
