@@ -33,6 +33,7 @@ macro_rules! strategies {
                 clean: two_hundred_calls_are_like_the_first
                     table_entries_are_brought_back
                     a_start_function_has_run_before_each_call
+                    calls_of_one_use_see_what_the_others_have_left
                     a_dropped_segment_refuses_reuse_and_nothing_else
                     segments_answer_as_in_the_module_itself
                     a_large_memory_is_clean_at_both_ends

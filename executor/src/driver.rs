@@ -111,6 +111,12 @@ pub trait Resident: Send + Sized {
     /// Does something with the restorer of the memory, if it is one of Touchstone's.
     fn with_restorer<T>(&mut self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T>;
 
+    /// Whether the last reset may have made the memory smaller: for instances that know it
+    /// without their restorer, where to reach that takes time.
+    fn may_have_shrunk(&self) -> bool {
+        true
+    }
+
     /// Releases the resident memory of a clean instance.
     ///
     /// # Errors
@@ -197,7 +203,9 @@ impl<R: Resident> Instance for Reused<R> {
             let reset = self.resident.as_mut().map_or(Ok(true), R::reset);
             match &mut *self.resident {
                 Some(resident) if matches!(reset, Ok(true)) => {
-                    resident.with_restorer(|restorer| self.used_on.follow(restorer));
+                    if resident.may_have_shrunk() {
+                        resident.with_restorer(|restorer| self.used_on.follow(restorer));
+                    }
                 }
                 _ => *self.resident = None,
             }

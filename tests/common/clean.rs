@@ -1,6 +1,6 @@
 //! Every call finds the state of a brand-new instance.
 
-use super::guests::{CHURN, HOST_TABLE, PASSIVE, SEGMENTS, START, SUBSTRATE, TABLE, VISITS};
+use super::guests::{CHURN, HOST_TABLE, PASSIVE, SEGMENTS, START, STEPS, SUBSTRATE, TABLE, VISITS};
 use super::{Loaded, each, each_that_compiles, guest, guest_with};
 use std::sync::Barrier;
 use touchstone_executor::abi::Abi;
@@ -83,6 +83,28 @@ pub(crate) fn a_start_function_has_run_before_each_call(strategy: Strategy) {
         let instance = &mut *loaded.instance();
         for call in 0..5 {
             assert_eq!(loaded.output(instance, export, b""), expected, "{} {call}", loaded.name);
+        }
+    });
+}
+
+pub(crate) fn calls_of_one_use_see_what_the_others_have_left(strategy: Strategy) {
+    each(strategy, &guest(STEPS), |loaded| {
+        let export = loaded.export("step", Abi::Plain);
+        let instance = &mut *loaded.instance();
+        let mut output = Vec::new();
+        for _ in 0..3 {
+            instance.prepare().unwrap();
+            let mut seen = Vec::new();
+            for step in [1_u32, 2, 5, 0] {
+                let ended = instance.invoke(export, &step.to_le_bytes(), &mut output).unwrap();
+                seen.push((ended == Outcome::Returned, output.clone()));
+            }
+            instance.finish().unwrap();
+            let state =
+                |sum: u32, steps: u64| [&sum.to_le_bytes()[..], &steps.to_le_bytes()].concat();
+            let expected =
+                [(true, state(11, 1)), (true, state(13, 2)), (false, vec![]), (true, state(18, 4))];
+            assert_eq!(seen, expected, "{}", loaded.name);
         }
     });
 }

@@ -234,6 +234,20 @@ pub(crate) const BOMB: &str = r#"(module
     (memory.grow (local.get 0)) (memory.size))
 )"#;
 
+/// `step` adds its parameter to a global, which the start function has set to 10, and traps
+/// then when it is 5.
+pub(crate) const STEPS: &str = r#"(module
+    (global $sum (mut i32) (i32.const 7))
+    (global $steps (mut i64) (i64.const 0))
+    (func $start (global.set $sum (i32.const 10)))
+    (start $start)
+    (func (export "step") (param i32) (result i32 i64)
+        (global.set $sum (i32.add (global.get $sum) (local.get 0)))
+        (global.set $steps (i64.add (global.get $steps) (i64.const 1)))
+        (if (i32.eq (local.get 0) (i32.const 5)) (then (unreachable)))
+        (global.get $sum)
+        (global.get $steps)))"#;
+
 /// A start function that writes, sets a global and takes from the host's heap.
 pub(crate) const START: &str = r#"(module
   (import "env" "ext_allocator_malloc_version_1" (func $malloc (param i32) (result i32)))

@@ -10,10 +10,10 @@ use wasm_encoder::{
     BlockType, ConstExpr, Encode, EntityType, ExportKind, Function, FunctionSection, GlobalType,
     ImportSection, Module, RefType, SectionId, TableType, TypeSection, ValType,
 };
-use wasmparser::{Parser, Payload, TypeRef};
+use wasmparser::{CompositeInnerType, ExternalKind, Parser, Payload, TypeRef};
 
 /// Export that a module has more: `(i32) -> (i32)`, see [`StateCall`].
-pub(super) const EXPORT: &str = "__touchstone_reset";
+pub const EXPORT: &str = "__touchstone_reset";
 
 /// What a function that was added for a reset in place is to do: its first parameter. It
 /// returns 0, or 1 where a table has grown and the instance has to be replaced.
@@ -31,9 +31,13 @@ pub enum StateCall {
 
 /// What a module has, as far as additions have to know.
 #[derive(Default)]
-struct Shape {
-    types: u32,
-    functions: u32,
+pub(super) struct Shape {
+    /// Parameters of each type; `None` where it is none of a function.
+    pub(super) types: Vec<Option<u32>>,
+    /// The type of each function.
+    pub(super) functions: Vec<u32>,
+    /// Exported functions.
+    pub(super) exports: Vec<(String, u32)>,
     globals: u32,
     tables: u32,
     /// Mutable globals that it defines, by index.
@@ -44,7 +48,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(wasm: &[u8]) -> Result<Self> {
+    pub(super) fn of(wasm: &[u8]) -> Result<Self> {
         let mut shape = Self::default();
         let unknown =
             |what: &str| Error::Unhostable { reason: format!("{what} of an unknown type") };
@@ -52,20 +56,38 @@ impl Shape {
             match payload.map_err(unreadable)? {
                 Payload::TypeSection(section) => {
                     for group in section {
-                        shape.types += group.map_err(unreadable)?.types().count() as u32;
+                        let group = group.map_err(unreadable)?;
+                        shape.types.extend(group.types().map(
+                            |ty| match &ty.composite_type.inner {
+                                CompositeInnerType::Func(ty) => Some(ty.params().len() as u32),
+                                _ => None,
+                            },
+                        ));
                     }
                 }
                 Payload::ImportSection(section) => {
                     for import in section.into_imports() {
                         match import.map_err(unreadable)?.ty {
-                            TypeRef::Func(_) | TypeRef::FuncExact(_) => shape.functions += 1,
+                            TypeRef::Func(ty) | TypeRef::FuncExact(ty) => shape.functions.push(ty),
                             TypeRef::Global(_) => shape.globals += 1,
                             TypeRef::Table(_) => shape.tables += 1,
                             TypeRef::Memory(_) | TypeRef::Tag(_) => {}
                         }
                     }
                 }
-                Payload::FunctionSection(section) => shape.functions += section.count(),
+                Payload::FunctionSection(section) => {
+                    for ty in section {
+                        shape.functions.push(ty.map_err(unreadable)?);
+                    }
+                }
+                Payload::ExportSection(section) => {
+                    for export in section {
+                        let export = export.map_err(unreadable)?;
+                        if matches!(export.kind, ExternalKind::Func | ExternalKind::FuncExact) {
+                            shape.exports.push((export.name.to_owned(), export.index));
+                        }
+                    }
+                }
                 Payload::TableSection(section) => {
                     for table in section {
                         let ty = table.map_err(unreadable)?.ty;
@@ -91,6 +113,11 @@ impl Shape {
         }
         Ok(shape)
     }
+
+    /// Mutable globals, each with the index of its shadow in the module [`resettable`].
+    pub(super) fn shadows(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.mutable.iter().map(|(global, _)| *global).zip(self.globals..)
+    }
 }
 
 /// The module with the function [`EXPORT`]. `tables`: whether it restores its tables, too;
@@ -110,7 +137,8 @@ pub(super) fn resettable(
         sections.limit_memories(limits, ALL_PAGES)?;
     }
     let mut state = State { memory: shape.has_memory, ..State::default() };
-    for (shadow, (global, ty)) in (shape.globals..).zip(&shape.mutable) {
+    state.globals = shape.shadows().collect();
+    for (_, ty) in &shape.mutable {
         let first = match ty {
             ValType::I32 => ConstExpr::i32_const(0),
             ValType::I64 => ConstExpr::i64_const(0),
@@ -122,7 +150,6 @@ pub(super) fn resettable(
         let mut entry = encoded(&GlobalType { val_type: *ty, mutable: true, shared: false });
         first.encode(&mut entry);
         sections.append(SectionId::Global, &entry);
-        state.globals.push((*global, shadow));
     }
     for (shadow, (table, ty)) in (shape.tables..).zip(shape.own_tables.iter().filter(|_| tables)) {
         // It grows to what the table is after instantiation.
@@ -132,11 +159,11 @@ pub(super) fn resettable(
     let mut types = TypeSection::new();
     types.ty().function([ValType::I32], [ValType::I32]);
     sections.append(SectionId::Type, entries(&encoded(&types)));
-    sections.append(SectionId::Function, &encoded(&shape.types));
+    sections.append(SectionId::Function, &encoded(&shape.types.len()));
     sections.append(SectionId::Code, &encoded(&state.function()));
     let mut export = encoded(EXPORT);
     ExportKind::Func.encode(&mut export);
-    shape.functions.encode(&mut export);
+    shape.functions.len().encode(&mut export);
     sections.append(SectionId::Export, &export);
     Ok(sections.finish())
 }

@@ -19,6 +19,7 @@ mod constructors;
 mod core_reset;
 mod counting;
 mod data;
+mod entries;
 mod features;
 mod growth;
 mod info;
@@ -37,8 +38,9 @@ pub use component_memory::ComponentMemory;
 pub use component_types::{DataType, FunctionType};
 pub use composed::composed;
 pub use constructors::{constructors, started_with};
-pub use core_reset::StateCall;
+pub use core_reset::{EXPORT as RESET, StateCall};
 pub use counting::OPERATORS;
+pub use entries::entry;
 pub use growth::{HOST_GROW, HOST_SIZE, HOST_SIZED};
 pub use info::{
     FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment, Table,
@@ -226,6 +228,25 @@ impl GuestModule {
             return Err(Error::Unhostable { reason });
         }
         component_reset::resettable(&self.wasm, component).map(Cow::Owned)
+    }
+
+    /// The module with an [`entry`] beside each exported function, which brings its mutable
+    /// globals back before it calls the function. They come back to what they are when
+    /// [`RESET`] is called with [`StateCall::Save`]: once, after instantiation. `None` for a
+    /// component, where no global is written, and where there are many or others than numbers.
+    ///
+    /// # Errors
+    ///
+    /// When the module cannot be rewritten.
+    pub fn with_entries(&self) -> Result<Option<Vec<u8>>> {
+        let globals = &self.info.mutable_globals;
+        let is_worth_it = globals.iter().any(|global| global.written)
+            && globals.iter().all(|global| global.is_number)
+            && globals.len() <= entries::GLOBALS;
+        if self.info.component.is_some() || !is_worth_it {
+            return Ok(None);
+        }
+        entries::with_entries(&self.wasm).map(Some)
     }
 
     /// The memories of the component [`resettable`](Self::resettable) whose content after

@@ -1,11 +1,12 @@
 //! A live Wasmtime instance, as the calling conventions see it.
 
-use crate::module::{Shape, Shared};
+use crate::module::{Function, Shape, Shared};
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
 use std::sync::Arc;
 use touchstone_executor::abi::Live;
 use touchstone_executor::driver::Disposable;
+use touchstone_executor::guest::StateCall;
 use touchstone_executor::host::HostState;
 use touchstone_executor::{Error, Result, Signature, Trap, Value, ValueType};
 use wasmtime::{Extern, Func, Instance, Memory, Store, Val, ValRaw};
@@ -20,8 +21,10 @@ pub(crate) struct Running {
     pub(crate) instance: Instance,
     /// The memory, looked up when it is first needed: many calls do without.
     memory: Option<Option<Memory>>,
-    /// The function that was called last, by its handle.
-    entry: Option<(u32, Func, Shape)>,
+    /// Whether nothing was called since the instance was new or clean.
+    first: bool,
+    /// The functions that were called last, by their handles: first of a use, and later.
+    called: [Option<(u32, Func, Shape)>; 2],
     shared: Arc<Shared>,
 }
 
@@ -38,7 +41,8 @@ impl Running {
         let instance = tenancy
             .instantiate(|store| shared.pre.instantiate(store))
             .map_err(|error| trap::of_instantiation(shared.id, "instantiate the module", error))?;
-        Ok(Self { tenancy, well: true, instance, memory: None, entry: None, shared })
+        let (first, called) = (true, [None; 2]);
+        Ok(Self { tenancy, well: true, instance, memory: None, first, called, shared })
     }
 
     /// The same in a store of its own.
@@ -75,19 +79,42 @@ impl Running {
         memory
     }
 
+    /// Has the next call bring the mutable globals back, where the module has entries.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        self.first = true;
+    }
+
+    /// Calls the function that saves what entries bring back, if there is one.
+    pub(crate) fn save(&mut self) -> Result<()> {
+        let Some(export) = &self.shared.saves else { return Ok(()) };
+        let store = &mut self.tenancy.store;
+        let function = match self.instance.get_module_export(&mut *store, export) {
+            Some(Extern::Func(function)) => function,
+            _ => return Err(FOREIGN),
+        };
+        function
+            .typed::<u32, u32>(&*store)
+            .and_then(|save| save.call(store, StateCall::Save as u32))
+            .map_err(Error::runtime(self.shared.id, "save the globals"))?;
+        Ok(())
+    }
+
     #[inline]
     fn function(&mut self, index: u32) -> Result<(Func, Shape)> {
-        match self.entry {
+        match self.called[usize::from(!self.first)] {
             Some((known, function, shape)) if known == index => Ok((function, shape)),
             _ => self.find(index),
         }
     }
 
     fn find(&mut self, index: u32) -> Result<(Func, Shape)> {
-        let (export, shape) = self.shared.functions.get(index as usize).ok_or(FOREIGN)?;
-        match self.instance.get_module_export(&mut self.tenancy.store, export) {
+        let Function { exports, shape } =
+            self.shared.functions.get(index as usize).ok_or(FOREIGN)?;
+        let turn = usize::from(!self.first);
+        match self.instance.get_module_export(&mut self.tenancy.store, &exports[turn]) {
             Some(Extern::Func(function)) => {
-                self.entry = Some((index, function, *shape));
+                self.called[turn] = Some((index, function, *shape));
                 Ok((function, *shape))
             }
             _ => Err(FOREIGN),
@@ -129,7 +156,9 @@ impl Running {
         }
     }
 
+    #[inline]
     fn ended<T>(&mut self, ended: wasmtime::Result<T>) -> Result<Result<T, Trap>> {
+        self.first = false;
         match ended {
             Ok(value) => Ok(Ok(value)),
             Err(error) => {

@@ -10,7 +10,7 @@ use crate::settings;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Fresh, Reused};
-use touchstone_executor::guest::{GuestModule, MEMORY, ModuleInfo};
+use touchstone_executor::guest::{GuestModule, MEMORY, ModuleInfo, RESET, entry};
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{InitialMemory, Plan, Region, Reset};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
@@ -25,10 +25,12 @@ pub(crate) struct Shared {
     pub(crate) id: &'static str,
     pub(crate) pre: InstancePre<HostState>,
     pub(crate) exports: Exports,
-    /// Wasmtime's handles, in the order of `exports`, and what may be called
-    /// through them without a check.
-    pub(crate) functions: Vec<(ModuleExport, Shape)>,
+    /// In the order of `exports`.
+    pub(crate) functions: Vec<Function>,
     pub(crate) memory: Option<ModuleExport>,
+    /// The function that saves what entries bring back.
+    pub(crate) saves: Option<ModuleExport>,
+    /// Mutable globals that no entry brings back.
     pub(crate) mutable_globals: Vec<ModuleExport>,
     pub(crate) written_tables: Vec<ModuleExport>,
     pub(crate) clock: Option<Clock>,
@@ -46,6 +48,14 @@ impl Shared {
     pub(crate) fn new_host(&self) -> HostState {
         HostState::new(self.heap_base, &self.config)
     }
+}
+
+/// Wasmtime's handles of an exported function.
+pub(crate) struct Function {
+    /// What the first call of each use calls, and what the others do.
+    pub(crate) exports: [ModuleExport; 2],
+    /// What may be called through them without a check.
+    pub(crate) shape: Shape,
 }
 
 /// A function's type as Wasmtime has it, as far as calls go unchecked.
@@ -135,18 +145,29 @@ impl Loaded {
         let find = |name: &str| {
             module.get_export_index(name).ok_or(Error::Misuse("an export that the module lacks"))
         };
+        // Compiling decided whether there are entries.
+        let saves = module.get_export_index(RESET);
         let functions = exports
             .iter()
             .map(|export| {
                 let shape = Shape::of(&module, &export.name, export.signature.as_ref());
-                Ok((find(&export.name)?, shape))
+                let own = find(&export.name)?;
+                let first = match saves {
+                    Some(_) => find(&entry(&export.name))?,
+                    None => own,
+                };
+                Ok(Function { exports: [first, own], shape })
             })
             .collect::<Result<_>>()?;
-        let (mutable_globals, written_tables) = state_exports(info, find)?;
+        let (mut mutable_globals, written_tables) = state_exports(info, find)?;
+        if saves.is_some() {
+            mutable_globals.clear();
+        }
         let shared = Arc::new(Shared {
             id,
             functions,
             memory: module.get_export_index(MEMORY),
+            saves,
             mutable_globals,
             written_tables,
             pre,

@@ -44,6 +44,13 @@ pub(crate) fn class(strategy: Strategy) -> &'static str {
     }
 }
 
+/// Whether instances that are reset in place are called by their
+/// [entries](touchstone_executor::guest::entry). An entry takes operators of its own, and a deadline
+/// may end it before it has brought the globals back.
+pub(crate) fn enters(config: &Config) -> bool {
+    !config.metered && config.deadline.is_none()
+}
+
 /// What decides about the code: the same for compiling and for loading.
 pub(crate) fn for_compiling(
     compiler: Compiler,

@@ -1,0 +1,106 @@
+//! Entries: beside each exported function one that first brings the mutable globals back and
+//! then calls it. A host that calls the first function of each use by its entry need not set
+//! the globals itself, which takes some runtimes longer than the call.
+
+use super::ADDED;
+use super::core_reset::{self, Shape};
+use super::rewrite::Sections;
+use crate::error::{Error, Result};
+use wasm_encoder::{CodeSection, ExportKind, ExportSection, Function, FunctionSection, SectionId};
+
+/// Globals that an entry sets at most: it takes room for each in front of each export.
+pub(super) const GLOBALS: usize = 8;
+
+/// Name of the entry of an exported function.
+#[must_use]
+pub fn entry(export: &str) -> String {
+    format!("{ADDED}entry_{export}")
+}
+
+/// The module with entries, and with the function that saves what they bring back
+/// ([`StateCall::Save`](super::StateCall::Save)).
+///
+/// # Errors
+///
+/// When it has globals of types that hosts here do not know.
+pub(super) fn with_entries(wasm: &[u8]) -> Result<Vec<u8>> {
+    let shape = Shape::of(wasm)?;
+    let resettable = core_reset::resettable(wasm, false, None)?;
+    let mut sections = Sections::of(&resettable)?;
+    let (mut types, mut bodies) = (FunctionSection::new(), CodeSection::new());
+    let mut exports = ExportSection::new();
+    // Behind the function that saves.
+    for ((name, function), own) in shape.exports.iter().zip(shape.functions.len() as u32 + 1..) {
+        let ty = shape.functions.get(*function as usize).copied();
+        let params = ty.and_then(|ty| shape.types.get(ty as usize).copied().flatten());
+        let (Some(ty), Some(params)) = (ty, params) else {
+            return Err(Error::Misuse("an exported function without a type"));
+        };
+        let mut body = Function::new([]);
+        let mut code = body.instructions();
+        for (global, shadow) in shape.shadows() {
+            code.global_get(shadow).global_set(global);
+        }
+        for param in 0..params {
+            code.local_get(param);
+        }
+        code.call(*function).end();
+        types.function(ty);
+        bodies.function(&body);
+        exports.export(&entry(name), ExportKind::Func, own);
+    }
+    sections.append_all(SectionId::Function, &types);
+    sections.append_all(SectionId::Code, &bodies);
+    sections.append_all(SectionId::Export, &exports);
+    Ok(sections.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guest::{GuestModule, HeapPages};
+
+    fn guest(wat: &str) -> GuestModule {
+        GuestModule::new("guest", &wat::parse_str(wat).unwrap(), HeapPages::default()).unwrap()
+    }
+
+    #[test]
+    fn each_function_has_an_entry_of_its_type() {
+        let guest = guest(
+            r#"(module
+                (type (sub (struct (field i32))))
+                (import "env" "twice" (func $twice (param i64) (result i64 i64)))
+                (global i32 (i32.const 1))
+                (global $mutable (mut i64) (i64.const 2))
+                (func (export "set") (param f32 i64) (global.set $mutable (local.get 1)))
+                (export "again" (func $twice)))"#,
+        );
+        let changed = guest.with_entries().unwrap().unwrap();
+        wasmparser::Validator::new().validate_all(&changed).unwrap();
+        let changed = GuestModule::new("changed", &changed, HeapPages::default()).unwrap();
+        let signature = |name: &str| {
+            let export = changed.info().exports.iter().find(|export| export.name == name);
+            format!("{:?}", export.unwrap().signature)
+        };
+        for name in ["set", "again"] {
+            assert_eq!(signature(&entry(name)), signature(name));
+        }
+        // Two globals of its own, and a shadow.
+        assert_eq!(changed.info().mutable_globals.len(), 2);
+    }
+
+    #[test]
+    fn entries_are_only_for_a_few_numbers_that_are_written() {
+        let with = |globals: usize, ty: &str, write: &str| {
+            let global = format!("(global (mut {ty}) ({ty}.const 0))").repeat(globals);
+            let wat = format!("(module {global} (func (export \"f\") {write}))");
+            guest(&wat).with_entries().unwrap().is_some()
+        };
+        let write = "(global.set 0 (global.get 0))";
+        assert!(with(1, "i32", write) && with(GLOBALS, "f64", write));
+        assert!(!with(GLOBALS + 1, "i32", write) && !with(1, "i32", "") && !with(0, "i32", ""));
+        let reference = "(module (global (mut funcref) (ref.null func))
+            (func (export \"f\") (global.set 0 (global.get 0))))";
+        assert!(guest(reference).with_entries().unwrap().is_none());
+    }
+}
