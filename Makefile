@@ -158,12 +158,13 @@ fmt:
 	cd test-runtime/javascript && $(CARGO) fmt --check
 	cd test-runtime/programs && $(CARGO) fmt --check
 
+# In release, as the tests: they share procedural macros, build scripts and C code.
 lint: $(TOOLS)
-	$(CARGO) clippy $(CRATES) --all-targets --locked --features=$(FEATURES),systems -- -D warnings
-	$(CARGO) clippy --all-targets --locked -- -D warnings
+	$(CARGO) clippy --release $(CRATES) --all-targets --locked --features=$(FEATURES),systems -- -D warnings
+	$(CARGO) clippy --release --all-targets --locked -- -D warnings
 
 doc: $(TOOLS)
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CRATES) --no-deps --locked --features=$(FEATURES),systems
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release $(CRATES) --no-deps --locked --features=$(FEATURES),systems
 
 clean: ## delete build outputs; keep records, page, charts and .toolchain
 	$(CARGO) clean

@@ -31,7 +31,8 @@ pub struct Header {
 /// The machine of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Model name of the processor, as the kernel reports it.
+    /// Model name of the processor, and its family and model number where there are some, as the
+    /// kernel reports them.
     pub cpu: String,
     /// Processors this process may run on.
     pub cores: usize,

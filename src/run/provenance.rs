@@ -32,28 +32,43 @@ pub fn header(sampling: Sampling, engines: &[Arc<dyn Engine>], plan: &Plan) -> H
     }
 }
 
+/// What stands for a fact that the system does not tell.
+const UNKNOWN: &str = "unknown";
+
 /// This machine, as described by `/proc` and `/sys`.
 #[must_use]
 pub fn machine() -> Machine {
     let read = |path| proc::read(path).unwrap_or_default();
-    let field = |text: &str, name: &str, separator: char| {
-        text.lines()
-            .find_map(|line| {
-                let (key, value) = line.split_once(separator)?;
-                (key.trim() == name).then(|| value.trim().trim_matches('"').to_owned())
-            })
-            .unwrap_or_else(|| "unknown".to_owned())
-    };
+    let os = field(&read("/etc/os-release"), "PRETTY_NAME", '=');
     let huge_pages = read("/sys/kernel/mm/transparent_hugepage/enabled");
     Machine {
-        cpu: field(&read("/proc/cpuinfo"), "model name", ':'),
+        cpu: processor(&read("/proc/cpuinfo")),
         cores: cores(),
         siblings: proc::siblings(),
         memory_kib: proc::kib(&read("/proc/meminfo"), "MemTotal").unwrap_or(0),
         kernel: read("/proc/sys/kernel/osrelease"),
-        os: field(&read("/etc/os-release"), "PRETTY_NAME", '='),
+        os: os.unwrap_or_else(|| UNKNOWN.to_owned()),
         pagemap_scan: touchstone_executor::memory::pagemap_scan_available(),
-        huge_pages: proc::huge_pages(&huge_pages).unwrap_or("unknown").to_owned(),
+        huge_pages: proc::huge_pages(&huge_pages).unwrap_or(UNKNOWN).to_owned(),
+    }
+}
+
+/// The value of a name in a text with one of both in each line.
+fn field(text: &str, name: &str, separator: char) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(separator)?;
+        (key.trim() == name).then(|| value.trim().trim_matches('"').to_owned())
+    })
+}
+
+/// Name of the processor, with its family and model where the kernel tells them: a virtual
+/// machine may have one name for processors of several generations.
+fn processor(cpuinfo: &str) -> String {
+    let field = |name| field(cpuinfo, name, ':');
+    let name = field("model name").unwrap_or_else(|| UNKNOWN.to_owned());
+    match (field("cpu family"), field("model")) {
+        (Some(family), Some(model)) => format!("{name} (family {family}, model {model})"),
+        _ => name,
     }
 }
 
@@ -92,7 +107,7 @@ fn commit() -> String {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let Some(head) = git(&["rev-parse", "--short=12", "HEAD"]) else {
-        return "unknown".to_owned();
+        return UNKNOWN.to_owned();
     };
     let changed = git(&[
         "status",
@@ -115,4 +130,17 @@ fn commit() -> String {
 #[must_use]
 pub fn now() -> String {
     jiff::Timestamp::from_second(jiff::Timestamp::now().as_second()).unwrap_or_default().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_processor_has_its_generation() {
+        let lines = "processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\n";
+        assert_eq!(processor(lines), "AMD EPYC (family 25, model 17)");
+        assert_eq!(processor("model name : Fast\nBogoMIPS : 50"), "Fast");
+        assert_eq!(processor(""), UNKNOWN);
+    }
 }
