@@ -19,8 +19,9 @@ use touchstone::terminal::{complain, print};
 ///
 /// Each number of instances of an executor has its own process. All instances are prepared. Then
 /// each is called once in random order, and random ones after that. The time of a call includes
-/// preparing the instance for the next call. If a process dies or exceeds its memory or two
-/// minutes, the command reports the reason and leaves out larger numbers.
+/// preparing the instance for the next call. Instances of Touchstone's pool are prepared only for
+/// a call. If a process dies or exceeds its memory or two minutes, the command reports the reason
+/// and leaves out larger numbers.
 ///
 /// Exits with 1 when a call failed or returned a wrong output.
 #[derive(Debug, clap::Args)]

@@ -15,7 +15,8 @@ const ENOUGH: u64 = 1_000;
 const LONG: Duration = Duration::from_secs(10);
 
 /// Makes so many instances of a loaded module, keeps them all prepared, and calls them in random
-/// order. `progress` is given the number of instances so far.
+/// order. Those of Touchstone's pool are prepared for each call: until then they hold nothing.
+/// `progress` is given the number of instances so far.
 ///
 /// # Errors
 ///
@@ -30,13 +31,16 @@ pub fn live(
 ) -> Result<Density, Refused> {
     let failed = |error| Refused::new(Status::Failed, error);
     let tails = || Tails::new().map_err(failed);
+    let stays_prepared = !executor.strategy.is_touchstone_pool();
     let before = footprint();
     let mut making = tails()?;
     let mut all: Vec<Box<dyn Instance>> = Vec::new();
     for made in 1..=instances {
         let started = Instant::now();
         let mut instance = opened.loaded.instances.new_instance()?;
-        instance.prepare()?;
+        if stays_prepared {
+            instance.prepare()?;
+        }
         making.record(elapsed(started));
         all.push(instance);
         progress(made);
@@ -47,7 +51,7 @@ pub fn live(
     let mut calls = |order: &mut dyn Iterator<Item = usize>| -> Result<Tail, Refused> {
         let mut times = tails()?;
         for place in order {
-            times.record(call(&mut *all[place], opened, &mut output)?);
+            times.record(call(&mut *all[place], stays_prepared, opened, &mut output)?);
         }
         Ok(times.tail())
     };
@@ -65,16 +69,22 @@ pub fn live(
     Ok(Density { executor, case, guest, instances, before, making, idle, first_calls, calls, used })
 }
 
-/// A call on a prepared instance, which is prepared for the next one; its time, ns.
+/// A call on an instance, which is prepared before it or for the next one; its time, ns.
 fn call(
     instance: &mut dyn Instance,
+    stays_prepared: bool,
     opened: &Opened,
     output: &mut Vec<u8>,
 ) -> Result<u64, Refused> {
     let started = Instant::now();
+    if !stays_prepared {
+        instance.prepare()?;
+    }
     let outcome = instance.invoke(opened.export, &opened.input, output)?;
     instance.finish()?;
-    instance.prepare()?;
+    if stays_prepared {
+        instance.prepare()?;
+    }
     let took = elapsed(started);
     match outcome {
         Outcome::Trapped(trap) => Err(Refused::new(Status::Trapped, trap)),

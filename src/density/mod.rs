@@ -3,7 +3,8 @@
 //!
 //! Each number of instances has a process of its own, because memory that was given back does
 //! not leave a process as it was. An instance is live when it is prepared: a call is then
-//! `invoke`, `finish` and the next `prepare`.
+//! `invoke`, `finish` and the next `prepare`. One of Touchstone's pool is live when it can be
+//! prepared at once: a call is then `prepare`, `invoke` and `finish`.
 
 mod live;
 mod process;

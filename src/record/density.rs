@@ -17,7 +17,9 @@ pub struct Density {
     pub instances: u64,
     /// The process with the module loaded, before the first instance.
     pub before: Footprint,
-    /// Time to make an instance and prepare its first call.
+    /// Time to make an instance and prepare its first call. Of
+    /// [Touchstone's pool](touchstone_executor::Strategy::is_touchstone_pool): only to make it, it
+    /// is prepared for each call.
     pub making: Tail,
     /// The process when all instances are made and none was called.
     pub idle: Footprint,

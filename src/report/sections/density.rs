@@ -11,6 +11,11 @@ const COPIES: &str = " In the rows `instance_reuse` each instance has a copy of 
                       other rows map the data from one image. The part that both rows of an engine share \
                       belongs to the runtime.";
 
+/// The same of Touchstone's pool.
+const POOLED: &str = " In the rows `pooling_tracked` an idle instance holds nothing: it takes one of \
+                      the pool's for each call. The pool has as many as there are calls \
+                      at a time, all of one module.";
+
 pub(in crate::report) fn section(book: Option<&Book>) -> String {
     let Some(book) = book.filter(|book| !book.densities.is_empty()) else {
         return "## Live instances\n\nThere are no records of live instances; `make density` \
@@ -53,17 +58,19 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
     }
     let copying = Strategy::new(InstanceFrom::Reuse, MemoryFrom::Segments);
     let has_copies = most.keys().any(|(_, strategy)| *strategy == copying);
+    let has_pools = most.keys().any(|(_, strategy)| strategy.is_touchstone_pool());
     let Density { case, guest, .. } = &book.densities[0];
     format!(
         "## Live instances\n\nMany live instances of {} in one process (`make density`, \
          commit {}), with the largest number that each executor reached within its memory and two \
          minutes. Columns for one instance: proportional memory (PSS) and mappings before its first call and \
          after the last one, and page tables. A call of {} is on a random instance; the \
-         first one of each instance stands apart.{}\n\n{}",
+         first one of each instance stands apart.{}{}\n\n{}",
         code(guest),
         code(&book.header.tools.commit),
         code(case),
         if has_copies { COPIES } else { "" },
+        if has_pools { POOLED } else { "" },
         table.finish()
     )
 }
