@@ -87,7 +87,7 @@ fn finding<'a>(
          99.9 % within {}.",
         second.executor,
         second.state,
-        short(second.ratio(first, answered)?),
+        short(second.ratio(first, answered)?.median),
         time(second, p50)?,
         time(second, p999)?
     ))

@@ -1,8 +1,10 @@
 //! A host over HTTP under load.
 
-use crate::record::{Book, Executor, InstanceState, Load, Requests, System, SystemFound};
+use crate::record::estimate::of_values;
+use crate::record::{Book, Estimate, Executor, InstanceState, Load, Requests, System, SystemFound};
 use crate::report::markdown::{Table, code};
-use crate::report::units::{factor, marked, percent, time};
+use crate::report::rank;
+use crate::report::units::{marked, percent, ratio_with_interval, time};
 use std::collections::BTreeMap;
 
 /// The share of the capacity at which rows are held against each other, percent.
@@ -30,7 +32,8 @@ impl<'a> Own<'a> {
 
     /// The median over the rounds.
     fn median(&self, value: impl Fn(&Requests) -> Option<f64>) -> Option<f64> {
-        median(self.rounds.iter().filter_map(|round| value(round)).collect())
+        let values: Vec<f64> = self.rounds.iter().filter_map(|round| value(round)).collect();
+        rank::median(values)
     }
 
     pub(in crate::report) fn capacity(&self) -> Option<f64> {
@@ -55,20 +58,20 @@ impl<'a> Own<'a> {
         values.sort_by(f64::total_cmp);
         let (low, high) = (values.get(values.len() / 4)?, values.get(values.len() * 3 / 4)?);
         let differs = *high > 2.0 * low;
-        Some((median(values)?, differs))
+        Some((rank::median(values)?, differs))
     }
 
-    /// The median of this one's value over that of another one in the same round.
+    /// This one's value over that of another one in the same round.
     pub(in crate::report) fn ratio(
         &self,
         other: &Self,
         value: impl Fn(&Requests) -> Option<f64>,
-    ) -> Option<f64> {
+    ) -> Option<Estimate> {
         let ratios = self.rounds.iter().filter_map(|round| {
             let beside = other.rounds.iter().find(|beside| beside.round == round.round)?;
             Some(value(round)? / value(beside)?)
         });
-        median(ratios.collect())
+        of_values(&ratios.collect::<Vec<_>>())
     }
 
     /// Rounds in which the host did not keep up at a share of the capacity.
@@ -93,16 +96,6 @@ pub(in crate::report) fn p99(load: &Load) -> f64 {
 
 pub(in crate::report) fn p999(load: &Load) -> f64 {
     load.latency.p999_ns as f64
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        even if even % 2 == 0 => Some((values[middle - 1] + values[middle]) / 2.0),
-        _ => Some(values[middle]),
-    }
 }
 
 /// Requests a second: `17,300 /s`.
@@ -150,7 +143,7 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
         };
         let differs = |own: &Own<'_>| own.quantile(SHARE, p999).is_some_and(|(_, differs)| differs);
         let is_marked = differs(own) || used.is_some_and(differs);
-        let times = |ratio: f64| marked(format!("{} ×", factor(ratio)), is_marked);
+        let times = |ratio: Estimate| ratio_with_interval(&Estimate { marked: is_marked, ..ratio });
         let capacity = used.and_then(|used| own.ratio(used, |round| Some(round.capacity)));
         let answered = |round: &Requests| load(round, SHARE).map(|load| load.completed);
         let answered = used.and_then(|used| own.ratio(used, answered));
@@ -178,7 +171,8 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
          request makes the call of {} on {}. Requests have planned times, at 50, 80 and 95 % of \
          the executor's capacity with clean instances. A time counts from the planned time to the \
          answer. A used instance is as the call before left it, and gets the load of the clean \
-         ones; `/ used` is against it in the same rounds. Values are medians over {} rounds, in \
+         ones; `/ used` is against it in the same rounds, of p99.9 with the 95 % interval of the \
+         median. Values are medians over {} rounds, in \
          which all rows take turns, those of an engine one after the other. Where the system \
          grants it, client and hosts run before all other threads. † marks quantiles of which the \
          quartiles of the rounds differ more than twofold: stalls of the machine are in them. A \
@@ -192,6 +186,7 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
 }
 
 /// A share as a percentage in whole numbers and a digit: `97.3 %`.
-fn percent_of(share: f64) -> String {
+fn percent_of(share: Estimate) -> String {
+    let share = share.median;
     if share < 0.1 { percent(share) } else { format!("{:.1} %", share * 100.0) }
 }
