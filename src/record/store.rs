@@ -141,6 +141,14 @@ pub struct RecordFile {
     path: PathBuf,
 }
 
+impl Drop for RecordFile {
+    fn drop(&mut self) {
+        // Closing it would not do where another thread has just forked: until the child starts
+        // its program, it has the file open, too. Should it fail, closing unlocks.
+        let _ = self.file.unlock();
+    }
+}
+
 impl RecordFile {
     /// Opens or creates the file for appending and locks it. If a kill left half a line at the
     /// end, the line is closed, so that the next record starts on a new line.
