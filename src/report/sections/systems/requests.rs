@@ -173,9 +173,10 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
          answer. A used instance is as the call before left it, and gets the load of the clean \
          ones; `/ used` is against it in the same rounds. The ratio of p99.9 has the 95 % interval \
          of its median. Values are medians over {} rounds, in which all rows take turns, those of \
-         an engine one after the other. Where the system grants it, client and hosts run before all other threads. † marks quantiles of which the \
-         quartiles of the rounds differ more than twofold: stalls of the machine are in them. A \
-         loop is saturated if the host answers less than 97 % of what is offered.\n\n{}",
+         an engine one after the other. Where the system grants it, client and hosts run before \
+         all other threads. † marks quantiles of which the quartiles of the rounds differ more than \
+         twofold: stalls of the machine are in them. A loop is saturated if the host answers less \
+         than 97 % of what is offered.\n\n{}",
         code(&book.header.tools.commit),
         code(case),
         code(guest),
