@@ -131,7 +131,16 @@ pub(super) fn resettable(
     tables: bool,
     limits: Option<MemoryLimits>,
 ) -> Result<Vec<u8>> {
-    let shape = Shape::of(wasm)?;
+    Ok(with_reset(wasm, &Shape::of(wasm)?, tables, limits)?.finish())
+}
+
+/// The sections of the same module, whose shape is known.
+pub(super) fn with_reset<'a>(
+    wasm: &'a [u8],
+    shape: &Shape,
+    tables: bool,
+    limits: Option<MemoryLimits>,
+) -> Result<Sections<'a>> {
     let mut sections = Sections::of(wasm)?;
     if let Some(limits) = limits {
         sections.limit_memories(limits, ALL_PAGES)?;
@@ -165,7 +174,7 @@ pub(super) fn resettable(
     ExportKind::Func.encode(&mut export);
     shape.functions.len().encode(&mut export);
     sections.append(SectionId::Export, &export);
-    Ok(sections.finish())
+    Ok(sections)
 }
 
 /// State, each part with the index of its shadow.

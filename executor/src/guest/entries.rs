@@ -4,7 +4,6 @@
 
 use super::ADDED;
 use super::core_reset::{self, Shape};
-use super::rewrite::Sections;
 use crate::error::{Error, Result};
 use wasm_encoder::{CodeSection, ExportKind, ExportSection, Function, FunctionSection, SectionId};
 
@@ -25,8 +24,7 @@ pub fn entry(export: &str) -> String {
 /// When it has globals of types that hosts here do not know.
 pub(super) fn with_entries(wasm: &[u8]) -> Result<Vec<u8>> {
     let shape = Shape::of(wasm)?;
-    let resettable = core_reset::resettable(wasm, false, None)?;
-    let mut sections = Sections::of(&resettable)?;
+    let mut sections = core_reset::with_reset(wasm, &shape, false, None)?;
     let (mut types, mut bodies) = (FunctionSection::new(), CodeSection::new());
     let mut exports = ExportSection::new();
     // Behind the function that saves.

@@ -176,11 +176,13 @@ impl Engine for Wasmtime {
             .map_err(Error::runtime(self.id, "start its compiler"))?;
         let wasm = match settings::class(strategy) {
             settings::OWN_IMAGE => guest.without_data()?.into(),
-            settings::OWN if settings::enters(config) => match guest.with_entries()? {
-                Some(wasm) => wasm.into(),
-                None => guest.resettable()?,
-            },
-            settings::OWN => guest.resettable()?,
+            settings::OWN => {
+                let enters = settings::enters(config);
+                match enters.then(|| guest.with_entries()).transpose()?.flatten() {
+                    Some(wasm) => wasm.into(),
+                    None => guest.resettable()?,
+                }
+            }
             _ => Cow::Borrowed(guest.wasm()),
         };
         let bytes = match guest.info().component {
