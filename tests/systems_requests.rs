@@ -34,9 +34,14 @@ fn every_request_is_answered_rightly_at_each_load() {
     assert_eq!((states.len(), used), (3, 1), "{}", ran.err);
     for (executor, found) in &found {
         assert!(found.capacity > 0.0 && found.round == 0, "{executor}");
-        let shares: Vec<u32> = found.loads.iter().map(|load| load.percent).collect();
+        let mut shares: Vec<u32> = found.loads.iter().map(|load| load.percent).collect();
+        shares.sort_unstable();
         assert_eq!(shares, [50, 80, 95], "{executor}");
-        for load in &found.loads {
+        // A clean instance also gets a share of what the used one can do.
+        let has_used = executor.ends_with("reuse_tracked") && found.state == InstanceState::Clean;
+        let beside: Vec<u32> = found.beside.iter().map(|load| load.percent).collect();
+        assert_eq!(beside, if has_used { vec![80] } else { vec![] }, "{executor}");
+        for load in found.loads.iter().chain(&found.beside) {
             assert_eq!(load.wrong, 0, "{executor}");
             assert!(load.latency.calls > 100 && load.offered > 0.0, "{executor} {load:?}");
             assert!(load.cpu_ns > 0.0 && load.rss_kib > 0, "{executor} {load:?}");

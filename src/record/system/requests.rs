@@ -15,10 +15,12 @@ pub struct Requests {
     pub state: InstanceState,
     /// Number of the round, from 0. In a round all executors have their turn.
     pub round: u32,
-    /// Requests a second in the closed loop.
+    /// Requests a second in closed loops, their median.
     pub capacity: f64,
     /// Open loops, each at a share of the capacity.
     pub loads: Vec<Load>,
+    /// Open loops of clean instances at a share of the capacity with used ones.
+    pub beside: Vec<Load>,
 }
 
 named! {

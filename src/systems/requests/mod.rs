@@ -9,14 +9,18 @@ use super::{Measuring, Size};
 use crate::case::{self, Case};
 use crate::lab::Refused;
 use crate::plan::{Random, shuffled};
-use crate::record::{Executor, InstanceState, Refusal, Requests, Status, System, SystemFound};
+use crate::record::estimate::of_values;
+use crate::record::{
+    Executor, InstanceState, Load, Refusal, Requests, Status, System, SystemFound,
+};
 use crate::scratch::Scratch;
 use crate::tables;
 use anyhow::{Context, Result};
-use rounds::{Row, Turn};
+use rounds::{Row, Share, Turn};
 use rustix::process::{getpriority_process, setpriority_process};
 use serde::Deserialize;
 use server::Ask;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -85,7 +89,8 @@ pub(super) fn measure(measuring: &mut Measuring<'_>) -> Result<()> {
     for round in 0..turn.rounds {
         let seed = measuring.seed.wrapping_add(u64::from(round));
         for group in groups(&rows, &mut Random::new(seed)) {
-            if !turns(measuring, &wanted, &mut rows, &group, &turn, round)? {
+            let mut turns = Turns { measuring, wanted: &wanted, turn: &turn, round };
+            if !turns.take(&mut rows, &group)? {
                 return Ok(());
             }
         }
@@ -107,68 +112,130 @@ fn groups(rows: &[Row], random: &mut Random) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The turns of an engine's rows in a round: the capacities, then the open loops. `false` when the
-/// run was stopped.
-fn turns(
-    measuring: &mut Measuring<'_>,
-    wanted: &Wanted,
-    rows: &mut [Row],
-    group: &[usize],
-    turn: &Turn,
+/// Shares of the capacity at which each row has one loop in a round, percent.
+const SHARES: [u32; 2] = [50, 95];
+/// The share at which clean and used instances are held against each other, percent.
+const PAIRED: u32 = 80;
+/// Closed loops of a round: the capacity is their median.
+const CLOSED_LOOPS: usize = 3;
+
+/// The turns of an engine's rows in a round.
+struct Turns<'a, 'b> {
+    measuring: &'a mut Measuring<'b>,
+    wanted: &'a Wanted,
+    turn: &'a Turn,
     round: u32,
-) -> Result<bool> {
-    let mut capacities: Vec<(usize, Option<f64>)> = Vec::new();
-    for place in group {
-        let capacity = rows[*place].capacity(turn);
-        let Some(capacity) = taken(measuring, wanted, &rows[*place], capacity)? else {
-            return Ok(false);
-        };
-        capacities.push((*place, capacity));
-    }
-    for (place, capacity) in &capacities {
-        let Ask { executor, state, .. } = rows[*place].ask().clone();
-        measuring.progress.next(format!("round {} of {executor}, {state}", round + 1));
-        let Some(capacity) = *capacity else { continue };
-        // Of an executor, used and clean instances get the same load.
-        let is_clean = |(place, _): &&(usize, Option<f64>)| {
-            let ask = rows[*place].ask();
-            ask.executor == executor && ask.state == InstanceState::Clean
-        };
-        let clean = capacities.iter().find(is_clean).and_then(|(_, capacity)| *capacity);
-        let seed = measuring.seed.wrapping_add(u64::from(round)) ^ *place as u64;
-        let loads = rows[*place].loads(turn, clean.unwrap_or(capacity), seed);
-        let loads = match taken(measuring, wanted, &rows[*place], loads)? {
-            None => return Ok(false),
-            Some(None) => continue,
-            Some(Some(loads)) => loads,
-        };
-        if loads.iter().any(|load| load.wrong > 0) {
-            measuring.failed = true;
-            measuring.progress.print(&format!("{executor}, {state}: wrong answers"));
-        }
-        let (case, guest) = (wanted.case.clone(), wanted.guest.replace('-', "_"));
-        let found = Requests { case, guest, state, round, capacity, loads };
-        measuring.found(System { executor, found: SystemFound::Requests(found) })?;
-    }
-    Ok(true)
 }
 
-/// What a row found; nothing where it failed, which is recorded; `None` when the run was stopped.
-fn taken<T>(
-    measuring: &mut Measuring<'_>,
-    wanted: &Wanted,
-    row: &Row,
-    found: Result<T>,
-) -> Result<Option<Option<T>>> {
-    match found {
-        _ if measuring.stop.asked() => Ok(None),
-        Ok(found) => Ok(Some(Some(found))),
-        Err(error) => {
-            let refused = Refused::new(Status::Failed, error);
-            measuring.refused(refusal(&row.ask().executor, wanted, refused))?;
-            Ok(Some(None))
+/// What a row has found in a round.
+#[derive(Default)]
+struct Found {
+    capacities: Vec<f64>,
+    loads: Vec<Load>,
+    beside: Vec<Load>,
+}
+
+impl Found {
+    fn capacity(&self) -> Option<f64> {
+        Some(of_values(&self.capacities)?.median)
+    }
+}
+
+/// An open loop.
+struct Loop {
+    place: usize,
+    share: Share,
+    /// Whether it is a share of what the executor can do with used instances.
+    is_beside: bool,
+}
+
+impl Turns<'_, '_> {
+    /// The capacities, then the open loops. `false` when the run was stopped.
+    fn take(&mut self, rows: &mut [Row], group: &[usize]) -> Result<bool> {
+        let mut found: BTreeMap<usize, Found> = BTreeMap::new();
+        for _ in 0..CLOSED_LOOPS {
+            for place in group {
+                let capacity = rows[*place].capacity(self.turn);
+                let Some(capacity) = self.taken(&rows[*place], capacity)? else {
+                    return Ok(false);
+                };
+                found.entry(*place).or_default().capacities.extend(capacity);
+            }
+        }
+        let seed = self.measuring.seed.wrapping_add(u64::from(self.round));
+        let mut random = Random::new(seed);
+        for step in 0..self.turn.pairs {
+            let loops = loops(rows, group, &found, step);
+            // All rows have the same arrivals, in the unit of their mean distance.
+            let seed = seed.wrapping_mul(31).wrapping_add(step.into());
+            for Loop { place, share, is_beside } in shuffled(loops, &mut random) {
+                let load = rows[place].load(self.turn, share, seed);
+                let Some(load) = self.taken(&rows[place], load)? else { return Ok(false) };
+                let found = found.entry(place).or_default();
+                if is_beside { &mut found.beside } else { &mut found.loads }.extend(load);
+            }
+        }
+        for (place, found) in found {
+            self.record(&rows[place], found)?;
+        }
+        Ok(true)
+    }
+
+    fn record(&mut self, row: &Row, found: Found) -> Result<()> {
+        let Ask { executor, state, .. } = row.ask().clone();
+        self.measuring.progress.next(format!("round {} of {executor}, {state}", self.round + 1));
+        let Some(capacity) = found.capacity() else { return Ok(()) };
+        let Found { loads, beside, .. } = found;
+        if loads.iter().chain(&beside).any(|load| load.wrong > 0) {
+            self.measuring.failed = true;
+            self.measuring.progress.print(&format!("{executor}, {state}: wrong answers"));
+        }
+        let (case, guest) = (self.wanted.case.clone(), self.wanted.guest.replace('-', "_"));
+        let round = self.round;
+        let found = Requests { case, guest, state, round, capacity, loads, beside };
+        self.measuring.found(System { executor, found: SystemFound::Requests(found) })
+    }
+
+    /// What a row found; nothing where it failed, which is recorded; `None` when the run was
+    /// stopped.
+    fn taken<T>(&mut self, row: &Row, found: Result<T>) -> Result<Option<Option<T>>> {
+        match found {
+            _ if self.measuring.stop.asked() => Ok(None),
+            Ok(found) => Ok(Some(Some(found))),
+            Err(error) => {
+                let refused = Refused::new(Status::Failed, error);
+                self.measuring.refused(refusal(&row.ask().executor, self.wanted, refused))?;
+                Ok(Some(None))
+            }
         }
     }
+}
+
+/// The loops of a step. The first step has all; the next ones are for the pairs of clean and used
+/// instances of an executor.
+fn loops(rows: &[Row], group: &[usize], found: &BTreeMap<usize, Found>, step: u32) -> Vec<Loop> {
+    let mut all = Vec::new();
+    for place in group {
+        let ask = rows[*place].ask();
+        let is_other =
+            |other: &&usize| *other != place && rows[**other].ask().executor == ask.executor;
+        let other = group.iter().find(is_other);
+        let capacity = |place| found.get(place).and_then(Found::capacity);
+        let mut add = |percent, of, is_beside| {
+            let share = capacity(of).map(|capacity| Share { percent, capacity });
+            all.extend(share.map(|share| Loop { place: *place, share, is_beside }));
+        };
+        if step == 0 {
+            SHARES.into_iter().for_each(|percent| add(percent, place, false));
+        }
+        if step == 0 || other.is_some() {
+            add(PAIRED, place, false);
+        }
+        if let Some(used) = other.filter(|_| ask.state == InstanceState::Clean) {
+            add(PAIRED, used, true);
+        }
+    }
+    all
 }
 
 fn refusal(executor: &Executor, wanted: &Wanted, refused: Refused) -> Refusal {

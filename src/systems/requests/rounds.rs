@@ -13,8 +13,6 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use touchstone_systems::load::{Client, Made, arrivals};
 
-/// Shares of the capacity, percent.
-const SHARES: [u32; 3] = [50, 80, 95];
 /// Connections on which the capacity is found.
 const CLOSED: usize = 8;
 /// Connections of the open loops. Requests beyond them wait, and their time counts.
@@ -24,28 +22,35 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest time of an open loop, however slow the host.
 const LONGEST: Duration = Duration::from_secs(5);
 
+/// A share of a number of requests a second.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share {
+    pub(super) percent: u32,
+    pub(super) capacity: f64,
+}
+
 /// How much is done in the turn of a host in a round.
 pub(super) struct Turn {
     /// Rounds.
     pub(super) rounds: u32,
-    /// Time of the closed loop.
-    closed: Duration,
-    /// Least requests of each loop.
-    least: usize,
-    /// Time of each open loop.
-    open: Duration,
+    /// How often the loops are made in which clean and used instances are held against each other.
+    pub(super) pairs: u32,
+    /// Time of each closed loop, and its least requests.
+    closed: (Duration, usize),
+    /// Time of each open loop, and its least requests.
+    open: (Duration, usize),
 }
 
 impl Turn {
     pub(super) fn full() -> Self {
-        // Many short rounds: in longer ones, stalls of the machine would be in most of them.
-        let [closed, open] = [30, 60].map(Duration::from_millis);
-        Self { rounds: 31, closed, least: 500, open }
+        // Many short loops: in longer ones, stalls of the machine would be in most of them.
+        let [closed, open] = [15, 60].map(Duration::from_millis);
+        Self { rounds: 31, pairs: 5, closed: (closed, 200), open: (open, 500) }
     }
 
     pub(super) fn small() -> Self {
-        let closed = Duration::from_millis(30);
-        Self { rounds: 1, closed, least: 400, open: Duration::ZERO }
+        let (closed, open) = ((Duration::from_millis(10), 100), (Duration::ZERO, 400));
+        Self { rounds: 1, pairs: 1, closed, open }
     }
 }
 
@@ -101,21 +106,19 @@ impl Row {
         self.closed(turn)
     }
 
-    /// Open loops at shares of a number of requests a second.
+    /// An open loop at a share of a number of requests a second.
     ///
     /// # Errors
     ///
     /// When the host ended.
-    pub(super) fn loads(&mut self, turn: &Turn, capacity: f64, seed: u64) -> Result<Vec<Load>> {
+    pub(super) fn load(&mut self, turn: &Turn, share: Share, seed: u64) -> Result<Load> {
         let _pinned = pinned();
-        let loads = SHARES.into_iter().map(|percent| {
-            self.open(turn, capacity, percent, seed.wrapping_mul(31).wrapping_add(percent.into()))
-        });
-        loads.collect()
+        self.open(turn, share, seed)
     }
 
     fn closed(&mut self, turn: &Turn) -> Result<f64> {
-        let made = self.closed.closed(turn.closed, turn.least, turn.closed + LONGEST * 6)?;
+        let (time, least) = turn.closed;
+        let made = self.closed.closed(time, least, time + LONGEST * 6)?;
         let right = made.iter().filter(|made| made.right).count();
         if right != made.len() || made.is_empty() {
             bail!("{} of {} answers were wrong", made.len() - right, made.len());
@@ -123,11 +126,13 @@ impl Row {
         Ok(rate(&made))
     }
 
-    fn open(&mut self, turn: &Turn, capacity: f64, percent: u32, seed: u64) -> Result<Load> {
+    fn open(&mut self, turn: &Turn, share: Share, seed: u64) -> Result<Load> {
+        let Share { percent, capacity } = share;
         let rate = capacity * f64::from(percent) / 100.0;
         ensure!(rate > 0.0, "the host answered nothing");
-        let least = Duration::from_secs_f64((turn.least as f64 / rate).min(LONGEST.as_secs_f64()));
-        let time = turn.open.max(least);
+        let (time, least) = turn.open;
+        let least = Duration::from_secs_f64((least as f64 / rate).min(LONGEST.as_secs_f64()));
+        let time = time.max(least);
         let plan = arrivals(seed, rate, time);
         let before = self.cpu_ns()?;
         let made = self.open.open(&plan, time + PATIENCE)?;

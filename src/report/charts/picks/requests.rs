@@ -8,7 +8,7 @@ use super::super::theme::Fill;
 use super::short;
 use crate::record::{InstanceState, Load};
 use crate::report::matrix::Matrix;
-use crate::report::sections::systems::requests::{Own, SHARE, load, p50, p99, p999, rate};
+use crate::report::sections::systems::requests::{Own, SHARE, p50, p99, p999, rate};
 use crate::report::units::{self, MARK};
 use crate::tables::charts::{Charts, RequestRow, Requests};
 
@@ -81,13 +81,12 @@ fn finding<'a>(
         time(first, p999)?
     );
     let Some(second) = second else { return Some(own) };
-    let answered = |round: &_| load(round, SHARE).map(|load| load.completed);
     Some(format!(
         "{own} On `{}`, {} instance, the host answers {} times as many, half of them within {} and \
          99.9 % within {}.",
         second.executor,
         second.state,
-        short(second.ratio(first, answered)?.median),
+        short(second.over(first, |load| load.completed)?.median),
         time(second, p50)?,
         time(second, p999)?
     ))

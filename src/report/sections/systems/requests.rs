@@ -40,50 +40,68 @@ impl<'a> Own<'a> {
         self.median(|round| Some(round.capacity))
     }
 
-    /// The median over the rounds of a value at a share of the capacity.
-    pub(in crate::report) fn at(&self, share: u32, value: fn(&Load) -> f64) -> Option<f64> {
-        self.median(|round| load(round, share).map(value))
+    /// The open loops at a share of the capacity.
+    fn loads(&self, share: u32) -> impl Iterator<Item = &Load> {
+        self.rounds.iter().flat_map(move |round| at(&round.loads, share))
     }
 
-    /// A quantile at a share of the capacity, ns: the median over the rounds, and whether the
-    /// upper quartile of the rounds is more than twice the lower one. Then stalls of the machine are
-    /// in it.
+    /// The median of a value at a share of the capacity.
+    pub(in crate::report) fn at(&self, share: u32, value: fn(&Load) -> f64) -> Option<f64> {
+        rank::median(self.loads(share).map(value).collect())
+    }
+
+    /// A quantile at a share of the capacity, ns: its median, and whether the upper quartile of the
+    /// loops is more than twice the lower one. Then stalls of the machine are in it.
     pub(in crate::report) fn quantile(
         &self,
         share: u32,
         value: fn(&Load) -> f64,
     ) -> Option<(f64, bool)> {
-        let values = self.rounds.iter().filter_map(|round| load(round, share).map(value));
-        let mut values: Vec<f64> = values.collect();
+        let mut values: Vec<f64> = self.loads(share).map(value).collect();
         values.sort_by(f64::total_cmp);
         let (low, high) = (values.get(values.len() / 4)?, values.get(values.len() * 3 / 4)?);
         let differs = *high > 2.0 * low;
         Some((rank::median(values)?, differs))
     }
 
-    /// This one's value over that of another one in the same round.
-    pub(in crate::report) fn ratio(
+    /// This one's value over the other one's in the same step of the same round, each at the same
+    /// share of its own capacity.
+    pub(in crate::report) fn over(
         &self,
         other: &Self,
-        value: impl Fn(&Requests) -> Option<f64>,
+        value: fn(&Load) -> f64,
+    ) -> Option<Estimate> {
+        self.ratio(other, |own, other| ratios(&own.loads, &other.loads, value))
+    }
+
+    /// Ratios of the two in the same rounds.
+    fn ratio(
+        &self,
+        other: &Self,
+        ratios: impl Fn(&Requests, &Requests) -> Vec<f64>,
     ) -> Option<Estimate> {
         let ratios = self.rounds.iter().filter_map(|round| {
             let beside = other.rounds.iter().find(|beside| beside.round == round.round)?;
-            Some(value(round)? / value(beside)?)
+            Some(ratios(round, beside))
         });
-        of_values(&ratios.collect::<Vec<_>>())
+        of_values(&ratios.flatten().collect::<Vec<_>>())
     }
 
-    /// Rounds in which the host did not keep up at a share of the capacity.
-    fn saturated(&self, share: u32) -> usize {
-        let is_saturated = |round: &&&Requests| load(round, share).is_some_and(Load::is_saturated);
-        self.rounds.iter().filter(is_saturated).count()
+    /// The loops in which the host did not keep up at a share of the capacity: `3 of 31`.
+    fn saturated(&self, share: u32) -> String {
+        let saturated = self.loads(share).filter(|load| load.is_saturated()).count();
+        format!("{saturated} of {}", self.loads(share).count())
     }
 }
 
-/// The open loop of a round at a share of the capacity.
-pub(in crate::report) fn load(round: &Requests, share: u32) -> Option<&Load> {
-    round.loads.iter().find(|load| load.percent == share)
+/// The open loops at a share of the capacity.
+fn at(loads: &[Load], share: u32) -> impl Iterator<Item = &Load> {
+    loads.iter().filter(move |load| load.percent == share)
+}
+
+/// Ratios of a value in the loops at the share at which rows are held against each other.
+fn ratios(own: &[Load], other: &[Load], value: fn(&Load) -> f64) -> Vec<f64> {
+    at(own, SHARE).zip(at(other, SHARE)).map(|(own, other)| value(own) / value(other)).collect()
 }
 
 pub(in crate::report) fn p50(load: &Load) -> f64 {
@@ -123,6 +141,7 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
         "p99, 80 %",
         "p99.9, 80 %",
         "p99.9 / used",
+        "p99.9 / used, its load",
         "p99.9, 50 %",
         "p99.9, 95 %",
         "saturated, 95 %",
@@ -144,23 +163,25 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
         let differs = |own: &Own<'_>| own.quantile(SHARE, p999).is_some_and(|(_, differs)| differs);
         let is_marked = differs(own) || used.is_some_and(differs);
         let times = |ratio: Estimate| ratio_with_interval(&Estimate { marked: is_marked, ..ratio });
-        let capacity = used.and_then(|used| own.ratio(used, |round| Some(round.capacity)));
-        let answered = |round: &Requests| load(round, SHARE).map(|load| load.completed);
-        let answered = used.and_then(|used| own.ratio(used, answered));
-        let tail = used.and_then(|used| own.ratio(used, |round| load(round, SHARE).map(p999)));
+        let capacity = |own: &Requests, used: &Requests| vec![own.capacity / used.capacity];
+        let capacity = used.and_then(|used| own.ratio(used, capacity));
+        let over = |value: fn(&Load) -> f64| own.over(used?, value);
+        let beside = |own: &Requests, used: &Requests| ratios(&own.beside, &used.loads, p999);
+        let beside = used.and_then(|used| own.ratio(used, beside));
         let cells = [
             Some(own.state.to_string()),
             own.capacity().map(rate),
             capacity.map(percent_of),
             own.at(SHARE, |load| load.completed).map(rate),
-            answered.filter(|_| is_same_executor).map(percent_of),
+            over(|load| load.completed).filter(|_| is_same_executor).map(percent_of),
             quantile(SHARE, p50),
             quantile(SHARE, p99),
             quantile(SHARE, p999),
-            tail.filter(|_| is_same_executor).map(times),
+            over(p999).filter(|_| is_same_executor).map(times),
+            beside.map(times),
             quantile(50, p999),
             quantile(95, p999),
-            Some(format!("{} of {} rounds", own.saturated(95), own.rounds.len())),
+            Some(own.saturated(95)),
             own.at(SHARE, |load| load.cpu_ns).map(time),
             own.at(SHARE, |load| load.rss_kib as f64).map(|kib| format!("{:.1} MiB", kib / 1024.0)),
         ];
@@ -168,15 +189,15 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
     }
     format!(
         "{heading}\n\nA host over HTTP on loopback (`touchstone systems requests`, commit {}); a \
-         request makes the call of {} on {}. Requests have planned times, at 50, 80 and 95 % of \
-         the executor's capacity with clean instances. A time counts from the planned time to the \
-         answer. A used instance is as the call before left it, and gets the load of the clean \
-         ones; `/ used` is against it in the same rounds. The ratio of p99.9 has the 95 % interval \
-         of its median. Values are medians over {} rounds, in which all rows take turns, those of \
-         an engine one after the other. Where the system grants it, client and hosts run before \
-         all other threads. † marks quantiles of which the quartiles of the rounds differ more than \
-         twofold: stalls of the machine are in them. A loop is saturated if the host answers less \
-         than 97 % of what is offered.\n\n{}",
+         request makes the call of {} on {}. Requests have planned times, at 50, 80 and 95 % of the \
+         row's own capacity. A time counts from the planned time to the answer. A used instance is \
+         as the call before left it. `/ used` is against it in the same rounds, each at 80 % of its \
+         own capacity; for `its load`, the clean one gets 80 % of what the used one can do. The \
+         ratios of p99.9 have the 95 % interval of their median. Values are medians over all loops \
+         of {} rounds, in which all rows take turns, those of an engine one after the other. Where \
+         the system grants it, client and hosts run before all other threads. † marks quantiles of \
+         which the quartiles of the loops differ more than twofold: stalls of the machine are in \
+         them. A loop is saturated if the host answers less than 97 % of what is offered.\n\n{}",
         code(&book.header.tools.commit),
         code(case),
         code(guest),
