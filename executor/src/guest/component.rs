@@ -1,6 +1,7 @@
 //! Static inspection of a component: its exports, its core modules, and the resources of an
 //! instance.
 
+use super::component_entries::Lifted;
 use super::component_memory;
 use super::component_reset;
 use super::component_types::{self, FunctionType};
@@ -13,9 +14,11 @@ use super::segments::Passive;
 use super::spaces::{Part, Spaces};
 use crate::error::{Error, Result};
 use std::ops::Range;
+use wasm_encoder::ValType;
+use wasmparser::types::TypesRef;
 use wasmparser::{
-    ComponentExternalKind, DataKind, Encoding, Operator, Parser, Payload, ValidPayload, Validator,
-    WasmFeatures,
+    ComponentExternalKind, ComponentTypeRef, DataKind, Encoding, Operator, Parser, Payload,
+    ValidPayload, Validator, WasmFeatures,
 };
 
 /// First bytes of a component: the magic number, the version, the layer.
@@ -38,6 +41,8 @@ pub struct ComponentInfo {
     pub(super) parts: Vec<Part>,
     /// Names of the imported instances: the interfaces that it needs.
     pub interfaces: Vec<String>,
+    /// The functions that the outermost component makes of core functions and exports.
+    pub(super) lifted: Vec<Lifted>,
     /// An export, of whichever module or component, under a name that is kept for
     /// rewriting.
     pub(super) reserved: Option<String>,
@@ -140,15 +145,17 @@ pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
         reader.take(payload)?;
     }
     let needs = reader.parts.last().and_then(|part| part.needs);
-    let Reader { modules, parts, interfaces, reserved, exports, .. } = reader;
     let types = outermost.as_ref().map(|types| types.as_ref());
+    let lifted = types.map(|types| reader.lifted(types)).unwrap_or_default();
+    let Reader { modules, parts, interfaces, reserved, exports, .. } = reader;
     let exported = exports.iter().flat_map(|name| {
         types.map(|types| component_types::functions(types, name)).unwrap_or_default()
     });
     let (names, functions): (Vec<String>, Vec<FunctionType>) = exported.unzip();
     let export = |name| FunctionExport { name, signature: None, imported: false };
     let exports = names.into_iter().map(export).collect();
-    let component = ComponentInfo { modules, needs, functions, parts, interfaces, reserved };
+    let component =
+        ComponentInfo { modules, needs, functions, parts, interfaces, lifted, reserved };
     Ok(ModuleInfo { exports, component: Some(component), ..ModuleInfo::default() })
 }
 
@@ -166,12 +173,34 @@ struct Reader {
     modules: Vec<CoreModule>,
     /// Names of the functions and instances that the outermost component exports.
     exports: Vec<String>,
+    /// Functions that it exports: name, index, and the type that the export states.
+    exported: Vec<(String, u32, Option<ComponentTypeRef>)>,
     parts: Vec<Part>,
     interfaces: Vec<String>,
     reserved: Option<String>,
 }
 
 impl Reader {
+    /// The exported functions that the outermost component makes of core functions.
+    fn lifted(&self, types: TypesRef<'_>) -> Vec<Lifted> {
+        let lifts = self.parts.last().map_or(&[][..], |root| &root.lifts);
+        let lifted = self.exported.iter().filter_map(|(export, index, ascribed)| {
+            let lift = lifts.iter().find(|lift| lift.function == *index)?.clone();
+            let ty = types[types.core_function_at(lift.core_function)].unwrap_func();
+            let all = |types: &[wasmparser::ValType]| {
+                types.iter().map(|ty| ValType::try_from(*ty).ok()).collect::<Option<_>>()
+            };
+            let (params, results) = (all(ty.params())?, all(ty.results())?);
+            let ascribed = match ascribed {
+                None => None,
+                Some(ComponentTypeRef::Func(ty)) => Some(wasm_encoder::ComponentTypeRef::Func(*ty)),
+                Some(_) => return None,
+            };
+            Some(Lifted { export: export.clone(), ascribed, lift, params, results })
+        });
+        lifted.collect()
+    }
+
     fn take(&mut self, payload: Payload<'_>) -> Result<()> {
         match payload {
             // A module's or a component's own comes after the section that holds it.
@@ -222,6 +251,9 @@ impl Reader {
                             export.kind,
                             ComponentExternalKind::Func | ComponentExternalKind::Instance
                         );
+                        if outer.is_empty() && export.kind == ComponentExternalKind::Func {
+                            self.exported.push((name.clone(), export.index, export.ty));
+                        }
                         if outer.is_empty() && has_functions {
                             self.exports.push(name);
                         }

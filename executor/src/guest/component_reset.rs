@@ -118,7 +118,7 @@ impl ComponentInfo {
     }
 
     /// Whether any module writes tables: they may be those of another module.
-    fn writes_tables(&self) -> bool {
+    pub(super) fn writes_tables(&self) -> bool {
         self.modules.iter().any(|module| module.writes_tables)
     }
 }
@@ -142,20 +142,25 @@ pub(super) fn resettable(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<u8>> {
     }
     component_memory::rewritten(wasm, 0, &changes, &|start, component| {
         if let Some(part) = info.parts.iter().find(|part| part.start == start) {
-            Added { component, counts: part.counts }.add(info, part);
+            let mut added = Added { component, counts: part.counts };
+            added.add(info, part);
+            let functions = info.entered();
+            if start == 0 && !functions.is_empty() {
+                added.enter(functions, &info.stateful(part).collect::<Vec<_>>());
+            }
         }
     })
 }
 
 /// A component to which sections are added at its end.
-struct Added<'a> {
-    component: &'a mut Component,
+pub(super) struct Added<'a> {
+    pub(super) component: &'a mut Component,
     /// Lengths of its index spaces so far.
-    counts: Counts,
+    pub(super) counts: Counts,
 }
 
 impl Added<'_> {
-    fn add(mut self, info: &ComponentInfo, part: &Part) {
+    fn add(&mut self, info: &ComponentInfo, part: &Part) {
         if info.is_driven(part) {
             let instances: Vec<u32> = info.stateful(part).collect();
             let function = self.drive(&instances, info.has_resources());
@@ -224,7 +229,7 @@ impl Added<'_> {
     }
 
     /// An exported function of a core instance.
-    fn core_function(&mut self, instance: u32, name: &str) -> u32 {
+    pub(super) fn core_function(&mut self, instance: u32, name: &str) -> u32 {
         let mut aliases = ComponentAliasSection::new();
         aliases.alias(Alias::CoreInstanceExport { instance, kind: ExportKind::Func, name });
         self.component.section(&aliases);
@@ -233,7 +238,7 @@ impl Added<'_> {
 }
 
 /// The index of what is added to an index space.
-fn next(count: &mut u32) -> u32 {
+pub(super) fn next(count: &mut u32) -> u32 {
     *count += 1;
     *count - 1
 }

@@ -22,11 +22,9 @@ pub const EXPORT: &str = "__touchstone_reset";
 pub enum StateCall {
     /// Save the state that instantiation has left; called once, before anything else.
     Save = 0,
-    /// Bring the saved state back.
+    /// Bring the saved state back. A memory whose size the host has changed grows by nothing, so
+    /// that the runtime asks its host for size and address.
     Restore = 1,
-    /// The same where a memory has got another size or address: each memory grows by
-    /// nothing, so that the runtime asks its host for both.
-    RestoreMoved = 2,
 }
 
 /// What a module has, as far as additions have to know.
@@ -44,7 +42,8 @@ pub(super) struct Shape {
     mutable: Vec<(u32, ValType)>,
     /// Tables that it defines, by index.
     own_tables: Vec<(u32, TableType)>,
-    has_memory: bool,
+    /// Whether it defines a memory whose size has to be noticed; 32-bit addresses only.
+    pub(super) has_memory: bool,
 }
 
 impl Shape {
@@ -145,8 +144,7 @@ pub(super) fn with_reset<'a>(
     if let Some(limits) = limits {
         sections.limit_memories(limits, ALL_PAGES)?;
     }
-    let mut state = State { memory: shape.has_memory, ..State::default() };
-    state.globals = shape.shadows().collect();
+    let mut state = State { globals: shape.shadows().collect(), ..State::default() };
     for (_, ty) in &shape.mutable {
         let first = match ty {
             ValType::I32 => ConstExpr::i32_const(0),
@@ -159,6 +157,13 @@ pub(super) fn with_reset<'a>(
         let mut entry = encoded(&GlobalType { val_type: *ty, mutable: true, shared: false });
         first.encode(&mut entry);
         sections.append(SectionId::Global, &entry);
+    }
+    if shape.has_memory {
+        let ty = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
+        let mut size = encoded(&ty);
+        ConstExpr::i32_const(0).encode(&mut size);
+        sections.append(SectionId::Global, &size);
+        state.size = Some(shape.globals + shape.mutable.len() as u32);
     }
     for (shadow, (table, ty)) in (shape.tables..).zip(shape.own_tables.iter().filter(|_| tables)) {
         // It grows to what the table is after instantiation.
@@ -182,7 +187,8 @@ pub(super) fn with_reset<'a>(
 struct State {
     globals: Vec<(u32, u32)>,
     tables: Vec<(u32, u32, RefType)>,
-    memory: bool,
+    /// The shadow of its memory's size.
+    size: Option<u32>,
 }
 
 impl State {
@@ -199,9 +205,12 @@ impl State {
             code.table_size(*table).table_size(*shadow).i32_sub().table_grow(*shadow).drop();
             code.i32_const(0).i32_const(0).table_size(*table).table_copy(*shadow, *table);
         }
+        if let Some(size) = self.size {
+            code.memory_size(0).global_set(size);
+        }
         code.i32_const(0).return_().end();
-        if self.memory {
-            code.local_get(0).i32_const(StateCall::RestoreMoved as i32).i32_eq();
+        if let Some(size) = self.size {
+            code.memory_size(0).global_get(size).i32_ne();
             code.if_(BlockType::Empty).i32_const(0).memory_grow(0).drop().end();
         }
         for (table, shadow, _) in &self.tables {

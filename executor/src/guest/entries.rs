@@ -23,7 +23,9 @@ pub fn entry(export: &str) -> String {
 ///
 /// When it has globals of types that hosts here do not know.
 pub(super) fn with_entries(wasm: &[u8]) -> Result<Vec<u8>> {
-    let shape = Shape::of(wasm)?;
+    let mut shape = Shape::of(wasm)?;
+    // The host sees to the memory.
+    shape.has_memory = false;
     let mut sections = core_reset::with_reset(wasm, &shape, false, None)?;
     let (mut types, mut bodies) = (FunctionSection::new(), CodeSection::new());
     let mut exports = ExportSection::new();

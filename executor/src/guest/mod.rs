@@ -10,6 +10,7 @@
 mod blob;
 mod change;
 mod component;
+mod component_entries;
 mod component_memory;
 mod component_reset;
 mod component_types;
@@ -215,7 +216,8 @@ impl GuestModule {
     }
 
     /// A component with functions that save and restore the state of the core instances in
-    /// it: see [`ComponentInfo::reset_functions`]. A core module stays as it is: its state
+    /// it: see [`ComponentInfo::reset_functions`]. Where it can be, its own functions also have
+    /// [entries](ComponentInfo::entry). A core module stays as it is: its state
     /// is exported.
     ///
     /// # Errors

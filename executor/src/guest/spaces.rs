@@ -1,6 +1,7 @@
 //! Index spaces of a component while it is read, and what is left of them at its end.
 
 use super::component::{CoreModule, Level, Needs};
+use super::component_entries::Lift;
 use super::info::invalid;
 use crate::error::Result;
 use wasmparser::{
@@ -22,6 +23,8 @@ pub(super) struct Part {
     pub(super) nested: Vec<(u32, usize)>,
     /// Lengths of its index spaces.
     pub(super) counts: Counts,
+    /// Functions that it makes of core functions.
+    pub(super) lifts: Vec<Lift>,
     /// Whether it defines resource types.
     pub(super) has_resources: bool,
 }
@@ -137,7 +140,12 @@ impl Spaces {
             Payload::ComponentCanonicalSection(section) => {
                 for function in section {
                     match function.map_err(invalid)? {
-                        CanonicalFunction::Lift { .. } => self.part.counts.functions += 1,
+                        CanonicalFunction::Lift { core_func_index, type_index, options } => {
+                            let function = self.part.counts.functions;
+                            self.part.counts.functions += 1;
+                            let lift = Lift::of(function, core_func_index, type_index, &options);
+                            self.part.lifts.extend(lift);
+                        }
                         _ => self.part.counts.core_functions += 1,
                     }
                 }

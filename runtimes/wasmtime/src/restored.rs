@@ -47,8 +47,8 @@ impl Restored {
         Ok(Self { restorer: Some(restorer), place, data })
     }
 
-    /// Makes the memory clean and of its first size. Whether Wasmtime has to be made to ask
-    /// for its size and address.
+    /// Makes the memory clean and of its first size. Whether it had another size: then Wasmtime
+    /// has to be made to ask for its size and address.
     ///
     /// # Errors
     ///

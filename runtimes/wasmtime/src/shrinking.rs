@@ -10,7 +10,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use touchstone_executor::memory::{Lease, Memory, Restorer};
-use touchstone_executor::{Padded, Result};
+use touchstone_executor::{Error, Padded, Result};
 use wasmtime::LinearMemory;
 
 /// A memory that both Wasmtime and the instance that resets it hold. Its lock is taken
@@ -55,8 +55,8 @@ impl Place {
     }
 
     /// Brings it back to its first size and, where it makes itself clean, to its first
-    /// content; otherwise all that lies behind that size has to be zero. Whether
-    /// Wasmtime has to be made to ask for its size and address.
+    /// content; otherwise all that lies behind that size has to be zero. Whether it had another
+    /// size: then Wasmtime has to be made to ask for its size and address.
     ///
     /// # Errors
     ///
@@ -73,7 +73,10 @@ impl Place {
             }
         };
         let grown = std::mem::replace(&mut held.size, first) != first;
-        Ok(changed || grown)
+        if changed && !grown {
+            return Err(Error::Misuse("a memory that has not grown has moved"));
+        }
+        Ok(grown)
     }
 
     /// Does something with what makes it clean, where it makes itself clean.
@@ -162,7 +165,8 @@ pub(crate) fn collecting<T>(work: impl FnOnce() -> T) -> (T, Vec<Arc<Place>>) {
 // long as this value. Of it `byte_size` bytes are accessible: it is opened before the
 // size grows. Size and address change only in `grow_to`, the address only if the code
 // was compiled for that, and in `Place::reset`, after which Wasmtime is made to ask for
-// both before anything runs that accesses the memory.
+// both before anything runs that accesses the memory: by a growth by nothing, which for a
+// component with entries is the first thing that an entry does if the size has changed.
 unsafe impl LinearMemory for Shrinking {
     fn byte_size(&self) -> usize {
         self.place.held().size

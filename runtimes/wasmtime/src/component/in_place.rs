@@ -2,6 +2,7 @@
 //! tables by functions that were added to the component, handles by taking all that a
 //! call can have had.
 
+use super::loaded::Function;
 use super::memories::ComponentMemories;
 use crate::restored::Restored;
 use crate::shrinking::Place;
@@ -24,6 +25,9 @@ pub(super) struct ResetPlan {
     pub(super) memories: Arc<ComponentMemories>,
     /// Whether there are handles in it.
     pub(super) has_handles: bool,
+    /// Whether the state comes back when the next use enters the component: each function has an
+    /// [entry](touchstone_executor::guest::ComponentInfo::entry).
+    pub(super) enters: bool,
 }
 
 /// Handles that a call of a function may have at a time, of all tables together: as many
@@ -52,6 +56,9 @@ pub(super) struct InPlace {
     memories: Vec<Restored>,
     functions: Vec<TypedFunc<(u32, u32), (u32,)>>,
     has_handles: bool,
+    enters: bool,
+    /// Whether the next call has to be that of an entry.
+    is_due: bool,
     /// How many handles the store allows; `None`: as many as a store does at first.
     limit: Option<u32>,
     /// The same at first.
@@ -91,7 +98,8 @@ impl InPlace {
             memories.push(memory);
         }
         let (has_handles, unlimited) = (plan.has_handles, store.max_component_handles());
-        Ok(Self { memories, functions, has_handles, limit: None, unlimited })
+        let enters = plan.enters;
+        Ok(Self { memories, functions, has_handles, enters, is_due: false, limit: None, unlimited })
     }
 
     /// Bounds the handles of a call. `is_first`: nothing was called since the instance was
@@ -139,18 +147,33 @@ impl InPlace {
             None if self.has_handles => return Ok(false),
             None => 0,
         };
-        let mut moved = false;
         for memory in &mut self.memories {
-            moved |= memory.reset()?;
+            memory.reset()?;
         }
-        let call = if moved { StateCall::RestoreMoved } else { StateCall::Restore };
+        if self.enters {
+            self.is_due = true;
+            return Ok(true);
+        }
         for function in &self.functions {
-            match function.call(&mut *store, (call as u32, handles)) {
+            match function.call(&mut *store, (StateCall::Restore as u32, handles)) {
                 Ok((0,)) => {}
                 _ => return Ok(false),
             }
         }
         Ok(true)
+    }
+
+    /// Where a call of a function goes in.
+    #[inline]
+    pub(super) fn way(&self, function: &Function) -> ComponentExportIndex {
+        function.entry.filter(|_| self.is_due).unwrap_or(function.index)
+    }
+
+    /// A call has returned. One that has failed may not have come so far as to bring the state
+    /// back.
+    #[inline]
+    pub(super) fn returned(&mut self) {
+        self.is_due = false;
     }
 
     /// Lets go of what the memories of a clean instance keep resident.

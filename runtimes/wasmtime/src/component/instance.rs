@@ -74,7 +74,8 @@ impl Live {
         values: &[Val],
     ) -> Result<wasmtime::Result<Option<Val>>> {
         let store = &mut self.tenancy.store;
-        let func = self.instance.get_func(&mut *store, function.index).ok_or(FOREIGN)?;
+        let way = self.in_place.as_ref().map_or(function.index, |own| own.way(function));
+        let func = self.instance.get_func(&mut *store, way).ok_or(FOREIGN)?;
         shared.start_clock(store);
         let ended = match (abi, function.shape) {
             (Abi::Plain, Shape::Nothing) => call_nothing(store, func).map(|()| None),
@@ -94,6 +95,9 @@ impl Live {
             _ => return Err(FOREIGN),
         };
         self.well &= ended.is_ok();
+        if let (Some(in_place), Ok(_)) = (&mut self.in_place, &ended) {
+            in_place.returned();
+        }
         Ok(ended)
     }
 }
@@ -394,6 +398,100 @@ mod tests {
             let outcome = instance.call(export, b"", &mut Vec::new()).unwrap();
             assert_eq!(outcome == Outcome::Returned, name != "trap", "{name}");
             assert_eq!(instance.live.is_some(), stays, "{name}");
+        }
+    }
+
+    /// Its functions trap unless they find what their names say. Each call of them is counted.
+    const COUNTS: &str = r#"(component
+        (core module $m
+            (memory (export "memory") 1)
+            (global $calls (mut i32) (i32.const 5))
+            (global $room (mut i32) (i32.const 1024))
+            (func (export "room") (param i32 i32 i32 i32) (result i32)
+                (global.get $room)
+                (global.set $room (i32.add (global.get $room) (local.get 3))))
+            (func $count (param $found i32)
+                (if (i32.ne (global.get $calls) (i32.add (i32.const 5) (local.get $found)))
+                    (then unreachable))
+                (if (i32.ne (i32.load (i32.const 0)) (local.get $found)) (then unreachable))
+                (if (i32.ne (memory.size) (i32.add (i32.const 1) (local.get $found)))
+                    (then unreachable))
+                (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
+                (i32.store (i32.const 0) (i32.add (local.get $found) (i32.const 1)))
+                (drop (memory.grow (i32.const 1)))
+                (i32.store (i32.mul (i32.sub (memory.size) (i32.const 1)) (i32.const 65536))
+                    (i32.const 1)))
+            (func (export "first") (call $count (i32.const 0)))
+            (func (export "second") (call $count (i32.const 1)))
+            (func (export "first-bytes") (param $at i32) (param i32)
+                (if (i32.ne (local.get $at) (i32.const 1024)) (then unreachable))
+                (call $count (i32.const 0)))
+            (func (export "second-bytes") (param $at i32) (param i32)
+                (if (i32.ne (local.get $at) (i32.const 1027)) (then unreachable))
+                (call $count (i32.const 1))))
+        (core instance $i (instantiate $m))
+        (alias core export $i "memory" (core memory $memory))
+        (alias core export $i "room" (core func $room))
+        (func (export "first") (canon lift (core func $i "first")))
+        (func (export "second") (canon lift (core func $i "second")))
+        (func (export "first-bytes") (param "b" (list u8))
+            (canon lift (core func $i "first-bytes") (memory $memory) (realloc $room)))
+        (func (export "second-bytes") (param "b" (list u8))
+            (canon lift (core func $i "second-bytes") (memory $memory) (realloc $room))))"#;
+
+    #[test]
+    fn the_first_call_of_each_use_finds_a_clean_instance() {
+        let bytes = wat::parse_str(COUNTS).unwrap();
+        let guest = GuestModule::new("guest", &bytes, HeapPages::default()).unwrap();
+        let deadline =
+            Config { deadline: Some(std::time::Duration::from_secs(60)), ..Config::default() };
+        for (config, enters) in [(Config::default(), true), (deadline, false)] {
+            for strategy in ["instance_reuse_cow", "instance_reuse_tracked"] {
+                let strategy = strategy.parse().unwrap();
+                let load = |engine: &_| {
+                    let wasm = guest.resettable()?;
+                    Component::new(engine, &wasm).map_err(Error::runtime("wasmtime", "compile"))
+                };
+                let compiler = Compiler::Cranelift;
+                let loaded = Loaded::new("wasmtime", compiler, &guest, strategy, &config, load);
+                let loaded = loaded.unwrap();
+                assert_eq!(loaded.shared().in_place.as_ref().unwrap().enters, enters);
+                let mut instance = ComponentInstance::new(loaded.shared()).unwrap();
+                let uses = [
+                    &["first"][..],
+                    &["first", "second"],
+                    &[],
+                    &["first-bytes", "second"],
+                    &["first-bytes", "second-bytes"],
+                    &["first"],
+                    &["second"],
+                    &["first", "second-bytes"],
+                    &["first-bytes"],
+                ];
+                // A call that nobody can make comes before the first one.
+                let foreign = loaded.export("first-bytes", Abi::Bytes).unwrap();
+                let foreign = ExportId::new(foreign.index, Abi::Plain);
+                for _ in 0..3 {
+                    for calls in uses {
+                        instance.prepare().unwrap();
+                        assert!(instance.invoke(foreign, b"", &mut Vec::new()).is_err());
+                        for name in calls {
+                            let (abi, input) = match name.ends_with("bytes") {
+                                true => (Abi::Bytes, &b"abc"[..]),
+                                false => (Abi::Plain, &b""[..]),
+                            };
+                            let export = loaded.export(name, abi).unwrap();
+                            let outcome = instance.invoke(export, input, &mut Vec::new()).unwrap();
+                            // "second" is the first call of its use, or the room is where a first
+                            // call has left it.
+                            let traps = *calls == ["second"]
+                                || *calls == ["first", "second-bytes"] && *name == "second-bytes";
+                            assert_eq!(outcome == Outcome::Returned, !traps, "{calls:?}");
+                        }
+                        instance.finish().unwrap();
+                    }
+                }
+            }
         }
     }
 }

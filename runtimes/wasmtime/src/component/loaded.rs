@@ -45,6 +45,8 @@ pub(crate) struct Shared {
 /// An exported function.
 pub(crate) struct Function {
     pub(crate) index: ComponentExportIndex,
+    /// Its entry, where the component has it.
+    pub(super) entry: Option<ComponentExportIndex>,
     pub(crate) shape: Shape,
     pub(crate) ty: ComponentFunc,
     /// For a codec: what its only parameter is, or the type that codecs do not know.
@@ -134,16 +136,19 @@ impl Loaded {
             .and_then(|linker| linker.instantiate_pre(&component))
             .map_err(Error::runtime(id, "link the component"))?;
         let exports = Exports::of(guest);
-        let functions = exports
+        let mut functions = exports
             .iter()
             .map(|export| {
                 function(&component, &export.name)
                     .ok_or(Error::Misuse("an export that the component lacks"))
             })
-            .collect::<Result<_>>()?;
+            .collect::<Result<Vec<_>>>()?;
         let in_place = match &own_memories {
             Some(memories) if strategy.instance == InstanceFrom::Reuse => {
-                Some(reset_plan(id, guest, &component, strategy, memories)?)
+                let mut plan = reset_plan(id, guest, &component, strategy, memories)?;
+                plan.enters =
+                    settings::enters(config) && find_entries(&mut functions, guest, &component);
+                Some(plan)
             }
             _ => None,
         };
@@ -187,7 +192,7 @@ fn function(component: &Component, name: &str) -> Option<Function> {
                 None => Err("function without a parameter"),
             };
             let (shape, handles) = (Shape::of(&ty), Handles::default());
-            Some(Function { index, shape, ty, plan, handles })
+            Some(Function { index, entry: None, shape, ty, plan, handles })
         }
         _ => None,
     }
@@ -263,5 +268,16 @@ fn reset_plan(
     };
     let functions = info.reset_functions().into_iter().map(find).collect::<Result<_>>()?;
     let (reset, memories) = (Reset::of(strategy.memory), Arc::clone(memories));
-    Ok(ResetPlan { id, functions, reset, memories, has_handles: info.has_resources() })
+    let has_handles = info.has_resources();
+    Ok(ResetPlan { id, functions, reset, memories, has_handles, enters: false })
+}
+
+/// Finds the entries of functions. `true` if all that anybody can call have one.
+fn find_entries(functions: &mut [Function], guest: &GuestModule, component: &Component) -> bool {
+    let Some(info) = &guest.info().component else { return false };
+    for (function, export) in functions.iter_mut().zip(&guest.info().exports) {
+        let entry = info.entry(&export.name);
+        function.entry = entry.and_then(|entry| component.get_export_index(None, &entry));
+    }
+    functions.iter().all(|function| function.entry.is_some() || function.shape == Shape::Other)
 }
