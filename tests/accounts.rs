@@ -4,7 +4,7 @@
 #[path = "fixtures/everywhere.rs"]
 mod everywhere;
 
-use everywhere::{everywhere, load};
+use everywhere::{everywhere, load, on_every_engine};
 use touchstone::case::Guests;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
@@ -382,15 +382,15 @@ fn accounts_are_edited_or_refused() {
 #[test]
 fn every_byte_is_part_of_the_answer() {
     let (guest, encodings) = (guest(), encodings());
-    for engine in touchstone_runtimes::engines() {
+    on_every_engine(|engine| {
         let supported = |strategy: &Strategy| engine.support_for(*strategy, &guest).is_supported();
         let all: Vec<_> = Strategy::all().into_iter().filter(supported).collect();
         let in_place = all.iter().find(|strategy| strategy.to_string() == "instance_reuse_tracked");
         let strategy = *in_place.or(all.first()).unwrap();
         let artifact = engine.compile(&guest, strategy, &Config::default()).unwrap();
-        let module = load(&engine, &guest, &artifact, strategy);
+        let module = load(engine, &guest, &artifact, strategy);
         let run = &mut Run::new(engine.id(), strategy, &*module);
         every_byte_matters(run, &encodings);
         every_byte_of_the_owner_is_compared(run, &encodings);
-    }
+    });
 }

@@ -4,7 +4,7 @@
 #[path = "fixtures/everywhere.rs"]
 mod everywhere;
 
-use everywhere::{everywhere, load, runs_modules};
+use everywhere::{everywhere, load, on_every_engine, runs_modules};
 use std::collections::BTreeSet;
 use touchstone::case::Guests;
 use touchstone_executor::abi::Abi;
@@ -174,13 +174,13 @@ fn large_runtime_really_computes() {
         "5cee1fefe866eeb184af93289181b68a3fd27a887b596f1f3618e5cb5385d877",
         "be662f6c6119dfe9064246a99dcf71440a70c4cfdd769e6b8704f3d14c5f4a6f",
     ];
-    for engine in touchstone_runtimes::engines() {
+    on_every_engine(|engine| {
         let strategy = Strategy::all()
             .into_iter()
             .find(|strategy| engine.support_for(*strategy, &guest).is_supported())
             .unwrap();
         let artifact = engine.compile(&guest, strategy, &Config::default()).unwrap();
-        let module = load(&engine, &guest, &artifact, strategy);
+        let module = load(engine, &guest, &artifact, strategy);
         let mut instance = module.new_instance().unwrap();
         for (selector, digest) in digests.iter().enumerate() {
             let input = [&(selector as u32).to_le_bytes()[..], b"touchstone"].concat();
@@ -193,7 +193,7 @@ fn large_runtime_really_computes() {
             assert_eq!(outcome, Outcome::Returned, "{} {selector}", engine.id());
             assert_eq!(output, hex(digest), "{} {selector}", engine.id());
         }
-    }
+    });
 }
 
 /// The sizes that the guests' documentation has are those of the files.

@@ -28,7 +28,7 @@ fn guest(growth: Growth) -> GuestModule {
     Guests::built().module("json-module", HeapPages { extra: 0, growth }).unwrap()
 }
 
-fn each(growth: Growth, test: impl Fn(&mut Run<'_>)) {
+fn each(growth: Growth, test: impl Fn(&mut Run<'_>) + Sync) {
     each_of(&guest(growth), test);
 }
 

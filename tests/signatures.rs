@@ -45,7 +45,7 @@ macro_rules! input {
 
 const SCHEMES: [Scheme; 2] = [scheme!("schnorr"), scheme!("ecdsa")];
 impl Scheme {
-    fn each(&self, test: impl Fn(&mut Run<'_>)) {
+    fn each(&self, test: impl Fn(&mut Run<'_>) + Sync) {
         each(self.guest, test);
     }
 

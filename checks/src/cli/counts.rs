@@ -8,7 +8,7 @@ use touchstone::plan::Filter;
 use touchstone::record::{Book, COUNTS, Count, Metric, default_path, newest};
 use touchstone::run::shown;
 use touchstone::terminal::{Style, Table, complain, print, warn_of_skipped};
-use touchstone_checks::count::{self, Change, Counted, Verdict, compare};
+use touchstone_checks::count::{self, Change, Counted, Engines, Verdict, compare};
 
 /// Counts the costs of calls: executed operators, page faults, system calls, signals, bytes of
 /// code.
@@ -33,9 +33,9 @@ pub(super) struct Costs {
 
 /// Counts again and compares with the stored counts.
 ///
-/// Operators and sizes of guests must be the same on every machine. Page faults, system calls and
-/// signals are compared only on the kernel of the stored counts, sizes of artifacts only on its
-/// processor. These may grow by 0.5 %.
+/// Operators and sizes of guests must be the same on every machine; two engines count the operators
+/// of each call. Page faults, system calls and signals are compared only on the kernel of the stored
+/// counts, sizes of artifacts only on its processor. These may grow by 0.5 %.
 ///
 /// Exits with 1 when a count grew, with a table, and when nothing could be compared.
 #[derive(Debug, clap::Args)]
@@ -54,7 +54,7 @@ impl Costs {
             count::serve(&case::built_in()?, &touchstone_runtimes::engines())?;
             return Ok(Ended::Well);
         }
-        let counted = count(&Filter::new(self.filter.as_deref())?)?;
+        let counted = count(Engines::All, &Filter::new(self.filter.as_deref())?)?;
         print(&tables(&counted.book()))?;
         say(&counted);
         if !counted.problems.is_empty() {
@@ -81,7 +81,7 @@ impl Gate {
         })?;
         warn_of_skipped(&path, &skipped);
         stored.counts.retain(|(case, guest), _| filter.matches(&count::work(case, guest)));
-        let counted = count(&filter)?;
+        let counted = count(Engines::Two, &filter)?;
         let verdict = compare(&stored, &counted.book());
         say(&counted);
         print(&words(&verdict))?;
@@ -90,10 +90,10 @@ impl Gate {
     }
 }
 
-fn count(filter: &Filter) -> Result<Counted> {
+fn count(asked: Engines, filter: &Filter) -> Result<Counted> {
     let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
     let caller = || child(&["costs", "--worker"]);
-    count::count(&cases, &engines, filter, caller)
+    count::count(&cases, &engines, asked, filter, caller)
 }
 
 /// The counts of cases, and those of cells.

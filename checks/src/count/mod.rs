@@ -12,6 +12,7 @@ mod trace;
 mod usage;
 
 pub use gate::{Change, Verdict, compare};
+pub use operators::Engines;
 pub use usage::serve;
 
 use anyhow::{Result, bail};
@@ -60,6 +61,7 @@ pub struct Counted {
 pub fn count(
     cases: &[Case],
     engines: &[Arc<dyn Engine>],
+    asked: Engines,
     filter: &Filter,
     caller: impl Fn() -> Result<Command> + Sync,
 ) -> Result<Counted> {
@@ -94,7 +96,7 @@ pub fn count(
                 usage::count(caller()?, &cells, false, &progress)
             })
         });
-        let mut counter = Counter::new(engines, &plan);
+        let mut counter = Counter::new(engines, asked, &plan);
         for (case, guest) in &works {
             let name = work(&case.name, guest);
             progress.next(name.clone());

@@ -17,12 +17,22 @@ use touchstone_executor::{
 /// seconds for some of them.
 const LONG: u64 = 1_000_000;
 
+/// How many engines count the operators of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engines {
+    /// All that can; two if the call is long.
+    All,
+    /// Two: the rest takes minutes, most of them to compile ahead of time.
+    Two,
+}
+
 /// Operators of a call on a clean instance, and of a second one on the same instance.
 type Counts = (u64, Option<u64>);
 
 /// Counts operators. Modules are loaded once.
 pub(super) struct Counter<'a> {
     engines: &'a [Arc<dyn Engine>],
+    asked: Engines,
     plan: &'a Plan,
     /// For runtimes that count by themselves.
     metered: Lab,
@@ -33,18 +43,19 @@ pub(super) struct Counter<'a> {
 impl<'a> Counter<'a> {
     /// A counter with the engines of the plan's cells. Guests that count themselves run on
     /// interpreters, because compiling each of them would take long.
-    pub(super) fn new(engines: &'a [Arc<dyn Engine>], plan: &'a Plan) -> Self {
+    pub(super) fn new(engines: &'a [Arc<dyn Engine>], asked: Engines, plan: &'a Plan) -> Self {
         let metered = Config { metered: true, ..Config::default() };
         Self {
             engines,
+            asked,
             plan,
             metered: Lab::new(Guests::built(), metered).without_times(),
             counting: Lab::new(Guests::built().counting(), Config::default()).without_times(),
         }
     }
 
-    /// Counts one call of a case on every engine that can; a long one on two. An engine that
-    /// exceeds the case's budget is left out.
+    /// Counts one call of a case on the engines that are asked and can. An engine that exceeds the
+    /// case's budget is left out.
     ///
     /// # Errors
     ///
@@ -54,7 +65,7 @@ impl<'a> Counter<'a> {
         let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
         for (cell, by_meter) in self.means(case, guest)? {
             let is_long = counts.values().any(|(operators, _)| *operators > LONG);
-            if is_long && counts.len() > 1 {
+            if (is_long || self.asked == Engines::Two) && counts.len() > 1 {
                 break;
             }
             let (how, lab) = match by_meter {

@@ -139,7 +139,7 @@ impl Added<'_> {
             let lifted = next(&mut self.counts.functions);
             let mut exports = ComponentExportSection::new();
             let kind = ComponentExportKind::Func;
-            exports.export(&entry(place), kind, lifted, function.ascribed);
+            exports.export(entry(place), kind, lifted, function.ascribed);
             self.component.section(&exports);
             self.counts.functions += 1;
         }

@@ -81,12 +81,24 @@ fn finding<'a>(
         time(first, p999)?
     );
     let Some(second) = second else { return Some(own) };
+    let completed: fn(&Load) -> f64 = |load| load.completed;
+    let beside = match (first.over_beside(second, completed), first.over_beside(second, p999)) {
+        (Some(answered), Some(tail)) => format!(
+            " Under that load, the {} instance answers {} times as many, and its p99.9 is {} times \
+             that of the {} one.",
+            first.state,
+            units::factor(answered.median),
+            units::factor(tail.median),
+            second.state
+        ),
+        _ => String::new(),
+    };
     Some(format!(
         "{own} On `{}`, {} instance, the host answers {} times as many, half of them within {} and \
-         99.9 % within {}.",
+         99.9 % within {}.{beside}",
         second.executor,
         second.state,
-        short(second.over(first, |load| load.completed)?.median),
+        short(second.over(first, completed)?.median),
         time(second, p50)?,
         time(second, p999)?
     ))

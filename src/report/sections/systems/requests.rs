@@ -74,6 +74,15 @@ impl<'a> Own<'a> {
         self.ratio(other, |own, other| ratios(&own.loads, &other.loads, value))
     }
 
+    /// The same where this one gets the load of the other one.
+    pub(in crate::report) fn over_beside(
+        &self,
+        other: &Self,
+        value: fn(&Load) -> f64,
+    ) -> Option<Estimate> {
+        self.ratio(other, |own, other| ratios(&own.beside, &other.loads, value))
+    }
+
     /// Ratios of the two in the same rounds.
     fn ratio(
         &self,
@@ -166,8 +175,7 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
         let capacity = |own: &Requests, used: &Requests| vec![own.capacity / used.capacity];
         let capacity = used.and_then(|used| own.ratio(used, capacity));
         let over = |value: fn(&Load) -> f64| own.over(used?, value);
-        let beside = |own: &Requests, used: &Requests| ratios(&own.beside, &used.loads, p999);
-        let beside = used.and_then(|used| own.ratio(used, beside));
+        let beside = used.and_then(|used| own.over_beside(used, p999));
         let cells = [
             Some(own.state.to_string()),
             own.capacity().map(rate),
