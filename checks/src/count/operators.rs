@@ -16,6 +16,8 @@ use touchstone_executor::{
 /// Calls with more operators are counted by two engines only, because interpreters take
 /// seconds for some of them.
 const LONG: u64 = 1_000_000;
+/// Calls with more operators are not tried on interpreters: they would exceed the case's budget.
+const LONGEST: u64 = 1_000_000_000;
 
 /// How many engines count the operators of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,9 +66,14 @@ impl<'a> Counter<'a> {
     pub(super) fn count(&mut self, case: &Arc<Case>, guest: &str) -> Result<Count> {
         let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
         for (cell, by_meter) in self.means(case, guest)? {
-            let is_long = counts.values().any(|(operators, _)| *operators > LONG);
+            let has_more = |than| counts.values().any(|(operators, _)| *operators > than);
+            let is_long = has_more(LONG);
             if (is_long || self.asked == Engines::Two) && counts.len() > 1 {
                 break;
+            }
+            let is_interpreted = cell.engine.execution() == Execution::Interpreted;
+            if is_interpreted && has_more(LONGEST) {
+                continue;
             }
             let (how, lab) = match by_meter {
                 true => ("meter", &mut self.metered),
