@@ -49,9 +49,11 @@ pub(super) fn pick(
     let form = Form::Bars(Bars {
         frame: Frame {
             title: chart.title.clone(),
-            axis: format!("At {SHARE} % of the capacity; median over the rounds; logarithmic axis"),
+            axis: format!(
+                "At {SHARE} % of the own capacity; median over the loops; logarithmic axis"
+            ),
             legend: Vec::new(),
-            note: format!("{MARK}, hollow: the quartiles of the rounds differ more than twofold."),
+            note: format!("{MARK}, hollow: the quartiles of the loops differ more than twofold."),
         },
         spread: Spread::Logarithmic,
         panels: QUANTILES.map(|(name, _)| name.to_owned()).into(),
