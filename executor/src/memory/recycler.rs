@@ -299,6 +299,39 @@ mod tests {
         }
     }
 
+    /// Nobody has told these memories that they are used on several threads, which those that go by
+    /// faults have to be told.
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
+    fn what_another_thread_writes_behind_the_first_size_is_found() {
+        const PAGE: usize = 65_536;
+        for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
+            if matches!(reset, Reset::Gated { .. } | Reset::Auto { .. }) {
+                continue;
+            }
+            let plan = Plan::new(InitialMemory::zeroed(PAGE), reset).unwrap();
+            let mut memory = Memory::new(Some(&plan), PAGE, 4 * PAGE).unwrap();
+            // Pages that are open in the end, also to the other thread; then one that is not.
+            for (round, at) in [0, 0, 0, 0, 0, 1, 1, 2].into_iter().enumerate() {
+                memory.grow(2 * PAGE).unwrap();
+                let place = memory.base() as usize + PAGE + at * 4096 + 7;
+                let write = || {
+                    let byte = std::ptr::with_exposed_provenance_mut::<u8>(place);
+                    // SAFETY: a byte that is open, and that nobody else uses meanwhile.
+                    unsafe { assert_eq!(byte.replace(1), 0, "{reset:?}, round {round}") };
+                };
+                if round < 4 {
+                    write();
+                } else {
+                    std::thread::scope(|scope| scope.spawn(write).join().unwrap());
+                }
+                assert!(memory.reset().unwrap());
+            }
+            memory.grow(2 * PAGE).unwrap();
+            assert!(memory.bytes_mut().iter().all(|byte| *byte == 0), "{reset:?}");
+        }
+    }
+
     #[test]
     #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
     fn a_lease_gives_its_memory_back_once() {
