@@ -165,11 +165,14 @@ fn module(resets: u32, allocators: u32, functions: &[Lifted]) -> Module {
     for function in functions {
         types.ty().function(function.params.iter().copied(), function.results.iter().copied());
     }
-    let called: Vec<u32> = std::iter::repeat_n(ALLOCATES, allocators as usize)
-        .chain((FIRST..).take(functions.len()))
-        .collect();
+    // Type and number of parameters of what is called.
+    let allocator = (ALLOCATES, ALLOCATOR.0.len());
+    let params = functions.iter().map(|function| function.params.len());
+    let called: Vec<(u32, usize)> =
+        std::iter::repeat_n(allocator, allocators as usize).chain((FIRST..).zip(params)).collect();
     let mut imports = ImportSection::new();
-    let imported = std::iter::repeat_n(RESET, resets as usize).chain(called.iter().copied());
+    let types_called = called.iter().map(|(ty, _)| *ty);
+    let imported = std::iter::repeat_n(RESET, resets as usize).chain(types_called);
     for (at, ty) in imported.enumerate() {
         imports.import(DRIVEN, &at.to_string(), EntityType::Function(ty));
     }
@@ -188,16 +191,11 @@ fn module(resets: u32, allocators: u32, functions: &[Lifted]) -> Module {
     }
     code.i32_const(1).global_set(IS_BACK).end();
     bodies.function(&body);
-    for (at, ty) in (0..).zip(&called) {
-        let is_allocator = at < allocators;
-        let params = match functions.get((at as usize).wrapping_sub(allocators as usize)) {
-            Some(function) if !is_allocator => function.params.len(),
-            _ => ALLOCATOR.0.len(),
-        };
+    for (at, (ty, params)) in (0..).zip(called) {
         let mut body = Function::new([]);
         let mut code = body.instructions();
         code.call(bring_back);
-        if !is_allocator {
+        if at >= allocators {
             // The next entry is of another use.
             code.i32_const(0).global_set(IS_BACK);
         }
@@ -206,7 +204,7 @@ fn module(resets: u32, allocators: u32, functions: &[Lifted]) -> Module {
         }
         code.call(resets + at).end();
         bodies.function(&body);
-        defined.function(*ty);
+        defined.function(ty);
         exports.export(&at.to_string(), ExportKind::Func, bring_back + 1 + at);
     }
     let mut module = Module::new();

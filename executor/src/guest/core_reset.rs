@@ -145,7 +145,7 @@ pub(super) fn with_reset<'a>(
         sections.limit_memories(limits, ALL_PAGES)?;
     }
     let mut state = State { globals: shape.shadows().collect(), ..State::default() };
-    for (_, ty) in &shape.mutable {
+    let mut shadow = |ty: &ValType| {
         let first = match ty {
             ValType::I32 => ConstExpr::i32_const(0),
             ValType::I64 => ConstExpr::i64_const(0),
@@ -157,12 +157,10 @@ pub(super) fn with_reset<'a>(
         let mut entry = encoded(&GlobalType { val_type: *ty, mutable: true, shared: false });
         first.encode(&mut entry);
         sections.append(SectionId::Global, &entry);
-    }
+    };
+    shape.mutable.iter().for_each(|(_, ty)| shadow(ty));
     if shape.has_memory {
-        let ty = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
-        let mut size = encoded(&ty);
-        ConstExpr::i32_const(0).encode(&mut size);
-        sections.append(SectionId::Global, &size);
+        shadow(&ValType::I32);
         state.size = Some(shape.globals + shape.mutable.len() as u32);
     }
     for (shadow, (table, ty)) in (shape.tables..).zip(shape.own_tables.iter().filter(|_| tables)) {

@@ -113,20 +113,6 @@ impl Row {
     /// When the host ended.
     pub(super) fn load(&mut self, turn: &Turn, share: Share, seed: u64) -> Result<Load> {
         let _pinned = pinned();
-        self.open(turn, share, seed)
-    }
-
-    fn closed(&mut self, turn: &Turn) -> Result<f64> {
-        let (time, least) = turn.closed;
-        let made = self.closed.closed(time, least, time + LONGEST * 6)?;
-        let right = made.iter().filter(|made| made.right).count();
-        if right != made.len() || made.is_empty() {
-            bail!("{} of {} answers were wrong", made.len() - right, made.len());
-        }
-        Ok(rate(&made))
-    }
-
-    fn open(&mut self, turn: &Turn, share: Share, seed: u64) -> Result<Load> {
         let Share { percent, capacity } = share;
         let rate = capacity * f64::from(percent) / 100.0;
         ensure!(rate > 0.0, "the host answered nothing");
@@ -140,6 +126,16 @@ impl Row {
         let mut load = summary(percent, &plan, &made, time)?;
         (load.cpu_ns, load.rss_kib) = (cpu_ns, self.rss_kib()?);
         Ok(load)
+    }
+
+    fn closed(&mut self, turn: &Turn) -> Result<f64> {
+        let (time, least) = turn.closed;
+        let made = self.closed.closed(time, least, time + LONGEST * 6)?;
+        let right = made.iter().filter(|made| made.right).count();
+        if right != made.len() || made.is_empty() {
+            bail!("{} of {} answers were wrong", made.len() - right, made.len());
+        }
+        Ok(rate(&made))
     }
 
     /// Processor time of the host's process so far.

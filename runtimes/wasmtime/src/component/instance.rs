@@ -369,17 +369,21 @@ mod tests {
         (func (export "grow-table") (canon lift (core func $main "grow-table")))
         (func (export "trap") (canon lift (core func $main "trap"))))"#;
 
-    #[test]
-    fn an_instance_is_replaced_only_where_it_has_to_be() {
-        let bytes = wat::parse_str(GUEST).unwrap();
+    /// A component in the text format under a strategy that resets in place.
+    fn loaded(text: &str, strategy: &str, config: &Config) -> Loaded {
+        let bytes = wat::parse_str(text).unwrap();
         let guest = GuestModule::new("guest", &bytes, HeapPages::default()).unwrap();
-        let strategy = "instance_reuse_cow".parse().unwrap();
         let load = |engine: &_| {
             let wasm = guest.resettable()?;
             Component::new(engine, &wasm).map_err(Error::runtime("wasmtime", "compile"))
         };
-        let (compiler, config) = (Compiler::Cranelift, Config::default());
-        let loaded = Loaded::new("wasmtime", compiler, &guest, strategy, &config, load).unwrap();
+        let (compiler, strategy) = (Compiler::Cranelift, strategy.parse().unwrap());
+        Loaded::new("wasmtime", compiler, &guest, strategy, config, load).unwrap()
+    }
+
+    #[test]
+    fn an_instance_is_replaced_only_where_it_has_to_be() {
+        let loaded = loaded(GUEST, "instance_reuse_cow", &Config::default());
         let mut instance = ComponentInstance::new(loaded.shared()).unwrap();
         for (name, stays) in [
             ("change", true),
@@ -441,20 +445,11 @@ mod tests {
 
     #[test]
     fn the_first_call_of_each_use_finds_a_clean_instance() {
-        let bytes = wat::parse_str(COUNTS).unwrap();
-        let guest = GuestModule::new("guest", &bytes, HeapPages::default()).unwrap();
         let deadline =
             Config { deadline: Some(std::time::Duration::from_secs(60)), ..Config::default() };
         for (config, enters) in [(Config::default(), true), (deadline, false)] {
             for strategy in ["instance_reuse_cow", "instance_reuse_tracked"] {
-                let strategy = strategy.parse().unwrap();
-                let load = |engine: &_| {
-                    let wasm = guest.resettable()?;
-                    Component::new(engine, &wasm).map_err(Error::runtime("wasmtime", "compile"))
-                };
-                let compiler = Compiler::Cranelift;
-                let loaded = Loaded::new("wasmtime", compiler, &guest, strategy, &config, load);
-                let loaded = loaded.unwrap();
+                let loaded = loaded(COUNTS, strategy, &config);
                 assert_eq!(loaded.shared().in_place.as_ref().unwrap().enters, enters);
                 let mut instance = ComponentInstance::new(loaded.shared()).unwrap();
                 let uses = [

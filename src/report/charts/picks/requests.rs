@@ -8,7 +8,9 @@ use super::super::theme::Fill;
 use super::short;
 use crate::record::{InstanceState, Load};
 use crate::report::matrix::Matrix;
-use crate::report::sections::systems::requests::{Own, SHARE, p50, p99, p999, rate};
+use crate::report::sections::systems::requests::{
+    Own, SHARE, load_of_used, own_load, p50, p99, p999, rate,
+};
 use crate::report::units::{self, MARK};
 use crate::tables::charts::{Charts, RequestRow, Requests};
 
@@ -84,7 +86,8 @@ fn finding<'a>(
     );
     let Some(second) = second else { return Some(own) };
     let completed: fn(&Load) -> f64 = |load| load.completed;
-    let beside = match (first.over_beside(second, completed), first.over_beside(second, p999)) {
+    let beside = |value| first.over(second, load_of_used, value);
+    let beside = match (beside(completed), beside(p999)) {
         (Some(answered), Some(tail)) => format!(
             " Under that load, the {} instance answers {} times as many, and its p99.9 is {} times \
              that of the {} one.",
@@ -100,7 +103,7 @@ fn finding<'a>(
          99.9 % within {}.{beside}",
         second.executor,
         second.state,
-        short(second.over(first, completed)?.median),
+        short(second.over(first, own_load, completed)?.median),
         time(second, p50)?,
         time(second, p999)?
     ))

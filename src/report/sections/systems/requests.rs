@@ -64,23 +64,18 @@ impl<'a> Own<'a> {
         Some((rank::median(values)?, differs))
     }
 
-    /// This one's value over the other one's in the same step of the same round, each at the same
-    /// share of its own capacity.
+    /// This one's value in some of its loops over the other one's in the same step of the same round,
+    /// each at the share at which rows are held against each other.
     pub(in crate::report) fn over(
         &self,
         other: &Self,
+        loops: fn(&Requests) -> &[Load],
         value: fn(&Load) -> f64,
     ) -> Option<Estimate> {
-        self.ratio(other, |own, other| ratios(&own.loads, &other.loads, value))
-    }
-
-    /// The same where this one gets the load of the other one.
-    pub(in crate::report) fn over_beside(
-        &self,
-        other: &Self,
-        value: fn(&Load) -> f64,
-    ) -> Option<Estimate> {
-        self.ratio(other, |own, other| ratios(&own.beside, &other.loads, value))
+        self.ratio(other, |own, other| {
+            let pairs = at(loops(own), SHARE).zip(at(&other.loads, SHARE));
+            pairs.map(|(own, other)| value(own) / value(other)).collect()
+        })
     }
 
     /// Ratios of the two in the same rounds.
@@ -108,9 +103,14 @@ fn at(loads: &[Load], share: u32) -> impl Iterator<Item = &Load> {
     loads.iter().filter(move |load| load.percent == share)
 }
 
-/// Ratios of a value in the loops at the share at which rows are held against each other.
-fn ratios(own: &[Load], other: &[Load], value: fn(&Load) -> f64) -> Vec<f64> {
-    at(own, SHARE).zip(at(other, SHARE)).map(|(own, other)| value(own) / value(other)).collect()
+/// The loops at shares of the own capacity.
+pub(in crate::report) fn own_load(round: &Requests) -> &[Load] {
+    &round.loads
+}
+
+/// The loops at a share of what the used instances of the executor can do.
+pub(in crate::report) fn load_of_used(round: &Requests) -> &[Load] {
+    &round.beside
 }
 
 pub(in crate::report) fn p50(load: &Load) -> f64 {
@@ -174,8 +174,8 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
         let times = |ratio: Estimate| ratio_with_interval(&Estimate { marked: is_marked, ..ratio });
         let capacity = |own: &Requests, used: &Requests| vec![own.capacity / used.capacity];
         let capacity = used.and_then(|used| own.ratio(used, capacity));
-        let over = |value: fn(&Load) -> f64| own.over(used?, value);
-        let beside = used.and_then(|used| own.over_beside(used, p999));
+        let over = |value: fn(&Load) -> f64| own.over(used?, own_load, value);
+        let beside = used.and_then(|used| own.over(used, load_of_used, p999));
         let cells = [
             Some(own.state.to_string()),
             own.capacity().map(rate),
