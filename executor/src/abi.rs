@@ -14,6 +14,7 @@ use crate::contract::ExportId;
 use crate::error::{Error, Result};
 use crate::heap::HeapError;
 use crate::host::HostState;
+use crate::memory::Rights;
 use crate::outcome::{Claim, Outcome, Trap, TrapKind};
 use crate::signature::{Signature, Value, ValueType};
 use std::fmt;
@@ -127,8 +128,19 @@ impl FromStr for Abi {
 
 /// The operations of a live instance that [`invoke`] needs; each backend implements them.
 pub trait Live {
-    /// The linear memory; empty if the module has none.
+    /// The linear memory; empty if the module has none. Where there are [`rights`](Self::rights),
+    /// this thread must have them as long as it uses it.
     fn memory(&mut self) -> &mut [u8];
+
+    /// The same for everybody; `None` if the module has none.
+    fn shown_memory(&mut self) -> Option<&[u8]> {
+        Some(&*self.memory()).filter(|memory| !memory.is_empty())
+    }
+
+    /// What this thread has to have while the guest runs or its memory is used.
+    fn rights(&self) -> Rights {
+        Rights::default()
+    }
 
     /// Grows the memory; `false` if the runtime refuses.
     fn grow_memory(&mut self, pages: u32) -> bool;
@@ -184,6 +196,7 @@ pub fn invoke<L: Live>(
     output: &mut Vec<u8>,
 ) -> Result<Outcome> {
     output.clear();
+    let _rights = live.rights();
     let ended = match export.abi {
         Abi::Substrate => substrate(live, export.index, input, output)?,
         Abi::Input => {

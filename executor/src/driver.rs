@@ -79,7 +79,7 @@ impl<L: Disposable> Instance for Fresh<L> {
     }
 
     fn memory(&mut self) -> Option<&[u8]> {
-        seen(self.live.as_mut()?)
+        self.live.as_mut()?.shown_memory()
     }
 }
 
@@ -239,11 +239,7 @@ impl<R: Resident> Instance for Reused<R> {
     fn memory(&mut self) -> Option<&[u8]> {
         match self.state {
             CallState::Idle => None,
-            _ => seen(self.resident.as_mut()?.live()),
+            _ => self.resident.as_mut()?.live().shown_memory(),
         }
     }
-}
-
-fn seen(live: &mut impl Live) -> Option<&[u8]> {
-    Some(&*live.memory()).filter(|memory| !memory.is_empty())
 }

@@ -4,7 +4,7 @@ use super::Finding;
 use crate::plan::cores;
 use crate::proc::{self, read};
 use touchstone_executor::memory::{
-    KEEP_RESIDENT, Reset, faults_are_logged, pagemap_scan_available,
+    KEEP_RESIDENT, Reset, faults_are_logged, pagemap_scan_available, protection_keys,
 };
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -20,6 +20,7 @@ pub(super) fn findings(load: Option<f64>) -> Vec<Finding> {
         self::load(load),
         pagemap_scan(pagemap_scan_available()),
         fault_log(faults_are_logged()),
+        keys(protection_keys()),
         userfaultfd(Reset::WriteProtected { limit: KEEP_RESIDENT }.refusal()),
         huge_pages(read("/sys/kernel/mm/transparent_hugepage/enabled").as_deref()),
         counters(
@@ -128,6 +129,19 @@ fn fault_log(is_there: bool) -> Finding {
     }
 }
 
+fn keys(count: usize) -> Finding {
+    const NAME: &str = "protection keys";
+    match count {
+        0 => Finding::missing(
+            NAME,
+            "not available",
+            "each call in which compiled code of WasmEdge grows its memory makes two calls of \
+             mprotect: use a processor with PKU that the hypervisor does not hide",
+        ),
+        count => Finding::good(NAME, format!("{count} taken")),
+    }
+}
+
 fn userfaultfd(refusal: Option<&str>) -> Finding {
     const NAME: &str = "userfaultfd";
     match refusal {
@@ -204,6 +218,8 @@ mod tests {
             (pagemap_scan(false), Missing),
             (fault_log(true), Good),
             (fault_log(false), Missing),
+            (keys(4), Good),
+            (keys(0), Missing),
             (userfaultfd(Some("no")), Missing),
         ] {
             assert_eq!(found.verdict, verdict, "{found:?}");

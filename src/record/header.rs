@@ -48,6 +48,9 @@ pub struct Machine {
     pub os: String,
     /// Whether the kernel answers `PAGEMAP_SCAN` (Linux 6.7 or newer).
     pub pagemap_scan: bool,
+    /// Whether the processor has protection keys (PKU) that the process can have.
+    #[serde(default)]
+    pub protection_keys: bool,
     /// The transparent huge page mode in force (`always`, `madvise`, `never`).
     pub huge_pages: String,
 }

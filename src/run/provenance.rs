@@ -49,6 +49,7 @@ pub fn machine() -> Machine {
         kernel: read("/proc/sys/kernel/osrelease"),
         os: os.unwrap_or_else(|| UNKNOWN.to_owned()),
         pagemap_scan: touchstone_executor::memory::pagemap_scan_available(),
+        protection_keys: touchstone_executor::memory::protection_keys() > 0,
         huge_pages: proc::huge_pages(&huge_pages).unwrap_or(UNKNOWN).to_owned(),
     }
 }

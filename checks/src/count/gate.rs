@@ -2,7 +2,7 @@
 
 use super::work;
 use std::collections::{BTreeMap, BTreeSet};
-use touchstone::record::{Book, Count, Metric};
+use touchstone::record::{Book, Count, Machine, Metric};
 
 /// Growth up to this share is ignored: means over calls are not whole numbers, and code sizes
 /// vary a little between builds.
@@ -101,9 +101,10 @@ fn works(book: &Book) -> BTreeMap<(String, Metric), f64> {
 fn cells(verdict: &mut Verdict, stored: &Book, now: &Book) {
     let (there, here) = (&stored.header.machine, &now.header.machine);
     let mut metrics = Vec::new();
-    if (&there.kernel, there.pagemap_scan, &there.huge_pages)
-        == (&here.kernel, here.pagemap_scan, &here.huge_pages)
-    {
+    let of_kernel = |of: &Machine| {
+        (of.kernel.clone(), of.pagemap_scan, of.protection_keys, of.huge_pages.clone())
+    };
+    if of_kernel(there) == of_kernel(here) {
         metrics.extend(BY_KERNEL.map(|metric| (metric, ONE_EVENT)));
     } else {
         verdict.left_out.push(format!(

@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `image` | what a clean memory contains, as a file to be mapped |
 //! | `mapping` | addresses with an accessible front |
+//! | `keys`, `steps` | opening what a memory grows by without system calls |
 //! | `pages` | what is done to pages |
 //! | `compare` | storing only what differs |
 //! | `ages`, `epochs` | how long a page is kept that nobody writes |
@@ -42,6 +43,7 @@ mod fault_log;
 mod fault_tests;
 mod faults;
 mod image;
+mod keys;
 #[cfg(test)]
 mod kind_tests;
 mod mapping;
@@ -65,6 +67,7 @@ mod reset;
 mod restorer;
 mod rule;
 mod signals;
+mod steps;
 mod sync;
 #[cfg(test)]
 mod test_support;
@@ -75,6 +78,7 @@ mod write_protect;
 
 pub use faults::{UsedOn, are_logged as faults_are_logged, written_elsewhere};
 pub use image::{Image, InitialMemory};
+pub use keys::{Rights, protection_keys};
 pub use mapping::Mapping;
 pub use memory::{Memory, writable};
 pub use pagemap::is_available as pagemap_scan_available;
@@ -83,6 +87,7 @@ pub use region::Region;
 pub use reset::{KEEP_RESIDENT, Plan, Reset};
 pub use restorer::Restorer;
 pub use signals::be_first as stay_first;
+pub use steps::Steps;
 pub(crate) use tracked::tracks_any;
 pub use tracked::{TRACKED_AT_ONCE, is_available as tracking_available};
 

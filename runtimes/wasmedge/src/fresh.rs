@@ -4,7 +4,7 @@ use crate::module::Shared;
 use crate::running::Running;
 use crate::slot::Slot;
 use std::sync::Arc;
-use touchstone_executor::abi;
+use touchstone_executor::abi::{self, Live};
 use touchstone_executor::memory::{Restorer, UsedOn};
 use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result};
 
@@ -94,6 +94,6 @@ impl Instance for FreshInstance {
         if self.state == CallState::Idle {
             return None;
         }
-        self.running.as_mut()?.bytes().map(|bytes| &*bytes)
+        self.running.as_mut()?.shown_memory()
     }
 }

@@ -8,7 +8,7 @@ use crate::{stack, trap};
 use touchstone_executor::abi::Live;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::Restorer;
+use touchstone_executor::memory::{Restorer, Rights};
 use touchstone_executor::{Error, Result, Signature, Trap, Value};
 use wasmedge_sys::ffi;
 
@@ -154,6 +154,17 @@ pub(crate) fn start_of(memory: Memory) -> usize {
 impl Live for Running {
     fn memory(&mut self) -> &mut [u8] {
         self.bytes().unwrap_or_default()
+    }
+
+    fn shown_memory(&mut self) -> Option<&[u8]> {
+        // SAFETY: the memory is the only one of the slot's instances, no guest runs while this is
+        // borrowed, and this is its start.
+        let shown = unsafe { self.slot.kept().show(self.base()) };
+        self.bytes().filter(|bytes| shown && !bytes.is_empty()).map(|bytes| &*bytes)
+    }
+
+    fn rights(&self) -> Rights {
+        self.slot.kept().rights()
     }
 
     fn grow_memory(&mut self, pages: u32) -> bool {

@@ -9,18 +9,19 @@
 //!
 //! WasmEdge maps new pages over those that a memory grows by, so that each has a page fault
 //! again. `memory.grow` is therefore a call of the host. A size that the memory had before it
-//! gets by opening what is still mapped there, all zero by then.
+//! gets by opening what is still mapped there, all zero by then ([`Steps`]).
 //!
 //! The interface gives out the address of the limits. Where in them the number lies is
 //! transcribed from `ast/type.h` of WasmEdge 0.17 and compared with limits of our own before
 //! it is used: where it lies elsewhere, nothing shrinks.
 
 use crate::api::{self, Limits, Memory};
-use std::cell::Cell;
+use crate::running::start_of;
+use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::memory::Restorer;
+use touchstone_executor::memory::{Restorer, Rights, Steps};
 use touchstone_executor::{Error, Result};
 use wasmedge_sys::ffi;
 
@@ -97,8 +98,8 @@ unsafe fn parts(memory: Memory, pages: u64) -> Option<(*mut u8, NonNull<Known>)>
 pub(crate) struct Kept {
     /// Up to this offset, pages that are behind the size are mapped, and zero.
     end: Cell<usize>,
-    /// Whether they are without access: for code that checks no bounds.
-    closed: bool,
+    /// What opens and closes them, for code that checks no bounds.
+    steps: Option<RefCell<Steps>>,
     /// Whether the memory ends with a region and keeps its size.
     fixed: bool,
 }
@@ -106,12 +107,30 @@ pub(crate) struct Kept {
 impl Kept {
     /// Nothing is kept yet.
     pub(crate) fn new(closed: bool, fixed: bool) -> Self {
-        Self { end: Cell::new(0), closed, fixed }
+        Self { end: Cell::new(0), steps: closed.then(RefCell::default), fixed }
     }
 
     /// Nothing is kept any more: what comes is another memory.
     pub(crate) fn forget(&self) {
         self.end.set(0);
+        if let Some(steps) = &self.steps {
+            steps.take();
+        }
+    }
+
+    /// What a thread has to have while the guest runs or its memory is used.
+    pub(crate) fn rights(&self) -> Rights {
+        self.steps.as_ref().map_or_else(Rights::default, |steps| steps.borrow().rights())
+    }
+
+    /// Lets everybody use what is open. Whether the kernel does it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`grow`](Self::grow), and `base` must be the memory's start.
+    pub(crate) unsafe fn show(&self, base: *mut u8) -> bool {
+        // SAFETY: the caller's promise.
+        self.steps.as_ref().is_none_or(|steps| unsafe { steps.borrow_mut().unlock(base) }.is_ok())
     }
 
     /// Makes a memory larger by so many pages, all zero; gives the number that it had, or
@@ -134,11 +153,17 @@ impl Kept {
         let is_kept = wanted as usize * WASM_PAGE <= self.end.get();
         // SAFETY: the caller's promise; a part that is kept was a part of the memory before.
         let done = is_kept && unsafe { self.open(memory, pages, wanted) };
-        if !done {
+        // SAFETY: the caller's promise.
+        if !done && unsafe { self.show(start_of(memory) as *mut u8) } {
             // SAFETY: the memory lives. What it maps over is zero, as what it maps.
             let grown =
                 unsafe { ffi::WasmEdge_MemoryInstanceGrowPage(memory.as_ptr(), u64::from(more)) };
             api::check(grown).ok()?;
+            if let Some(steps) = &self.steps {
+                steps.borrow_mut().note(wanted as usize * WASM_PAGE);
+            }
+        } else if !done {
+            return None;
         }
         Some(pages as u32)
     }
@@ -151,14 +176,12 @@ impl Kept {
     unsafe fn open(&self, memory: Memory, pages: u64, wanted: u64) -> bool {
         // SAFETY: the caller's promise.
         let Some((base, known)) = (unsafe { parts(memory, pages) }) else { return false };
-        let (size, more) = (pages as usize * WASM_PAGE, (wanted - pages) as usize * WASM_PAGE);
-        // SAFETY: the range was a part of the memory before, and is still mapped: `reset` has
-        // closed it. Nobody has a slice of it.
-        let is_open = !self.closed
-            || unsafe {
-                let rights = libc::PROT_READ | libc::PROT_WRITE;
-                libc::mprotect(base.add(size).cast(), more, rights) == 0
-            };
+        let (size, wanted_size) = (pages as usize * WASM_PAGE, wanted as usize * WASM_PAGE);
+        let is_open = self.steps.as_ref().is_none_or(|steps| {
+            // SAFETY: the range was a part of the memory before, and is still mapped: `reset` has
+            // closed it. Nobody has a slice of it. What runs the guest has the rights.
+            unsafe { steps.borrow_mut().open(base, size, wanted_size) }.is_ok()
+        });
         if is_open {
             // SAFETY: the limits are a part, which is not constant, of the live memory, and laid
             // out as was found; nobody else uses the memory.
@@ -207,13 +230,16 @@ impl Kept {
         unsafe {
             let (behind, length) = (base.add(size).cast(), grown - size);
             if let Some(restorer) = restorer {
+                let rights = self.rights();
                 restorer.reset_grown(grown)?;
-                if self.closed && libc::mprotect(behind, length, libc::PROT_NONE) != 0 {
-                    return Err(failed());
+                drop(rights);
+                if let Some(steps) = &self.steps {
+                    steps.borrow_mut().close(base, size, grown)?;
                 }
                 self.end.set(self.end.get().max(grown));
             } else {
                 // Nobody knows what was written.
+                self.forget();
                 let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE;
                 let flags = flags | libc::MAP_ANONYMOUS;
                 let closed = libc::mmap(behind, length, libc::PROT_NONE, flags, -1, 0);

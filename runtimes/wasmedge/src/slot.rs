@@ -85,10 +85,12 @@ impl Slot {
             self.kept().forget();
         }
         let module = self.shared.code.module().ok_or(Error::Misuse("the module is gone"))?;
+        let rights = self.kept().rights();
         // SAFETY: what the store offers is dropped after the instance.
         let made = while_running(Running::Start, || unsafe {
             self.executor.instantiate(&self.store, module)
         });
+        drop(rights);
         match made {
             Ok(instance) => {
                 self.instance = Some(instance);

@@ -50,6 +50,32 @@ impl Guest<'_> {
         assert_eq!(found, (Outcome::Returned, numbers(expected)), "{} {export}", self.name);
     }
 
+    /// The host reads the memory of an instance that has grown, and the guest goes on.
+    fn is_shown_after_growth(&mut self, is_grown_again: bool) {
+        let export = |name| self.module.export(name, Abi::Plain).unwrap();
+        let (twice, load) = (export("twice"), export("load"));
+        let (mut output, instance) = (Vec::new(), &mut self.instance);
+        let mut run = |instance: &mut Box<dyn Instance>, export, input| {
+            let outcome = instance.invoke(export, &numbers(&[input]), &mut output).unwrap();
+            assert_eq!(outcome, Outcome::Returned, "{}", self.name);
+        };
+        instance.prepare().unwrap();
+        run(instance, twice, 5);
+        let memory = instance.memory().unwrap();
+        assert_eq!(memory.len(), 8 * 65_536, "{}", self.name);
+        std::thread::scope(|scope| {
+            let sum = scope
+                .spawn(|| memory[2 * 65_536..].iter().map(|byte| u64::from(*byte)).sum::<u64>());
+            assert_eq!(sum.join().unwrap(), 0, "{}", self.name);
+        });
+        run(instance, load, 8 * 65_536 - 4);
+        if is_grown_again {
+            run(instance, twice, 2);
+            run(instance, load, 11 * 65_536 - 4);
+        }
+        instance.finish().unwrap();
+    }
+
     #[track_caller]
     fn is_out_of_bounds(&mut self, address: i32) {
         let (outcome, _) = self.call("load", &[address]);
@@ -87,6 +113,49 @@ fn a_memory_grows_from_its_first_size_in_each_call() {
                 guest.returns("load", &[2 * 65_536 - 4], &[0]);
                 for address in [2 * 65_536 - 3, 2 * 65_536, 3 * 65_536, 39 * 65_536] {
                     guest.is_out_of_bounds(address);
+                }
+            }
+        }
+    }
+}
+
+/// Where each call grows the memory alike, compiled code gets what it grows by through the rights
+/// of the thread, if the processor has protection keys.
+#[test]
+fn what_each_call_grows_by_is_open_to_that_call_alone() {
+    let guest =
+        GuestModule::new("growing", &wat::parse_str(GUEST).unwrap(), HeapPages::default()).unwrap();
+    let config = Config::default();
+    for engine in touchstone_wasmedge::engines() {
+        for strategy in Strategy::all() {
+            if !engine.support_for(strategy, &guest).is_supported() {
+                continue;
+            }
+            let artifact = engine.compile(&guest, strategy, &config).unwrap();
+            let module = engine.load(&guest, &artifact, strategy, &config).unwrap();
+            let guest = || {
+                let (name, instance) =
+                    (format!("{} {strategy}", engine.id()), module.new_instance());
+                Guest { name, module: &*module, instance: instance.unwrap() }
+            };
+            let mut guests = [guest(), guest()];
+            for round in 0..40 {
+                let guest = &mut guests[usize::from(round % 5 == 4)];
+                if round % 3 == 0 {
+                    guest.returns("twice", &[5], &[7, 8]);
+                } else if round % 7 == 0 {
+                    // On another thread, which is told of nothing.
+                    std::thread::scope(|scope| {
+                        scope.spawn(|| guest.returns("twice", &[5], &[7, 8])).join().unwrap();
+                    });
+                } else {
+                    guest.is_shown_after_growth(round % 4 == 1);
+                }
+                for guest in &mut guests {
+                    guest.returns("size", &[], &[2]);
+                    for page in 2..9 {
+                        guest.is_out_of_bounds(page * 65_536);
+                    }
                 }
             }
         }

@@ -22,6 +22,7 @@ fn header(commit: &str) -> Header {
             kernel: text("6.18"),
             os: text("os"),
             pagemap_scan: true,
+            protection_keys: false,
             huge_pages: text("never"),
         },
         tools: Tools {

@@ -57,6 +57,7 @@ fn machine(header: &Header) -> String {
         ("Linux version", escape(&machine.kernel)),
         ("OS", escape(&machine.os)),
         ("`PAGEMAP_SCAN`", if machine.pagemap_scan { "yes" } else { "no" }.to_owned()),
+        ("Protection keys (PKU)", if machine.protection_keys { "yes" } else { "no" }.to_owned()),
         ("Transparent huge pages", escape(&machine.huge_pages)),
     ];
     table(["Hardware and system", ""], rows)

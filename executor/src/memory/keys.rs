@@ -1,0 +1,218 @@
+//! Protection keys: what a thread may access, changed without a system call.
+//!
+//! A range of pages can have one of 15 keys, and a register of each thread (PKRU) says which
+//! keys the thread may use (pkeys(7), on x86-64 alone). To write the register takes about 20 ns.
+//! `mprotect` changes the process's mappings and the address caches of all processors, which
+//! takes 3 µs, and 20 µs while another thread runs.
+//!
+//! The kernel gives new threads the rights of their maker, and denies signal handlers and all
+//! other threads the use of every key. Nothing here relies on that: [`Rights`] says for each
+//! guest what it may use while it runs.
+
+use rustix::mm::MprotectFlags;
+use std::io;
+use std::marker::PhantomData;
+use std::sync::OnceLock;
+
+/// Keys that this process takes at most. It leaves the others to other users.
+pub(super) const MOST: usize = 4;
+
+/// What the pages have that have no other key.
+const NO_KEY: u32 = 0;
+
+/// The keys that the kernel gave to this process.
+#[derive(Debug, Clone, Copy, Default)]
+struct Keys {
+    numbers: [u32; MOST],
+    count: usize,
+}
+
+/// Those of this process, which are taken once and stay.
+fn keys() -> &'static Keys {
+    static KEYS: OnceLock<Keys> = OnceLock::new();
+    KEYS.get_or_init(|| {
+        let mut keys = Keys::default();
+        while keys.count < MOST
+            && let Some(number) = kernel::take_key()
+        {
+            keys.numbers[keys.count] = number;
+            keys.count += 1;
+        }
+        keys
+    })
+}
+
+impl Keys {
+    /// The bits of the register that deny the use of the keys from the place `from` on.
+    fn denied(&self, from: usize) -> u32 {
+        self.numbers[from.min(self.count)..self.count]
+            .iter()
+            .fold(0, |bits, number| bits | 0b11 << (2 * number))
+    }
+}
+
+/// Number of keys that there are; none where the processor or the kernel has none, or others
+/// have taken them all.
+#[must_use]
+pub fn protection_keys() -> usize {
+    keys().count
+}
+
+/// Makes a range readable and writable for threads that may use a key.
+///
+/// # Safety
+///
+/// The range must be mapped, the caller's own, and used by threads alone that have the
+/// [`Rights`] to it.
+pub(super) unsafe fn lock(start: *mut u8, length: usize, key: usize) -> io::Result<()> {
+    let number = keys().numbers[..keys().count].get(key).ok_or(io::ErrorKind::Unsupported)?;
+    let flags = MprotectFlags::READ | MprotectFlags::WRITE;
+    // SAFETY: the caller's promise.
+    unsafe { kernel::protect(start, length, flags, *number) }
+}
+
+/// Gives a range this protection, for all threads alike.
+///
+/// # Safety
+///
+/// The range must be mapped, the caller's own, and not be accessed beyond what `flags` says.
+pub(super) unsafe fn unlock(start: *mut u8, length: usize, flags: MprotectFlags) -> io::Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { kernel::protect(start, length, flags, NO_KEY) }
+}
+
+/// Lets this thread use the first `count` keys, until its [`Rights`] end.
+#[inline]
+pub(super) fn allow(count: usize) {
+    let keys = keys();
+    set((kernel::read() & !keys.denied(0)) | keys.denied(count));
+}
+
+/// Writes the register where it is another one: reading it takes a nanosecond.
+#[inline]
+fn set(rights: u32) {
+    if kernel::read() != rights {
+        kernel::write(rights);
+    }
+}
+
+/// The rights of a thread while it runs a guest or accesses its memory. Dropped, they are what
+/// they were before.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Rights {
+    before: Option<u32>,
+    /// They are those of one thread.
+    thread: PhantomData<*const ()>,
+}
+
+impl Rights {
+    /// The use of the first `count` keys, and of no others of this process's.
+    #[inline]
+    pub(super) fn to(count: usize) -> Self {
+        let before = kernel::read();
+        allow(count);
+        Self { before: Some(before), thread: PhantomData }
+    }
+}
+
+impl Drop for Rights {
+    #[inline]
+    fn drop(&mut self) {
+        // Also after a trap: it left a signal handler, where no key may be used.
+        if let Some(before) = self.before {
+            set(before);
+        }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+mod kernel {
+    use rustix::mm::MprotectFlags;
+    use std::arch::asm;
+    use std::io;
+
+    /// A key that this thread may not use yet.
+    pub(super) fn take_key() -> Option<u32> {
+        // `PKEY_DISABLE_ACCESS` of pkey_alloc(2).
+        const DENIED: libc::c_ulong = 1;
+        let none: libc::c_ulong = 0;
+        // SAFETY: takes numbers, and changes this thread's right to a key that nothing has yet.
+        let number = unsafe { libc::syscall(libc::SYS_pkey_alloc, none, DENIED) };
+        u32::try_from(number).ok()
+    }
+
+    /// # Safety
+    ///
+    /// As for mprotect(2).
+    pub(super) unsafe fn protect(
+        start: *mut u8,
+        length: usize,
+        flags: MprotectFlags,
+        key: u32,
+    ) -> io::Result<()> {
+        // SAFETY: the caller's promise.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_pkey_mprotect,
+                start,
+                length,
+                libc::c_ulong::from(flags.bits()),
+                libc::c_ulong::from(key),
+            )
+        };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// The register. Called only where the kernel has given a key, so there is one.
+    #[inline]
+    pub(super) fn read() -> u32 {
+        let rights;
+        // SAFETY: reads a register that every program may read where there are keys.
+        unsafe {
+            asm!("rdpkru", in("ecx") 0, out("eax") rights, out("edx") _,
+                options(nomem, nostack, preserves_flags));
+        }
+        rights
+    }
+
+    #[inline]
+    pub(super) fn write(rights: u32) {
+        // SAFETY: writes the rights of this thread. The callers change only those of this
+        // process's keys, or put back what there was; no access moves across this for the
+        // compiler, which has to take it for one to any memory.
+        unsafe {
+            asm!("wrpkru", in("eax") rights, in("ecx") 0, in("edx") 0,
+                options(nostack, preserves_flags));
+        }
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
+mod kernel {
+    use rustix::mm::MprotectFlags;
+    use std::io;
+
+    pub(super) fn take_key() -> Option<u32> {
+        None
+    }
+
+    /// # Safety
+    ///
+    /// As for mprotect(2).
+    pub(super) unsafe fn protect(
+        start: *mut u8,
+        length: usize,
+        flags: MprotectFlags,
+        _no_key: u32,
+    ) -> io::Result<()> {
+        // SAFETY: the caller's promise.
+        Ok(unsafe { rustix::mm::mprotect(start.cast(), length, flags) }?)
+    }
+
+    pub(super) fn read() -> u32 {
+        0
+    }
+
+    pub(super) fn write(_rights: u32) {}
+}

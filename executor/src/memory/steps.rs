@@ -1,0 +1,322 @@
+//! Opening what a memory grows by, and closing it again after the call.
+//!
+//! Code that checks no bounds must have no access to what lies behind the memory. The kernel
+//! can see to that: two calls of `mprotect` for a guest that grows its memory in each call. Most
+//! guests grow in the same steps each time. From the third time on, each step has a
+//! [protection key](super::keys), and is opened and closed by the thread's rights alone. What is
+//! closed is zero, so a processor that reads ahead in spite of the key finds nothing there.
+
+use super::keys::{self, MOST, Rights};
+use crate::error::{Error, Result};
+use rustix::mm::MprotectFlags;
+
+/// Sizes that a memory had one after the other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Path {
+    ends: [usize; MOST],
+    /// How many there were; more than there is room for, where this is larger.
+    count: usize,
+}
+
+impl Path {
+    fn push(&mut self, end: usize) {
+        if let Some(place) = self.ends.get_mut(self.count) {
+            *place = end;
+        }
+        self.count += 1;
+    }
+
+    fn ends(&self) -> &[usize] {
+        &self.ends[..self.count.min(MOST)]
+    }
+
+    /// Whether all of it is known and as many keys are there.
+    fn has_keys(&self) -> bool {
+        (1..=MOST.min(keys::protection_keys())).contains(&self.count)
+    }
+
+    /// Whether it is the start of another one.
+    fn starts(&self, other: &Self) -> bool {
+        self.count <= other.count && other.ends[..self.count.min(MOST)] == *self.ends()
+    }
+}
+
+/// What is behind the first size of a memory that grows in place.
+///
+/// All sizes are multiples of the host's page, and those of a memory of one address: what this
+/// type has set up belongs to it.
+#[derive(Debug, Default)]
+pub struct Steps {
+    /// The first size.
+    size: usize,
+    /// The steps of this use so far.
+    now: Path,
+    /// Those of the last use in which there were any, or those that have keys.
+    last: Path,
+    /// Whether each step of `last` has a key.
+    locked: bool,
+}
+
+impl Steps {
+    /// Rights to what this use has opened, for as long as the guest runs or somebody accesses
+    /// its memory.
+    #[inline]
+    pub fn rights(&self) -> Rights {
+        if self.locked { Rights::to(self.now.count) } else { Rights::default() }
+    }
+
+    /// Opens what lies between the memory's size and a larger one.
+    ///
+    /// # Safety
+    ///
+    /// `base` must be that of the memory, `from` its size, and what lies behind, up to `to`,
+    /// mapped and its own. This thread must have the [`rights`](Self::rights).
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses; the size is then as before.
+    pub unsafe fn open(&mut self, base: *mut u8, from: usize, to: usize) -> Result<()> {
+        let before = self.now;
+        self.now.push(to);
+        if self.locked {
+            if self.now.starts(&self.last) {
+                keys::allow(self.now.count);
+                return Ok(());
+            }
+            self.now = before;
+            // SAFETY: the caller's promise.
+            unsafe { self.unlock(base) }?;
+            self.now.push(to);
+        }
+        let rights = MprotectFlags::READ | MprotectFlags::WRITE;
+        // SAFETY: the caller's promise.
+        let opened = unsafe { rustix::mm::mprotect(base.add(from).cast(), to - from, rights) };
+        opened.map_err(|error| {
+            self.now = before;
+            failed(error.into())
+        })
+    }
+
+    /// Notes that somebody else has opened what lies between the memory's size and a larger one,
+    /// after [`unlock`](Self::unlock).
+    pub fn note(&mut self, to: usize) {
+        self.now.push(to);
+    }
+
+    /// Closes what this use has opened behind the first size. It must be all zero, and is when it
+    /// is opened again.
+    ///
+    /// # Safety
+    ///
+    /// `base` must be that of the memory, `size` its first size, the same in each call, and
+    /// `grown` the present one; nobody may access what lies between the two.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses; the memory must then not be used.
+    pub unsafe fn close(&mut self, base: *mut u8, size: usize, grown: usize) -> Result<()> {
+        self.size = size;
+        let now = std::mem::take(&mut self.now);
+        if self.locked {
+            // The rights of threads end by themselves.
+            return Ok(());
+        }
+        let again = std::mem::replace(&mut self.last, now) == now;
+        let (length, none) = (grown - size, MprotectFlags::empty());
+        // SAFETY: the caller's promise.
+        let closed = unsafe {
+            let behind = base.add(size);
+            if again && now.has_keys() {
+                self.locked = self.lock(base).is_ok();
+                // Otherwise some steps may have their keys.
+                if self.locked { Ok(()) } else { keys::unlock(behind, length, none) }
+            } else {
+                rustix::mm::mprotect(behind.cast(), length, none).map_err(Into::into)
+            }
+        };
+        closed.map_err(failed)
+    }
+
+    /// Gives each step its key.
+    ///
+    /// # Safety
+    ///
+    /// As for [`close`](Self::close).
+    unsafe fn lock(&self, base: *mut u8) -> std::io::Result<()> {
+        let mut start = self.size;
+        for (key, end) in self.last.ends().iter().enumerate() {
+            // SAFETY: the caller's promise: what was opened is the memory's own.
+            unsafe { keys::lock(base.add(start), end - start, key) }?;
+            start = *end;
+        }
+        Ok(())
+    }
+
+    /// Does without keys: what this use has opened is open to all threads, the rest is closed.
+    ///
+    /// # Safety
+    ///
+    /// As for [`open`](Self::open).
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    pub unsafe fn unlock(&mut self, base: *mut u8) -> Result<()> {
+        if !self.locked {
+            return Ok(());
+        }
+        let open = self.now.ends().last().copied().unwrap_or(self.size);
+        let end = self.last.ends().last().copied().unwrap_or(self.size);
+        let rights = MprotectFlags::READ | MprotectFlags::WRITE;
+        for (from, to, rights) in [(self.size, open, rights), (open, end, MprotectFlags::empty())] {
+            if from < to {
+                // SAFETY: the caller's promise: all of it was opened before.
+                unsafe { keys::unlock(base.add(from), to - from, rights) }.map_err(failed)?;
+            }
+        }
+        self.locked = false;
+        Ok(())
+    }
+}
+
+fn failed(error: std::io::Error) -> Error {
+    Error::system("cannot open or close what a memory grows by")(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Mapping;
+    use super::*;
+    use proptest::prelude::*;
+    use std::os::fd::AsRawFd;
+
+    const PAGE: usize = 65_536;
+
+    /// A memory of one page whose owner grows it in place.
+    struct Growing {
+        mapping: Mapping,
+        steps: Steps,
+        size: usize,
+    }
+
+    impl Growing {
+        fn new() -> Self {
+            let mapping = Mapping::new(PAGE, 32 * PAGE).unwrap();
+            Self { mapping, steps: Steps::default(), size: PAGE }
+        }
+
+        /// Grows to this many pages.
+        fn grow(&mut self, pages: usize) {
+            let (from, to) = (self.size, pages * PAGE);
+            // SAFETY: addresses of the mapping, which nobody else uses.
+            unsafe { self.steps.open(self.mapping.base(), from, to) }.unwrap();
+            self.size = to;
+        }
+
+        fn close(&mut self) {
+            if self.size > PAGE {
+                // SAFETY: as above.
+                unsafe { self.steps.close(self.mapping.base(), PAGE, self.size) }.unwrap();
+            }
+            self.size = PAGE;
+        }
+
+        fn one_use(&mut self, path: &[usize]) {
+            let rights = self.steps.rights();
+            path.iter().for_each(|pages| self.grow(*pages));
+            assert_eq!(self.readable(), self.size / PAGE);
+            drop(rights);
+            self.close();
+            assert_eq!(self.readable(), 1, "{path:?}");
+        }
+
+        /// Pages that this thread can read, none behind one that it cannot.
+        fn readable(&self) -> usize {
+            let can: Vec<bool> =
+                (0..32).map(|page| can_read(self.mapping.base() as usize + page * PAGE)).collect();
+            let count = can.iter().position(|can| !can).unwrap_or(can.len());
+            assert!(!can[count..].contains(&true), "{can:?}");
+            count
+        }
+    }
+
+    /// The kernel reads with the rights of the thread that calls it.
+    fn can_read(address: usize) -> bool {
+        let (_read, write) = std::io::pipe().unwrap();
+        // SAFETY: the kernel looks at the address, whatever lies there.
+        unsafe { libc::write(write.as_raw_fd(), address as *const _, 8) == 8 }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mprotect and system calls that look at memory")]
+    fn the_third_use_of_the_same_growth_needs_no_system_call() {
+        let mut memory = Growing::new();
+        for round in 0..6 {
+            memory.one_use(&[3, 4]);
+            let has_keys = keys::protection_keys() >= 2;
+            assert_eq!(memory.steps.locked, has_keys && round > 0, "{round}");
+        }
+        // A part of the steps is opened by keys, too.
+        memory.one_use(&[3]);
+        assert_eq!(memory.steps.locked, keys::protection_keys() >= 2);
+        for other in [&[2][..], &[4], &[3, 5], &[3, 4, 5], &[2, 3, 4, 5, 6], &[2, 3, 4, 5, 6]] {
+            memory.one_use(&[3, 4]);
+            memory.one_use(&[3, 4]);
+            memory.one_use(other);
+            assert!(!memory.steps.locked, "{other:?}");
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mprotect and system calls that look at memory")]
+    fn others_have_no_rights_until_it_is_unlocked() {
+        let mut memory = Growing::new();
+        (0..3).for_each(|_| memory.one_use(&[3, 4]));
+        if !memory.steps.locked {
+            return;
+        }
+        let at = memory.mapping.base() as usize + PAGE;
+        let elsewhere =
+            |at| std::thread::scope(|scope| scope.spawn(move || can_read(at)).join().unwrap());
+        let mut other = Growing::new();
+        (0..3).for_each(|_| other.one_use(&[3]));
+        let rights = memory.steps.rights();
+        memory.grow(3);
+        // The other memory's guest is called meanwhile.
+        let inner = other.steps.rights();
+        assert!(!can_read(at) && other.readable() == 1);
+        drop(inner);
+        assert!(can_read(at) && !can_read(at + 2 * PAGE));
+        drop(rights);
+        assert!(!can_read(at) && !elsewhere(at));
+        // SAFETY: its memory, which nobody else uses.
+        unsafe { memory.steps.unlock(memory.mapping.base()) }.unwrap();
+        assert!(can_read(at) && elsewhere(at) && memory.readable() == 3);
+        memory.grow(4);
+        memory.close();
+        assert_eq!((memory.readable(), memory.steps.locked), (1, true));
+    }
+
+    proptest! {
+        /// Uses that mostly grow as the one before.
+        #[test]
+        #[cfg_attr(miri, ignore = "needs mprotect and system calls that look at memory")]
+        fn what_is_open_is_what_was_grown(
+            paths in prop::collection::vec((prop::collection::vec(1..6_usize, 0..6), 1..5_usize, any::<bool>()), 1..8),
+        ) {
+            let mut memory = Growing::new();
+            for (path, times, is_shown) in paths {
+                let ends = path.iter().scan(1, |end, more| { *end += more; Some(*end) });
+                let ends: Vec<usize> = ends.collect();
+                for _ in 0..times {
+                    memory.one_use(&ends);
+                }
+                if is_shown {
+                    // SAFETY: its memory, which nobody else uses.
+                    unsafe { memory.steps.unlock(memory.mapping.base()) }.unwrap();
+                    prop_assert_eq!(memory.readable(), 1);
+                }
+            }
+        }
+    }
+}
