@@ -22,7 +22,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density resets redis systems costs gate checks report pictures guests guests-check check sanitize mutants audit fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density resets redis systems systems-full costs gate checks report pictures guests guests-check check sanitize mutants audit fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,9 +90,14 @@ redis: ## find redis-server, or fetch Debian's package into .toolchain, and test
 .toolchain/redis.toml:
 	@systems/redis/prepare.sh
 
-# SYSTEMS are arguments, such as a system's name or --small.
-systems: setup $(NEEDED) .toolchain/redis.toml ## measure executors in a host over HTTP, a node, shared memory and a pipeline
-	$(CARGO) run --locked --release --quiet --features=$(FEATURES),systems -- systems $(SYSTEMS)
+# SYSTEMS are arguments, such as a system's name.
+RUN_SYSTEMS = $(CARGO) run --locked --release --quiet --features=$(FEATURES),systems -- systems $(SYSTEMS)
+
+systems: setup $(NEEDED) .toolchain/redis.toml ## run a host over HTTP, a node, shared memory and a pipeline once, small
+	$(RUN_SYSTEMS) --small --records target/systems.jsonl
+
+systems-full: setup $(NEEDED) .toolchain/redis.toml ## measure all of that and replace the stored records, 7 to 10 minutes
+	$(RUN_SYSTEMS)
 
 costs: setup $(NEEDED) ## count operators, page faults, system calls and code sizes, and store them
 	$(CHECKS) costs --store

@@ -34,4 +34,12 @@ fn blocks_are_made_on_every_engine_or_refused_with_the_reason() {
         assert_eq!(node.storage_calls, nodes[0].storage_calls);
         assert!(node.total_ns >= node.calls_ns && node.calls_ns > node.storage_ns);
     }
+    // What was found is shown, and only what the filter selects.
+    let executor = book.systems[0].executor.to_string();
+    assert!(ran.out.contains("blocks/s") && ran.out.contains(&executor), "{}", ran.out);
+    let shown =
+        touchstone(&["show", "--records", records, "--json", &format!("^node/{executor}$")]);
+    let shown: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(shown["id"], format!("node/{executor}"));
+    assert_eq!(shown["found"][0]["found"]["node"]["accounts"], 50);
 }

@@ -24,7 +24,7 @@ pub const SWAPS: &str = "swap.jsonl";
 pub const DENSITY: &str = "density.jsonl";
 /// The records of `make resets`.
 pub const RESETS: &str = "resets.jsonl";
-/// The records of `make systems`.
+/// The records of `make systems-full`.
 pub const SYSTEMS: &str = "systems.jsonl";
 /// The counts that `make gate` compares.
 pub const COUNTS: &str = "counts.jsonl";

@@ -1,5 +1,7 @@
 //! `touchstone show`.
 
+mod systems;
+
 use super::Ended;
 use super::common::{judged, newest, print_lines};
 use anyhow::Result;
@@ -41,6 +43,7 @@ enum Entry<'a> {
     Swap(&'a Swap),
     Density(&'a Density),
     Reset(&'a ResetKey, Estimate),
+    System(systems::Found<'a>),
     Refusal(&'a Refusal),
 }
 
@@ -75,7 +78,8 @@ fn entries(book: &Book) -> Vec<Entry<'_>> {
     let resets = resets.filter_map(|key| Some(Entry::Reset(key, book.reset(key)?)));
     let refusals = book.refusals.iter().map(Entry::Refusal);
     let measured = cells.chain(comparisons).chain(counts).chain(swaps).chain(densities);
-    measured.chain(resets).chain(refusals).collect()
+    let systems = systems::Found::all(&book.systems).into_iter().map(Entry::System);
+    measured.chain(resets).chain(systems).chain(refusals).collect()
 }
 
 impl Entry<'_> {
@@ -90,6 +94,7 @@ impl Entry<'_> {
                 format!("density/{}/{}_instances", density.executor, density.instances)
             }
             Self::Reset(key, _) => format!("reset/{}/{}", key.executor, key.point),
+            Self::System(found) => found.name(),
             Self::Refusal(Refusal { engine, strategy, guest, case, .. }) => {
                 let strategy = strategy.map(|strategy| strategy.to_string());
                 let join = |parts: [Option<&str>; 2], with: &str| {
@@ -112,6 +117,7 @@ impl Entry<'_> {
             Self::Swap(swap) => ("swap", serde_json::to_value(swap)?),
             Self::Density(density) => ("density", serde_json::to_value(density)?),
             Self::Reset(key, _) => ("reset", serde_json::to_value(key)?),
+            Self::System(found) => ("system", found.json()?),
             Self::Refusal(refusal) => ("refusal", serde_json::to_value(refusal)?),
         };
         line["id"] = self.name(book).into();
@@ -143,7 +149,11 @@ impl Entry<'_> {
                     line["processes"] = serde_json::to_value(book.resets.get(*key))?;
                 }
             }
-            Self::Count(_) | Self::Swap(_) | Self::Density(_) | Self::Refusal(_) => {}
+            Self::Count(_)
+            | Self::Swap(_)
+            | Self::Density(_)
+            | Self::System(_)
+            | Self::Refusal(_) => {}
         }
         Ok(line)
     }
@@ -194,6 +204,10 @@ fn tables(book: &Book, entries: &[Entry<'_>]) -> String {
     parts.join("\n")
 }
 
+fn or_none(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "–".to_owned())
+}
+
 /// A heading, and whether numbers stand below it.
 type Column = (&'static str, bool);
 
@@ -205,7 +219,6 @@ impl Entry<'_> {
     /// Its row, the columns of the table in which it stands, and that table's heading. Cells have
     /// a column for each of the metrics.
     fn row(&self, book: &Book, metrics: &[Metric]) -> (String, Vec<Column>, Vec<String>) {
-        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
         match self {
             Self::Cell(cell) => {
                 let mut columns = vec![("executor", false), ("threads", true)];
@@ -301,6 +314,7 @@ impl Entry<'_> {
                 ];
                 ("resets".to_owned(), columns.to_vec(), row)
             }
+            Self::System(found) => found.row(),
             Self::Refusal(Refusal { engine, strategy, guest, case, status, reason, .. }) => {
                 let strategy = strategy.map(|strategy| strategy.to_string());
                 let [strategy, case, guest] = [&strategy, case, guest]

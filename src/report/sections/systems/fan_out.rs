@@ -21,7 +21,7 @@ pub(in crate::report) struct Pair<'a> {
 pub(in crate::report) fn section(book: Option<&Book>) -> String {
     let pairs = book.map(pairs).unwrap_or_default();
     let Some(book) = book.filter(|_| !pairs.is_empty()) else {
-        return "## Shared memory\n\nThere are no records of shared memory; `make systems` makes \
+        return "## Shared memory\n\nThere are no records of shared memory; `make systems-full` makes \
                 them.\n\n"
             .to_owned();
     };
@@ -124,6 +124,6 @@ mod tests {
         assert!(text.contains("| `some_instance_reuse_tracked` |"), "{text}");
         assert!(text.contains("| fan-out, 8 | 100.0 µs | 10.00 µs | 10.0 |"), "{text}");
         assert!(finding(&pairs(&book)).unwrap().contains("8 readers of"));
-        assert!(section(None).contains("`make systems`"));
+        assert!(section(None).contains("`make systems-full`"));
     }
 }

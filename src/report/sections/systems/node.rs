@@ -7,7 +7,7 @@ use crate::report::units::{grouped, percent, time};
 pub(in crate::report) fn section(book: Option<&Book>) -> String {
     let nodes = book.map(nodes).unwrap_or_default();
     let (Some(book), Some((_, first))) = (book, nodes.first()) else {
-        return "## Node\n\nThere are no records of a node; `make systems` makes them.\n\n"
+        return "## Node\n\nThere are no records of a node; `make systems-full` makes them.\n\n"
             .to_owned();
     };
     let headings = [
@@ -119,6 +119,6 @@ mod tests {
         let text = finding(&book).unwrap();
         assert!(text.contains("half of a block from 1.000 µs per call on"), "{text}");
         assert!(text.contains("less with 1 of 2 executors: 20 % of the block"), "{text}");
-        assert!(section(None).contains("`make systems`"));
+        assert!(section(None).contains("`make systems-full`"));
     }
 }

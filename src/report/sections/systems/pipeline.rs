@@ -8,7 +8,7 @@ use crate::tables::pipeline::{PipelinePlan, plan};
 pub(in crate::report) fn section(book: Option<&Book>) -> String {
     let all = book.map(|book| (book, runs(book))).filter(|(_, runs)| !runs.is_empty());
     let (Some((book, runs)), Ok(plan)) = (all, plan()) else {
-        return "## Pipeline\n\nThere are no records of the pipeline; `make systems` makes them.\n\n"
+        return "## Pipeline\n\nThere are no records of the pipeline; `make systems-full` makes them.\n\n"
             .to_owned();
     };
     let wrong: u64 = runs.iter().map(|(_, run)| run.wrong()).sum();

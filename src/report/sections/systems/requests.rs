@@ -135,7 +135,7 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
     let all = book.map(Own::all).unwrap_or_default();
     let (Some(book), Some(first)) = (book, all.first()) else {
         return format!(
-            "{heading}\n\nThere are no records of requests under load; `make systems` makes \
+            "{heading}\n\nThere are no records of requests under load; `make systems-full` makes \
              them.\n\n"
         );
     };
