@@ -55,7 +55,11 @@ pub struct Steps {
     last: Path,
     /// Whether each step of `last` has a key.
     locked: bool,
+    /// Whether the kernel has done a part of what was asked, so that nobody knows what is open.
+    broken: bool,
 }
+
+const BROKEN: Error = Error::Misuse("an earlier growth has failed: the memory must not be used");
 
 impl Steps {
     /// Rights to what this use has opened, for as long as the guest runs or somebody accesses
@@ -76,6 +80,7 @@ impl Steps {
     ///
     /// When the kernel refuses; the size is then as before.
     pub unsafe fn open(&mut self, base: *mut u8, from: usize, to: usize) -> Result<()> {
+        self.check()?;
         let before = self.now;
         self.now.push(to);
         if self.locked {
@@ -103,6 +108,15 @@ impl Steps {
         self.now.push(to);
     }
 
+    /// Fails if the memory must not be used any more.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel has refused what nobody could undo.
+    pub fn check(&self) -> Result<()> {
+        if self.broken { Err(BROKEN) } else { Ok(()) }
+    }
+
     /// Closes what this use has opened behind the first size. It must be all zero, and is when it
     /// is opened again.
     ///
@@ -115,6 +129,7 @@ impl Steps {
     ///
     /// When the kernel refuses; the memory must then not be used.
     pub unsafe fn close(&mut self, base: *mut u8, size: usize, grown: usize) -> Result<()> {
+        self.check()?;
         self.size = size;
         let now = std::mem::take(&mut self.now);
         if self.locked {
@@ -125,31 +140,31 @@ impl Steps {
         let (length, none) = (grown - size, MprotectFlags::empty());
         // SAFETY: the caller's promise.
         let closed = unsafe {
+            let with_keys = if again && now.has_keys() { self.lock(base) } else { 0 };
+            self.locked = with_keys > 0 && with_keys == now.count;
             let behind = base.add(size);
-            if again && now.has_keys() {
-                self.locked = self.lock(base).is_ok();
-                // Otherwise some steps may have their keys.
-                if self.locked { Ok(()) } else { keys::unlock(behind, length, none) }
-            } else {
-                rustix::mm::mprotect(behind.cast(), length, none).map_err(Into::into)
+            match with_keys {
+                _ if self.locked => Ok(()),
+                0 => rustix::mm::mprotect(behind.cast(), length, none).map_err(Into::into),
+                _ => keys::unlock(behind, length, none),
             }
         };
         closed.map_err(failed)
     }
 
-    /// Gives each step its key.
+    /// Gives each step its key, until the kernel refuses. How many have one.
     ///
     /// # Safety
     ///
     /// As for [`close`](Self::close).
-    unsafe fn lock(&self, base: *mut u8) -> std::io::Result<()> {
-        let mut start = self.size;
-        for (key, end) in self.last.ends().iter().enumerate() {
-            // SAFETY: the caller's promise: what was opened is the memory's own.
-            unsafe { keys::lock(base.add(start), end - start, key) }?;
-            start = *end;
-        }
-        Ok(())
+    unsafe fn lock(&self, base: *mut u8) -> usize {
+        let starts = std::iter::once(&self.size).chain(self.last.ends());
+        let steps = starts.zip(self.last.ends()).enumerate();
+        // SAFETY: the caller's promise: what was opened is the memory's own.
+        let locked = steps.take_while(|(key, (start, end))| unsafe {
+            keys::lock(base.add(**start), **end - **start, *key).is_ok()
+        });
+        locked.count()
     }
 
     /// Does without keys: what this use has opened is open to all threads, the rest is closed.
@@ -160,11 +175,14 @@ impl Steps {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses.
+    /// When the kernel refuses; the memory must then not be used after this use.
     pub unsafe fn unlock(&mut self, base: *mut u8) -> Result<()> {
+        self.check()?;
         if !self.locked {
             return Ok(());
         }
+        // Each range may be several to the kernel, of which it changes one after the other.
+        self.broken = true;
         let open = self.now.ends().last().copied().unwrap_or(self.size);
         let end = self.last.ends().last().copied().unwrap_or(self.size);
         let rights = MprotectFlags::READ | MprotectFlags::WRITE;
@@ -174,7 +192,7 @@ impl Steps {
                 unsafe { keys::unlock(base.add(from), to - from, rights) }.map_err(failed)?;
             }
         }
-        self.locked = false;
+        (self.locked, self.broken) = (false, false);
         Ok(())
     }
 }
@@ -295,6 +313,34 @@ mod tests {
         memory.grow(4);
         memory.close();
         assert_eq!((memory.readable(), memory.steps.locked), (1, true));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mprotect and system calls that look at memory")]
+    fn a_memory_that_the_kernel_has_changed_in_part_is_not_used() {
+        let mut memory = Growing::new();
+        (0..3).for_each(|_| memory.one_use(&[3, 4]));
+        if !memory.steps.locked {
+            return;
+        }
+        let base = memory.mapping.base();
+        let rights = memory.steps.rights();
+        memory.grow(3);
+        // Nobody may write to a file that was opened for reading.
+        let file = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+        let (flags, start) = (libc::MAP_SHARED | libc::MAP_FIXED, base.wrapping_add(PAGE).cast());
+        // SAFETY: addresses of the mapping, which nobody else uses.
+        let mapped =
+            unsafe { libc::mmap(start, PAGE, libc::PROT_READ, flags, file.as_raw_fd(), 0) };
+        assert_eq!(mapped, start);
+        // SAFETY: as above.
+        unsafe {
+            assert!(memory.steps.unlock(base).is_err());
+            assert!(memory.steps.open(base, 3 * PAGE, 4 * PAGE).is_err());
+            drop(rights);
+            assert!(memory.steps.close(base, PAGE, 3 * PAGE).is_err());
+        }
+        assert!(memory.steps.check().is_err());
     }
 
     proptest! {

@@ -211,6 +211,9 @@ impl Kept {
         let pages = unsafe { pages(memory) };
         let grown = pages as usize * WASM_PAGE;
         if grown == size {
+            if let Some(steps) = &self.steps {
+                steps.borrow().check()?;
+            }
             if let Some(restorer) = restorer {
                 let own = restorer.plan().size();
                 // SAFETY: as above. What lies behind may be closed: it is dropped at most. A
