@@ -38,6 +38,6 @@ pub use store::{
 };
 pub use swap::{SoakPoint, Swap, SwapFound, Tail};
 pub use system::{
-    FanOut, InstanceState, Load, Node, Pipeline, Requests, Shape, System, SystemFound, Verifier,
-    Way,
+    FanOut, InstanceState, Load, Node, Pipeline, Requests, Rounds, Shape, System, SystemFound,
+    Verifier, Way,
 };

@@ -78,7 +78,7 @@ fn entries(book: &Book) -> Vec<Entry<'_>> {
     let resets = resets.filter_map(|key| Some(Entry::Reset(key, book.reset(key)?)));
     let refusals = book.refusals.iter().map(Entry::Refusal);
     let measured = cells.chain(comparisons).chain(counts).chain(swaps).chain(densities);
-    let systems = systems::Found::all(&book.systems).into_iter().map(Entry::System);
+    let systems = systems::Found::all(book).into_iter().map(Entry::System);
     measured.chain(resets).chain(systems).chain(refusals).collect()
 }
 

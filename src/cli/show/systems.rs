@@ -3,108 +3,83 @@
 use super::{Column, or_none};
 use anyhow::Result;
 use serde_json::{Value, json};
-use touchstone::record::estimate::of_values;
-use touchstone::record::{Load, Requests, System, SystemFound, Verifier};
+use touchstone::record::{
+    Book, Executor, FanOut, Load, Node, Pipeline, Rounds, SystemFound, Verifier,
+};
 use touchstone::report::units::time;
 
-/// What was found of a system under an executor: all rounds of a host under load, one record of
-/// the others.
-pub(super) struct Found<'a>(Vec<&'a System>);
+/// What was found of a system under an executor.
+pub(super) enum Found<'a> {
+    Requests(Rounds<'a>),
+    Node(&'a Executor, &'a Node),
+    FanOut(&'a Executor, &'a FanOut),
+    Pipeline(&'a Executor, &'a Pipeline),
+}
 
 impl<'a> Found<'a> {
-    /// All of a run, each system's together.
-    pub(super) fn all(systems: &'a [System]) -> Vec<Self> {
-        let mut all: Vec<Self> = Vec::new();
-        for system in systems {
-            match all.iter_mut().find(|found| found.is_of(system)) {
-                Some(Self(rounds)) => rounds.push(system),
-                None => all.push(Self(vec![system])),
-            }
-        }
-        all.sort_by_key(|found| match found.0[0].found {
-            SystemFound::Requests(_) => 0,
-            SystemFound::Node(_) => 1,
-            SystemFound::FanOut(_) => 2,
-            SystemFound::Pipeline(_) => 3,
+    /// All of a run, those of a system together.
+    pub(super) fn all(book: &'a Book) -> Vec<Self> {
+        let mut all: Vec<Self> = Rounds::all(book).into_iter().map(Self::Requests).collect();
+        all.extend(book.systems.iter().filter_map(|system| match &system.found {
+            SystemFound::Requests(_) => None,
+            SystemFound::Node(found) => Some(Self::Node(&system.executor, found)),
+            SystemFound::FanOut(found) => Some(Self::FanOut(&system.executor, found)),
+            SystemFound::Pipeline(found) => Some(Self::Pipeline(&system.executor, found)),
+        }));
+        all.sort_by_key(|found| match found {
+            Self::Requests(_) => 0,
+            Self::Node(..) => 1,
+            Self::FanOut(..) => 2,
+            Self::Pipeline(..) => 3,
         });
         all
     }
 
-    /// Whether a system is a round of the same.
-    fn is_of(&self, system: &System) -> bool {
-        let own = self.0[0];
-        match (&own.found, &system.found) {
-            (SystemFound::Requests(one), SystemFound::Requests(other)) => {
-                own.executor == system.executor && one.state == other.state
-            }
-            _ => false,
-        }
-    }
-
-    fn rounds(&self) -> impl Iterator<Item = &Requests> {
-        self.0.iter().filter_map(|system| match &system.found {
-            SystemFound::Requests(requests) => Some(requests),
-            _ => None,
-        })
-    }
-
-    /// The median over the rounds of a value at [`SHARE`] of the capacity.
-    fn at_load(&self, value: impl Fn(&Load) -> u64) -> Option<f64> {
-        let loads = self.rounds().flat_map(|round| &round.loads);
-        let values: Vec<f64> =
-            loads.filter(|load| load.percent == SHARE).map(|load| value(load) as f64).collect();
-        Some(of_values(&values)?.median)
-    }
-
     /// The name for filters.
     pub(super) fn name(&self) -> String {
-        let System { executor, found } = self.0[0];
-        match found {
-            SystemFound::Requests(found) => format!("requests/{executor}/{}", found.state),
-            SystemFound::Node(_) => format!("node/{executor}"),
-            SystemFound::FanOut(found) => format!(
-                "fan_out/{executor}/{}/{}/{}_bytes/{}_reads",
-                found.shape, found.way, found.bytes, found.reads
-            ),
-            SystemFound::Pipeline(found) => format!(
-                "pipeline/{}/{}/{}_messages",
-                executor.engine,
-                by(&found.verifier),
-                found.messages
-            ),
+        match self {
+            Self::Requests(found) => format!("requests/{}/{}", found.executor, found.state),
+            Self::Node(executor, _) => format!("node/{executor}"),
+            Self::FanOut(executor, FanOut { shape, way, bytes, reads, .. }) => {
+                format!("fan_out/{executor}/{shape}/{way}/{bytes}_bytes/{reads}_reads")
+            }
+            Self::Pipeline(executor, Pipeline { verifier, messages, .. }) => {
+                format!("pipeline/{}/{}/{messages}_messages", executor.engine, by(verifier))
+            }
         }
     }
 
     /// The records.
     pub(super) fn json(&self) -> Result<Value> {
-        Ok(json!({ "found": serde_json::to_value(&self.0)? }))
+        let (executor, found) = match self {
+            Self::Requests(found) => (found.executor, serde_json::to_value(found.rounds())?),
+            Self::Node(executor, found) => (*executor, serde_json::to_value(found)?),
+            Self::FanOut(executor, found) => (*executor, serde_json::to_value(found)?),
+            Self::Pipeline(executor, found) => (*executor, serde_json::to_value(found)?),
+        };
+        Ok(json!({ "executor": executor.to_string(), "found": found }))
     }
 
     /// The heading of its table, the columns, and its row.
     pub(super) fn row(&self) -> (String, Vec<Column>, Vec<String>) {
-        let System { executor, found } = self.0[0];
         let ms = |ns: u64| time(ns as f64);
-        let (heading, columns, row): (_, &[Column], _) = match found {
-            SystemFound::Requests(found) => {
-                let capacities: Vec<f64> = self.rounds().map(|round| round.capacity).collect();
-                let capacity = of_values(&capacities).map(|found| format!("{:.0}", found.median));
-                let row = vec![executor.to_string(), found.state.to_string(), or_none(capacity)];
-                let quantiles: [fn(&Load) -> u64; 3] =
-                    [|l| l.latency.p50_ns, |l| l.latency.p99_ns, |l| l.latency.p999_ns];
-                let tails = quantiles.map(|value| or_none(self.at_load(value).map(time)));
-                (
-                    "a host over HTTP, latency at 80 % of the capacity",
-                    &REQUESTS,
-                    [row, tails.into()].concat(),
-                )
+        let (heading, columns, row): (_, &[Column], _) = match self {
+            Self::Requests(found) => {
+                let capacity = found.capacity().map(|rate| format!("{rate:.0}"));
+                let mut row = vec![found.executor.to_string(), found.state.to_string()];
+                row.push(or_none(capacity));
+                for quantile in [Load::p50, Load::p99, Load::p999] {
+                    row.push(or_none(found.at(Load::COMPARED, quantile).map(time)));
+                }
+                ("a host over HTTP, latency at 80 % of its capacity", &REQUESTS, row)
             }
-            SystemFound::Node(node) => {
+            Self::Node(executor, node) => {
                 let share = format!("{:.1} %", 100.0 * node.executor_share());
                 let rate = format!("{:.1}", node.blocks_per_second());
                 let [p50, p99] = [node.queries.p50_ns, node.queries.p99_ns].map(ms);
                 ("a node", &NODE, vec![executor.to_string(), rate, share, p50, p99])
             }
-            SystemFound::FanOut(found) => {
+            Self::FanOut(executor, found) => {
                 let kib = [found.bytes >> 10, found.memory_kib].map(|kib| format!("{kib} KiB"));
                 let [state, memory] = kib;
                 let [shape, way] = [found.shape.to_string(), found.way.to_string()];
@@ -112,10 +87,9 @@ impl<'a> Found<'a> {
                 let row = vec![executor.to_string(), shape, way, state, reads, read, memory];
                 ("a state that many modules read", &FAN_OUT, row)
             }
-            SystemFound::Pipeline(found) => {
-                let engine = executor.engine.clone();
+            Self::Pipeline(executor, found) => {
                 let row = vec![
-                    engine,
+                    executor.engine.clone(),
                     by(&found.verifier).to_owned(),
                     found.messages.to_string(),
                     ms(found.total_ns),
@@ -129,9 +103,6 @@ impl<'a> Found<'a> {
         (heading.to_owned(), columns.to_vec(), row)
     }
 }
-
-/// The share of the capacity at which latencies are shown, percent.
-const SHARE: u32 = 80;
 
 const REQUESTS: [Column; 6] = [
     ("executor", false),

@@ -4,11 +4,13 @@ mod fan_out;
 mod node;
 mod pipeline;
 mod requests;
+mod rounds;
 
 pub use fan_out::{FanOut, Shape, Way};
 pub use node::Node;
 pub use pipeline::{Pipeline, Verifier};
 pub use requests::{InstanceState, Load, Requests};
+pub use rounds::Rounds;
 
 use super::Executor;
 use serde::{Deserialize, Serialize};

@@ -57,7 +57,42 @@ pub struct Load {
 /// Share of the offered requests that a host answers which is not saturated.
 const KEPT_UP: f64 = 0.97;
 
+impl Requests {
+    /// The loops at shares of the own capacity.
+    #[must_use]
+    pub fn own_load(&self) -> &[Load] {
+        &self.loads
+    }
+
+    /// The loops at a share of what the used instances of the executor can do.
+    #[must_use]
+    pub fn load_of_used(&self) -> &[Load] {
+        &self.beside
+    }
+}
+
 impl Load {
+    /// The share of the capacity at which rows are held against each other, percent.
+    pub const COMPARED: u32 = 80;
+
+    /// The median time, ns.
+    #[must_use]
+    pub fn p50(&self) -> f64 {
+        self.latency.p50_ns as f64
+    }
+
+    /// The 99th percentile, ns.
+    #[must_use]
+    pub fn p99(&self) -> f64 {
+        self.latency.p99_ns as f64
+    }
+
+    /// The 99.9th percentile, ns.
+    #[must_use]
+    pub fn p999(&self) -> f64 {
+        self.latency.p999_ns as f64
+    }
+
     /// Whether the host did not keep up.
     #[must_use]
     pub fn is_saturated(&self) -> bool {

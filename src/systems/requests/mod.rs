@@ -114,8 +114,6 @@ fn groups(rows: &[Row], random: &mut Random) -> Vec<Vec<usize>> {
 
 /// Shares of the capacity at which each row has one loop in a round, percent.
 const SHARES: [u32; 2] = [50, 95];
-/// The share at which clean and used instances are held against each other, percent.
-const PAIRED: u32 = 80;
 /// Closed loops of a round: the capacity is their median.
 const CLOSED_LOOPS: usize = 3;
 
@@ -229,10 +227,10 @@ fn loops(rows: &[Row], group: &[usize], found: &BTreeMap<usize, Found>, step: u3
             SHARES.into_iter().for_each(|percent| add(percent, place, false));
         }
         if step == 0 || other.is_some() {
-            add(PAIRED, place, false);
+            add(Load::COMPARED, place, false);
         }
         if let Some(used) = other.filter(|_| ask.state == InstanceState::Clean) {
-            add(PAIRED, used, true);
+            add(Load::COMPARED, used, true);
         }
     }
     all

@@ -6,11 +6,9 @@ use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
 use super::short;
-use crate::record::{InstanceState, Load};
+use crate::record::{InstanceState, Load, Rounds};
 use crate::report::matrix::Matrix;
-use crate::report::sections::systems::requests::{
-    Own, SHARE, load_of_used, own_load, p50, p99, p999, rate,
-};
+use crate::report::sections::systems::requests::rate;
 use crate::report::units::{self, MARK};
 use crate::tables::charts::{Charts, RequestRow, Requests};
 
@@ -18,7 +16,7 @@ use crate::tables::charts::{Charts, RequestRow, Requests};
 type Quantile = (&'static str, fn(&Load) -> f64);
 
 /// Quantiles, a panel each.
-const QUANTILES: [Quantile; 3] = [("p50", p50), ("p99", p99), ("p99.9", p999)];
+const QUANTILES: [Quantile; 3] = [("p50", Load::p50), ("p99", Load::p99), ("p99.9", Load::p999)];
 
 /// The sentence and the chart; `None` where there are no records of it.
 pub(super) fn pick(
@@ -26,7 +24,7 @@ pub(super) fn pick(
     charts: &Charts,
     chart: &Requests,
 ) -> Option<(String, Form)> {
-    let all = Own::all(matrix.records.systems.as_ref()?);
+    let all = Rounds::all(matrix.records.systems.as_ref()?);
     let find = |row: &RequestRow| {
         all.iter().find(|own| *own.executor == row.executor && own.state == row.state)
     };
@@ -38,7 +36,7 @@ pub(super) fn pick(
             InstanceState::Used => Fill::half(hue),
         };
         let value = |(_, value): Quantile| {
-            let (median, marked) = own.quantile(SHARE, value)?;
+            let (median, marked) = own.quantile(Load::COMPARED, value)?;
             Some(Value { median, marked })
         };
         let panels = QUANTILES.map(|quantile| vec![(fill, value(quantile))]).into();
@@ -52,7 +50,8 @@ pub(super) fn pick(
         frame: Frame {
             title: chart.title.clone(),
             axis: format!(
-                "At {SHARE} % of the own capacity; median over the loops; logarithmic axis"
+                "At {} % of the own capacity; median over the loops; logarithmic axis",
+                Load::COMPARED
             ),
             legend: Vec::new(),
             note: format!("{MARK}, hollow: the quartiles of the loops differ more than twofold."),
@@ -67,27 +66,28 @@ pub(super) fn pick(
 /// The first row against the second; what the first does if there is no second.
 fn finding<'a>(
     chart: &Requests,
-    find: &impl Fn(&RequestRow) -> Option<&'a Own<'a>>,
+    find: &impl Fn(&RequestRow) -> Option<&'a Rounds<'a>>,
 ) -> Option<String> {
     let mut shown = chart.rows.iter().filter_map(find);
     let (first, second) = (shown.next()?, shown.next());
-    let time = |own: &Own<'_>, quantile| {
-        let (ns, differs) = own.quantile(SHARE, quantile)?;
+    let time = |own: &Rounds<'_>, quantile| {
+        let (ns, differs) = own.quantile(Load::COMPARED, quantile)?;
         Some(units::marked(units::time_short(ns), differs))
     };
     let own = format!(
-        "At {SHARE} % of its capacity, `{}` answers {} on a {} instance, half of them within {} \
+        "At {} % of its capacity, `{}` answers {} on a {} instance, half of them within {} \
          and 99.9 % within {}.",
+        Load::COMPARED,
         first.executor,
-        rate(first.at(SHARE, |load| load.completed)?),
+        rate(first.at(Load::COMPARED, |load| load.completed)?),
         first.state,
-        time(first, p50)?,
-        time(first, p999)?
+        time(first, Load::p50)?,
+        time(first, Load::p999)?
     );
     let Some(second) = second else { return Some(own) };
     let completed: fn(&Load) -> f64 = |load| load.completed;
-    let beside = |value| first.over(second, load_of_used, value);
-    let beside = match (beside(completed), beside(p999)) {
+    let beside = |value| first.over(second, crate::record::Requests::load_of_used, value);
+    let beside = match (beside(completed), beside(Load::p999)) {
         (Some(answered), Some(tail)) => format!(
             " Under that load, the {} instance answers {} times as many, and its p99.9 is {} times \
              that of the {} one.",
@@ -103,8 +103,8 @@ fn finding<'a>(
          99.9 % within {}.{beside}",
         second.executor,
         second.state,
-        short(second.over(first, own_load, completed)?.median),
-        time(second, p50)?,
-        time(second, p999)?
+        short(second.over(first, crate::record::Requests::own_load, completed)?.median),
+        time(second, Load::p50)?,
+        time(second, Load::p999)?
     ))
 }
