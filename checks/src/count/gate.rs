@@ -107,10 +107,14 @@ fn cells(verdict: &mut Verdict, stored: &Book, now: &Book) {
     if of_kernel(there) == of_kernel(here) {
         metrics.extend(BY_KERNEL.map(|metric| (metric, ONE_EVENT)));
     } else {
+        let system = |of: &Machine| {
+            let keys = if of.protection_keys { "with" } else { "without" };
+            format!("Linux {} (huge pages: {}, {keys} protection keys)", of.kernel, of.huge_pages)
+        };
         verdict.left_out.push(format!(
-            "page faults, system calls and signals: the stored ones are of Linux {} (huge pages: \
-             {}), this is {} ({})",
-            there.kernel, there.huge_pages, here.kernel, here.huge_pages
+            "page faults, system calls and signals: the stored ones are of {}, this is {}",
+            system(there),
+            system(here)
         ));
     }
     if there.cpu == here.cpu {
