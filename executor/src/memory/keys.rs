@@ -8,7 +8,7 @@
 //!
 //! The kernel gives new threads the rights of their maker, and denies signal handlers and all
 //! other threads the use of every key. Nothing here relies on that: [`Rights`] says for each
-//! guest what it may use while it runs.
+//! guest what it may use while it runs. No instruction of WebAssembly writes the register.
 
 use rustix::mm::MprotectFlags;
 use std::io;
