@@ -29,7 +29,8 @@ fn each_number_of_instances_of_each_executor_is_recorded() {
         let instances = [1, 5][place % 2];
         assert_eq!((density.instances, &*density.case), (instances, case));
         assert_eq!((density.making.calls, density.first_calls.calls), (instances, instances));
-        assert_eq!(density.calls.calls, 20_000);
+        // Fewer where they take long.
+        assert!((1_000..=20_000).contains(&density.calls.calls), "{density:?}");
         assert!(!density.executor.strategy.is_precompiled());
         for now in [density.before, density.idle, density.used] {
             assert!(now.pss_kib > 0 && now.rss_kib >= now.pss_kib && now.mappings > 0, "{now:?}");
