@@ -44,6 +44,12 @@ pub const INTERVAL_SAMPLES: usize = 6;
 /// Probability that the true median lies outside the interval, on each side.
 const TAIL: f64 = 0.025;
 
+/// The median of some values; `None` if there are none.
+#[must_use]
+pub fn median_of(values: &[f64]) -> Option<f64> {
+    Some(of_values(values)?.median)
+}
+
 /// Median and interval of some values; `None` if there are none.
 ///
 /// The interval is distribution-free: the true median lies between the k-th smallest and the

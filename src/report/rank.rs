@@ -2,6 +2,7 @@
 
 use super::matrix::{Executor, Matrix, Work};
 use crate::compare::{self, MARGIN};
+use crate::record::estimate::median_of;
 use crate::record::{Book, Contender, Estimate, Purpose};
 use std::collections::BTreeMap;
 
@@ -42,13 +43,8 @@ impl Noise {
             Some(own) => own.iter().collect(),
             None => self.cases.values().flatten().collect::<Vec<_>>(),
         };
-        median(rows.into_iter().map(|(reach, _)| *reach).collect())
+        median_of(&rows.into_iter().map(|(reach, _)| *reach).collect::<Vec<_>>())
     }
-}
-
-/// The middle of some numbers; the mean of the two middle ones if they are even.
-pub(super) fn median(values: Vec<f64>) -> Option<f64> {
-    crate::record::estimate::of_values(&values).map(|estimate| estimate.median)
 }
 
 /// Whether `slower` cannot be told from `faster`; `floor` is the noise floor, a share.

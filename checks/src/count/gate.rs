@@ -98,12 +98,14 @@ fn works(book: &Book) -> BTreeMap<(String, Metric), f64> {
     book.counts.iter().flat_map(of).collect()
 }
 
+/// What page faults, system calls and signals depend on.
+fn of_kernel(machine: &Machine) -> (&str, bool, bool, &str) {
+    (&machine.kernel, machine.pagemap_scan, machine.protection_keys, &machine.huge_pages)
+}
+
 fn cells(verdict: &mut Verdict, stored: &Book, now: &Book) {
     let (there, here) = (&stored.header.machine, &now.header.machine);
     let mut metrics = Vec::new();
-    let of_kernel = |of: &Machine| {
-        (of.kernel.clone(), of.pagemap_scan, of.protection_keys, of.huge_pages.clone())
-    };
     if of_kernel(there) == of_kernel(here) {
         metrics.extend(BY_KERNEL.map(|metric| (metric, ONE_EVENT)));
     } else {

@@ -26,6 +26,8 @@ const NO_KEY: u32 = 0;
 struct Keys {
     numbers: [u32; MOST],
     count: usize,
+    /// The bits of the register that deny the use of the keys from a place on.
+    denied: [u32; MOST + 1],
 }
 
 /// Those of this process, which are taken once and stay.
@@ -39,17 +41,11 @@ fn keys() -> &'static Keys {
             keys.numbers[keys.count] = number;
             keys.count += 1;
         }
+        for place in (0..keys.count).rev() {
+            keys.denied[place] = keys.denied[place + 1] | 0b11 << (2 * keys.numbers[place]);
+        }
         keys
     })
-}
-
-impl Keys {
-    /// The bits of the register that deny the use of the keys from the place `from` on.
-    fn denied(&self, from: usize) -> u32 {
-        self.numbers[from.min(self.count)..self.count]
-            .iter()
-            .fold(0, |bits, number| bits | 0b11 << (2 * number))
-    }
 }
 
 /// Number of keys that there are; none where the processor or the kernel has none, or others
@@ -86,7 +82,7 @@ pub(super) unsafe fn unlock(start: *mut u8, length: usize, flags: MprotectFlags)
 #[inline]
 pub(super) fn allow(count: usize) {
     let keys = keys();
-    set((kernel::read() & !keys.denied(0)) | keys.denied(count));
+    set((kernel::read() & !keys.denied[0]) | keys.denied[count]);
 }
 
 /// Writes the register where it is another one: reading it takes a nanosecond.
@@ -198,17 +194,18 @@ mod kernel {
         None
     }
 
+    /// Without keys there is nothing to protect by them.
+    ///
     /// # Safety
     ///
-    /// As for mprotect(2).
+    /// None is needed.
     pub(super) unsafe fn protect(
-        start: *mut u8,
-        length: usize,
-        flags: MprotectFlags,
-        _no_key: u32,
+        _start: *mut u8,
+        _length: usize,
+        _flags: MprotectFlags,
+        _key: u32,
     ) -> io::Result<()> {
-        // SAFETY: the caller's promise.
-        Ok(unsafe { rustix::mm::mprotect(start.cast(), length, flags) }?)
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     pub(super) fn read() -> u32 {

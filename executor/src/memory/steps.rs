@@ -223,6 +223,13 @@ mod tests {
             Self { mapping, steps: Steps::default(), size: PAGE }
         }
 
+        /// One whose steps have keys; `None` where there are none.
+        fn locked(path: &[usize]) -> Option<Self> {
+            let mut memory = Self::new();
+            (0..3).for_each(|_| memory.one_use(path));
+            memory.steps.locked.then_some(memory)
+        }
+
         /// Grows to this many pages.
         fn grow(&mut self, pages: usize) {
             let (from, to) = (self.size, pages * PAGE);
@@ -288,16 +295,11 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "needs mprotect and system calls that look at memory")]
     fn others_have_no_rights_until_it_is_unlocked() {
-        let mut memory = Growing::new();
-        (0..3).for_each(|_| memory.one_use(&[3, 4]));
-        if !memory.steps.locked {
-            return;
-        }
+        let Some(mut memory) = Growing::locked(&[3, 4]) else { return };
         let at = memory.mapping.base() as usize + PAGE;
         let elsewhere =
             |at| std::thread::scope(|scope| scope.spawn(move || can_read(at)).join().unwrap());
-        let mut other = Growing::new();
-        (0..3).for_each(|_| other.one_use(&[3]));
+        let other = Growing::locked(&[3]).unwrap();
         let rights = memory.steps.rights();
         memory.grow(3);
         // The other memory's guest is called meanwhile.
@@ -318,11 +320,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "needs mprotect and system calls that look at memory")]
     fn a_memory_that_the_kernel_has_changed_in_part_is_not_used() {
-        let mut memory = Growing::new();
-        (0..3).for_each(|_| memory.one_use(&[3, 4]));
-        if !memory.steps.locked {
-            return;
-        }
+        let Some(mut memory) = Growing::locked(&[3, 4]) else { return };
         let base = memory.mapping.base();
         let rights = memory.steps.rights();
         memory.grow(3);

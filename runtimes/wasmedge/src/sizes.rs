@@ -153,8 +153,11 @@ impl Kept {
         let is_kept = wanted as usize * WASM_PAGE <= self.end.get();
         // SAFETY: the caller's promise; a part that is kept was a part of the memory before.
         let done = is_kept && unsafe { self.open(memory, pages, wanted) };
-        // SAFETY: the caller's promise.
-        if !done && unsafe { self.show(start_of(memory) as *mut u8) } {
+        if !done {
+            // SAFETY: the caller's promise.
+            if !unsafe { self.show(start_of(memory) as *mut u8) } {
+                return None;
+            }
             // SAFETY: the memory lives. What it maps over is zero, as what it maps.
             let grown =
                 unsafe { ffi::WasmEdge_MemoryInstanceGrowPage(memory.as_ptr(), u64::from(more)) };
@@ -162,8 +165,6 @@ impl Kept {
             if let Some(steps) = &self.steps {
                 steps.borrow_mut().note(wanted as usize * WASM_PAGE);
             }
-        } else if !done {
-            return None;
         }
         Some(pages as u32)
     }

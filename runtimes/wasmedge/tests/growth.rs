@@ -31,12 +31,16 @@ fn numbers(numbers: &[i32]) -> Vec<u8> {
 }
 
 struct Guest<'a> {
-    name: String,
+    name: &'a str,
     module: &'a dyn Module,
     instance: Box<dyn Instance>,
 }
 
-impl Guest<'_> {
+impl<'a> Guest<'a> {
+    fn new(name: &'a str, module: &'a dyn Module) -> Self {
+        Self { name, module, instance: module.new_instance().unwrap() }
+    }
+
     fn call(&mut self, export: &str, input: &[i32]) -> (Outcome, Vec<u8>) {
         let export = self.module.export(export, Abi::Plain).unwrap();
         let mut output = Vec::new();
@@ -84,80 +88,69 @@ impl Guest<'_> {
     }
 }
 
-#[test]
-fn a_memory_grows_from_its_first_size_in_each_call() {
+/// Does something with the guest's module under every strategy of every engine that can have it.
+fn everywhere(check: impl Fn(&str, &dyn Module)) {
     let guest =
         GuestModule::new("growing", &wat::parse_str(GUEST).unwrap(), HeapPages::default()).unwrap();
     let config = Config::default();
     for engine in touchstone_wasmedge::engines() {
         for strategy in Strategy::all() {
-            if !engine.support_for(strategy, &guest).is_supported() {
-                continue;
-            }
-            let artifact = engine.compile(&guest, strategy, &config).unwrap();
-            let module = engine.load(&guest, &artifact, strategy, &config).unwrap();
-            let name = format!("{} {strategy}", engine.id());
-            let instance = module.new_instance().unwrap();
-            let mut guest = Guest { name, module: &*module, instance };
-            for round in 0..400 {
-                // For so many calls without growth, that pages are let go.
-                if !(100..380).contains(&round) {
-                    let more = [1, 3, 0, 38, 7, 39, 2, 20][round % 8];
-                    let before = if more == 39 { -1 } else { 2 };
-                    guest.returns("grow", &[more], &[before, 0]);
-                    guest.returns("twice", &[5], &[7, 8]);
-                    guest.returns("twice", &[38], &[-1, 40]);
-                }
-                guest.returns("size", &[], &[2]);
-                guest.returns("load", &[8], &[i32::from_le_bytes(*b"data")]);
-                guest.returns("load", &[2 * 65_536 - 4], &[0]);
-                for address in [2 * 65_536 - 3, 2 * 65_536, 3 * 65_536, 39 * 65_536] {
-                    guest.is_out_of_bounds(address);
-                }
+            if engine.support_for(strategy, &guest).is_supported() {
+                let artifact = engine.compile(&guest, strategy, &config).unwrap();
+                let module = engine.load(&guest, &artifact, strategy, &config).unwrap();
+                check(&format!("{} {strategy}", engine.id()), &*module);
             }
         }
     }
+}
+
+#[test]
+fn a_memory_grows_from_its_first_size_in_each_call() {
+    everywhere(|name, module| {
+        let mut guest = Guest::new(name, module);
+        for round in 0..400 {
+            // For so many calls without growth, that pages are let go.
+            if !(100..380).contains(&round) {
+                let more = [1, 3, 0, 38, 7, 39, 2, 20][round % 8];
+                let before = if more == 39 { -1 } else { 2 };
+                guest.returns("grow", &[more], &[before, 0]);
+                guest.returns("twice", &[5], &[7, 8]);
+                guest.returns("twice", &[38], &[-1, 40]);
+            }
+            guest.returns("size", &[], &[2]);
+            guest.returns("load", &[8], &[i32::from_le_bytes(*b"data")]);
+            guest.returns("load", &[2 * 65_536 - 4], &[0]);
+            for address in [2 * 65_536 - 3, 2 * 65_536, 3 * 65_536, 39 * 65_536] {
+                guest.is_out_of_bounds(address);
+            }
+        }
+    });
 }
 
 /// Where each call grows the memory alike, compiled code gets what it grows by through the rights
 /// of the thread, if the processor has protection keys.
 #[test]
 fn what_each_call_grows_by_is_open_to_that_call_alone() {
-    let guest =
-        GuestModule::new("growing", &wat::parse_str(GUEST).unwrap(), HeapPages::default()).unwrap();
-    let config = Config::default();
-    for engine in touchstone_wasmedge::engines() {
-        for strategy in Strategy::all() {
-            if !engine.support_for(strategy, &guest).is_supported() {
-                continue;
+    everywhere(|name, module| {
+        let mut guests = [Guest::new(name, module), Guest::new(name, module)];
+        for round in 0..40 {
+            let guest = &mut guests[usize::from(round % 5 == 4)];
+            if round % 3 == 0 {
+                guest.returns("twice", &[5], &[7, 8]);
+            } else if round % 7 == 0 {
+                // On another thread, which is told of nothing.
+                std::thread::scope(|scope| {
+                    scope.spawn(|| guest.returns("twice", &[5], &[7, 8])).join().unwrap();
+                });
+            } else {
+                guest.is_shown_after_growth(round % 4 == 1);
             }
-            let artifact = engine.compile(&guest, strategy, &config).unwrap();
-            let module = engine.load(&guest, &artifact, strategy, &config).unwrap();
-            let guest = || {
-                let (name, instance) =
-                    (format!("{} {strategy}", engine.id()), module.new_instance());
-                Guest { name, module: &*module, instance: instance.unwrap() }
-            };
-            let mut guests = [guest(), guest()];
-            for round in 0..40 {
-                let guest = &mut guests[usize::from(round % 5 == 4)];
-                if round % 3 == 0 {
-                    guest.returns("twice", &[5], &[7, 8]);
-                } else if round % 7 == 0 {
-                    // On another thread, which is told of nothing.
-                    std::thread::scope(|scope| {
-                        scope.spawn(|| guest.returns("twice", &[5], &[7, 8])).join().unwrap();
-                    });
-                } else {
-                    guest.is_shown_after_growth(round % 4 == 1);
-                }
-                for guest in &mut guests {
-                    guest.returns("size", &[], &[2]);
-                    for page in 2..9 {
-                        guest.is_out_of_bounds(page * 65_536);
-                    }
+            for guest in &mut guests {
+                guest.returns("size", &[], &[2]);
+                for page in 2..9 {
+                    guest.is_out_of_bounds(page * 65_536);
                 }
             }
         }
-    }
+    });
 }

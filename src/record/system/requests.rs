@@ -57,20 +57,6 @@ pub struct Load {
 /// Share of the offered requests that a host answers which is not saturated.
 const KEPT_UP: f64 = 0.97;
 
-impl Requests {
-    /// The loops at shares of the own capacity.
-    #[must_use]
-    pub fn own_load(&self) -> &[Load] {
-        &self.loads
-    }
-
-    /// The loops at a share of what the used instances of the executor can do.
-    #[must_use]
-    pub fn load_of_used(&self) -> &[Load] {
-        &self.beside
-    }
-}
-
 impl Load {
     /// The share of the capacity at which rows are held against each other, percent.
     pub const COMPARED: u32 = 80;

@@ -1,7 +1,7 @@
 //! All rounds of a host under load.
 
 use super::{InstanceState, Load, Requests, System, SystemFound};
-use crate::record::estimate::of_values;
+use crate::record::estimate::{median_of, of_values};
 use crate::record::{Book, Estimate, Executor};
 use std::collections::BTreeMap;
 
@@ -34,16 +34,10 @@ impl<'a> Rounds<'a> {
         &self.rounds
     }
 
-    /// The median over the rounds.
-    fn median(&self, value: impl Fn(&Requests) -> Option<f64>) -> Option<f64> {
-        let values: Vec<f64> = self.rounds.iter().filter_map(|round| value(round)).collect();
-        median_of(&values)
-    }
-
     /// Requests a second in closed loops.
     #[must_use]
     pub fn capacity(&self) -> Option<f64> {
-        self.median(|round| Some(round.capacity))
+        median_of(&self.rounds.iter().map(|round| round.capacity).collect::<Vec<_>>())
     }
 
     /// The open loops at a share of the capacity.
@@ -97,16 +91,12 @@ impl<'a> Rounds<'a> {
         of_values(&ratios.flatten().collect::<Vec<_>>())
     }
 
-    /// The loops in which the host did not keep up at a share of the capacity: `3 of 31`.
+    /// The loops in which the host did not keep up at a share of the capacity: `3 of 21`.
     #[must_use]
     pub fn saturated(&self, share: u32) -> String {
         let saturated = self.loads(share).filter(|load| load.is_saturated()).count();
         format!("{saturated} of {}", self.loads(share).count())
     }
-}
-
-fn median_of(values: &[f64]) -> Option<f64> {
-    Some(of_values(values)?.median)
 }
 
 /// The open loops at a share of the capacity.

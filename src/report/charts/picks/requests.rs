@@ -86,7 +86,7 @@ fn finding<'a>(
     );
     let Some(second) = second else { return Some(own) };
     let completed: fn(&Load) -> f64 = |load| load.completed;
-    let beside = |value| first.over(second, crate::record::Requests::load_of_used, value);
+    let beside = |value| first.over(second, |round| &round.beside, value);
     let beside = match (beside(completed), beside(Load::p999)) {
         (Some(answered), Some(tail)) => format!(
             " Under that load, the {} instance answers {} times as many, and its p99.9 is {} times \
@@ -103,7 +103,7 @@ fn finding<'a>(
          99.9 % within {}.{beside}",
         second.executor,
         second.state,
-        short(second.over(first, crate::record::Requests::own_load, completed)?.median),
+        short(second.over(first, |round| &round.loads, completed)?.median),
         time(second, Load::p50)?,
         time(second, Load::p999)?
     ))

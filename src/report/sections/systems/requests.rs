@@ -55,8 +55,8 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
         let times = |ratio: Estimate| ratio_with_interval(&Estimate { marked: is_marked, ..ratio });
         let capacity = |own: &Requests, used: &Requests| vec![own.capacity / used.capacity];
         let capacity = used.and_then(|used| own.ratio(used, capacity));
-        let over = |value: fn(&Load) -> f64| own.over(used?, Requests::own_load, value);
-        let beside = used.and_then(|used| own.over(used, Requests::load_of_used, Load::p999));
+        let over = |value: fn(&Load) -> f64| own.over(used?, |round| &round.loads, value);
+        let beside = used.and_then(|used| own.over(used, |round| &round.beside, Load::p999));
         let cells = [
             Some(own.state.to_string()),
             own.capacity().map(rate),
