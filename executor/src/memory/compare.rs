@@ -20,6 +20,7 @@ type Block = [u8; BLOCK];
 pub(super) struct Compare {
     restore: unsafe fn(&mut [Block], &[Block]) -> bool,
     clear: unsafe fn(&mut [Block]) -> bool,
+    exchange: unsafe fn(&mut [Block], &mut [Block]) -> bool,
 }
 
 impl Compare {
@@ -28,13 +29,13 @@ impl Compare {
         #[cfg(target_arch = "x86_64")]
         {
             if std::arch::is_x86_feature_detected!("avx512f") {
-                return Self { restore: avx512::restore, clear: avx512::clear };
+                return avx512::COMPARE;
             }
             if std::arch::is_x86_feature_detected!("avx2") {
-                return Self { restore: avx2::restore, clear: avx2::clear };
+                return avx2::COMPARE;
             }
         }
-        Self { restore: plain::restore, clear: plain::clear }
+        plain::COMPARE
     }
 
     /// Makes `used` equal to `clean`; whether anything was another.
@@ -63,9 +64,23 @@ impl Compare {
         // SAFETY: as above.
         !used.is_empty() && unsafe { (self.clear)(used) }
     }
+
+    /// Exchanges the contents of two pages; whether they differed.
+    ///
+    /// # Panics
+    ///
+    /// When the two are not of the same length, or not of whole blocks.
+    #[inline]
+    pub(super) fn exchange(self, one: &mut [u8], other: &mut [u8]) -> bool {
+        let (one, rest) = one.as_chunks_mut::<BLOCK>();
+        let (other, other_rest) = other.as_chunks_mut::<BLOCK>();
+        assert!(rest.is_empty() && other_rest.is_empty() && one.len() == other.len());
+        // SAFETY: as above.
+        unsafe { (self.exchange)(one, other) }
+    }
 }
 
-/// The two functions with vectors of one kind: `$or` and `$xor` of two of them, `$load`
+/// The functions with vectors of one kind: `$or` and `$xor` of two of them, `$load`
 /// from an address, and `$is_set` for whether one has a bit set.
 macro_rules! with_vectors {
     (
@@ -74,8 +89,10 @@ macro_rules! with_vectors {
     ) => {
         #[cfg(target_arch = "x86_64")]
         mod $name {
-            use super::{BLOCK, Block, LINE};
+            use super::{BLOCK, Block, Compare, LINE};
             use std::arch::x86_64::*;
+
+            pub(super) const COMPARE: Compare = Compare { restore, clear, exchange };
 
             const WIDTH: usize = size_of::<$vector>();
 
@@ -83,7 +100,7 @@ macro_rules! with_vectors {
             ///
             /// The processor must have the vectors.
             #[target_feature(enable = $feature)]
-            pub(super) unsafe fn restore(used: &mut [Block], clean: &[Block]) -> bool {
+            unsafe fn restore(used: &mut [Block], clean: &[Block]) -> bool {
                 let mut changed = false;
                 for (used, clean) in used.iter_mut().zip(clean) {
                     if differs::<BLOCK>(used, clean) {
@@ -103,7 +120,7 @@ macro_rules! with_vectors {
             ///
             /// The processor must have the vectors.
             #[target_feature(enable = $feature)]
-            pub(super) unsafe fn clear(used: &mut [Block]) -> bool {
+            unsafe fn clear(used: &mut [Block]) -> bool {
                 let mut changed = false;
                 for used in used {
                     if is_set::<BLOCK>(used) {
@@ -111,6 +128,26 @@ macro_rules! with_vectors {
                         for line in used.as_chunks_mut::<LINE>().0 {
                             if is_set::<LINE>(line) {
                                 *line = [0; LINE];
+                            }
+                        }
+                    }
+                }
+                changed
+            }
+
+            /// # Safety
+            ///
+            /// The processor must have the vectors.
+            #[target_feature(enable = $feature)]
+            unsafe fn exchange(one: &mut [Block], other: &mut [Block]) -> bool {
+                let mut changed = false;
+                for (one, other) in one.iter_mut().zip(other) {
+                    if differs::<BLOCK>(one, other) {
+                        changed = true;
+                        let lines = one.as_chunks_mut::<LINE>().0.iter_mut();
+                        for (line, other) in lines.zip(other.as_chunks_mut::<LINE>().0) {
+                            if differs::<LINE>(line, other) {
+                                std::mem::swap(line, other);
                             }
                         }
                     }
@@ -171,9 +208,11 @@ with_vectors!(
 
 /// For all other processors.
 mod plain {
-    use super::{Block, LINE};
+    use super::{Block, Compare, LINE};
 
-    pub(super) fn restore(used: &mut [Block], clean: &[Block]) -> bool {
+    pub(super) const COMPARE: Compare = Compare { restore, clear, exchange };
+
+    fn restore(used: &mut [Block], clean: &[Block]) -> bool {
         let mut changed = false;
         let lines = used.as_flattened_mut().as_chunks_mut::<LINE>().0.iter_mut();
         for (line, clean) in lines.zip(clean.as_flattened().as_chunks::<LINE>().0) {
@@ -185,11 +224,23 @@ mod plain {
         changed
     }
 
-    pub(super) fn clear(used: &mut [Block]) -> bool {
+    fn clear(used: &mut [Block]) -> bool {
         let mut changed = false;
         for line in used.as_flattened_mut().as_chunks_mut::<LINE>().0 {
             if *line != [0; LINE] {
                 *line = [0; LINE];
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    fn exchange(one: &mut [Block], other: &mut [Block]) -> bool {
+        let mut changed = false;
+        let lines = one.as_flattened_mut().as_chunks_mut::<LINE>().0.iter_mut();
+        for (line, other) in lines.zip(other.as_flattened_mut().as_chunks_mut::<LINE>().0) {
+            if line != other {
+                std::mem::swap(line, other);
                 changed = true;
             }
         }
@@ -203,11 +254,10 @@ mod tests {
 
     /// All ways that this processor has.
     fn ways() -> Vec<Compare> {
-        let mut ways =
-            vec![Compare::new(), Compare { restore: plain::restore, clear: plain::clear }];
+        let mut ways = vec![Compare::new(), plain::COMPARE];
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
-            ways.push(Compare { restore: avx2::restore, clear: avx2::clear });
+            ways.push(avx2::COMPARE);
         }
         ways
     }
@@ -225,7 +275,13 @@ mod tests {
                 used[at] = 1;
                 assert!(way.clear(&mut used), "byte {at}");
                 assert_eq!(used, vec![0; clean.len()]);
+                let mut other = clean.clone();
+                other[at] ^= 1;
+                let (mut used, changed) = (clean.clone(), other.clone());
+                assert!(way.exchange(&mut used, &mut other), "byte {at}");
+                assert!(used == changed && other == clean, "byte {at}");
             }
+            assert!(!way.exchange(&mut clean.clone(), &mut clean.clone()));
             assert!(!way.restore(&mut clean.clone(), &clean));
             assert!(!way.clear(&mut vec![0; 4 * BLOCK]));
         }
@@ -238,6 +294,9 @@ mod tests {
             for step in [1, 7, 64, 65, 511, 513, 4095] {
                 let mut used = clean.clone();
                 used.iter_mut().step_by(step).for_each(|byte| *byte = !*byte);
+                let (mut one, mut other) = (used.clone(), clean.clone());
+                assert!(way.exchange(&mut one, &mut other));
+                assert!(one == clean && other == used, "every {step} bytes");
                 assert!(way.restore(&mut used, &clean));
                 assert!(used == clean, "every {step} bytes");
                 assert!(way.clear(&mut used));

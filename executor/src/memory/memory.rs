@@ -73,14 +73,15 @@ impl Memory {
     }
 
     /// Brings a clean memory of the same content, at least as large, to the state of
-    /// this one, if that takes at most `most` pages to be copied. Whether it was done.
-    pub(super) fn copy_written(&mut self, to: &mut Self, most: usize) -> bool {
-        let Some(restorer) = &self.restorer else { return false };
+    /// this one, and this one to that of a clean one, if at most `most` pages were written.
+    /// Whether the other one is it now; this one may then not be [usable](Self::is_usable).
+    pub(super) fn move_written(&mut self, to: &mut Self, most: usize) -> bool {
+        let Some(restorer) = &mut self.restorer else { return false };
         // What this memory has grown by is not watched.
         let fits = restorer.plan().size() == self.mapping.accessible()
             && to.mapping.accessible() >= self.mapping.accessible();
         // SAFETY: both memories are borrowed mutably, so nobody else uses them.
-        fits && unsafe { restorer.copy_written(to.base(), most) }
+        fits && unsafe { restorer.move_written(to.base(), most) }
     }
 
     /// Closes what lies behind `accessible` bytes and keeps its pages, all of which

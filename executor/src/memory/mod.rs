@@ -97,7 +97,7 @@ use std::sync::LazyLock;
 #[inline]
 #[must_use]
 pub fn host_page() -> usize {
-    // Asked for once: it is part of every reset.
-    static PAGE: LazyLock<usize> = LazyLock::new(rustix::param::page_size);
-    *PAGE
+    static ASKED: LazyLock<usize> = LazyLock::new(rustix::param::page_size);
+    // It is part of every reset. This processor has no other one.
+    if cfg!(target_arch = "x86_64") { 4096 } else { *ASKED }
 }

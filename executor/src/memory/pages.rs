@@ -55,6 +55,29 @@ pub(super) unsafe fn restore(
     }
 }
 
+/// Exchanges a page of a used memory and that of a clean one, which makes the first clean;
+/// whether that changed anything.
+///
+/// # Safety
+///
+/// The page must lie in two accessible memories, at `base` and at `clean`, that nobody else uses.
+#[inline]
+pub(super) unsafe fn exchange(
+    compare: Compare,
+    base: *mut u8,
+    clean: *mut u8,
+    page: usize,
+) -> bool {
+    let at = page * host_page();
+    // SAFETY: the caller's promise.
+    unsafe {
+        compare.exchange(
+            std::slice::from_raw_parts_mut(base.add(at), host_page()),
+            std::slice::from_raw_parts_mut(clean.add(at), host_page()),
+        )
+    }
+}
+
 /// Writes to a page of each mapping what is there, so that the kernel can join the parts
 /// that the mapping is split into later. It joins only parts that share what it keeps
 /// about written pages (`anon_vma`), and parts inherit that from a mapping which has it.

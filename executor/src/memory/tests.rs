@@ -28,6 +28,11 @@ fn kinds() -> Vec<Reset> {
     others.chain(limits.into_iter().flat_map(test_support::keeping)).collect()
 }
 
+#[test]
+fn the_page_is_that_of_the_kernel() {
+    assert_eq!(host_page(), rustix::param::page_size());
+}
+
 /// What a guest may do in a call.
 #[derive(Debug, Clone)]
 enum Step {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use tinywasm::types::MemoryType;
 use tinywasm::{LinearMemory, Memory, MemoryBackend, Store, Trap};
+use touchstone_executor::Padded;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::memory::{Memory as Mapping, Recycler};
 
@@ -90,7 +91,7 @@ struct Lent {
     size: usize,
     home: Arc<Recycler>,
     /// `None` only while it is being dropped.
-    mapping: Option<Mapping>,
+    mapping: Option<Box<Padded<Mapping>>>,
 }
 
 impl Lent {

@@ -3,6 +3,7 @@
 
 use std::ptr::NonNull;
 use std::sync::Arc;
+use touchstone_executor::Padded;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::memory::{Memory as OwnMemory, Plan, Recycler};
 use wasmer::sys::vm::{LinearMemory, VMMemory, VMMemoryDefinition, VMTable, VMTableDefinition};
@@ -122,7 +123,7 @@ struct Lent {
     definition: NonNull<VMMemoryDefinition>,
     home: Arc<Recycler>,
     /// `None` only while it is being dropped.
-    mapping: Option<OwnMemory>,
+    mapping: Option<Box<Padded<OwnMemory>>>,
 }
 
 // SAFETY: the definition lies in the instance that this memory was made for.
@@ -136,7 +137,7 @@ unsafe impl Sync for Lent {}
 impl Lent {
     /// Tells compiled code base and length.
     fn publish(&self) {
-        let base = self.mapping.as_ref().map_or(std::ptr::null_mut(), OwnMemory::base);
+        let base = self.mapping.as_ref().map_or(std::ptr::null_mut(), |mapping| mapping.base());
         let current_length = self.pages.0 as usize * WASM_PAGE;
         // SAFETY: Wasmer gives the place of the instance's definition, which
         // lives as long as the instance; it is called while the instance is

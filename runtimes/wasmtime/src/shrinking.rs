@@ -8,20 +8,24 @@
 //! its size lie pages without access, and `memory.size` reads what Wasmtime was told.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use touchstone_executor::memory::{Lease, Memory, Restorer};
 use touchstone_executor::{Error, Padded, Result};
 use wasmtime::LinearMemory;
 
-/// A memory that both Wasmtime and the instance that resets it hold. Its lock is taken
-/// in every call.
-pub(crate) struct Place(Padded<Mutex<Held>>);
+/// A memory that both Wasmtime and the instance that resets it hold.
+pub(crate) struct Place(Padded<Fields>);
 
-struct Held {
-    memory: Kind,
-    /// Size of the memory as the guest sees it, bytes.
-    size: usize,
-    /// The same at first.
+struct Fields {
+    /// Its lock is taken in every call, for what changes the memory.
+    memory: Mutex<Kind>,
+    /// Its start and its size as the guest sees it, bytes. Wasmtime asks for them several times
+    /// when a memory grows. They are written while the lock is held; who reads them has the
+    /// instance for itself.
+    base: AtomicPtr<u8>,
+    size: AtomicUsize,
+    /// The size at first.
     first: usize,
 }
 
@@ -32,26 +36,46 @@ enum Kind {
     Plain(Memory),
 }
 
+impl Kind {
+    fn base(&self) -> *mut u8 {
+        match self {
+            Self::Leased(lease) => lease.base(),
+            Self::Plain(memory) => memory.base(),
+        }
+    }
+}
+
 impl Place {
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn new(memory: Kind, size: usize) -> Self {
+        Self(Padded(Fields {
+            base: AtomicPtr::new(memory.base()),
+            size: AtomicUsize::new(size),
+            first: size,
+            memory: Mutex::new(memory),
+        }))
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Kind> {
+        self.0.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn base(&self) -> *mut u8 {
-        match &self.held().memory {
-            Kind::Leased(lease) => lease.base(),
-            Kind::Plain(memory) => memory.base(),
-        }
+        self.0.base.load(Ordering::Relaxed)
     }
 
     /// Size as the guest sees it, bytes.
     pub(crate) fn size(&self) -> usize {
-        self.held().size
+        self.0.size.load(Ordering::Relaxed)
+    }
+
+    fn is_now(&self, memory: &Kind, size: usize) {
+        self.0.base.store(memory.base(), Ordering::Relaxed);
+        self.0.size.store(size, Ordering::Relaxed);
     }
 
     /// Whether it makes itself clean.
     pub(crate) fn is_leased(&self) -> bool {
-        matches!(self.held().memory, Kind::Leased(_))
+        matches!(*self.memory(), Kind::Leased(_))
     }
 
     /// Brings it back to its first size and, where it makes itself clean, to its first
@@ -63,25 +87,27 @@ impl Place {
     /// When the kernel refuses.
     #[inline]
     pub(crate) fn reset(&self) -> Result<bool> {
-        let mut held = self.held();
-        let first = held.first;
-        let changed = match &mut held.memory {
+        let mut memory = self.memory();
+        let (first, grown) = (self.0.first, self.size() != self.0.first);
+        let changed = match &mut *memory {
             Kind::Leased(lease) => lease.reset()?,
             Kind::Plain(memory) => {
                 memory.hide(first)?;
                 false
             }
         };
-        let grown = std::mem::replace(&mut held.size, first) != first;
         if changed && !grown {
             return Err(Error::Misuse("a memory that has not grown has moved"));
+        }
+        if grown {
+            self.is_now(&memory, first);
         }
         Ok(grown)
     }
 
     /// Does something with what makes it clean, where it makes itself clean.
     pub(crate) fn with_restorer<T>(&self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T> {
-        match &mut self.held().memory {
+        match &mut *self.memory() {
             Kind::Leased(lease) => lease.restorer().map(work),
             Kind::Plain(_) => None,
         }
@@ -89,19 +115,19 @@ impl Place {
 
     /// Lets go of what a clean memory keeps resident, where it makes itself clean.
     pub(crate) fn trim(&self) -> Result<()> {
-        match &mut self.held().memory {
+        match &mut *self.memory() {
             Kind::Leased(lease) => lease.trim(),
             Kind::Plain(_) => Ok(()),
         }
     }
 
     fn grow(&self, size: usize) -> Result<()> {
-        let mut held = self.held();
-        match &mut held.memory {
+        let mut memory = self.memory();
+        match &mut *memory {
             Kind::Leased(lease) => lease.grow(size)?,
             Kind::Plain(memory) => memory.grow(size)?,
         }
-        held.size = size;
+        self.is_now(&memory, size);
         Ok(())
     }
 }
@@ -127,8 +153,7 @@ impl Shrinking {
     }
 
     fn new(memory: Kind, size: usize, largest: usize, moves: bool) -> Self {
-        let place = Place(Padded(Mutex::new(Held { memory, size, first: size })));
-        let place = Arc::new(place);
+        let place = Arc::new(Place::new(memory, size));
         MADE.with_borrow_mut(|made| {
             if let Some(made) = made {
                 made.push(Arc::clone(&place));
@@ -169,7 +194,7 @@ pub(crate) fn collecting<T>(work: impl FnOnce() -> T) -> (T, Vec<Arc<Place>>) {
 // component with entries is the first thing that an entry does if the size has changed.
 unsafe impl LinearMemory for Shrinking {
     fn byte_size(&self) -> usize {
-        self.place.held().size
+        self.place.size()
     }
 
     /// Up to which it will not move.

@@ -11,6 +11,7 @@ use super::reference::{Model, Reference, SLOTS, Transition, What, announced, pat
 use super::trap;
 use super::world::World;
 use super::writing::Writing;
+use crate::padded::Padded;
 use proptest_state_machine::StateMachineTest;
 use std::fs::File;
 use std::io::Write;
@@ -33,7 +34,7 @@ pub(super) struct Subject {
 /// A memory in use, as backends have them.
 #[derive(Debug)]
 enum Used {
-    Own(Memory),
+    Own(Box<Padded<Memory>>),
     Leased(Lease),
 }
 

@@ -102,10 +102,23 @@ impl Restorer {
             }
             return Ok(());
         }
-        self.hidden_for += 1;
-        if self.hidden_for >= self.ages.patience() {
-            // SAFETY: the caller's promise.
-            unsafe { self.drop_hidden() }?;
+        // SAFETY: the caller's promise.
+        unsafe { self.restore_hidden() }
+    }
+
+    /// After a use that has not grown the memory: lets go of what has lain behind the plan's size
+    /// unused for long.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset).
+    pub(super) unsafe fn restore_hidden(&mut self) -> Result<()> {
+        if self.hidden > self.plan.size() {
+            self.hidden_for += 1;
+            if self.hidden_for >= self.ages.patience() {
+                // SAFETY: the caller's promise.
+                unsafe { self.drop_hidden() }?;
+            }
         }
         Ok(())
     }

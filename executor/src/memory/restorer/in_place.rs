@@ -44,15 +44,37 @@ impl Restorer {
             // SAFETY: the caller's promise.
             return unsafe { self.reset_overflowed(size, limit) };
         }
+        // SAFETY: the caller's promise.
+        unsafe { self.restore_listed(size, None) }
+    }
+
+    /// Restores the pages that were opened by write faults, of which there is a complete list.
+    /// What was written to them goes to a clean memory, if one is given.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset), and for the start of the clean memory as for
+    /// [`move_written`](Self::move_written).
+    #[inline]
+    pub(super) unsafe fn restore_listed(
+        &mut self,
+        size: usize,
+        into: Option<*mut u8>,
+    ) -> Result<()> {
+        let Some(tracked) = &self.tracked else { return Ok(()) };
         self.ages.next(size / host_page());
         let listed = tracked.pages.listed();
         let mut leaving = std::mem::take(&mut self.leaving);
         for index in 0..listed {
             let page = tracked.pages.page(index);
-            // SAFETY: pages in the list lie in the memory, which nobody else uses now,
-            // and are writable.
-            let changed =
-                unsafe { pages::restore(self.compare, self.plan.image(), self.base, page) };
+            // SAFETY: pages in the list lie in the memory and, where there is one, in the clean
+            // one. Nobody else uses these now, and they are writable, or become so by a fault.
+            let changed = unsafe {
+                match into {
+                    None => pages::restore(self.compare, self.plan.image(), self.base, page),
+                    Some(clean) => pages::exchange(self.compare, self.base, clean, page),
+                }
+            };
             if self.ages.seen(page, changed) == Verdict::LetGo {
                 leaving.push(page);
             }

@@ -255,32 +255,25 @@ impl Restorer {
         }
     }
 
-    /// Writes what was written here since the memory was clean into another one that
-    /// is clean, at the same places, if it was written to at most `most` pages and it is
-    /// known to which. Whether that was done.
+    /// Makes the memory clean, and another one that is clean what this one was, if it was written
+    /// to at most `most` pages and it is known to which. Whether the other one is it now. Should
+    /// the kernel refuse something after that, this memory is not [usable](Self::is_usable).
     ///
     /// # Safety
     ///
     /// As for [`reset`](Self::reset), and `to` must be the start of another memory of
     /// the same clean content, at least as large and the caller's own.
-    pub(super) unsafe fn copy_written(&self, to: *mut u8, most: usize) -> bool {
+    pub(super) unsafe fn move_written(&mut self, to: *mut u8, most: usize) -> bool {
         let Some(tracked) = &self.tracked else { return false };
-        if tracked.pages.overflowed() || tracked.pages.listed() > most {
+        if self.broken || tracked.pages.overflowed() || tracked.pages.listed() > most {
             return false;
         }
-        let size = host_page();
-        for index in 0..tracked.pages.listed() {
-            let at = tracked.pages.page(index) * size;
-            // SAFETY: pages in the list lie in the memory, and so in the other one,
-            // which is larger; nobody else uses either now.
-            let (from, to) = unsafe {
-                (
-                    std::slice::from_raw_parts(self.base.add(at), size),
-                    std::slice::from_raw_parts_mut(to.add(at), size),
-                )
-            };
-            self.compare.restore(to, from);
-        }
+        let size = self.plan.size();
+        self.broken = true;
+        // SAFETY: the caller's promise.
+        let cleaned =
+            unsafe { self.restore_listed(size, Some(to)).and_then(|()| self.restore_hidden()) };
+        self.broken = cleaned.is_err();
         true
     }
 
