@@ -94,7 +94,7 @@ redis: ## find redis-server, or fetch Debian's package into .toolchain, and test
 RUN_SYSTEMS = $(CARGO) run --locked --release --quiet --features=$(FEATURES),systems -- systems $(SYSTEMS)
 
 systems: setup $(NEEDED) .toolchain/redis.toml ## run a host over HTTP, a node, shared memory and a pipeline once, small
-	$(RUN_SYSTEMS) --small --records target/systems.jsonl
+	$(RUN_SYSTEMS) --small
 
 systems-full: setup $(NEEDED) .toolchain/redis.toml ## measure all of that and replace the stored records, 7 to 10 minutes
 	$(RUN_SYSTEMS)

@@ -178,14 +178,17 @@ fn an_interrupted_run_keeps_what_it_measured() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    while measured(&lines(&records)).is_empty() {
+    std::fs::write(&records, "the old ones").unwrap();
+    let part = folder.at("resets.jsonl.part");
+    while measured(&lines(&part)).is_empty() {
         assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
         std::thread::sleep(Duration::from_millis(20));
     }
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
     kill(pid, Signal::SIGINT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(!measured(&lines(&records)).is_empty());
+    assert!(!measured(&lines(&part)).is_empty());
+    assert_eq!(std::fs::read_to_string(&records).unwrap(), "the old ones");
 }
 
 #[test]

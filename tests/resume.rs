@@ -14,7 +14,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use touchstone::record::{self, Book, Header, Line, RecordFile, SCHEMA, Sink, Skipped, Status};
+use touchstone::record::{
+    self, Book, Header, Line, RecordFile, Replacement, SCHEMA, Sink, Skipped, Status,
+};
 use touchstone::run::{Job, go_on};
 use touchstone_executor::Engine;
 use touchstone_executor::mock::{Answer, MockEngine};
@@ -143,6 +145,24 @@ fn a_file_can_be_emptied_before_it_is_written_anew() {
     let mut file = RecordFile::append_to(&path).unwrap();
     file.clear().unwrap();
     file.append(&all_lines(&some())[0]).unwrap();
+    assert_eq!(read(&path), (some().header, Vec::new(), Vec::new()));
+}
+
+#[test]
+fn old_records_stay_until_the_new_ones_are_complete() {
+    let (_folder, path) = in_folder();
+    let all = all_lines(&some());
+    write(&path, &all);
+    let new = || {
+        let mut new = Replacement::of(&path).unwrap();
+        new.append(&all[0]).unwrap();
+        assert_eq!(read(&path).1, some().lines);
+        new
+    };
+    let stopped = new();
+    assert_eq!(read(stopped.part()).1, []);
+    drop(stopped);
+    new().finish().unwrap();
     assert_eq!(read(&path), (some().header, Vec::new(), Vec::new()));
 }
 

@@ -12,15 +12,22 @@ use strum::VariantNames;
 use touchstone::case::{self, Case, Guests};
 use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::plan::{Budget, Compare, Plan};
-use touchstone::record::{self, Book, Comparison, Header, Refusal, Sink};
-use touchstone::run::{Came, Finished, Host, Job, header, run, watch_for_ctrl_c};
+use touchstone::record::{self, Book, Comparison, Header, Refusal, Replacement, Sink};
+use touchstone::run::{Came, Finished, Host, Job, header, run, shown, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
 use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{print, warn_of_skipped};
+use touchstone::terminal::{complain, print, warn_of_skipped};
 use touchstone_executor::Engine;
 
 /// Longest time of a comparison in a process.
 const LIMIT: Duration = Duration::from_secs(1800);
+
+/// Ends a measurement that was stopped: says where its records are. Those of before stay.
+pub(super) fn stopped(records: &Replacement) -> Result<Ended> {
+    let part = shown(records.part());
+    complain(&format!("stopped; what was measured is in {part}, earlier records are as before"));
+    Ok(Ended::Stopped)
+}
 
 /// All cases, the engines of this build, and what the cases ask of them.
 pub(super) struct Known {

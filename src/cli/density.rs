@@ -1,19 +1,21 @@
 //! `touchstone density`.
 
 use super::Ended;
-use super::common::{newest, this_program};
+use super::common::{newest, stopped, this_program};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use touchstone::case::{self, Guests};
 use touchstone::density::{Ask, COUNTS, FromProcess, serve};
 use touchstone::plan::{Filter, Plan};
-use touchstone::record::{self, DENSITY, Line, RecordFile, Refusal, Sampling, Sink};
+use touchstone::record::{self, DENSITY, Line, Refusal, Replacement, Sampling, Sink};
 use touchstone::run::{header, seed, shown, watch_for_ctrl_c};
 use touchstone::scratch::Scratch;
 use touchstone::solo::{Asked, available_memory};
 use touchstone::supervise::{Parent, Stop};
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{complain, print};
+
+const CASE: &str = "call_empty_function";
 
 /// Measures many live instances in one process: memory, mappings, and calls on random ones.
 ///
@@ -32,7 +34,7 @@ pub(super) struct Density {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     instances: Vec<u64>,
     /// Call the export of this case
-    #[arg(long, value_name = "CASE", default_value = "call_empty_function")]
+    #[arg(long, value_name = "CASE", default_value = CASE)]
     case: String,
     /// End a process that occupies more than N MiB [default: half of the available memory]
     #[arg(long, value_name = "N")]
@@ -40,7 +42,8 @@ pub(super) struct Density {
     /// Use this seed for the order of calls [default: from the clock]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Write the records to FILE [default: records/density.jsonl of the project, replaced]
+    /// Replace the records in FILE [default: records/density.jsonl of the project; in target/ with a
+    /// filter, --instances or --case]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
     /// Serve as a process of another run
@@ -59,6 +62,7 @@ impl Density {
         }
         cases.retain(|case| case.name == self.case);
         let plan = Plan::new(&cases, &engines, &mut guests)?;
+        let is_whole = self.filter.is_none() && self.instances.is_empty() && self.case == CASE;
         let filter = Filter::new(self.filter.as_deref())?;
         let first = plan.cells.first();
         let first =
@@ -71,17 +75,16 @@ impl Density {
         let cells = filter.select("no executor", cells, |cell| cell.key.executor().to_string())?;
         let counts = if self.instances.is_empty() { COUNTS.to_vec() } else { self.instances };
         let memory = self.memory.map_or_else(|| available_memory() / 2, |mib| mib << 20);
-        let path = self.records.unwrap_or_else(|| record::default_path(DENSITY));
+        let path = self.records.unwrap_or_else(|| record::output_path(DENSITY, is_whole));
         let seed = seed(self.seed);
         let header = header(Sampling::untimed("density", seed), &engines, &plan);
-        let mut file = RecordFile::append_to(&path)?;
-        file.clear()?;
+        let mut file = Replacement::of(&path)?;
         file.append(&Line::Run(Box::new(header)))?;
         let (artifacts, stop) = (Scratch::new()?, Stop::default());
         watch_for_ctrl_c(&stop, false)?;
         let progress = Progress::new(cells.len() * counts.len(), true);
         let mut ended = Ended::Well;
-        'executors: for cell in cells {
+        for cell in cells {
             for &instances in &counts {
                 let executor = cell.key.executor();
                 progress.next(format!("{instances} of {executor}"));
@@ -90,8 +93,8 @@ impl Density {
                 match ask.put(this_program(&["density", "--worker"])?, memory, &stop)? {
                     Asked::Answered(density) => file.append(&Line::Density(density))?,
                     Asked::Stopped => {
-                        ended = Ended::Stopped;
-                        break 'executors;
+                        drop(progress);
+                        return stopped(&file);
                     }
                     Asked::Refused(refused) => {
                         progress.print(&format!("{executor}: {refused}"));
@@ -113,6 +116,7 @@ impl Density {
             }
         }
         drop(progress);
+        file.finish()?;
         print(&super::show::all(&newest(&path, "make density")?))?;
         complain(&format!("records: {}", shown(&path)));
         Ok(ended)

@@ -7,7 +7,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use touchstone::compare::Judged;
 use touchstone::plan::{Budget, Filter, Rows, default_rows};
-use touchstone::record::{self, Book, Line, Match, Means, Purpose, RecordFile, Sink};
+use touchstone::record::{self, Book, Line, Match, Means, Purpose, Replacement, Sink};
 use touchstone::run::seed;
 use touchstone::terminal::{complain, print};
 
@@ -30,7 +30,8 @@ pub(super) struct Peers {
     /// Make N rounds in each process; a round times both sides once
     #[arg(long, value_name = "N", default_value = "15")]
     rounds: NonZeroUsize,
-    /// Write the records to FILE [default: records/peers.jsonl of the project, replaced]
+    /// Replace the records in FILE [default: records/peers.jsonl of the project; in target/ with a
+    /// filter]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
     /// Print the rows and store no records
@@ -65,10 +66,11 @@ impl Peers {
         let mut lines: Vec<Line> = Vec::new();
         let (came, header) = known.compare(compares, Vec::new(), budget, &mut lines)?;
         if !self.no_record && !came.stopped {
-            let path = self.records.unwrap_or_else(|| record::default_path(record::PEERS));
-            let mut file = RecordFile::append_to(&path)?;
-            file.clear()?;
+            let default = || record::output_path(record::PEERS, self.filter.is_none());
+            let path = self.records.unwrap_or_else(default);
+            let mut file = Replacement::of(&path)?;
             lines.iter().try_for_each(|line| file.append(line))?;
+            file.finish()?;
         }
         let book = Book::of(header, lines);
         for of in &matches {

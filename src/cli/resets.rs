@@ -1,7 +1,7 @@
 //! `touchstone resets`.
 
 use super::Ended;
-use super::common::{names, newest, this_program};
+use super::common::{names, newest, stopped, this_program};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use touchstone::compare::races;
 use touchstone::measure::probe;
 use touchstone::plan::{Budget, Cell, Filter, Plan, Random, cores, shuffled};
 use touchstone::record::{
-    self, Drift, Executor, Line, Place, RESETS, RecordFile, Refusal, ResetPoint, Sink, Status,
+    self, Drift, Executor, Line, Place, RESETS, Refusal, Replacement, ResetPoint, Sink, Status,
     Touch, estimate,
 };
 use touchstone::resets::{
@@ -72,7 +72,8 @@ pub(super) struct Resets {
     /// Use this seed for the order of points and rounds [default: from the clock]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Write the records to FILE [default: records/resets.jsonl of the project, replaced]
+    /// Replace the records in FILE [default: records/resets.jsonl of the project; in target/ with a
+    /// filter or points]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
     /// Serve as a process of another run
@@ -89,13 +90,15 @@ impl Resets {
             let parent = parent.context("--worker is for this program's own use")?;
             return serve(parent, &selection, &engines, Guests::built()).map(|()| Ended::Well);
         }
-        let points = selection.points(&Wanted {
+        let wanted = Wanted {
             pages: self.pages.clone(),
             touch: self.touch.clone(),
             place: self.place.clone(),
             drift: self.drift.clone(),
             threads: self.threads.iter().map(|threads| usize::from(*threads)).collect(),
-        })?;
+        };
+        let is_whole = self.filter.is_none() && wanted == Wanted::default();
+        let points = selection.points(&wanted)?;
         let (points, crowded): (Vec<ResetPoint>, Vec<ResetPoint>) =
             points.into_iter().partition(|point| point.threads <= cores());
         // Which executors there are does not depend on the point.
@@ -111,15 +114,18 @@ impl Resets {
             rounds: usize::from(self.rounds),
             ..Budget::full(seed(self.seed))
         };
-        let path = self.records.clone().unwrap_or_else(|| record::default_path(RESETS));
-        let mut file = RecordFile::append_to(&path)?;
-        file.clear()?;
+        let path = self.records.clone().unwrap_or_else(|| record::output_path(RESETS, is_whole));
+        let mut file = Replacement::of(&path)?;
         file.append(&Line::Run(Box::new(header(budget.sampling(false), &engines, &plan))))?;
         skip(&crowded, &groups, &mut file)?;
         let stop = Stop::default();
         watch_for_ctrl_c(&stop, false)?;
         let memory = self.memory.map_or_else(|| available_memory() / 2, |mib| mib << 20);
         let ended = measure(&points, &groups, &budget, memory, &stop, &mut file)?;
+        if ended == Ended::Stopped {
+            return stopped(&file);
+        }
+        file.finish()?;
         let book = newest(&path, "make resets")?;
         print(&super::show::all(&book))?;
         for race in races(&book) {

@@ -1,14 +1,14 @@
 //! `touchstone systems`.
 
 use super::Ended;
-use super::common::{names, newest};
+use super::common::{names, newest, stopped};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::time::Duration;
 use strum::VariantArray;
 use touchstone::case::{self, Guests};
 use touchstone::plan::{Filter, Plan};
-use touchstone::record::{self, Line, RecordFile, SYSTEMS, Sampling, Sink};
+use touchstone::record::{self, Line, Replacement, SYSTEMS, Sampling, Sink};
 use touchstone::run::{header, seed, shown, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
 use touchstone::systems::{Measuring, Name, Size, requests, serve_pipeline};
@@ -38,7 +38,8 @@ pub(super) struct Systems {
     /// Serve as a host of requests for another run
     #[arg(long, hide = true)]
     requests_host: bool,
-    /// Write the records to FILE [default: records/systems.jsonl of the project, replaced]
+    /// Replace the records in FILE [default: records/systems.jsonl of the project; in target/ with
+    /// --small, a filter or some systems]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
     /// Serve as the server of the pipeline of another process
@@ -58,14 +59,14 @@ impl Systems {
         }
         let plan = Plan::new(&cases, &engines, &mut guests)?;
         let filter = Filter::new(self.filter.as_deref())?;
+        let is_whole = self.systems.is_empty() && self.filter.is_none() && !self.small;
         let systems = match self.systems.is_empty() {
             true => <Name as VariantArray>::VARIANTS.to_vec(),
             false => self.systems,
         };
         let seed = seed(self.seed);
-        let path = self.records.unwrap_or_else(|| record::default_path(SYSTEMS));
-        let mut records = RecordFile::append_to(&path)?;
-        records.clear()?;
+        let path = self.records.unwrap_or_else(|| record::output_path(SYSTEMS, is_whole));
+        let mut records = Replacement::of(&path)?;
         let header = header(Sampling::untimed("systems", seed), &engines, &plan);
         records.append(&Line::Run(Box::new(header)))?;
         let stop = Stop::default();
@@ -86,11 +87,12 @@ impl Systems {
         for system in systems {
             system.measure(&mut measuring)?;
             if stop.asked() {
-                return Ok(Ended::Stopped);
+                return stopped(&records);
             }
         }
         let failed = measuring.failed;
         drop(progress);
+        records.finish()?;
         print(&super::show::all(&newest(&path, "make systems")?))?;
         complain(&format!("records: {}", shown(&path)));
         Ok(Ended::well_if(!failed))

@@ -33,8 +33,8 @@ pub use metric::{Metric, Unit};
 pub use reset::{Drift, PAGE, Place, Reset, ResetKey, ResetPoint, Touch};
 pub use sample::{Sample, Samples};
 pub use store::{
-    BENCH, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RESETS, RecordFile, SWAPS, SYSTEMS, Sink,
-    Skipped, default_path, load, newest,
+    BENCH, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RESETS, RecordFile, Replacement, SWAPS, SYSTEMS,
+    Sink, Skipped, default_path, load, newest, output_path,
 };
 pub use swap::{SoakPoint, Swap, SwapFound, Tail};
 pub use system::{

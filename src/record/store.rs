@@ -14,6 +14,16 @@ pub fn default_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("records").join(name)
 }
 
+/// Where a measurement of the whole of something goes: the project's records, which it replaces. A
+/// part goes to a file of the same name in `target`, so that the records stay whole.
+#[must_use]
+pub fn output_path(name: &str, is_whole: bool) -> PathBuf {
+    match is_whole {
+        true => default_path(name),
+        false => Path::new(env!("CARGO_MANIFEST_DIR")).join("target").join(name),
+    }
+}
+
 /// The records of `make bench`.
 pub const BENCH: &str = "records.jsonl";
 /// The records of `make peers`.
@@ -217,6 +227,50 @@ impl Sink for RecordFile {
         kept.with_context(|| {
             format!("cannot append to {}; the records before are kept", self.path.display())
         })
+    }
+}
+
+/// New records of a file. Those that are there stay as they are until the new ones are complete.
+#[derive(Debug)]
+pub struct Replacement {
+    part: RecordFile,
+    path: PathBuf,
+}
+
+impl Replacement {
+    /// Begins with none, in a file beside it whose name ends with `.part`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`RecordFile::append_to`].
+    pub fn of(path: &Path) -> Result<Self> {
+        let mut part = RecordFile::append_to(&path.with_added_extension("part"))?;
+        part.clear()?;
+        Ok(Self { part, path: path.to_owned() })
+    }
+
+    /// The file with what there is so far.
+    #[must_use]
+    pub fn part(&self) -> &Path {
+        self.part.path()
+    }
+
+    /// They are complete: puts them in the place of the old ones.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be renamed.
+    pub fn finish(self) -> Result<()> {
+        let (part, path) = (self.part(), self.path.display());
+        std::fs::rename(part, &self.path).with_context(|| {
+            format!("cannot replace {path}; the new records are in {}", part.display())
+        })
+    }
+}
+
+impl Sink for Replacement {
+    fn append(&mut self, line: &Line) -> Result<()> {
+        self.part.append(line)
     }
 }
 

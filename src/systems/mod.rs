@@ -13,7 +13,7 @@ pub use pipeline::serve as serve_pipeline;
 
 use crate::case::Guests;
 use crate::plan::Filter;
-use crate::record::{Executor, Line, RecordFile, Refusal, Sink, System};
+use crate::record::{Executor, Line, Refusal, Sink, System};
 use crate::supervise::Stop;
 use crate::terminal::progress::Progress;
 use anyhow::Result;
@@ -62,7 +62,7 @@ pub struct Measuring<'a> {
     /// What is done, and what is left.
     pub progress: &'a Progress,
     /// Where the records go.
-    pub records: &'a mut RecordFile,
+    pub records: &'a mut dyn Sink,
     /// How much longer some calls of a host under load take, for tests.
     pub stall: Duration,
     /// Whether something failed or was wrong.

@@ -3,7 +3,9 @@
 use anyhow::Result;
 use std::path::PathBuf;
 use touchstone::plan::Plan;
-use touchstone::record::{CHECKS, Check, Finding, Line, RecordFile, Sampling, Sink, default_path};
+use touchstone::record::{
+    CHECKS, Check, Finding, Line, Replacement, Sampling, Sink, default_path, load,
+};
 use touchstone::run::{header, shown};
 use touchstone::terminal::print;
 use touchstone_runtimes::engines;
@@ -27,9 +29,10 @@ impl Keep {
             return Ok(());
         }
         let path = self.records.unwrap_or_else(|| default_path(CHECKS));
-        let mut file = RecordFile::append_to(&path)?;
+        let mut file = Replacement::of(&path)?;
         let mut lines = Vec::new();
-        for (header, mut others) in touchstone::record::load(&path)?.runs {
+        let stored = if path.exists() { load(&path)?.runs } else { Vec::new() };
+        for (header, mut others) in stored {
             others.retain(|line| !matches!(line, Line::Finding(old) if old.check == check));
             if !others.is_empty() {
                 lines.push(Line::Run(Box::new(header)));
@@ -40,10 +43,8 @@ impl Keep {
         let none = Plan { cells: Vec::new(), refusals: Vec::new(), works: Vec::new() };
         lines.push(Line::Run(Box::new(header(sampling, &engines(), &none))));
         lines.extend(findings.into_iter().map(|finding| Line::Finding(Box::new(finding))));
-        file.clear()?;
-        for line in &lines {
-            file.append(line)?;
-        }
+        lines.iter().try_for_each(|line| file.append(line))?;
+        file.finish()?;
         print(&format!("wrote {}\n", shown(&path)))
     }
 }

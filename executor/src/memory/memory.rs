@@ -72,9 +72,10 @@ impl Memory {
         self.mapping.resize(accessible.max(self.accessible()))
     }
 
-    /// Brings a clean memory of the same content, at least as large, to the state of
-    /// this one, and this one to that of a clean one, if at most `most` pages were written.
-    /// Whether the other one is it now; this one may then not be [usable](Self::is_usable).
+    /// Exchanges the written pages with those of a clean memory of the same content, at least as
+    /// large: that one then has the content of this one, which is clean. Returns `false` if more
+    /// than `most` pages were written; nothing has then changed. After `true`, this memory may not
+    /// be [usable](Self::is_usable).
     pub(super) fn move_written(&mut self, to: &mut Self, most: usize) -> bool {
         let Some(restorer) = &mut self.restorer else { return false };
         // What this memory has grown by is not watched.

@@ -55,8 +55,7 @@ pub(super) unsafe fn restore(
     }
 }
 
-/// Exchanges a page of a used memory and that of a clean one, which makes the first clean;
-/// whether that changed anything.
+/// Exchanges a page of a used memory with that of a clean one. Returns whether the two differed.
 ///
 /// # Safety
 ///

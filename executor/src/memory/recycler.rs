@@ -23,8 +23,8 @@ const LOOK: u32 = 1024;
 #[derive(Debug)]
 pub struct Recycler {
     plan: Option<Plan>,
-    /// Clean memories. Each has a place of its own on the heap: moved by value from hand to hand, its
-    /// hundreds of bytes were copied ten times for each use that grows.
+    /// Clean memories. In boxes, because they are large and change hands several times in each use
+    /// that grows.
     idle: Shelf<Box<Padded<Memory>>>,
     keep: usize,
     stays_open: bool,
@@ -135,7 +135,7 @@ impl Recycler {
 
 /// A memory of a [`Recycler`], given back when it is dropped.
 ///
-/// It grows by moving, where it may: the few pages that were written so far are exchanged for
+/// It grows by moving, where it may: the few pages that were written so far are exchanged with
 /// those of a clean memory of the new size. To open pages and to close them after the
 /// call are two system calls, which change the process's mappings and shoot down
 /// addresses; together they took longer than all else of a call that parses a small
@@ -154,12 +154,12 @@ pub struct Lease {
     resets: u32,
 }
 
-/// What is kept while a lease has a larger memory.
+/// State of a lease whose memory has moved to a larger one.
 #[derive(Debug)]
 struct Moved {
-    /// Where the memory goes back to.
+    /// Where the larger memory goes back to.
     home: Arc<Recycler>,
-    /// The one that the lease had at first, which is clean if it is usable.
+    /// The memory of the first size. It is clean if it is usable.
     first: Box<Padded<Memory>>,
 }
 

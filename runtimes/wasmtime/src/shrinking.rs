@@ -18,11 +18,11 @@ use wasmtime::LinearMemory;
 pub(crate) struct Place(Padded<Fields>);
 
 struct Fields {
-    /// Its lock is taken in every call, for what changes the memory.
+    /// Locked by whatever changes the memory, in every call.
     memory: Mutex<Kind>,
-    /// Its start and its size as the guest sees it, bytes. Wasmtime asks for them several times
-    /// when a memory grows. They are written while the lock is held; who reads them has the
-    /// instance for itself.
+    /// Start of the memory, and its size as the guest sees it, bytes. They need no lock, because
+    /// whoever reads or writes them has the instance for itself. Wasmtime asks for them several
+    /// times when a memory grows.
     base: AtomicPtr<u8>,
     size: AtomicUsize,
     /// The size at first.
@@ -68,7 +68,8 @@ impl Place {
         self.0.size.load(Ordering::Relaxed)
     }
 
-    fn is_now(&self, memory: &Kind, size: usize) {
+    /// Stores start and size after a change.
+    fn store(&self, memory: &Kind, size: usize) {
         self.0.base.store(memory.base(), Ordering::Relaxed);
         self.0.size.store(size, Ordering::Relaxed);
     }
@@ -100,7 +101,7 @@ impl Place {
             return Err(Error::Misuse("a memory that has not grown has moved"));
         }
         if grown {
-            self.is_now(&memory, first);
+            self.store(&memory, first);
         }
         Ok(grown)
     }
@@ -127,7 +128,7 @@ impl Place {
             Kind::Leased(lease) => lease.grow(size)?,
             Kind::Plain(memory) => memory.grow(size)?,
         }
-        self.is_now(&memory, size);
+        self.store(&memory, size);
         Ok(())
     }
 }

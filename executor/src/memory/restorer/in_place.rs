@@ -48,8 +48,8 @@ impl Restorer {
         unsafe { self.restore_listed(size, None) }
     }
 
-    /// Restores the pages that were opened by write faults, of which there is a complete list.
-    /// What was written to them goes to a clean memory, if one is given.
+    /// Restores the pages that were opened by write faults; the list of them must be complete.
+    /// With `into`, exchanges them with those of a clean memory.
     ///
     /// # Safety
     ///

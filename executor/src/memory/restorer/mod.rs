@@ -255,9 +255,10 @@ impl Restorer {
         }
     }
 
-    /// Makes the memory clean, and another one that is clean what this one was, if it was written
-    /// to at most `most` pages and it is known to which. Whether the other one is it now. Should
-    /// the kernel refuse something after that, this memory is not [usable](Self::is_usable).
+    /// Exchanges the written pages with those of a clean memory: that one then has the content of
+    /// this one, which is clean. Returns `false` and changes nothing if more than `most` pages
+    /// were written, or it is not known which. If the kernel refuses something after the exchange,
+    /// this memory is not [usable](Self::is_usable) any more.
     ///
     /// # Safety
     ///
