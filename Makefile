@@ -12,6 +12,9 @@ FUZZ_SEED    ?= 1
 # Number of swaps after which memory must not have grown, and the methods that make them.
 SWAPS        ?= 100000
 SOAK         ?= ^wasmtime/(load_artifact|instantiate|two_live_instances|pool)
+# Executors of `make density`, a process for each and each number of instances: all would take an
+# hour.
+DENSITY      ?= ^(tinywasm|wasm3|wasmedge_aot|wasmi|wasmtime)_(instance_reuse(_tracked)?|pooling_tracked)$$|^wasmtime_(instance_reuse_(gated|auto)|recreate_instance_(cow|tracked)|pooling_cow(_resident)?)$$
 # Each compiles another Cranelift: excluded unless FEATURES names it.
 CRATES  := --workspace $(foreach name,substrate wasmer,$(if $(findstring $(name),$(FEATURES)),,--exclude touchstone-$(name)))
 # Requirements of some backends beside crates, prepared once in .toolchain/. Targets over
@@ -79,7 +82,7 @@ swap: setup $(NEEDED) ## measure replacing modules while messages arrive: time, 
 	$(RUN) swap --swaps $(SWAPS) --soak '$(SOAK)'
 
 density: setup $(NEEDED) ## measure many live instances in one process: memory, mappings, calls on random ones
-	$(RUN) density
+	$(RUN) density '$(DENSITY)' --records records/density.jsonl
 
 resets: setup $(NEEDED) ## measure clean calls that write more and more pages: from where on dropping is faster
 	$(RUN) resets
