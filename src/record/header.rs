@@ -55,6 +55,16 @@ pub struct Machine {
     pub huge_pages: String,
 }
 
+impl Machine {
+    /// Name of the processor without trademark signs, family and model, for charts.
+    #[must_use]
+    pub fn short_cpu(&self) -> String {
+        let name = self.cpu.split(" (family").next().unwrap_or_default().to_owned();
+        let marks = ["(R)", "(TM)", " CPU", " Processor"];
+        marks.into_iter().fold(name, |name, mark| name.replace(mark, ""))
+    }
+}
+
 /// The tools and settings that built the binary.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tools {
@@ -170,4 +180,22 @@ pub enum Sweep {
     /// The supported strategy that a user would try first. For cases about the guest's work,
     /// which is the same under every strategy.
     Preferred,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_processors_are_short_in_charts() {
+        for (cpu, short) in [
+            ("Intel(R) Xeon(R) Processor (family 6, model 167)", "Intel Xeon"),
+            ("AMD EPYC (family 25, model 17)", "AMD EPYC"),
+            ("Intel(R) Core(TM) i7-6700 CPU @ 3.40GHz", "Intel Core i7-6700 @ 3.40GHz"),
+            ("unknown", "unknown"),
+        ] {
+            let machine = Machine { cpu: cpu.to_owned(), ..Machine::default() };
+            assert_eq!(machine.short_cpu(), short);
+        }
+    }
 }

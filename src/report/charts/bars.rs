@@ -94,7 +94,8 @@ impl Bars {
             .collect();
         for (panel, axis) in axes.iter().enumerate() {
             if let Some(heading) = self.panels.get(panel).filter(|heading| !heading.is_empty()) {
-                canvas.heading((begin(panel), top + HEAD / 2.0), heading, NORMAL, theme.text);
+                let heading = canvas::fitted(heading, width, NORMAL);
+                canvas.heading((begin(panel), top + HEAD / 2.0), &heading, NORMAL, theme.text);
             }
             if let Some(axis) = axis {
                 frame::grid(&mut canvas, axis, (top + heads, bottom), theme);

@@ -263,6 +263,15 @@ pub(super) fn width(text: &str, size: f64, bold: bool) -> f64 {
     font(size, bold).box_size(text).map_or_else(guess, |(width, _)| f64::from(width))
 }
 
+/// A bold text that is at most `most` px wide: its end is left out if need be.
+pub(super) fn fitted(text: &str, most: f64, size: f64) -> String {
+    if width(text, size, true) <= most {
+        return text.to_owned();
+    }
+    let mut ends = text.char_indices().rev().map(|(end, _)| format!("{}…", text[..end].trim_end()));
+    ends.find(|short| width(short, size, true) <= most).unwrap_or_default()
+}
+
 /// Width of a small text, px.
 pub(super) fn small(text: &str) -> f64 {
     width(text, SMALL, false)
@@ -291,6 +300,17 @@ mod tests {
         let around = pieces(&corners, &[15.0, 100.0]);
         assert_eq!(around, [vec![(0.0, 0.0), (10.0, 0.0), (10.0, 5.0)]]);
         assert_eq!(pieces(&[], &[4.0, 2.0]), Vec::<Vec<Point>>::new());
+    }
+
+    #[test]
+    fn long_texts_lose_their_end() {
+        register().unwrap();
+        let whole = "Now: a processor of a long name (family 6, model 167)";
+        assert_eq!(fitted(whole, 1000.0, NORMAL), whole);
+        let short = fitted(whole, 200.0, NORMAL);
+        assert!(short.starts_with("Now: a proc") && short.ends_with('…'), "{short}");
+        assert!(width(&short, NORMAL, true) <= 200.0);
+        assert_eq!(fitted(whole, 0.0, NORMAL), "");
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn drawn(
         spread: Spread::Linear,
         panels: vec![
             format!("Then: {}", chart.then),
-            format!("Now: {}", matrix.book.header.machine.cpu),
+            format!("Now: {}", matrix.book.header.machine.short_cpu()),
         ],
         groups: groups.collect(),
     };
