@@ -33,7 +33,7 @@ enum Kind {
     /// Its clean content is known: it makes itself clean.
     Leased(Lease),
     /// Whoever has the instance makes it clean.
-    Plain(Memory),
+    Plain(Box<Memory>),
 }
 
 impl Kind {
@@ -150,7 +150,7 @@ impl Shrinking {
 
     /// A memory whose content nobody knows yet.
     pub(crate) fn plain(memory: Memory, size: usize, largest: usize) -> Self {
-        Self::new(Kind::Plain(memory), size, largest, false)
+        Self::new(Kind::Plain(Box::new(memory)), size, largest, false)
     }
 
     fn new(memory: Kind, size: usize, largest: usize, moves: bool) -> Self {
