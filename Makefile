@@ -12,8 +12,7 @@ FUZZ_SEED    ?= 1
 # Number of swaps after which memory must not have grown, and the methods that make them.
 SWAPS        ?= 100000
 SOAK         ?= ^wasmtime/(load_artifact|instantiate|two_live_instances|pool)
-# Executors of `make density`, a process for each and each number of instances: all would take an
-# hour.
+# Executors of `make density`: all of them would take 45 minutes.
 DENSITY      ?= ^(tinywasm|wasm3|wasmedge_aot|wasmi|wasmtime)_(instance_reuse(_tracked)?|pooling_tracked)$$|^wasmtime_(instance_reuse_(gated|auto)|recreate_instance_(cow|tracked)|pooling_cow(_resident)?)$$
 # Each compiles another Cranelift: excluded unless FEATURES names it.
 CRATES  := --workspace $(foreach name,substrate wasmer,$(if $(findstring $(name),$(FEATURES)),,--exclude touchstone-$(name)))
