@@ -170,6 +170,7 @@ fn a_process_that_takes_too_much_memory_is_ended_and_the_reason_recorded() {
 fn an_interrupted_run_keeps_what_it_measured() {
     let folder = Folder::new();
     let records = folder.at("resets.jsonl");
+    std::fs::write(&records, "the old ones").unwrap();
     let few = ["_instance_reuse$", "--pages", "1", "--processes", "1000000", "--rounds", "1"];
     let mut child = Command::new(env!("CARGO_BIN_EXE_touchstone"))
         .args(["resets", "--records", records.to_str().unwrap()])
@@ -178,7 +179,6 @@ fn an_interrupted_run_keeps_what_it_measured() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    std::fs::write(&records, "the old ones").unwrap();
     let part = folder.at("resets.jsonl.part");
     while measured(&lines(&part)).is_empty() {
         assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");

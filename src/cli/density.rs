@@ -94,7 +94,7 @@ impl Density {
                     Asked::Answered(density) => file.append(&Line::Density(density))?,
                     Asked::Stopped => {
                         drop(progress);
-                        return stopped(&file);
+                        return Ok(stopped(&file));
                     }
                     Asked::Refused(refused) => {
                         progress.print(&format!("{executor}: {refused}"));

@@ -123,7 +123,7 @@ impl Resets {
         let memory = self.memory.map_or_else(|| available_memory() / 2, |mib| mib << 20);
         let ended = measure(&points, &groups, &budget, memory, &stop, &mut file)?;
         if ended == Ended::Stopped {
-            return stopped(&file);
+            return Ok(stopped(&file));
         }
         file.finish()?;
         let book = newest(&path, "make resets")?;

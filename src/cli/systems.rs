@@ -87,7 +87,7 @@ impl Systems {
         for system in systems {
             system.measure(&mut measuring)?;
             if stop.asked() {
-                return stopped(&records);
+                return Ok(stopped(&records));
             }
         }
         let failed = measuring.failed;

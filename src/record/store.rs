@@ -259,10 +259,12 @@ impl Replacement {
     ///
     /// # Errors
     ///
-    /// When the file cannot be renamed.
+    /// When the file cannot be written to the disk or renamed.
     pub fn finish(self) -> Result<()> {
         let (part, path) = (self.part(), self.path.display());
-        std::fs::rename(part, &self.path).with_context(|| {
+        // The last lines may not be there yet.
+        let on_disk = self.part.file.sync_data();
+        on_disk.and_then(|()| std::fs::rename(part, &self.path)).with_context(|| {
             format!("cannot replace {path}; the new records are in {}", part.display())
         })
     }

@@ -12,6 +12,7 @@ mod collected;
 mod component;
 mod deadline;
 mod engine;
+mod extent;
 mod linker;
 mod live;
 mod loan;

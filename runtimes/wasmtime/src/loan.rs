@@ -1,8 +1,9 @@
 //! Touchstone's memories that Wasmtime has for an instance, and that are taken back while the
 //! instance is still there, to be lent to the next one.
 
+use crate::extent::Extent;
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use touchstone_executor::memory::{Lease, Recycler};
 use touchstone_executor::{Padded, Result};
@@ -13,14 +14,10 @@ use wasmtime::LinearMemory;
 const NOWHERE: usize = 1 << 62;
 
 /// A memory on loan to one instance after the other.
-///
-/// Where it lies and how large it is are what Wasmtime asks for several times in each
-/// instantiation: they are read without a lock. Only who has the instance writes them.
 pub(crate) struct Loan {
-    base: AtomicPtr<u8>,
-    size: AtomicUsize,
+    extent: Extent,
     /// Which loan it is: whoever has an earlier one has nothing any more. Written in every
-    /// call, as the fields above are.
+    /// call, as the field above is.
     turn: Padded<AtomicU64>,
     first: usize,
     /// Bytes that the memory may grow to.
@@ -32,9 +29,9 @@ pub(crate) struct Loan {
 
 impl Loan {
     fn new(lease: Lease, first: usize, largest: usize, moves: bool) -> Self {
-        let (base, size) = (AtomicPtr::new(lease.base()), AtomicUsize::new(first));
+        let extent = Extent::new(lease.base(), first);
         let (turn, lease) = (Padded(AtomicU64::new(0)), Mutex::new(lease));
-        Self { base, size, turn, first, largest, moves, lease }
+        Self { extent, turn, first, largest, moves, lease }
     }
 
     fn lease(&self) -> MutexGuard<'_, Lease> {
@@ -55,16 +52,14 @@ impl Loan {
     fn renew(&self) -> Result<()> {
         let mut lease = self.lease();
         lease.renew()?;
-        self.base.store(lease.base(), Ordering::Relaxed);
-        self.size.store(self.first, Ordering::Relaxed);
+        self.extent.set(lease.base(), self.first);
         Ok(())
     }
 
     fn grow(&self, size: usize) -> Result<()> {
         let mut lease = self.lease();
         lease.grow(size)?;
-        self.base.store(lease.base(), Ordering::Relaxed);
-        self.size.store(size, Ordering::Relaxed);
+        self.extent.set(lease.base(), size);
         Ok(())
     }
 }
@@ -126,7 +121,7 @@ impl Lent {
 // (`Tenancy::end`); Wasmtime asks where it lies only to tell whose fault an address is.
 unsafe impl LinearMemory for Lent {
     fn byte_size(&self) -> usize {
-        if self.has_ended() { 0 } else { self.loan.size.load(Ordering::Relaxed) }
+        if self.has_ended() { 0 } else { self.loan.extent.size() }
     }
 
     /// Up to which it will not move.
@@ -145,7 +140,7 @@ unsafe impl LinearMemory for Lent {
         if self.has_ended() {
             return std::ptr::without_provenance_mut(NOWHERE);
         }
-        self.loan.base.load(Ordering::Relaxed)
+        self.loan.extent.base()
     }
 }
 

@@ -7,8 +7,8 @@
 //! memory that answers as it did at first is for the guest as it was at first: beyond
 //! its size lie pages without access, and `memory.size` reads what Wasmtime was told.
 
+use crate::extent::Extent;
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use touchstone_executor::memory::{Lease, Memory, Restorer};
 use touchstone_executor::{Error, Padded, Result};
@@ -20,11 +20,7 @@ pub(crate) struct Place(Padded<Fields>);
 struct Fields {
     /// Locked by whatever changes the memory, in every call.
     memory: Mutex<Kind>,
-    /// Start of the memory, and its size as the guest sees it, bytes. They need no lock, because
-    /// whoever reads or writes them has the instance for itself. Wasmtime asks for them several
-    /// times when a memory grows.
-    base: AtomicPtr<u8>,
-    size: AtomicUsize,
+    extent: Extent,
     /// The size at first.
     first: usize,
 }
@@ -48,8 +44,7 @@ impl Kind {
 impl Place {
     fn new(memory: Kind, size: usize) -> Self {
         Self(Padded(Fields {
-            base: AtomicPtr::new(memory.base()),
-            size: AtomicUsize::new(size),
+            extent: Extent::new(memory.base(), size),
             first: size,
             memory: Mutex::new(memory),
         }))
@@ -60,18 +55,12 @@ impl Place {
     }
 
     pub(crate) fn base(&self) -> *mut u8 {
-        self.0.base.load(Ordering::Relaxed)
+        self.0.extent.base()
     }
 
     /// Size as the guest sees it, bytes.
     pub(crate) fn size(&self) -> usize {
-        self.0.size.load(Ordering::Relaxed)
-    }
-
-    /// Stores start and size after a change.
-    fn store(&self, memory: &Kind, size: usize) {
-        self.0.base.store(memory.base(), Ordering::Relaxed);
-        self.0.size.store(size, Ordering::Relaxed);
+        self.0.extent.size()
     }
 
     /// Whether it makes itself clean.
@@ -101,7 +90,7 @@ impl Place {
             return Err(Error::Misuse("a memory that has not grown has moved"));
         }
         if grown {
-            self.store(&memory, first);
+            self.0.extent.set(memory.base(), first);
         }
         Ok(grown)
     }
@@ -128,7 +117,7 @@ impl Place {
             Kind::Leased(lease) => lease.grow(size)?,
             Kind::Plain(memory) => memory.grow(size)?,
         }
-        self.store(&memory, size);
+        self.0.extent.set(memory.base(), size);
         Ok(())
     }
 }

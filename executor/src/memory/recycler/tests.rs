@@ -4,14 +4,20 @@ use super::super::{InitialMemory, KEEP_RESIDENT, Mapping, Reset};
 use super::*;
 use proptest::prelude::*;
 
+const PAGE: usize = 65_536;
+
+/// A recycler of memories with a content.
+fn recycler(content: InitialMemory, reset: Reset) -> Arc<Recycler> {
+    Arc::new(Recycler::new(Some(Plan::new(content, reset).unwrap()), 1))
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn a_memory_comes_back_clean_and_of_its_first_size() {
     let mut clean = vec![0; 65_536];
     clean[5] = 7;
     for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
-        let plan = Plan::new(InitialMemory::capture(&clean), reset).unwrap();
-        let recycler = Recycler::new(Some(plan), 1);
+        let recycler = recycler(InitialMemory::capture(&clean), reset);
         let (mut base, made) = (None, Mapping::made());
         for round in 0..30 {
             let mut memory = recycler.take(65_536, 4 * 65_536).unwrap();
@@ -35,7 +41,6 @@ fn a_memory_comes_back_clean_and_of_its_first_size() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn what_another_thread_writes_behind_the_first_size_is_found() {
-    const PAGE: usize = 65_536;
     for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
         if matches!(reset, Reset::Gated { .. } | Reset::Auto { .. }) {
             continue;
@@ -66,11 +71,7 @@ fn what_another_thread_writes_behind_the_first_size_is_found() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn a_lease_gives_its_memory_back_once() {
-    const PAGE: usize = 65_536;
-    let new = || {
-        let plan = Plan::new(InitialMemory::zeroed(PAGE), Reset::Drop).unwrap();
-        Arc::new(Recycler::new(Some(plan), 1))
-    };
+    let new = || recycler(InitialMemory::zeroed(PAGE), Reset::Drop);
     let (home, other) = (new(), new());
     let mut lease = Lease::new(&home, PAGE, 4 * PAGE, true).unwrap();
     assert!(lease.is_from(&home) && !lease.is_from(&other));
@@ -90,11 +91,9 @@ fn a_lease_gives_its_memory_back_once() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn a_lease_is_trimmed() {
-    const PAGE: usize = 65_536;
     for reset in super::super::test_support::keeping(KEEP_RESIDENT) {
-        let plan = Plan::new(InitialMemory::zeroed(PAGE), reset).unwrap();
-        let mut lease =
-            Lease::new(&Arc::new(Recycler::new(Some(plan), 1)), PAGE, PAGE, false).unwrap();
+        let home = recycler(InitialMemory::zeroed(PAGE), reset);
+        let mut lease = Lease::new(&home, PAGE, PAGE, false).unwrap();
         // SAFETY: a byte of the memory, to which nobody has a reference.
         unsafe { lease.base().write(1) };
         lease.reset().unwrap();
@@ -112,13 +111,11 @@ fn a_lease_is_trimmed() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn a_size_stays_for_as_many_looks_as_there_are_leases() {
-    const PAGE: usize = 65_536;
     let reset = Reset::Tracked { limit: KEEP_RESIDENT };
     if reset.refusal().is_some() {
         return;
     }
-    let plan = Plan::new(InitialMemory::zeroed(PAGE), reset).unwrap();
-    let home = Recycler::new(Some(plan), 1);
+    let home = recycler(InitialMemory::zeroed(PAGE), reset);
     let sizes = |looks| {
         (0..looks).for_each(|_| home.forget_unused(2));
         home.larger.lock().sizes.len()
@@ -131,12 +128,10 @@ fn a_size_stays_for_as_many_looks_as_there_are_leases() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn a_memory_that_moves_keeps_what_was_written_and_comes_back_clean() {
-    const PAGE: usize = 65_536;
     let mut clean = vec![0; PAGE];
     clean[5] = 7;
     let reset = Reset::Tracked { limit: KEEP_RESIDENT };
-    let plan = Plan::new(InitialMemory::capture(&clean), reset).unwrap();
-    let recycler = Arc::new(Recycler::new(Some(plan), 1));
+    let recycler = recycler(InitialMemory::capture(&clean), reset);
     for round in 0..40_usize {
         let mut lease = Lease::new(&recycler, PAGE, 64 * PAGE, true).unwrap();
         let bytes = |lease: &Lease, size: usize| {
@@ -146,7 +141,7 @@ fn a_memory_that_moves_keeps_what_was_written_and_comes_back_clean() {
         };
         assert!(bytes(&lease, PAGE) == clean, "round {round}");
         let mut wanted = clean.clone();
-        // Few pages, which are copied, or all, for which the memory is opened.
+        // Few pages, which are exchanged, or all, for which the memory is opened.
         let written = if round % 5 == 4 { PAGE } else { 9_000 };
         bytes(&lease, PAGE)[1..written].fill(round as u8);
         wanted[1..written].fill(round as u8);
@@ -174,13 +169,11 @@ fn a_memory_that_moves_keeps_what_was_written_and_comes_back_clean() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn memories_of_sizes_that_nobody_needs_are_let_go_of() {
-    const PAGE: usize = 65_536;
     let reset = Reset::Tracked { limit: KEEP_RESIDENT };
     if reset.refusal().is_some() {
         return;
     }
-    let plan = Plan::new(InitialMemory::zeroed(PAGE), reset).unwrap();
-    let recycler = Arc::new(Recycler::new(Some(plan), 1));
+    let recycler = recycler(InitialMemory::zeroed(PAGE), reset);
     let mut lease = Lease::new(&recycler, PAGE, 64 * PAGE, true).unwrap();
     let sizes = || recycler.larger.lock().sizes.len();
     for pages in 2..20 {
@@ -232,12 +225,10 @@ proptest! {
     fn a_memory_that_moves_is_as_one_that_does_not(
         uses in prop::collection::vec((steps(), 0..4_u8), 1..12),
     ) {
-        const PAGE: usize = 65_536;
-        let mut clean = vec![0; 2 * PAGE];
+            let mut clean = vec![0; 2 * PAGE];
         clean[7..9_000].fill(9);
-        let plan =
-            Plan::new(InitialMemory::capture(&clean), Reset::Tracked { limit: KEEP_RESIDENT });
-        let home = Arc::new(Recycler::new(Some(plan.unwrap()), 1));
+        let reset = Reset::Tracked { limit: KEEP_RESIDENT };
+        let home = recycler(InitialMemory::capture(&clean), reset);
         let new = || Lease::new(&home, clean.len(), 512 * PAGE, true).unwrap();
         let (mut lease, mut wanted) = (new(), clean.clone());
         for (steps, end) in uses {
