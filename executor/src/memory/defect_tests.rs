@@ -418,3 +418,41 @@ fn a_handler_after_the_last_memory_comes_second_again() {
     memory.reset().unwrap();
     assert!(memory.bytes_mut() == clean());
 }
+
+/// What is opened is two ranges to the kernel: that by which the memory has grown before, and the
+/// rest, which the process may not have.
+#[test]
+#[cfg_attr(miri, ignore = "needs processes and limits")]
+fn a_growth_that_the_kernel_does_in_part_opens_nothing() {
+    if passes(&name("a_growth_that_the_kernel_does_in_part_opens_nothing")) {
+        return;
+    }
+    const MIB: usize = 1 << 20;
+    let reserved = SIZE + 96 * MIB;
+    for kind in kinds(LIMIT) {
+        let mut memory = Memory::new(Some(&plan(kind)), SIZE, reserved).unwrap();
+        for _ in 0..2 {
+            memory.grow(SIZE + MIB).unwrap();
+            memory.bytes_mut()[SIZE..].fill(1);
+            memory.reset().unwrap();
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let data = status.lines().find_map(|line| line.strip_prefix("VmData:")).unwrap();
+            let data: u64 = data.trim().trim_end_matches(" kB").parse().unwrap();
+            // SAFETY: limits of this process, which is the test's own.
+            unsafe {
+                let mut old: libc::rlimit = std::mem::zeroed();
+                assert_eq!(libc::getrlimit(libc::RLIMIT_DATA, &raw mut old), 0);
+                let low = libc::rlimit { rlim_cur: (data << 10) + 4 * MIB as u64, ..old };
+                assert_eq!(libc::setrlimit(libc::RLIMIT_DATA, &raw const low), 0);
+                assert!(memory.grow(SIZE + 64 * MIB).is_err());
+                assert_eq!(libc::setrlimit(libc::RLIMIT_DATA, &raw const old), 0);
+            }
+            let base = memory.base() as usize;
+            assert_eq!(test_support::mappings(base..base + reserved).readable, SIZE, "{kind:?}");
+            memory.reset().unwrap();
+            memory.grow(SIZE + 2 * MIB).unwrap();
+            assert!(memory.bytes_mut()[SIZE..].iter().all(|byte| *byte == 0), "{kind:?}");
+            memory.reset().unwrap();
+        }
+    }
+}

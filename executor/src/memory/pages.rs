@@ -5,7 +5,7 @@ use super::image::CleanPage;
 use super::{Image, host_page};
 use crate::error::{Error, Result};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MprotectFlags};
+use rustix::mm::{Advice, MprotectFlags, MsyncFlags};
 
 /// Calls `each` with start and length of each run of neighbours among pages in
 /// ascending order.
@@ -108,6 +108,20 @@ pub(super) unsafe fn make_small(base: *mut u8, size: usize) -> Result<()> {
         Err(Errno::INVAL) => Ok(()),
         done => done.map_err(Error::system("cannot refuse huge pages for a memory")),
     }
+}
+
+/// Whether a part of a range is locked (`mlock`, `mlockall`). Locking makes pages writable without
+/// a fault of whoever writes them, and so does `mprotect` in a locked range.
+///
+/// # Safety
+///
+/// The range must be page-aligned and the caller's own.
+pub(super) unsafe fn is_locked(base: *mut u8, size: usize) -> bool {
+    let flags = MsyncFlags::INVALIDATE | MsyncFlags::ASYNC;
+    // SAFETY: the caller's range. With these flags, the call does nothing but fail with EBUSY where
+    // memory is locked (`mm/msync.c`).
+    let done = unsafe { rustix::mm::msync(base.cast(), size, flags) };
+    done == Err(Errno::BUSY)
 }
 
 /// Makes pages read-only, so that the next write to them is noticed.

@@ -19,9 +19,6 @@ use std::sync::Arc;
 /// at first and at most.
 const CALM: (u32, u32) = (4, 256);
 
-/// Regions that one scan returns at most; the scan goes on where it stopped.
-const REGIONS: usize = 64;
-
 const BROKEN: Error = Error::Misuse("use of a memory that could not be reset before");
 
 /// Makes a memory clean again that a [`Plan`] was installed to.
