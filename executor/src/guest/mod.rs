@@ -232,23 +232,23 @@ impl GuestModule {
         component_reset::resettable(&self.wasm, component).map(Cow::Owned)
     }
 
-    /// The module with an [`entry`] beside each exported function, which brings its mutable
-    /// globals back before it calls the function. They come back to what they are when
+    /// The module with an [`entry`] beside each exported function, which brings the globals back
+    /// that the module writes before it calls the function. They come back to what they are when
     /// [`RESET`] is called with [`StateCall::Save`]: once, after instantiation. `None` for a
-    /// component, where no global is written, and where there are many or others than numbers.
+    /// component, and where no global is written, many are, or others than numbers.
     ///
     /// # Errors
     ///
     /// When the module cannot be rewritten.
     pub fn with_entries(&self) -> Result<Option<Vec<u8>>> {
-        let globals = &self.info.mutable_globals;
-        let is_worth_it = globals.iter().any(|global| global.written)
-            && globals.iter().all(|global| global.is_number)
-            && globals.len() <= entries::GLOBALS;
+        let written = || self.info.mutable_globals.iter().filter(|global| global.written);
+        let globals: Vec<u32> = written().map(|global| global.index).collect();
+        let is_worth_it = (1..=entries::GLOBALS).contains(&globals.len())
+            && written().all(|global| global.is_number);
         if self.info.component.is_some() || !is_worth_it {
             return Ok(None);
         }
-        entries::with_entries(&self.wasm).map(Some)
+        entries::with_entries(&self.wasm, &globals).map(Some)
     }
 
     /// The memories of the component [`resettable`](Self::resettable) whose content after

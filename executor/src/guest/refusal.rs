@@ -1,8 +1,10 @@
 //! Why a strategy is refused for a module, told from its bytes.
 
-use super::info::{ModuleInfo, Segment};
+use super::info::{FunctionImport, ModuleInfo, Segment};
 use crate::feature::{Feature, Features};
 use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
+use crate::text;
+use std::collections::HashMap;
 
 impl ModuleInfo {
     /// Why an engine refuses it that runs core modules only.
@@ -28,6 +30,22 @@ impl ModuleInfo {
         self.component_refusal()
             .or_else(|| self.feature_refusal(features))
             .or_else(|| self.strategy_refusal(strategy))
+    }
+
+    /// Why engines that find imports by their names alone cannot link the module.
+    #[must_use]
+    pub fn import_refusal(&self) -> Option<String> {
+        let mut known = HashMap::new();
+        self.imports.iter().find_map(|FunctionImport { module, name, signature }| {
+            let first = *known.entry((module, name)).or_insert(signature);
+            (first != signature).then(|| {
+                format!(
+                    "it imports {}.{} with two types, which this engine does not tell apart",
+                    text::name(module),
+                    text::name(name)
+                )
+            })
+        })
     }
 
     fn strategy_refusal(&self, strategy: Strategy) -> Option<String> {
