@@ -1,6 +1,6 @@
 //! Traps: their kinds, and the clean call after each.
 
-use super::guests::{SUBSTRATE, TRAPS};
+use super::guests::{RECURSION, SUBSTRATE, TRAPS, TWO_TYPES};
 use super::{Loaded, each, each_with, guest};
 use std::time::{Duration, Instant};
 use touchstone_executor::abi::Abi;
@@ -50,6 +50,26 @@ pub(crate) fn a_trap_leaves_the_next_call_clean(strategy: Strategy) {
     });
 }
 
+/// What a trap unwinds is not counted as stack any more, by the next call of the same use.
+pub(crate) fn traps_in_recursions_use_up_no_stack(strategy: Strategy) {
+    each(strategy, &guest(RECURSION), |loaded| {
+        let export = loaded.export("descend", Abi::Plain);
+        let instance = &mut *loaded.instance();
+        let mut output = Vec::new();
+        instance.prepare().unwrap();
+        let mut kind = |depth: u32| {
+            let outcome = instance.invoke(export, &depth.to_le_bytes(), &mut output).unwrap();
+            outcome.trap().map(|trap| trap.kind.clone())
+        };
+        for call in 0..30 {
+            assert_eq!(kind(300), Some(TrapKind::Unreachable), "{}, call {call}", loaded.name);
+        }
+        assert_eq!(kind(u32::MAX), Some(TrapKind::StackOverflow), "{}", loaded.name);
+        assert_eq!(kind(300), Some(TrapKind::Unreachable), "{}", loaded.name);
+        instance.finish().unwrap();
+    });
+}
+
 pub(crate) fn a_missing_import_traps_by_name(strategy: Strategy) {
     each(strategy, &guest(TRAPS), |loaded| {
         let instance = &mut *loaded.instance();
@@ -57,6 +77,19 @@ pub(crate) fn a_missing_import_traps_by_name(strategy: Strategy) {
             TrapKind::MissingImport { module: "env".to_owned(), name: "does_not_exist".to_owned() };
         assert_eq!(trap(loaded, instance, "missing"), expected, "{}", loaded.name);
         next_call_is_clean(loaded, instance, "missing");
+    });
+}
+
+pub(crate) fn one_name_may_be_imported_with_two_types(strategy: Strategy) {
+    each(strategy, &guest(TWO_TYPES), |loaded| {
+        let instance = &mut *loaded.instance();
+        let missing =
+            TrapKind::MissingImport { module: "env".to_owned(), name: "absent".to_owned() };
+        for name in ["narrow", "wide", "narrow"] {
+            let export = loaded.export(name, Abi::Plain);
+            let trap = trap_of(loaded, instance, name, export);
+            assert_eq!(trap, missing, "{}: {name}", loaded.name);
+        }
     });
 }
 

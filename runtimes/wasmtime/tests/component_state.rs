@@ -152,6 +152,38 @@ fn what_a_start_function_has_done_stays() {
     stay_clean(&guest, &changing, &["trap"]);
 }
 
+#[test]
+fn what_a_start_function_has_grown_stays() {
+    let guest = component(
+        r#"(component
+            (core module $grown
+                (memory (export "memory") 1 5)
+                (start $start)
+                (func $start
+                    (drop (memory.grow (i32.const 1)))
+                    (i32.store (i32.const 65536) (i32.const 7)))
+                (func $expect (param i32) (if (i32.eqz (local.get 0)) (then unreachable)))
+                (func $step (export "step")
+                    (call $expect (i32.eq (memory.size) (i32.const 2)))
+                    (call $expect (i32.eq (i32.load (i32.const 65536)) (i32.const 7)))
+                    (call $expect (i32.eqz (i32.load (i32.const 131068))))
+                    (i32.store (i32.const 65536) (i32.const 9))
+                    (i32.store (i32.const 131068) (i32.const 9)))
+                (func (export "grow")
+                    (call $step)
+                    (call $expect (i32.eq (memory.grow (i32.const 2)) (i32.const 2)))
+                    (call $expect (i32.eqz (i32.load (i32.const 196608))))
+                    (i32.store (i32.const 196608) (i32.const 9)))
+                (func (export "behind")
+                    (drop (i32.load (i32.shl (memory.size) (i32.const 16))))))
+            (core instance $own (instantiate $grown))
+            (func (export "step") (canon lift (core func $own "step")))
+            (func (export "grow") (canon lift (core func $own "grow")))
+            (func (export "behind") (canon lift (core func $own "behind"))))"#,
+    );
+    stay_clean(&guest, &["step", "grow"], &["behind"]);
+}
+
 /// Instances at several depths, two of them of one component, and one of a module of an
 /// outer component.
 #[test]
