@@ -35,6 +35,7 @@ mod vectors;
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};
 pub use change::Changeable;
 pub use component::{ComponentInfo, CoreModule, INNER, Needs};
+pub use component_entries::entered;
 pub use component_memory::ComponentMemory;
 pub use component_types::{DataType, FunctionType};
 pub use composed::composed;
@@ -52,6 +53,7 @@ use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::sync::Arc;
+use wasmparser::Operator;
 
 /// Name under which every rewritten module exports its memory.
 pub const MEMORY: &str = "memory";
@@ -103,6 +105,20 @@ pub fn with_definitions(wasm: &[u8]) -> Result<Cow<'_, [u8]>> {
         return Ok(Cow::Borrowed(wasm));
     }
     supplied::define(wasm, &info)
+}
+
+/// Whether an instruction may take as long as a memory or a table is large.
+#[must_use]
+pub fn is_bulk(operator: &Operator<'_>) -> bool {
+    matches!(
+        operator,
+        Operator::MemoryFill { .. }
+            | Operator::MemoryCopy { .. }
+            | Operator::MemoryInit { .. }
+            | Operator::TableFill { .. }
+            | Operator::TableCopy { .. }
+            | Operator::TableInit { .. }
+    )
 }
 
 /// A guest ready for every backend: a core module or a component.

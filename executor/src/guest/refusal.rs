@@ -2,6 +2,7 @@
 
 use super::info::{FunctionImport, ModuleInfo, Segment};
 use crate::feature::{Feature, Features};
+use crate::signature::Signature;
 use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
 use crate::text;
 use std::collections::HashMap;
@@ -37,8 +38,10 @@ impl ModuleInfo {
     pub fn import_refusal(&self) -> Option<String> {
         let mut known = HashMap::new();
         self.imports.iter().find_map(|FunctionImport { module, name, signature }| {
-            let first = *known.entry((module, name)).or_insert(signature);
-            (first != signature).then(|| {
+            // Types that are not known may differ.
+            let first = known.insert((module, name), signature);
+            let differs = |first: &Option<Signature>| first.is_none() || first != signature;
+            first.is_some_and(differs).then(|| {
                 format!(
                     "it imports {}.{} with two types, which this engine does not tell apart",
                     text::name(module),
