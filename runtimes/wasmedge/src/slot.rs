@@ -139,15 +139,16 @@ impl Slot {
     /// counted.
     pub(crate) fn forget_taken_stack(&self) -> Result<()> {
         let Some(name) = &self.shared.taken else { return Ok(()) };
-        let failed = || Error::runtime(self.shared.engine, "reset the count of the stack");
+        let action = "reset the count of the stack";
         let taken = self.instance().and_then(|instance| instance.global(name));
-        let taken = taken.ok_or_else(|| failed()("it is not exported"))?;
+        let missing = Error::runtime(self.shared.engine, action);
+        let taken = taken.ok_or_else(|| missing("it is not exported"))?;
         // SAFETY: the global is of the live instance, and holds a number of this type.
         let set = unsafe {
             let none = ffi::WasmEdge_ValueGenI32(0);
             ffi::WasmEdge_GlobalInstanceSetValue(taken.as_ptr(), none)
         };
-        api::check(set).map_err(failed())
+        api::check(set).map_err(Error::runtime(self.shared.engine, action))
     }
 
     pub(crate) fn start_clock(&self) {
