@@ -456,3 +456,33 @@ fn a_growth_that_the_kernel_does_in_part_opens_nothing() {
         }
     }
 }
+
+/// Whoever makes too many memories gets an error. Without a mapping left, the process would end at
+/// its next allocation.
+#[test]
+#[cfg_attr(miri, ignore = "needs processes, and reads a file of the system")]
+fn the_last_mappings_are_left_to_others() {
+    if passes(&name("the_last_mappings_are_left_to_others")) {
+        return;
+    }
+    let allowed = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    let allowed: usize = allowed.trim().parse().unwrap();
+    let limit = allowed - allowed / 16;
+    let held = mappings::Held::new(limit - 3).unwrap();
+    for kind in kinds(LIMIT) {
+        let made = Memory::new(Some(&plan(kind)), SIZE, 2 * SIZE);
+        // Two, and two more for an image.
+        if kind == Reset::Segments {
+            assert!(made.is_ok());
+        } else {
+            assert!(made.unwrap_err().to_string().contains("vm.max_map_count"), "{kind}");
+        }
+    }
+    drop(held);
+    let memories: Vec<Memory> =
+        (0..100).map(|_| Memory::new(Some(&plan(Reset::Drop)), SIZE, 2 * SIZE).unwrap()).collect();
+    assert!(mappings::Held::new(limit - 400).is_some());
+    assert!(mappings::Held::new(limit - 399).is_none());
+    drop(memories);
+    assert!(mappings::Held::new(limit).is_some());
+}

@@ -1,5 +1,6 @@
 //! A reserved range of addresses with an accessible front: a linear memory.
 
+use super::mappings::Held;
 use super::{host_page, pages};
 use crate::error::{Error, Result};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -26,6 +27,21 @@ pub struct Mapping {
     /// Whether the kernel has refused what nobody could undo: what lies behind the end may be
     /// open, or not zero.
     broken: bool,
+    /// What is accessible, and the rest.
+    _held: Held,
+}
+
+/// Mappings for a memory.
+///
+/// # Errors
+///
+/// When too few would be left to the rest of the process.
+pub(super) fn hold(mappings: usize) -> Result<Held> {
+    Held::new(mappings).ok_or_else(|| Error::System {
+        action: "cannot make another memory: this process has nearly as many mappings as \
+                 vm.max_map_count allows",
+        source: std::io::ErrorKind::OutOfMemory.into(),
+    })
 }
 
 const BROKEN: Error = Error::Misuse("a change of its size has failed: the memory must not be used");
@@ -47,6 +63,7 @@ impl Mapping {
         let page = host_page();
         let accessible = accessible.next_multiple_of(page);
         let reserved = reserved.next_multiple_of(page).max(accessible).max(page);
+        let held = hold(2)?;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let base = unsafe {
             rustix::mm::mmap_anonymous(
@@ -66,6 +83,7 @@ impl Mapping {
             stays_open: false,
             apart: 0,
             broken: false,
+            _held: held,
         };
         mapping.resize(accessible)?;
         Ok(mapping)

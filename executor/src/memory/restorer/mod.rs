@@ -7,6 +7,8 @@ mod protected;
 
 use super::ages::Ages;
 use super::compare::Compare;
+use super::mapping::hold;
+use super::mappings::Held;
 use super::rule::{Rule, WATCHED, Watch};
 use super::tracked::Tracked;
 use super::{Plan, Reset, faults, host_page, pages};
@@ -67,6 +69,8 @@ pub struct Restorer {
     hidden_for: u16,
     /// Set while a reset is on its way, and after one that failed.
     broken: bool,
+    /// What the image splits the memory into.
+    _held: Held,
 }
 
 // SAFETY: the memory behind `base` is, by the promise made to `Plan::install`,
@@ -91,6 +95,7 @@ impl Restorer {
     /// As for [`Plan::install`].
     pub(super) unsafe fn install(plan: Plan, base: *mut u8) -> Result<Self> {
         let size = plan.size();
+        let held = hold(plan.image().map_or(0, |image| 2 * image.parts().count()))?;
         match &plan.image {
             // SAFETY: the caller owns the memory at `base`, of at least the
             // content's size, which the image does not exceed.
@@ -120,6 +125,7 @@ impl Restorer {
             hidden: 0,
             hidden_for: 0,
             broken: false,
+            _held: held,
         };
         if matches!(restorer.plan.reset, Reset::WriteProtected { .. }) {
             // SAFETY: the caller owns the range.
