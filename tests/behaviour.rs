@@ -49,6 +49,7 @@ macro_rules! strategies {
                     a_fixed_memory_refuses_what_does_not_fit;
                 moving: a_memory_that_grows_often_keeps_all_that_was_written
                     behind_the_size_of_a_memory_every_access_traps
+                    far_behind_a_large_memory_every_access_traps
                     addresses_are_held_while_a_memory_grows
                     however_many_pages_were_written_they_are_kept
                     calls_grow_by_different_amounts_in_turn
@@ -61,6 +62,7 @@ macro_rules! strategies {
                     a_host_function_refuses_by_name
                     a_result_outside_the_memory_is_a_trap
                     an_endless_loop_ends_at_its_deadline
+                    a_deadline_ends_what_takes_long_in_few_turns
                     under_a_deadline_calls_end_as_without;
                 storage: a_storage_outlives_clean_instances
                     a_large_value_grows_the_memory

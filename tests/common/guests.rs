@@ -284,6 +284,24 @@ pub(crate) const GROWN_AT_START: &str = r#"(module
   (func (export "behind") (result i32) (i32.load (i32.shl (memory.size) (i32.const 16))))
 )"#;
 
+/// Few turns of loops in each of which the host or one instruction has much to do.
+pub(crate) const COSTLY: &str = r#"(module
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+  (memory (export "memory") 256)
+  (func (export "host")
+    (loop $again (drop (call $random (i32.const 0) (i32.const 16777216))) (br $again)))
+  (func (export "fill")
+    (loop $again (memory.fill (i32.const 0) (i32.const 1) (i32.const 16777216)) (br $again))))"#;
+
+/// Grows by more than what is reserved for offsets behind a memory, and stores behind 4 GiB from
+/// there.
+pub(crate) const FAR: &str = r#"(module
+  (memory (export "memory") 1)
+  (func (export "poke") (param $back i32)
+    (drop (memory.grow (i32.const 700)))
+    (i32.store8 offset=4294967295
+      (i32.sub (i32.shl (memory.size) (i32.const 16)) (local.get $back)) (i32.const 1))))"#;
+
 /// Imports one name with two types, of which no host has any.
 pub(crate) const TWO_TYPES: &str = r#"(module
   (import "env" "absent" (func $narrow (param i32)))

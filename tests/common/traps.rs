@@ -1,6 +1,6 @@
 //! Traps: their kinds, and the clean call after each.
 
-use super::guests::{RECURSION, SUBSTRATE, TRAPS, TWO_TYPES};
+use super::guests::{COSTLY, RECURSION, SUBSTRATE, TRAPS, TWO_TYPES};
 use super::{Loaded, each, each_with, guest};
 use std::time::{Duration, Instant};
 use touchstone_executor::abi::Abi;
@@ -135,6 +135,20 @@ pub(crate) fn an_endless_loop_ends_at_its_deadline(strategy: Strategy) {
         assert!(took >= Duration::from_millis(100), "{}: stopped after {took:?}", loaded.name);
         assert!(took < Duration::from_secs(20), "{}: stopped after {took:?}", loaded.name);
         next_call_is_clean(loaded, instance, "endless");
+    });
+}
+
+pub(crate) fn a_deadline_ends_what_takes_long_in_few_turns(strategy: Strategy) {
+    each_with(strategy, &guest(COSTLY), &with_deadline(30), |loaded| {
+        let instance = &mut *loaded.instance();
+        // Once more each: what a deadline leaves behind does not put off the next one.
+        for name in ["host", "fill", "host", "fill"] {
+            let started = Instant::now();
+            let found = trap_of(loaded, instance, name, loaded.export(name, Abi::Plain));
+            assert_eq!(found, TrapKind::DeadlineExceeded, "{}: {name}", loaded.name);
+            let took = started.elapsed();
+            assert!(took < Duration::from_secs(20), "{}: {name} took {took:?}", loaded.name);
+        }
     });
 }
 
