@@ -441,4 +441,23 @@ mod tests {
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert_eq!(libc::WEXITSTATUS(status), 7);
     }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs perf_event_open and processes")]
+    fn a_thread_that_ends_leaves_no_mapping() {
+        let name = "memory::fault_log::tests::a_thread_that_ends_leaves_no_mapping";
+        if !is_granted() || super::super::test_support::passes(name) {
+            return;
+        }
+        let logs = || {
+            let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+            maps.lines().filter(|line| line.contains("[perf_event]")).count()
+        };
+        let before = logs();
+        for _ in 0..3 {
+            let there = std::thread::spawn(move || (position().is_some(), logs()));
+            assert_eq!(there.join().unwrap(), (true, before + 1));
+            assert_eq!(logs(), before);
+        }
+    }
 }

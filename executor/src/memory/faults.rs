@@ -240,7 +240,7 @@ impl Drop for UsedOn {
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_support;
+    use super::super::{InitialMemory, Memory, Plan, Reset, pagemap_scan_available, test_support};
     use super::*;
     use std::io::Read;
     use std::os::fd::AsRawFd;
@@ -341,5 +341,54 @@ mod tests {
         let number = thread();
         drop(used);
         assert_ne!(thread(), number);
+    }
+
+    /// A memory that is watched needs to know nothing about threads until it grows.
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+    fn threads_are_noted_once_a_memory_asks() {
+        let (size, limit) = (16 * host_page(), 1 << 20);
+        let memory = |reset: Reset| {
+            let plan = Plan::new(InitialMemory::zeroed(size), reset).unwrap();
+            Memory::new(Some(&plan), size, 4 * size).unwrap()
+        };
+        if !pagemap_scan_available() {
+            return;
+        }
+        let mut gated = memory(Reset::Gated { limit });
+        assert!(UsedOn::of(gated.restorer().unwrap()).is_noted());
+        let mut memory = memory(Reset::Tracked { limit });
+        let mut used = UsedOn::of(memory.restorer().unwrap());
+        if used.is_noted() {
+            // Other tests watch as many memories as there may be.
+            return;
+        }
+        used.begin();
+        used.go_on();
+        used.follow(memory.restorer().unwrap());
+        assert_eq!(used.0, UsedOn::UNNEEDED);
+        let elsewhere = |used: &mut UsedOn| {
+            std::thread::scope(|scope| scope.spawn(|| used.begin()).join().unwrap());
+        };
+        let number = thread();
+        elsewhere(&mut used);
+        used.end();
+        assert_eq!(thread(), number);
+        memory.grow(2 * size).unwrap();
+        memory.reset().unwrap();
+        used.follow(memory.restorer().unwrap());
+        assert_eq!(used.0, UsedOn::NOWHERE);
+        elsewhere(&mut used);
+        // What is noted once stays, for as long as the memory is used.
+        used.follow(memory.restorer().unwrap());
+        used.end();
+        assert_ne!(thread(), number);
+        // From now on its faults tell what it grows by.
+        let before = memory.restorer().unwrap().scans_behind();
+        for _ in 0..10 {
+            memory.grow(2 * size).unwrap();
+            memory.reset().unwrap();
+        }
+        assert!(memory.restorer().unwrap().scans_behind() > before);
     }
 }
