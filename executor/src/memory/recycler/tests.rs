@@ -90,6 +90,21 @@ fn a_lease_gives_its_memory_back_once() {
 
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
+fn memories_stay_open_where_that_is_asked_for() {
+    for (stays_open, open) in [(false, PAGE), (true, 2 * PAGE)] {
+        let plan = Plan::new(InitialMemory::zeroed(PAGE), Reset::Drop).unwrap();
+        let home = Arc::new(Recycler::new(Some(plan), 1).staying_open(stays_open));
+        let mut lease = Lease::new(&home, PAGE, 4 * PAGE, false).unwrap();
+        lease.grow(2 * PAGE).unwrap();
+        lease.reset().unwrap();
+        let start = lease.base() as usize;
+        let mappings = super::super::test_support::mappings(start..start + 2 * PAGE);
+        assert_eq!(mappings.readable, open);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn a_lease_is_trimmed() {
     for reset in super::super::test_support::keeping(KEEP_RESIDENT) {
         let home = recycler(InitialMemory::zeroed(PAGE), reset);
