@@ -15,6 +15,15 @@ fn memories_by_faults() -> impl Iterator<Item = (Reset, Memory)> {
     })
 }
 
+/// Tries something with the log of page faults, and as if the kernel kept none.
+fn with_and_without_logs(test: impl Fn()) {
+    for logs in [true, false] {
+        fault_log::turn_off(!logs);
+        test();
+    }
+    fault_log::turn_off(false);
+}
+
 /// Writes a byte to pages of a memory as a guest does.
 fn write(memory: &mut Memory, pages: impl IntoIterator<Item = usize>) {
     for page in pages {
@@ -30,14 +39,11 @@ fn write(memory: &mut Memory, pages: impl IntoIterator<Item = usize>) {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files and getrusage")]
 fn a_gated_memory_is_scanned_after_faults_alone() {
-    let limit = 1 << 20;
-    for kind in [Reset::Gated { limit }, Reset::Auto { limit }] {
-        for logs in [true, false].into_iter().filter(|_| kind.refusal().is_none()) {
-            fault_log::turn_off(!logs);
-            scanned_after_faults_alone(kind);
+    with_and_without_logs(|| {
+        for (_, memory) in memories_by_faults() {
+            scanned_after_faults_alone(memory);
         }
-    }
-    fault_log::turn_off(false);
+    });
 }
 
 /// Pages that a call writes for the first time are known from the log.
@@ -132,6 +138,10 @@ fn what_a_memory_grows_by_is_known_from_faults() {
 #[test]
 #[cfg_attr(miri, ignore = "needs perf_event_open")]
 fn pages_that_were_read_before_they_are_written_are_not_missed() {
+    with_and_without_logs(read_before_they_are_written);
+}
+
+fn read_before_they_are_written() {
     let fresh = fresh(SIZE);
     for (kind, mut memory) in memories_by_faults() {
         memory.reset().unwrap();
@@ -215,9 +225,7 @@ fn what_is_written_to_huge_pages_is_not_missed() {
     }
 }
 
-fn scanned_after_faults_alone(kind: Reset) {
-    let plan = Plan::new(content(SIZE), kind).unwrap();
-    let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+fn scanned_after_faults_alone(mut memory: Memory) {
     let fresh = fresh(SIZE);
     for round in 0..3 {
         write(&mut memory, 2..5 + round);
@@ -332,6 +340,10 @@ fn a_write_protected_memory_knows_exactly_what_was_written() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files and getrusage")]
 fn an_auto_memory_drops_its_pages_while_each_call_writes_others() {
+    with_and_without_logs(drops_while_each_call_writes_others);
+}
+
+fn drops_while_each_call_writes_others() {
     let kind = Reset::Auto { limit: 1 << 20 };
     if kind.refusal().is_some() {
         return;
@@ -388,15 +400,20 @@ fn an_auto_memory_drops_its_pages_while_each_call_writes_others() {
     assert!(memory.bytes_mut() == fresh);
 }
 
-/// Few pages that are always the same are known from their first write alone. Others are asked
-/// for, until calls have been without a fault for long.
+/// Few pages that are always the same are known from their first write alone, where no faults are
+/// logged. Others are asked for, until calls have been without a fault for long.
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files and getrusage")]
 fn an_auto_memory_is_watched_while_calls_write_few_pages() {
     let kind = Reset::Auto { limit: 1 << 20 };
-    if kind.refusal().is_some() || !tracking_available() {
-        return;
+    if kind.refusal().is_none() && tracking_available() {
+        fault_log::turn_off(true);
+        watched_while_calls_write_few_pages(kind);
+        fault_log::turn_off(false);
     }
+}
+
+fn watched_while_calls_write_few_pages(kind: Reset) {
     let size = 16 * SIZE;
     let plan = Plan::new(content(size), kind).unwrap();
     let mut memory = Memory::new(Some(&plan), size, size).unwrap();
@@ -430,6 +447,10 @@ fn an_auto_memory_is_watched_while_calls_write_few_pages() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files and getrusage")]
 fn an_auto_memory_drops_its_pages_where_the_limit_hides_new_ones() {
+    with_and_without_logs(drops_where_the_limit_hides_new_pages);
+}
+
+fn drops_where_the_limit_hides_new_pages() {
     let kind = Reset::Auto { limit: 256 * host_page() };
     if kind.refusal().is_some() {
         return;
