@@ -180,6 +180,39 @@ fn a_memory_that_moves_keeps_what_was_written_and_comes_back_clean() {
     }
 }
 
+/// Not all pages that were written are listed: the memory grows where it is.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
+fn a_memory_that_was_opened_as_a_whole_does_not_move() {
+    let reset = Reset::Tracked { limit: 4 * 4096 };
+    if reset.refusal().is_some() {
+        return;
+    }
+    let home = recycler(InitialMemory::zeroed(PAGE), reset);
+    let mut lease = Lease::new(&home, PAGE, 4 * PAGE, true).unwrap();
+    for pages in [3, 4, 5, 9] {
+        for page in 0..pages {
+            // SAFETY: a byte of the memory, to which nobody has a reference.
+            unsafe { lease.base().add(page * 4096).write(1) };
+        }
+        let base = lease.base();
+        lease.grow(2 * PAGE).unwrap();
+        if pages > 4 {
+            assert_eq!(lease.base(), base);
+        }
+        let sum = |size| {
+            // SAFETY: so many bytes are open, and nobody else uses them.
+            let bytes = unsafe { std::slice::from_raw_parts(lease.base(), size) };
+            bytes.iter().map(|byte| usize::from(*byte)).sum::<usize>()
+        };
+        assert_eq!(sum(2 * PAGE), pages);
+        lease.reset().unwrap();
+        // SAFETY: as above.
+        let bytes = unsafe { std::slice::from_raw_parts(lease.base(), PAGE) };
+        assert!(bytes.iter().all(|byte| *byte == 0), "{pages}");
+    }
+}
+
 /// A guest grew for a while and does so no more, or to another size.
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
