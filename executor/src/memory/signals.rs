@@ -359,5 +359,6 @@ mod tests {
         assert_eq!(next(100, 7), Some(7));
         assert_eq!(next(1, 0), None);
         assert_eq!(given.behind, [0; 32]);
+        assert!(Seen::mark() > Seen::LEVELS && Seen::mark() & Seen::LEVELS == 0);
     }
 }
