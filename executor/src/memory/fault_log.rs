@@ -439,4 +439,55 @@ mod tests {
         touch(&mut memory, 2);
         assert_eq!(pages_since(&memory, start).unwrap().0, [2]);
     }
+
+    /// The kernel is asked once in each process.
+    #[test]
+    #[cfg_attr(miri, ignore = "needs perf_event_open and processes")]
+    fn a_refusal_is_that_of_one_process() {
+        let name = "memory::fault_log::tests::a_refusal_is_that_of_one_process";
+        if !is_granted() || super::super::test_support::passes(name) {
+            return;
+        }
+        let mut files = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: limits of this process, which is a test's own.
+        unsafe {
+            assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut files), 0);
+            let none = libc::rlimit { rlim_cur: 0, ..files };
+            assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const none), 0);
+            assert_eq!(position(), None);
+            assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const files), 0);
+        }
+        assert_eq!(position(), None);
+        // SAFETY: the child only does what the parent's thread may do, and ends.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0);
+        if child == 0 {
+            let code = if position().is_some() { 7 } else { 1 };
+            // SAFETY: ends this process, without what the parent wants to do at its end.
+            unsafe { libc::_exit(code) };
+        }
+        let mut status = 0;
+        // SAFETY: the kernel writes the status of the child to the place.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(libc::WEXITSTATUS(status), 7);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs perf_event_open and processes")]
+    fn a_thread_that_ends_leaves_no_mapping() {
+        let name = "memory::fault_log::tests::a_thread_that_ends_leaves_no_mapping";
+        if !is_granted() || super::super::test_support::passes(name) {
+            return;
+        }
+        let logs = || {
+            let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+            maps.lines().filter(|line| line.contains("[perf_event]")).count()
+        };
+        let before = logs();
+        for _ in 0..3 {
+            let there = std::thread::spawn(move || (position().is_some(), logs()));
+            assert_eq!(there.join().unwrap(), (true, before + 1));
+            assert_eq!(logs(), before);
+        }
+    }
 }

@@ -242,19 +242,25 @@ impl Drop for UsedOn {
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_support;
+    use super::super::{InitialMemory, Memory, Plan, Reset, pagemap_scan_available, test_support};
     use super::*;
     use std::io::Read;
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::OpenOptionsExt;
+
+    /// A mark of now. Looking whether one holds may fault itself the first few times, in code and
+    /// stack that were not there yet.
+    fn mark() -> Mark {
+        let mut marks = (0..20).map_while(|_| Mark::now());
+        marks.find(Mark::holds).expect("a mark that holds")
+    }
 
     /// Whether something that writes a byte of an absent page moves the count, where it is asked.
     fn moves(write: impl FnOnce(&mut [u8])) -> bool {
         let size = 16 * host_page();
         let mut memory = Mapping::new(size, size).unwrap();
         fault_log::turn_off(true);
-        let mark = Mark::now().unwrap();
-        assert!(mark.holds());
+        let mark = mark();
         write(&mut memory.bytes_mut()[5 * host_page()..6 * host_page()]);
         !mark.holds()
     }
@@ -304,15 +310,15 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "needs getrusage and mmap")]
     fn a_mark_is_of_one_thread() {
-        let mark = Mark::now().unwrap();
-        assert!(mark.holds());
-        assert!(!std::thread::scope(|scope| scope.spawn(|| mark.holds()).join().unwrap()));
-        let mark = Mark::now().unwrap();
-        assert!(mark.holds());
+        let holds_elsewhere = |mark: Mark| {
+            std::thread::scope(|scope| scope.spawn(move || mark.holds()).join().unwrap())
+        };
+        assert!(!holds_elsewhere(mark()));
+        let mut mark = mark();
         written_elsewhere();
         assert!(!mark.holds());
-        let mut mark = mark;
-        mark.renew();
+        // As above: the first time may fault itself.
+        (0..2).for_each(|_| mark.renew());
         assert!(mark.holds());
     }
 
@@ -343,5 +349,54 @@ mod tests {
         let number = thread();
         drop(used);
         assert_ne!(thread(), number);
+    }
+
+    /// A memory that is watched needs to know nothing about threads until it grows.
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+    fn threads_are_noted_once_a_memory_asks() {
+        let (size, limit) = (16 * host_page(), 1 << 20);
+        let memory = |reset: Reset| {
+            let plan = Plan::new(InitialMemory::zeroed(size), reset).unwrap();
+            Memory::new(Some(&plan), size, 4 * size).unwrap()
+        };
+        if !pagemap_scan_available() {
+            return;
+        }
+        let mut gated = memory(Reset::Gated { limit });
+        assert!(UsedOn::of(gated.restorer().unwrap()).is_noted());
+        let mut memory = memory(Reset::Tracked { limit });
+        if memory.restorer().unwrap().may_be_gated() {
+            // Other tests watch as many memories as there may be.
+            return;
+        }
+        let mut used = UsedOn::of(memory.restorer().unwrap());
+        used.begin();
+        used.go_on();
+        used.follow(memory.restorer().unwrap());
+        assert_eq!(used.0, UsedOn::UNNEEDED);
+        let elsewhere = |used: &mut UsedOn| {
+            std::thread::scope(|scope| scope.spawn(|| used.begin()).join().unwrap());
+        };
+        let number = thread();
+        elsewhere(&mut used);
+        used.end();
+        assert_eq!(thread(), number);
+        memory.grow(2 * size).unwrap();
+        memory.reset().unwrap();
+        used.follow(memory.restorer().unwrap());
+        assert_eq!(used.0, UsedOn::NOWHERE);
+        elsewhere(&mut used);
+        // What is noted once stays, for as long as the memory is used.
+        used.follow(memory.restorer().unwrap());
+        used.end();
+        assert_ne!(thread(), number);
+        // From now on its faults tell what it grows by.
+        let before = memory.restorer().unwrap().scans_behind();
+        for _ in 0..10 {
+            memory.grow(2 * size).unwrap();
+            memory.reset().unwrap();
+        }
+        assert!(memory.restorer().unwrap().scans_behind() > before);
     }
 }

@@ -379,6 +379,7 @@ fn joined(runs: &[Range<usize>], gap: usize) -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guest::HeapPages;
 
     fn content(places: impl IntoIterator<Item = usize>) -> InitialMemory {
         let parts: Vec<_> = places.into_iter().map(|page| (page * host_page(), vec![1])).collect();
@@ -413,6 +414,41 @@ mod tests {
         assert_eq!(parts[0], 0..2001);
         let far = content((0..1000).map(|place| place * 1000));
         assert!(parts_of(&far.touched()).unwrap_err().to_string().contains("1000 places"));
+    }
+
+    #[test]
+    fn segments_reach_up_to_the_end_of_the_memory() {
+        let of = |offset, length| {
+            let segment = Segment { offset: Some(offset), bytes: 1..1 + length };
+            InitialMemory::of_segments(100, &[segment], &[7; 200])
+        };
+        for (offset, length) in [(0, 100), (97, 3), (100, 0)] {
+            let content = of(offset, length).unwrap();
+            let mut memory = [0; 100];
+            content.write(&mut memory);
+            let offset = offset as usize;
+            assert!(memory[..offset].iter().chain(&memory[offset + length..]).all(|b| *b == 0));
+            assert!(memory[offset..offset + length].iter().all(|byte| *byte == 7));
+        }
+        for (offset, length) in [(0, 101), (98, 3), (101, 0), (u32::MAX, 1)] {
+            assert!(of(offset, length).is_err(), "{length} bytes at {offset}");
+        }
+    }
+
+    #[test]
+    fn the_content_of_a_module_is_that_of_its_segments() {
+        let of = |text: &str| {
+            let wasm = wat::parse_str(text).unwrap();
+            InitialMemory::of(&GuestModule::new("guest", &wasm, HeapPages::default()).unwrap())
+        };
+        let content = of("(module (memory 2) (data (i32.const 65535) \"ab\"))").unwrap();
+        let mut memory = vec![0; 2 << 16];
+        content.write(&mut memory);
+        assert_eq!((content.size(), content.first_data_byte()), (2 << 16, Some(65_535)));
+        assert_eq!(memory[65_534..65_538], [0, b'a', b'b', 0]);
+        assert_eq!(of("(module)").unwrap().size(), 0);
+        assert!(of("(module (memory 1) (func $f) (start $f))").is_err());
+        assert!(of("(module (memory 1) (data (i32.const 65535) \"ab\"))").is_err());
     }
 
     #[test]

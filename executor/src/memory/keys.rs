@@ -215,3 +215,27 @@ mod kernel {
 
     pub(super) fn write(_rights: u32) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the kernel gives keys to this process: it is asked for one more, which is given
+    /// back.
+    fn are_granted() -> bool {
+        let none: libc::c_ulong = 0;
+        // SAFETY: these take numbers, and the key is this test's own.
+        unsafe {
+            let number = libc::syscall(libc::SYS_pkey_alloc, none, none);
+            number >= 0 && libc::syscall(libc::SYS_pkey_free, number) == 0
+        }
+    }
+
+    /// Without keys, the tests of what they do would find that nothing is to be done.
+    #[test]
+    #[cfg_attr(miri, ignore = "needs pkey_alloc")]
+    fn keys_are_taken_where_the_kernel_gives_them() {
+        let has_keys = cfg!(all(target_arch = "x86_64", target_os = "linux")) && are_granted();
+        assert_eq!(protection_keys(), if has_keys { MOST } else { 0 });
+    }
+}

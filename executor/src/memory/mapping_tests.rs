@@ -163,3 +163,32 @@ fn many_memories_leave_mappings_to_others() {
     let taken = mappings(0..usize::MAX).count - before;
     assert!(taken <= allowed / 4 + 1000, "{taken} of {allowed} mappings");
 }
+
+/// A memory in few runs keeps them; another one is opened as a whole until mappings are few.
+#[test]
+#[cfg_attr(miri, ignore = "needs processes and signals")]
+fn mappings_are_given_back_while_they_are_many() {
+    let kind = Reset::Tracked { limit: KEEP_RESIDENT };
+    let name = "memory::mapping_tests::mappings_are_given_back_while_they_are_many";
+    if passes(name) || kind.refusal().is_some() {
+        return;
+    }
+    let plan = Plan::new(InitialMemory::zeroed(KEEP_RESIDENT), kind).unwrap();
+    let new = || Memory::new(Some(&plan), KEEP_RESIDENT, KEEP_RESIDENT).unwrap();
+    // Writes so many pages in each of so many places. Whether the memory is watched then.
+    let call = |memory: &mut Memory, places: usize, pages: usize| {
+        for place in 0..places {
+            (0..pages).for_each(|page| memory.bytes_mut()[(8 * place + page) * PAGE] = 1);
+        }
+        memory.reset().unwrap();
+        assert!(memory.bytes_mut().iter().step_by(PAGE).all(|byte| *byte == 0));
+        memory.restorer().unwrap().is_watched()
+    };
+    let (mut many, mut few) = (new(), new());
+    assert!(call(&mut many, 20, 1) && call(&mut few, mappings::FEW_RUNS, 2));
+    let others = mappings::Others::new(1);
+    assert!((0..5).all(|_| call(&mut few, mappings::FEW_RUNS, 2)));
+    assert!((0..20).all(|_| !call(&mut many, 20, 1)));
+    drop(others);
+    assert_eq!((0..300).take_while(|_| !call(&mut many, 20, 1)).count(), 3);
+}

@@ -336,11 +336,17 @@ mod tests {
     /// Each level sees a fault once, in each copy of this code that a process has.
     #[test]
     fn a_fault_that_comes_back_goes_to_an_older_level() {
+        /// What the kernel gives, and what lies behind it.
+        #[repr(C)]
+        struct Given {
+            info: libc::siginfo_t,
+            behind: [u64; 32],
+        }
         // SAFETY: zeros are a valid one.
-        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let mut given: Given = unsafe { std::mem::zeroed() };
+        let info = (&raw mut given).cast();
         // SAFETY: it is valid and this test's own.
-        let mut next =
-            |copy: u64, level| unsafe { Seen::next_below(copy << LEVELS, level, &raw mut info) };
+        let next = |copy: u64, level| unsafe { Seen::next_below(copy << LEVELS, level, info) };
         assert_eq!(next(1, 3), Some(3));
         assert_eq!(next(2, 0), Some(0));
         assert_eq!(next(1, 5), Some(5));
@@ -352,5 +358,7 @@ mod tests {
         assert!((3..20).all(|copy| next(copy, 7) == Some(7)));
         assert_eq!(next(100, 7), Some(7));
         assert_eq!(next(1, 0), None);
+        assert_eq!(given.behind, [0; 32]);
+        assert!(Seen::mark() > Seen::LEVELS && Seen::mark() & Seen::LEVELS == 0);
     }
 }

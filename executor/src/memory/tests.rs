@@ -173,6 +173,25 @@ fn a_memory_without_content_needs_no_image() {
     assert!(plan.image().is_none());
 }
 
+/// Modules may have a memory that begins empty.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn a_memory_of_no_bytes_is_as_clean() {
+    for kind in kinds() {
+        let plan = Plan::new(InitialMemory::zeroed(0), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), 0, SIZE).unwrap();
+        for _ in 0..20 {
+            assert_eq!(memory.accessible(), 0);
+            memory.grow(65_536).unwrap();
+            assert!(memory.bytes_mut().iter().all(|byte| *byte == 0), "{kind:?}");
+            memory.bytes_mut().fill(9);
+            memory.reset().unwrap();
+            memory.reset().unwrap();
+            memory.trim().unwrap();
+        }
+    }
+}
+
 pub(super) fn resident(memory: &Memory) -> usize {
     test_support::own_bytes(memory.base() as usize, memory.accessible())
 }

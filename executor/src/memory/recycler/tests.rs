@@ -90,6 +90,21 @@ fn a_lease_gives_its_memory_back_once() {
 
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
+fn memories_stay_open_where_that_is_asked_for() {
+    for (stays_open, open) in [(false, PAGE), (true, 2 * PAGE)] {
+        let plan = Plan::new(InitialMemory::zeroed(PAGE), Reset::Drop).unwrap();
+        let home = Arc::new(Recycler::new(Some(plan), 1).staying_open(stays_open));
+        let mut lease = Lease::new(&home, PAGE, 4 * PAGE, false).unwrap();
+        lease.grow(2 * PAGE).unwrap();
+        lease.reset().unwrap();
+        let start = lease.base() as usize;
+        let mappings = super::super::test_support::mappings(start..start + 2 * PAGE);
+        assert_eq!(mappings.readable, open);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn a_lease_is_trimmed() {
     for reset in super::super::test_support::keeping(KEEP_RESIDENT) {
         let home = recycler(InitialMemory::zeroed(PAGE), reset);
@@ -162,6 +177,39 @@ fn a_memory_that_moves_keeps_what_was_written_and_comes_back_clean() {
         }
         drop(lease);
         assert_eq!(recycler.idle.len(), 1, "round {round}");
+    }
+}
+
+/// Not all pages that were written are listed: the memory grows where it is.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
+fn a_memory_that_was_opened_as_a_whole_does_not_move() {
+    let reset = Reset::Tracked { limit: 4 * 4096 };
+    if reset.refusal().is_some() {
+        return;
+    }
+    let home = recycler(InitialMemory::zeroed(PAGE), reset);
+    let mut lease = Lease::new(&home, PAGE, 4 * PAGE, true).unwrap();
+    for pages in [3, 4, 5, 9] {
+        for page in 0..pages {
+            // SAFETY: a byte of the memory, to which nobody has a reference.
+            unsafe { lease.base().add(page * 4096).write(1) };
+        }
+        let base = lease.base();
+        lease.grow(2 * PAGE).unwrap();
+        if pages > 4 {
+            assert_eq!(lease.base(), base);
+        }
+        let sum = |size| {
+            // SAFETY: so many bytes are open, and nobody else uses them.
+            let bytes = unsafe { std::slice::from_raw_parts(lease.base(), size) };
+            bytes.iter().map(|byte| usize::from(*byte)).sum::<usize>()
+        };
+        assert_eq!(sum(2 * PAGE), pages);
+        lease.reset().unwrap();
+        // SAFETY: as above.
+        let bytes = unsafe { std::slice::from_raw_parts(lease.base(), PAGE) };
+        assert!(bytes.iter().all(|byte| *byte == 0), "{pages}");
     }
 }
 
