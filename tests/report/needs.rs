@@ -3,8 +3,8 @@
 use super::fixtures::{self, Cell};
 use super::{DIRTY, EMPTY, Metric, Place, Run, assert_has, cell};
 use touchstone::record::{
-    Drift, Line, Means, Place as Lie, Purpose, RESETS, Reset, ResetKey, ResetPoint, Sample, Samples,
-    Touch,
+    Drift, Line, Means, Place as Lie, Purpose, RESETS, Reset, ResetKey, ResetPoint, Sample,
+    Samples, Touch,
 };
 use touchstone::report;
 use touchstone_executor::Execution;
@@ -97,10 +97,10 @@ fn every_need_has_its_own_candidates() {
     assert_has(row(&page, "Pools of alpha"), "`alpha_pooling` (the runtime) | 300.0 ns");
     assert_has(row(&page, "Pools of alpha"), "| as its manual says | never |");
     for candidates in [
-        "- Any: all strategies on all engines.\n",
-        "- The runtime's own: the runtime's own strategies on all engines.\n",
-        "- Interpreted: all strategies on all interpreters.\n",
-        "- Pools of alpha: `pooling` and `pooling_cow` on `alpha`.\n",
+        "- *Any*: all strategies on all engines.\n",
+        "- *The runtime's own*: the runtime's own strategies on all engines.\n",
+        "- *Interpreted*: all strategies on all interpreters.\n",
+        "- *Pools of alpha*: `pooling` and `pooling_cow` on `alpha`.\n",
     ] {
         assert_has(&page, candidates);
     }

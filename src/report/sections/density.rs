@@ -99,7 +99,7 @@ fn failed(book: &Book) -> String {
         return table;
     }
     format!(
-        "### Numbers that were not reached\n\nA process reports its number ten times per second, so \
+        "### Numbers out of reach\n\nA process reports its number ten times per second, so \
          it may have had a few more when it ended.\n\n{table}"
     )
 }
@@ -156,6 +156,6 @@ mod tests {
         let text = of(refusal(Status::Failed, "no number"));
         assert!(text.contains("| `some_pooling_cow` | – | – | no number |"), "{text}");
         let text = of(refusal(Status::Unsupported, reason));
-        assert!(!text.contains("not reached") && !text.contains(FAILED), "{text}");
+        assert!(!text.contains("out of reach") && !text.contains(FAILED), "{text}");
     }
 }

@@ -87,10 +87,10 @@ fn sentences(book: &Book) -> String {
     }
     let mut text = "### Dropping or restoring\n\nThe way to drop that is the fastest with the \
                     most pages, against the first way to restore of each kind that a user would \
-                    try. A crossing lies between the two sizes in parentheses: at both, the interval \
-                    of the ratio excludes a difference of 2 % or less, and at sizes between them \
-                    it does not. The size before them is interpolated where the medians cross \
-                    (for the last time), on logarithmic axes. Ways to restore drop what exceeds their limit (see the effective \
+                    try. A crossing lies between the two sizes in parentheses. At both, the interval \
+                    of the ratio excludes a difference of 2 % or less; between them it does not. \
+                    The size before them is interpolated where the medians cross for the last \
+                    time, on logarithmic axes. Ways to restore drop what exceeds their limit (see the effective \
                     configuration).\n\n"
         .to_owned();
     for (course, ways) in courses {

@@ -2,12 +2,12 @@
 
 use super::{failed_assertions, named, verdict};
 use crate::record::{Metric, Role};
+use crate::report::Content;
+use crate::report::charts::{self, Overall};
 use crate::report::markdown::{NOTHING, Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::rank::fastest;
-use crate::report::charts::{self, Overall};
 use crate::report::units::{self, prose_list, time};
-use crate::report::Content;
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;
@@ -31,7 +31,11 @@ pub(super) fn section(content: &Content<'_>) -> String {
             empty.and_then(|work| best(work, &native)).map(named),
             empty.and_then(|work| best(work, &is_own)).map(named),
             payload.as_ref().and_then(|work| best(work, &is_own)).map(named),
-            execution.engines.iter().find(|(own, _)| own == engine).map(|(_, mean)| units::times(mean)),
+            execution
+                .engines
+                .iter()
+                .find(|(own, _)| own == engine)
+                .map(|(_, mean)| units::times(mean)),
             payload.as_ref().and_then(|work| compile_and_load(matrix, engine, work)),
             failed_assertions(matrix, engine),
         ];
@@ -57,16 +61,17 @@ pub(super) fn section(content: &Content<'_>) -> String {
 /// What the means of execution are of.
 fn means(execution: &Overall) -> String {
     let over = match &execution.suites[..] {
-        [] => "that every engine of the column ran".to_owned(),
-        suites => format!("that every engine of the column ran ({})", prose_list(suites)),
+        [] => String::new(),
+        suites => format!(" ({})", prose_list(suites)),
     };
     let clean = match &execution.clean[..] {
         [] => String::new(),
-        suites => format!(", with {} on a clean one", prose_list(suites)),
+        suites => format!(" Calls of {} are on a clean instance.", prose_list(suites)),
     };
     format!(
-        "\"Execution / native\" is the geometric mean over the suites {over} of the time of a call \
-         over that of native code, on a used instance{clean}. The chart below has all suites."
+        "\"Execution / native\" is the time of a call on a used instance over that of native code: \
+         the geometric mean over the suites that every engine of the column ran{over}.{clean} The \
+         chart below has all suites."
     )
 }
 

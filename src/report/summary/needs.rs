@@ -82,7 +82,8 @@ pub(super) fn section(content: &Content<'_>) -> String {
 
 /// What each pick was picked from. Empty where there are no picks.
 fn candidates(content: &Content<'_>) -> String {
-    let line = |Pick { need, .. }: &Pick<'_>| format!("- {}: {}\n", need.need, candidates_of(need));
+    let line =
+        |Pick { need, .. }: &Pick<'_>| format!("- *{}*: {}\n", need.need, candidates_of(need));
     let lines: String = content.picks.iter().map(line).collect();
     if lines.is_empty() {
         return lines;

@@ -87,9 +87,9 @@ fn finding<'a>(
     let Some(second) = second else { return Some(own) };
     let completed: fn(&Load) -> f64 = |load| load.completed;
     let beside = |value| first.over(second, |round| &round.beside, value);
-    let differs = [first, second].iter().any(|own| {
-        own.quantile(Load::COMPARED, Load::p999).is_some_and(|(_, differs)| differs)
-    });
+    let differs = [first, second]
+        .iter()
+        .any(|own| own.quantile(Load::COMPARED, Load::p999).is_some_and(|(_, differs)| differs));
     let beside = match (beside(completed), beside(Load::p999)) {
         (Some(answered), Some(tail)) => format!(
             " Under that load, the {} instance answers {} times as many; its p99.9 over that of the \

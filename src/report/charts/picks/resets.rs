@@ -152,6 +152,8 @@ fn finding(
         let size = page_size(crossing.x / PAGE as f64);
         text += &format!(" From about {size} on, `{}` is.", stretch.executor.strategy);
     }
+    let end_time = time(end, last)?;
+    text += &format!(" At {} it takes {end_time}.", page_size(last as f64));
     if crossings.is_empty() && dropping_never_wins(book, course, start.executor, executors, xs) {
         let pages = match course.drift {
             Drift::Same => "the same pages",
@@ -162,8 +164,7 @@ fn finding(
             " Where each call writes {pages}, no strategy that drops pages is faster at any size."
         );
     }
-    let end_time = time(end, last)?;
-    Some(format!("{text} At {} it takes {end_time}.", page_size(last as f64)))
+    Some(text)
 }
 
 /// Whether an executor restores pages, and none of those that drop them is faster at any of the
