@@ -18,7 +18,7 @@
 //! | huge pages: `khugepaged` makes absent pages writable without a fault | these memories are mapped with `MADV_NOHUGEPAGE` |
 //! | another thread writes | [`UsedOn`], [`written_elsewhere`] |
 //! | another process writes (`ptrace`, `process_vm_writev`), or an asynchronous kernel worker (`io_uring`) | missed: not to be done to these memories between two resets |
-//! | the process locks it (`mlock`, `mlockall(MCL_CURRENT)`), which makes absent pages writable | [`written_elsewhere`], to be called after that on each thread that resets such memories. What a memory has grown by is asked for where it is locked |
+//! | the process locks it (`mlock`, `mlockall(MCL_CURRENT)`), which makes absent pages writable | [`written_elsewhere`], to be called after that on each thread that resets such memories. Growth of what is locked does the same: once a reset has dropped locked pages, the kernel is asked |
 //! | the thread stops its events: `prctl(PR_TASK_PERF_EVENTS_DISABLE)` | missed where the kernel logs: not to be done |
 
 use super::{Mapping, Restorer, fault_log, host_page, process};

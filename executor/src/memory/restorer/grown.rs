@@ -150,10 +150,7 @@ impl Restorer {
     /// As for [`reset_grown`](Self::reset_grown).
     unsafe fn restore_grown(&mut self, open: usize, limit: usize) -> Result<()> {
         let size = self.plan.size();
-        // SAFETY: the caller's promise.
-        let faults_tell =
-            self.knows_threads() && !unsafe { pages::is_locked(self.base.add(size), open - size) };
-        if !faults_tell {
+        if self.is_locked || !self.knows_threads() {
             self.behind.forget();
             // SAFETY: the caller's promise.
             return unsafe { self.restore_range(size, open, limit, |_| {}) }.map(drop);

@@ -336,7 +336,10 @@ impl Restorer {
         // SAFETY: pages of the memory, which is ours to reset; they are clean, and
         // dropped they are the same.
         let is_watched = unsafe {
-            pages::for_runs(self.base, dropped, |start, length| pages::discard(start, length))?;
+            pages::for_runs(self.base, dropped, |start, length| {
+                self.is_locked |= pages::discard_locked(start, length)?;
+                Ok(())
+            })?;
             pages::for_runs(self.base, watched, |start, length| pages::watch(start, length))
         };
         if is_watched.is_err() {

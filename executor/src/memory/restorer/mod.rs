@@ -47,6 +47,9 @@ pub struct Restorer {
     behind: Box<Gate>,
     /// Up to where each fault behind the plan's size makes one page writable.
     small_to: usize,
+    /// Whether pages were locked that were dropped: to open what lies behind the plan's size then
+    /// makes dropped pages writable without a fault.
+    is_locked: bool,
     /// Whether the owner [notes](super::UsedOn) on which threads the memory is used.
     notes_threads: bool,
     /// For [`Reset::Auto`].
@@ -113,6 +116,7 @@ impl Restorer {
             gate: Gate::default(),
             behind: Box::default(),
             small_to: size,
+            is_locked: false,
             notes_threads: false,
             rule: Rule::new(),
             watch: Watch::new(),
