@@ -2,6 +2,7 @@
 //! them ends with everybody's `mmap`.
 
 use super::*;
+use std::io::Read;
 use test_support::{kinds, mappings, passes};
 
 const PAGE: usize = 4096;
@@ -123,6 +124,27 @@ fn a_memory_that_stays_open_is_as_clean() {
             assert_eq!(mappings(behind..behind + 1).readable, 1, "{kind:?}");
         }
         assert!(memory.bytes_mut()[5000..9000].iter().all(|byte| *byte == 3));
+    }
+}
+
+/// A page behind the first size that is let go of stays writable, also to the kernel.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn what_lies_behind_the_first_size_is_never_watched() {
+    for kind in kinds(KEEP_RESIDENT) {
+        let memory = Memory::new(Some(&plan(kind)), SIZE, 3 * SIZE).unwrap();
+        let mut memory = memory.staying_open();
+        let mut zeros = std::fs::File::open("/dev/zero").unwrap();
+        for call in 0..60 {
+            memory.grow(SIZE + 4 * PAGE).unwrap();
+            // The first page now and then, the others in each call.
+            for page in usize::from(call % 20 > 0)..4 {
+                let page = &mut memory.bytes_mut()[SIZE + page * PAGE..][..9];
+                zeros.read_exact(page).unwrap_or_else(|error| panic!("{kind:?}, {call}: {error}"));
+                page.fill(1);
+            }
+            memory.reset().unwrap();
+        }
     }
 }
 
