@@ -52,6 +52,33 @@ fn scattered_writes_do_not_split_a_memory_without_bound() {
     assert!(memory.bytes_mut().iter().all(|byte| *byte == 0));
 }
 
+/// Every second page of what was written at first is written further.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn pages_that_are_let_go_of_between_others_do_not_split_a_memory_without_bound() {
+    let kind = Reset::Tracked { limit: KEEP_RESIDENT };
+    if kind.refusal().is_some() {
+        return;
+    }
+    for (runs, stays_watched) in [(200, true), (300, false)] {
+        let plan = Plan::new(InitialMemory::zeroed(KEEP_RESIDENT), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), KEEP_RESIDENT, KEEP_RESIDENT).unwrap();
+        if memory.restorer().unwrap().may_be_gated() {
+            // Other tests watch as many memories as there may be.
+            return;
+        }
+        for call in 0..12 {
+            for page in (0..2 * runs).step_by(if call == 0 { 1 } else { 2 }) {
+                memory.bytes_mut()[page * PAGE] = 1;
+            }
+            memory.reset().unwrap();
+            assert!(mappings_of(&memory) <= 600, "{} mappings", mappings_of(&memory));
+            assert!(memory.bytes_mut().iter().step_by(PAGE).all(|byte| *byte == 0));
+        }
+        assert_eq!(memory.restorer().unwrap().is_watched(), stays_watched);
+    }
+}
+
 /// The memory lies alone: the kernel joins it with no neighbour that was written before.
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
