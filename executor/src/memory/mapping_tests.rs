@@ -2,6 +2,7 @@
 //! them ends with everybody's `mmap`.
 
 use super::*;
+use std::io::Read;
 use test_support::{kinds, mappings, passes};
 
 const PAGE: usize = 4096;
@@ -49,6 +50,33 @@ fn scattered_writes_do_not_split_a_memory_without_bound() {
         assert!(mappings_of(&memory) <= 600, "{} mappings", mappings_of(&memory));
     }
     assert!(memory.bytes_mut().iter().all(|byte| *byte == 0));
+}
+
+/// Every second page of what was written at first is written further.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn pages_that_are_let_go_of_between_others_do_not_split_a_memory_without_bound() {
+    let kind = Reset::Tracked { limit: KEEP_RESIDENT };
+    if kind.refusal().is_some() {
+        return;
+    }
+    for (runs, stays_watched) in [(200, true), (300, false)] {
+        let plan = Plan::new(InitialMemory::zeroed(KEEP_RESIDENT), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), KEEP_RESIDENT, KEEP_RESIDENT).unwrap();
+        if memory.restorer().unwrap().may_be_gated() {
+            // Other tests watch as many memories as there may be.
+            return;
+        }
+        for call in 0..12 {
+            for page in (0..2 * runs).step_by(if call == 0 { 1 } else { 2 }) {
+                memory.bytes_mut()[page * PAGE] = 1;
+            }
+            memory.reset().unwrap();
+            assert!(mappings_of(&memory) <= 600, "{} mappings", mappings_of(&memory));
+            assert!(memory.bytes_mut().iter().step_by(PAGE).all(|byte| *byte == 0));
+        }
+        assert_eq!(memory.restorer().unwrap().is_watched(), stays_watched);
+    }
 }
 
 /// The memory lies alone: the kernel joins it with no neighbour that was written before.
@@ -123,6 +151,27 @@ fn a_memory_that_stays_open_is_as_clean() {
             assert_eq!(mappings(behind..behind + 1).readable, 1, "{kind:?}");
         }
         assert!(memory.bytes_mut()[5000..9000].iter().all(|byte| *byte == 3));
+    }
+}
+
+/// A page behind the first size that is let go of stays writable, also to the kernel.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn what_lies_behind_the_first_size_is_never_watched() {
+    for kind in kinds(KEEP_RESIDENT) {
+        let memory = Memory::new(Some(&plan(kind)), SIZE, 3 * SIZE).unwrap();
+        let mut memory = memory.staying_open();
+        let mut zeros = std::fs::File::open("/dev/zero").unwrap();
+        for call in 0..60 {
+            memory.grow(SIZE + 4 * PAGE).unwrap();
+            // The first page now and then, the others in each call.
+            for page in usize::from(call % 20 > 0)..4 {
+                let page = &mut memory.bytes_mut()[SIZE + page * PAGE..][..9];
+                zeros.read_exact(page).unwrap_or_else(|error| panic!("{kind:?}, {call}: {error}"));
+                page.fill(1);
+            }
+            memory.reset().unwrap();
+        }
     }
 }
 

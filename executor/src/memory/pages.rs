@@ -167,3 +167,30 @@ pub(super) unsafe fn discard_locked(base: *mut u8, size: usize) -> Result<bool> 
     }
     .map_err(Error::system("cannot drop the pages of a memory"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{InitialMemory, Mapping};
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mmap with files")]
+    fn a_page_has_changed_wherever_it_differs() {
+        let mut clean = vec![0; host_page()];
+        clean[2000..2100].fill(3);
+        let image = Image::new(&InitialMemory::capture(&clean)).unwrap().unwrap();
+        let mut page = Mapping::new(clean.len(), clean.len()).unwrap();
+        // Before the data, in it, and behind.
+        let places = [5, 2050, clean.len() - 1];
+        for differing in 0..8 {
+            page.bytes_mut().copy_from_slice(&clean);
+            for (index, place) in places.into_iter().enumerate() {
+                page.bytes_mut()[place] ^= (differing >> index & 1) << 4;
+            }
+            // SAFETY: the page is the mapping's, which nobody else uses.
+            let changed = unsafe { restore(Compare::new(), Some(&image), page.base(), 0) };
+            assert_eq!(changed, differing > 0, "{differing:b}");
+            assert!(page.bytes_mut() == clean);
+        }
+    }
+}

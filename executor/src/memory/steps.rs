@@ -344,6 +344,37 @@ mod tests {
         assert!(memory.steps.check().is_err());
     }
 
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mprotect and system calls that look at memory")]
+    fn a_memory_that_grows_to_its_end_is_closed_again() {
+        let mut memory = Growing::new();
+        (0..4).for_each(|_| memory.one_use(&[3, 32]));
+        (0..4).for_each(|_| memory.one_use(&[8, 16, 24, 31, 32]));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mprotect and system calls that look at memory")]
+    fn what_somebody_else_has_opened_is_closed_too() {
+        let mut memory = Growing::new();
+        let base = memory.mapping.base();
+        for _ in 0..5 {
+            let rights = memory.steps.rights();
+            memory.grow(3);
+            let read_write = MprotectFlags::READ | MprotectFlags::WRITE;
+            // SAFETY: its memory, which nobody else uses.
+            unsafe {
+                memory.steps.unlock(base).unwrap();
+                rustix::mm::mprotect(base.add(3 * PAGE).cast(), 2 * PAGE, read_write).unwrap();
+            }
+            memory.steps.note(5 * PAGE);
+            memory.size = 5 * PAGE;
+            assert_eq!(memory.readable(), 5);
+            drop(rights);
+            memory.close();
+            assert_eq!(memory.readable(), 1);
+        }
+    }
+
     proptest! {
         /// Uses that mostly grow as the one before.
         #[test]
