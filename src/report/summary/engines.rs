@@ -69,8 +69,8 @@ fn means(execution: &Overall) -> String {
         suites => format!(" Calls of {} are on a clean instance.", prose_list(suites)),
     };
     format!(
-        "\"Execution / native\" is the time of a call on a used instance over that of native code: \
-         the geometric mean over the suites that every engine of the column ran{over}.{clean} The \
+        "\"Execution / native\" is the time of a call on a used instance over that of native code. The \
+         mean is geometric, over the suites that every engine of the column ran{over}.{clean} The \
          chart below has all suites."
     )
 }

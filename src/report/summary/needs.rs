@@ -69,8 +69,8 @@ pub(super) fn section(content: &Content<'_>) -> String {
     format!(
         "## Recommendations\n\nThe pick of a row is the fastest of its candidates on the empty \
          call; executors that leak state are no candidates. \"On all threads\" is the time of a \
-         call while every processor makes the same call; in parentheses, how many times longer it \
-         takes than alone: the number of threads over the throughput's ratio. \"With a deadline\" \
+         call while every processor makes the same call. In parentheses is how many times longer the \
+         call takes than alone: the number of threads over the throughput's ratio. \"With a deadline\" \
          is the time of the call with JSON with a deadline that it does not reach over the time \
          without, in turns, with its 95 % interval.{turns} Memory is the proportional memory of one idle \
          instance among thousands.{ties}\n\n{leaky}{table}{}{}{}",

@@ -42,8 +42,8 @@ pub(super) fn section(content: &Content<'_>) -> String {
     format!(
         "## Threads\n\nThe time of one call, alone and of one thread while the others do the same. The \
          slow-down is the number of threads over the ratio of the throughputs: 1.00 is perfect \
-         scaling. It is a median of the processes' ratios, so the quotient of the two times may \
-         differ a little. Every thread is pinned to a processor of its own. \
+         scaling. The processes' median ratio counts, so the quotient of the two times may differ a \
+         little. Every thread is pinned to a processor of its own. \
          {}\n\n{table}",
         content.link_to_part(crate::pages::Part::Threads)
     )
