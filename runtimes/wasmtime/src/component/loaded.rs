@@ -287,6 +287,6 @@ fn find_entries(
     }
     let can_enter =
         |function: &Function| function.entry.is_some() || function.shape == Shape::Other;
-    let counts = component.get_export_index(None, &entered())?;
+    let counts = component.get_export_index(None, entered())?;
     functions.iter().all(can_enter).then_some(counts)
 }
