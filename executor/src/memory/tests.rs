@@ -447,6 +447,10 @@ fn an_idle_memory_shrinks_and_stays_clean() {
             assert!(resident(&memory) > 0);
             memory.trim().unwrap();
             assert_eq!(resident(&memory), 0, "{kind:?}");
+            // Nor is anything left of what it had grown by.
+            memory.grow(2 * SIZE).unwrap();
+            assert_eq!(resident(&memory), 0, "{kind:?}");
+            memory.reset().unwrap();
             assert!(memory.bytes_mut() == fresh(SIZE));
             memory.bytes_mut().fill(8);
             memory.reset().unwrap();
