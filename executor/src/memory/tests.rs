@@ -298,6 +298,26 @@ fn what_stays_resident_has_a_bound() {
     }
 }
 
+/// Each call writes three pages that none has written before, and lets go of as many.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn what_was_let_go_of_has_a_bound() {
+    let (limit, size) = (64 * host_page(), 512 * host_page());
+    for kind in keeping(limit) {
+        let plan = Plan::new(InitialMemory::zeroed(size), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), size, size).unwrap();
+        // Backwards, so that nothing is opened ahead.
+        for pages in (0..510).rev().collect::<Vec<_>>().chunks(3) {
+            for page in pages {
+                memory.bytes_mut()[page * host_page()] = 1;
+            }
+            memory.reset().unwrap();
+            assert!(resident(&memory) <= 2 * limit, "{kind:?}: {} bytes", resident(&memory));
+        }
+        assert!(memory.bytes_mut().iter().all(|byte| *byte == 0));
+    }
+}
+
 /// For runtimes that make zero themselves what a memory grows by.
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
