@@ -48,7 +48,7 @@ pub struct Pages {
 #[serde(deny_unknown_fields)]
 pub struct Finding {
     /// The sentence. `{subject}` and `{baseline}` stand for the times, `{ratio}` for how many
-    /// times the subject's time the baseline takes.
+    /// times the subject's time the baseline takes, `{interval}` for its 95 % interval.
     pub text: String,
     /// The call.
     pub call: Call,
@@ -111,6 +111,9 @@ pub struct Group {
     pub engines: Vec<String>,
     /// Calls down.
     pub rows: Vec<ChartWork>,
+    /// What stands below the table, Markdown.
+    #[serde(default)]
+    pub note: String,
 }
 
 /// A detailed page.

@@ -146,6 +146,23 @@ module() {
     printf '%s/%s/%s/release/%s.wasm' "$CARGO_TARGET_DIR" "$1" "$target" "${2//-/_}"
 }
 
+# Workspaces of their own, each with one large module that one processor links for a minute: built
+# beside the others, and ended with them.
+others=()
+trap 'kill "${others[@]}" 2>/dev/null || true' EXIT
+for guest in "${javascript[@]}"; do
+    flags=('--cfg=getrandom_backend="custom"' -Clink-arg=--export=__heap_base
+        -Clink-arg=-zstack-size=1048576 "${remap_standard[@]}")
+    CARGO_TARGET_DIR=$CARGO_TARGET_DIR/$guest \
+        CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf '%s' "${flags[*]}") \
+        "$cargo" build --locked --release --target "$standard" --manifest-path "$guest/Cargo.toml" &
+    others+=($!)
+done
+CARGO_TARGET_DIR=$CARGO_TARGET_DIR/programs \
+    CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf '%s' "${remap_standard[*]}") \
+    "$cargo" build --locked --release --target "$wasi" --manifest-path programs/Cargo.toml &
+others+=($!)
+
 hosting=(--import-memory --export-table --export=__heap_base -zstack-size=1048576)
 build hosted "${hosting[@]}" -- "${hosted[@]}"
 # One by one, so that none changes when another is added.
@@ -172,17 +189,9 @@ for guest in "${vectors[@]}"; do
     build vectors --export=__heap_base -zstack-size=1048576 -Ctarget-feature=+simd128 -- "$guest"
 done
 
-for guest in "${javascript[@]}"; do
-    flags=('--cfg=getrandom_backend="custom"' -Clink-arg=--export=__heap_base
-        -Clink-arg=-zstack-size=1048576 "${remap_standard[@]}")
-    CARGO_TARGET_DIR=$CARGO_TARGET_DIR/$guest \
-        CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf '%s' "${flags[*]}") \
-        "$cargo" build --locked --release --target "$standard" --manifest-path "$guest/Cargo.toml"
+for other in "${others[@]}"; do
+    wait "$other" || fail "the guests in workspaces of their own do not build." 1
 done
-
-CARGO_TARGET_DIR=$CARGO_TARGET_DIR/programs \
-    CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf '%s' "${remap_standard[*]}") \
-    "$cargo" build --locked --release --target "$wasi" --manifest-path programs/Cargo.toml
 
 # The guests as they are to be, all in one folder.
 fresh=$CARGO_TARGET_DIR/built

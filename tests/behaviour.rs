@@ -20,6 +20,7 @@ macro_rules! strategies {
                     the_input_lies_at_the_heap_base_behind_its_header
                     inputs_are_fetched
                     numbers_go_in_and_out_without_a_memory
+                    references_to_nothing_need_no_table
                     without_a_heap_base_an_input_is_refused
                     log_lines_arrive
                     unknown_imports_load_and_trap_by_name
@@ -33,6 +34,7 @@ macro_rules! strategies {
                 clean: two_hundred_calls_are_like_the_first
                     table_entries_are_brought_back
                     a_start_function_has_run_before_each_call
+                    what_a_start_function_grew_is_part_of_the_memory
                     calls_of_one_use_see_what_the_others_have_left
                     a_dropped_segment_refuses_reuse_and_nothing_else
                     segments_answer_as_in_the_module_itself
@@ -47,16 +49,20 @@ macro_rules! strategies {
                     a_fixed_memory_refuses_what_does_not_fit;
                 moving: a_memory_that_grows_often_keeps_all_that_was_written
                     behind_the_size_of_a_memory_every_access_traps
+                    far_behind_a_large_memory_every_access_traps
                     addresses_are_held_while_a_memory_grows
                     however_many_pages_were_written_they_are_kept
                     calls_grow_by_different_amounts_in_turn
                     the_host_writes_to_where_a_grown_memory_is
                     memories_that_grow_on_four_threads_do_not_mix;
                 traps: a_trap_leaves_the_next_call_clean
+                    traps_in_recursions_use_up_no_stack
                     a_missing_import_traps_by_name
+                    one_name_may_be_imported_with_two_types
                     a_host_function_refuses_by_name
                     a_result_outside_the_memory_is_a_trap
                     an_endless_loop_ends_at_its_deadline
+                    a_deadline_ends_what_takes_long_in_few_turns
                     under_a_deadline_calls_end_as_without;
                 storage: a_storage_outlives_clean_instances
                     a_large_value_grows_the_memory

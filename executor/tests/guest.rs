@@ -395,3 +395,36 @@ fn vectors_are_seen_wherever_they_are() {
         assert_eq!(guest.info().feature_refusal(without).is_some(), vectors, "{wat}");
     }
 }
+
+#[test]
+fn names_of_the_host_are_refused() {
+    for export in [
+        r#"(func (export "__touchstone_reset"))"#,
+        r#"(func (export "__touchstone_global_0"))"#,
+        r#"(global (export "__touchstone_global_0") (mut i32) (i32.const 0))"#,
+        r#"(table (export "__touchstone_x") 1 funcref)"#,
+    ] {
+        let wat = format!("(module (global $own (mut i32) (i32.const 0)) {export})");
+        let error = guest(&wat).unwrap_err().to_string();
+        assert!(error.contains("'__touchstone_"), "{error}");
+    }
+    // What an earlier rewriting has added is added once.
+    let wat = "(module (global (mut i32) (i32.const 0)) (table 1 funcref)
+        (func (table.set (i32.const 0) (ref.null func))))";
+    let once = guest(wat).unwrap();
+    let twice = GuestModule::new("again", once.wasm(), HeapPages::default()).unwrap();
+    assert_eq!(once.wasm(), twice.wasm());
+}
+
+#[test]
+fn one_name_with_two_types_is_seen() {
+    let refusal = |second: &str| {
+        let imports = format!(
+            r#"(module (import "env" "x" (func (param i32))) (import "a" "x" (func (param i64)))
+                (import "env" "x" (func (param {second}))))"#
+        );
+        guest(&imports).unwrap().info().import_refusal()
+    };
+    assert!(refusal("i64").unwrap().contains("env.x with two types"));
+    assert_eq!(refusal("i32"), None);
+}

@@ -6,10 +6,10 @@ use crate::record::Estimate;
 /// From some number of pages on, the other side is faster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Where the ratio is one, in pages: interpolated between two measured numbers on logarithmic
-    /// axes.
+    /// Where the median ratio is one, in pages: interpolated on logarithmic axes between the last
+    /// two neighbouring numbers with medians on different sides.
     pub pages: f64,
-    /// The two numbers.
+    /// The numbers with a difference between which it lies.
     pub between: (u64, u64),
     /// What the subject is from there on: faster or slower than the baseline.
     pub then: Verdict,
@@ -28,37 +28,42 @@ pub struct Crossings {
 /// Finds the crossings of a subject and a baseline from their ratio at some numbers of pages.
 ///
 /// A number of pages counts where the interval of the ratio lies beyond the margin, on one side.
-/// Between two such numbers with different results lies a crossing; what was measured between
-/// them shows no difference and says no more.
+/// Between two such numbers with different results lies a crossing. What was measured between
+/// them shows no difference; its medians only say where the ratio is about one.
 #[must_use]
 pub fn crossings(ratios: &[(u64, Estimate)]) -> Crossings {
-    let mut decided: Vec<(u64, f64, Verdict)> = Vec::new();
-    for (pages, ratio) in ratios {
-        let verdict = Verdict::of(ratio.interval, MARGIN);
-        if matches!(verdict, Verdict::Faster | Verdict::Slower) {
-            decided.push((*pages, ratio.median, verdict));
-        }
-    }
-    decided.sort_by_key(|(pages, ..)| *pages);
-    let change = |pair: &[(u64, f64, Verdict)]| {
-        let [(low, before, verdict), (high, after, then)] = pair else { return None };
-        let change = Change {
-            pages: where_one((*low as f64, *before), (*high as f64, *after)),
-            between: (*low, *high),
-            then: *then,
-        };
-        (verdict != then).then_some(change)
+    let mut ratios: Vec<(u64, Estimate)> = ratios.to_vec();
+    ratios.sort_by_key(|(pages, _)| *pages);
+    let decided: Vec<(usize, Verdict)> = ratios
+        .iter()
+        .map(|(_, ratio)| Verdict::of(ratio.interval, MARGIN))
+        .enumerate()
+        .filter(|(_, verdict)| matches!(verdict, Verdict::Faster | Verdict::Slower))
+        .collect();
+    let change = |pair: &[(usize, Verdict)]| {
+        let [(low, verdict), (high, then)] = *pair else { return None };
+        (verdict != then).then(|| Change {
+            pages: where_one(&ratios[low..=high], then),
+            between: (ratios[low].0, ratios[high].0),
+            then,
+        })
     };
     Crossings {
-        first: decided.first().map(|(.., verdict)| *verdict),
+        first: decided.first().map(|(_, verdict)| *verdict),
         changes: decided.windows(2).filter_map(change).collect(),
     }
 }
 
-/// Where a line through two points crosses the ratio one, on logarithmic axes.
-fn where_one((low, before): (f64, f64), (high, after): (f64, f64)) -> f64 {
-    let share = before.ln() / (before.ln() - after.ln());
-    (low.ln() + share * (high.ln() - low.ln())).exp()
+/// From where on all medians are on the side of the last one: where a line through two neighbours
+/// crosses the ratio one, on logarithmic axes.
+fn where_one(ratios: &[(u64, Estimate)], then: Verdict) -> f64 {
+    let points = ratios.iter().map(|(pages, ratio)| ((*pages as f64).ln(), ratio.median.ln()));
+    let points: Vec<(f64, f64)> = points.collect();
+    let is_then = |ratio: f64| if then == Verdict::Faster { ratio < 0.0 } else { ratio > 0.0 };
+    let last = points.windows(2).rfind(|pair| !is_then(pair[0].1));
+    let [(low, before), (high, after)] = *last.unwrap_or(&points) else { return f64::NAN };
+    let share = before / (before - after);
+    (low + share * (high - low)).exp()
 }
 
 #[cfg(test)]
@@ -103,12 +108,33 @@ mod tests {
     }
 
     #[test]
-    fn what_is_undecided_between_two_numbers_is_passed_over() {
+    fn where_the_interval_decides_nothing_the_medians_say_where_it_crosses() {
         let mut all = ratios(&[(16, 4.0), (64, 1.05), (256, 0.25)], 0.1);
         all.reverse();
         let found = crossings(&all);
         assert_eq!(found.changes[0].between, (16, 256));
-        assert!((found.changes[0].pages - 64.0).abs() < 1e-9);
+        // Just beyond 64, although a line from the first to the last crosses there, too.
+        let pages = found.changes[0].pages;
+        assert!((64.0..70.0).contains(&pages), "{pages}");
+    }
+
+    #[test]
+    fn a_crossing_lies_where_the_medians_cross_and_not_between_distant_sizes() {
+        // Much faster at first and a bit slower at the end: a line from one end to the other would
+        // cross near the end, the medians do between 256 and 1024 pages.
+        let mut all = ratios(&[(16, 0.1)], 0.01);
+        all.extend(ratios(&[(256, 0.97), (1024, 1.03), (4096, 1.03)], 0.1));
+        all.extend(ratios(&[(16_384, 1.05)], 0.01));
+        let found = crossings(&all);
+        assert_eq!(found.changes[0].between, (16, 16_384));
+        let pages = found.changes[0].pages;
+        assert!((500.0..530.0).contains(&pages), "{pages}");
+        // Where they cross more than once, the last time counts.
+        let mut all = ratios(&[(16, 0.1)], 0.01);
+        all.extend(ratios(&[(64, 1.03), (256, 0.97), (1024, 1.03)], 0.1));
+        all.extend(ratios(&[(4096, 1.05)], 0.01));
+        let pages = crossings(&all).changes[0].pages;
+        assert!((500.0..530.0).contains(&pages), "{pages}");
     }
 
     #[test]

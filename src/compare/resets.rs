@@ -168,7 +168,9 @@ impl fmt::Display for Race {
             return write!(f, "{} at every size where they differ", claim(first));
         }
         let from = |change: &super::Change| {
-            format!("from {} on, {}", page_size(change.pages), claim(change.then))
+            let [low, high] = [change.between.0, change.between.1].map(|n| page_size(n as f64));
+            let about = page_size(change.pages);
+            format!("from {about} on ({low} to {high}), {}", claim(change.then))
         };
         f.write_str(&crossings.changes.iter().map(from).collect::<Vec<_>>().join("; "))
     }
@@ -247,7 +249,7 @@ mod tests {
             sentences,
             [
                 format!(
-                    "from 512 KiB on, {drop} is faster than restoring \
+                    "from 512 KiB on (64 KiB to 4 MiB), {drop} is faster than restoring \
                      (`some_instance_reuse_tracked`)"
                 ),
                 format!(

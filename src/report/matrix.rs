@@ -128,6 +128,15 @@ impl<'a> Matrix<'a> {
         self.calls.get(&key).and_then(|_| self.book.scaling(&key))
     }
 
+    /// How many times longer a call takes on several threads than on one: their number over the
+    /// [scaling](Self::scaling).
+    pub(super) fn slow_down(&self, of: &Executor, work: &Work, threads: usize) -> Option<Estimate> {
+        let Estimate { median, interval, marked } = self.scaling(of, work, threads)?;
+        let over = |scaling: f64| threads as f64 / scaling;
+        let interval = interval.map(|(low, high)| (over(high), over(low)));
+        Some(Estimate { median: over(median), interval, marked })
+    }
+
     /// Operators that the guest executes in one call, the first on a clean instance or a later
     /// one. `None` where nobody counted them for the same guest.
     pub(super) fn operators(&self, work: &Work, warm: bool) -> Option<u64> {

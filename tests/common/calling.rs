@@ -56,6 +56,17 @@ pub(crate) fn inputs_are_fetched(strategy: Strategy) {
     });
 }
 
+/// References to the host's objects that only a function's body names.
+pub(crate) fn references_to_nothing_need_no_table(strategy: Strategy) {
+    let null =
+        guest(r#"(module (func (export "null") (result i32) (ref.is_null (ref.null extern))))"#);
+    each(strategy, &null, |loaded| {
+        let export = loaded.export("null", Abi::Plain);
+        let found = loaded.output(&mut *loaded.instance(), export, b"");
+        assert_eq!(found, 1_u32.to_le_bytes(), "{}", loaded.name);
+    });
+}
+
 pub(crate) fn numbers_go_in_and_out_without_a_memory(strategy: Strategy) {
     each(strategy, &guest(PLAIN), |loaded| {
         let instance = &mut *loaded.instance();

@@ -1,6 +1,9 @@
 //! Every call finds the state of a brand-new instance.
 
-use super::guests::{CHURN, HOST_TABLE, PASSIVE, SEGMENTS, START, STEPS, SUBSTRATE, TABLE, VISITS};
+use super::calling::kind;
+use super::guests::{
+    CHURN, GROWN_AT_START, HOST_TABLE, PASSIVE, SEGMENTS, START, STEPS, SUBSTRATE, TABLE, VISITS,
+};
 use super::{Loaded, each, each_that_compiles, guest, guest_with};
 use std::sync::Barrier;
 use touchstone_executor::abi::Abi;
@@ -83,6 +86,22 @@ pub(crate) fn a_start_function_has_run_before_each_call(strategy: Strategy) {
         let instance = &mut *loaded.instance();
         for call in 0..5 {
             assert_eq!(loaded.output(instance, export, b""), expected, "{} {call}", loaded.name);
+        }
+    });
+}
+
+pub(crate) fn what_a_start_function_grew_is_part_of_the_memory(strategy: Strategy) {
+    each(strategy, &guest(GROWN_AT_START), |loaded| {
+        let look = loaded.export("look", Abi::Plain);
+        let behind = loaded.export("behind", Abi::Plain);
+        let expected: Vec<u8> = [3_u32, 7, 0].into_iter().flat_map(u32::to_le_bytes).collect();
+        let instance = &mut *loaded.instance();
+        for more in [0_u32, 1, 0, 2, 2, 0, 6, 0] {
+            let found = loaded.output(instance, look, &more.to_le_bytes());
+            assert_eq!(found, expected, "{}: before growth by {more}", loaded.name);
+            let (outcome, _) = loaded.outcome(instance, behind, b"");
+            let trap = kind(&outcome);
+            assert_eq!(trap, Some(&TrapKind::MemoryOutOfBounds), "{}: {more}", loaded.name);
         }
     });
 }

@@ -267,6 +267,54 @@ pub(crate) const START: &str = r#"(module
     (global.set $set (i32.const 99)))
 )"#;
 
+/// Grows its memory in its start function, and writes where it grew.
+pub(crate) const GROWN_AT_START: &str = r#"(module
+  (memory (export "memory") 1 9)
+  (func $start
+    (drop (memory.grow (i32.const 2)))
+    (i32.store (i32.const 131072) (i32.const 7)))
+  (start $start)
+  (func (export "look") (param $more i32) (result i32 i32 i32)
+    (memory.size) (i32.load (i32.const 131072)) (i32.load (i32.const 196604))
+    (i32.store (i32.const 16) (i32.const 99))
+    (i32.store (i32.const 131072) (i32.const 99))
+    (i32.store (i32.const 196604) (i32.const 99))
+    (drop (memory.grow (local.get $more)))
+    (if (local.get $more) (then (i32.store (i32.const 196608) (i32.const 99)))))
+  (func (export "behind") (result i32) (i32.load (i32.shl (memory.size) (i32.const 16))))
+)"#;
+
+/// Few turns of loops in each of which the host or one instruction has much to do.
+pub(crate) const COSTLY: &str = r#"(module
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+  (memory (export "memory") 256)
+  (func (export "host")
+    (loop $again (drop (call $random (i32.const 0) (i32.const 16777216))) (br $again)))
+  (func (export "fill")
+    (loop $again (memory.fill (i32.const 0) (i32.const 1) (i32.const 16777216)) (br $again))))"#;
+
+/// Grows by more than what is reserved for offsets behind a memory, and stores behind 4 GiB from
+/// there.
+pub(crate) const FAR: &str = r#"(module
+  (memory (export "memory") 1)
+  (func (export "poke") (param $back i32)
+    (drop (memory.grow (i32.const 700)))
+    (i32.store8 offset=4294967295
+      (i32.sub (i32.shl (memory.size) (i32.const 16)) (local.get $back)) (i32.const 1))))"#;
+
+/// Imports one name with two types, of which no host has any.
+pub(crate) const TWO_TYPES: &str = r#"(module
+  (import "env" "absent" (func $narrow (param i32)))
+  (import "env" "absent" (func $wide (param i64) (result i64)))
+  (func (export "narrow") (call $narrow (i32.const 1)))
+  (func (export "wide") (drop (call $wide (i64.const 1)))))"#;
+
+/// Traps inside a recursion.
+pub(crate) const RECURSION: &str = r#"(module
+  (func $descend (export "descend") (param i32)
+    (if (i32.eqz (local.get 0)) (then unreachable))
+    (call $descend (i32.sub (local.get 0) (i32.const 1)))))"#;
+
 /// Uses a passive segment once and drops it.
 pub(crate) const PASSIVE: &str = r#"(module
   (memory (export "memory") 1)

@@ -1,6 +1,7 @@
 //! Memories that grow while a guest uses them, wherever their host puts them then.
 
 use super::calling::kind;
+use super::guests::FAR;
 use super::{Loaded, each, guest};
 use std::sync::Barrier;
 use touchstone_executor::abi::Abi;
@@ -274,6 +275,25 @@ pub(crate) fn behind_the_size_of_a_memory_every_access_traps(strategy: Strategy)
             }
             run.grows("walk", Some(5), size_after(5));
         }
+    });
+}
+
+/// Whatever lies next to a memory that has grown: code may leave it to the pages behind a memory to
+/// stop accesses far behind it.
+pub(crate) fn far_behind_a_large_memory_every_access_traps(strategy: Strategy) {
+    each(strategy, &guest(FAR), |loaded| {
+        let poke = loaded.export("poke", Abi::Plain);
+        // Several, so that memories lie next to each other.
+        let mut instances: Vec<_> = (0..4).map(|_| loaded.instance()).collect();
+        instances.iter_mut().for_each(|instance| instance.prepare().unwrap());
+        for back in [1_u32, 65_536, 1 << 20, 9 << 20] {
+            for instance in &mut instances {
+                let ended = instance.invoke(poke, &back.to_le_bytes(), &mut Vec::new()).unwrap();
+                let trap = kind(&ended);
+                assert_eq!(trap, Some(&TrapKind::MemoryOutOfBounds), "{}: {back}", loaded.name);
+            }
+        }
+        instances.iter_mut().for_each(|instance| instance.finish().unwrap());
     });
 }
 

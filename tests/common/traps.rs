@@ -1,6 +1,6 @@
 //! Traps: their kinds, and the clean call after each.
 
-use super::guests::{SUBSTRATE, TRAPS};
+use super::guests::{COSTLY, RECURSION, SUBSTRATE, TRAPS, TWO_TYPES};
 use super::{Loaded, each, each_with, guest};
 use std::time::{Duration, Instant};
 use touchstone_executor::abi::Abi;
@@ -50,6 +50,26 @@ pub(crate) fn a_trap_leaves_the_next_call_clean(strategy: Strategy) {
     });
 }
 
+/// What a trap unwinds is not counted as stack any more, by the next call of the same use.
+pub(crate) fn traps_in_recursions_use_up_no_stack(strategy: Strategy) {
+    each(strategy, &guest(RECURSION), |loaded| {
+        let export = loaded.export("descend", Abi::Plain);
+        let instance = &mut *loaded.instance();
+        let mut output = Vec::new();
+        instance.prepare().unwrap();
+        let mut kind = |depth: u32| {
+            let outcome = instance.invoke(export, &depth.to_le_bytes(), &mut output).unwrap();
+            outcome.trap().map(|trap| trap.kind.clone())
+        };
+        for call in 0..30 {
+            assert_eq!(kind(300), Some(TrapKind::Unreachable), "{}, call {call}", loaded.name);
+        }
+        assert_eq!(kind(u32::MAX), Some(TrapKind::StackOverflow), "{}", loaded.name);
+        assert_eq!(kind(300), Some(TrapKind::Unreachable), "{}", loaded.name);
+        instance.finish().unwrap();
+    });
+}
+
 pub(crate) fn a_missing_import_traps_by_name(strategy: Strategy) {
     each(strategy, &guest(TRAPS), |loaded| {
         let instance = &mut *loaded.instance();
@@ -57,6 +77,19 @@ pub(crate) fn a_missing_import_traps_by_name(strategy: Strategy) {
             TrapKind::MissingImport { module: "env".to_owned(), name: "does_not_exist".to_owned() };
         assert_eq!(trap(loaded, instance, "missing"), expected, "{}", loaded.name);
         next_call_is_clean(loaded, instance, "missing");
+    });
+}
+
+pub(crate) fn one_name_may_be_imported_with_two_types(strategy: Strategy) {
+    each(strategy, &guest(TWO_TYPES), |loaded| {
+        let instance = &mut *loaded.instance();
+        let missing =
+            TrapKind::MissingImport { module: "env".to_owned(), name: "absent".to_owned() };
+        for name in ["narrow", "wide", "narrow"] {
+            let export = loaded.export(name, Abi::Plain);
+            let trap = trap_of(loaded, instance, name, export);
+            assert_eq!(trap, missing, "{}: {name}", loaded.name);
+        }
     });
 }
 
@@ -102,6 +135,20 @@ pub(crate) fn an_endless_loop_ends_at_its_deadline(strategy: Strategy) {
         assert!(took >= Duration::from_millis(100), "{}: stopped after {took:?}", loaded.name);
         assert!(took < Duration::from_secs(20), "{}: stopped after {took:?}", loaded.name);
         next_call_is_clean(loaded, instance, "endless");
+    });
+}
+
+pub(crate) fn a_deadline_ends_what_takes_long_in_few_turns(strategy: Strategy) {
+    each_with(strategy, &guest(COSTLY), &with_deadline(30), |loaded| {
+        let instance = &mut *loaded.instance();
+        // Once more each: what a deadline leaves behind does not put off the next one.
+        for name in ["host", "fill", "host", "fill"] {
+            let started = Instant::now();
+            let found = trap_of(loaded, instance, name, loaded.export(name, Abi::Plain));
+            assert_eq!(found, TrapKind::DeadlineExceeded, "{}: {name}", loaded.name);
+            let took = started.elapsed();
+            assert!(took < Duration::from_secs(20), "{}: {name} took {took:?}", loaded.name);
+        }
     });
 }
 

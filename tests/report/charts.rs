@@ -151,6 +151,38 @@ fn execution_is_the_geometric_mean_of_warm_calls_over_native_ones() {
          `alpha`, suite by suite. The fastest interpreter takes 20 to 30 times as long as native \
          code with `beta`.",
     );
+    // √(4 × 2) and √(30 × 20).
+    assert_has(
+        &page,
+        "over the suites that every engine of the column ran (suite and one case). The chart",
+    );
+    assert_has(&page, "| 2.83 × |");
+    assert_has(&page, "| 24.5 × |");
+}
+
+#[test]
+fn the_mean_over_all_suites_leaves_out_those_that_an_engine_lacks() {
+    let without_sort = suite().lines.into_iter().filter(|line| match line {
+        Line::Observations(seen) => seen.cell.engine != "beta" || seen.cell.case != "sort",
+        _ => true,
+    });
+    let page = Place::with(&Run::of(without_sort)).page();
+    // The other suite is the call that `beta` does not make.
+    assert_has(&page, "that every engine of the column ran (suite). The chart");
+    // 800 over 100 and 4,500 over 100.
+    assert_has(&page, "| 8.00 × |");
+    assert_has(&page, "| 45.0 × |");
+    let clean = suite().lines.into_iter().map(|mut line| {
+        if let Line::Observations(seen) = &mut line {
+            seen.metrics.remove(&Metric::WarmCall);
+        }
+        line
+    });
+    let page = Place::with(&Run::of(clean)).page();
+    assert_has(
+        &page,
+        "(suite and one case). Calls of suite and one case are on a clean instance. The",
+    );
 }
 
 #[test]
@@ -219,8 +251,8 @@ fn without_a_crossing_dropping_is_said_to_be_slower() {
     Run { header, lines }.append(&place.beside(RESETS));
     assert_has(
         &place.page(),
-        "with `instance_reuse_tracked` (140 ns). No strategy that drops pages is faster at any \
-         size. At 64 MiB it takes 655 µs.",
+        "with `instance_reuse_tracked` (140 ns). At 64 MiB it takes 655 µs. Where each call writes \
+         the same pages, no strategy that drops pages is faster at any size.",
     );
 }
 

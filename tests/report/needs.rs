@@ -3,7 +3,8 @@
 use super::fixtures::{self, Cell};
 use super::{DIRTY, EMPTY, Metric, Place, Run, assert_has, cell};
 use touchstone::record::{
-    Drift, Line, Place as Lie, RESETS, Reset, ResetKey, ResetPoint, Sample, Samples, Touch,
+    Drift, Line, Means, Place as Lie, Purpose, RESETS, Reset, ResetKey, ResetPoint, Sample,
+    Samples, Touch,
 };
 use touchstone::report;
 use touchstone_executor::Execution;
@@ -95,6 +96,14 @@ fn every_need_has_its_own_candidates() {
     assert_has(row(&page, "Interpreted"), "`beta_pooling_cow` (the runtime) | 400.0 ns");
     assert_has(row(&page, "Pools of alpha"), "`alpha_pooling` (the runtime) | 300.0 ns");
     assert_has(row(&page, "Pools of alpha"), "| as its manual says | never |");
+    for candidates in [
+        "- *Any*: all strategies on all engines.\n",
+        "- *The runtime's own*: the runtime's own strategies on all engines.\n",
+        "- *Interpreted*: all strategies on all interpreters.\n",
+        "- *Pools of alpha*: `pooling` and `pooling_cow` on `alpha`.\n",
+    ] {
+        assert_has(&page, candidates);
+    }
 }
 
 #[test]
@@ -167,6 +176,34 @@ fn a_division_that_does_not_fit_is_refused() {
     }
 }
 
+#[test]
+fn a_deadline_and_the_call_beside_it_are_of_the_payload() {
+    let executor = ("alpha", "instance_reuse");
+    let limited = fixtures::comparison(
+        Purpose::Deadline,
+        DIRTY,
+        fixtures::contender(executor, Means::Limited),
+        fixtures::contender(executor, Means::Contract),
+        [0.95, 1.38, 1.5],
+    );
+    let empty = cell("alpha", "instance_reuse", EMPTY, 1, 100.0);
+    let page = |payload: &str, cells: Vec<Cell>| {
+        let place = Place::with(&Run::of_cells(cells).and(limited.clone()));
+        let payload = format!("payload = {{ case = \"{payload}\", guest = \"test_runtime\" }}");
+        place.divide(&format!("{payload}\n{DIVISION}"));
+        place.summary()
+    };
+    // The cell was not timed: its time is that of the comparison.
+    let own = page(DIRTY, vec![empty.clone()]);
+    assert_has(row(&own, "Any"), "| 1.000 µs (in turns) | 1.380 × [0.950 – 1.500] |");
+    assert_has(&own, "\"In turns\": the cell was not timed");
+    let own = page(DIRTY, vec![empty.clone(), cell("alpha", "instance_reuse", DIRTY, 1, 900.0)]);
+    assert_has(row(&own, "Any"), "| 900.0 ns ±1 % | 1.380 × [0.950 – 1.500] |");
+    assert!(!own.contains("In turns"), "{own}");
+    // Of another call the deadline was not timed.
+    assert_has(row(&page(EMPTY, vec![empty]), "Any"), "| 100.0 ns ±1 % | – |");
+}
+
 /// Cells of a strategy of Touchstone's and of the runtime's own, with times of a call that writes.
 fn reuse_and_pool(reuse: f64, pool: f64) -> [Cell; 4] {
     let ours = |case, ns| {
@@ -194,16 +231,11 @@ fn calls_that_the_runtimes_own_strategy_wins_or_ties_are_named() {
 }
 
 #[test]
-fn calls_that_write_other_pages_are_held_against_the_pick() {
+fn calls_that_write_pages_are_held_against_the_pick_on_every_course() {
     let place = divided(&Run::of_cells(reuse_and_pool(1000.0, 2000.0)));
-    let reset = |strategy: &str, pages: u64, ns: f64| {
-        let point = ResetPoint {
-            touch: Touch::Byte,
-            place: Lie::Contiguous,
-            drift: Drift::All,
-            threads: 1,
-            pages,
-        };
+    let reset = |drift, strategy: &str, pages: u64, ns: f64| {
+        let (touch, place) = (Touch::Byte, Lie::Contiguous);
+        let point = ResetPoint { touch, place, drift, threads: 1, pages };
         let key = ResetKey { point, executor: super::executor("alpha", strategy) };
         (0..3).map(move |process| {
             let call = Samples([ns; 10].map(Sample::single).to_vec());
@@ -212,18 +244,29 @@ fn calls_that_write_other_pages_are_held_against_the_pick() {
     };
     let lines = [1, 16, 256].into_iter().flat_map(|pages| {
         let each = pages as f64;
-        reset("instance_reuse_tracked", pages, 2000.0 * each).chain(reset(
-            "pooling",
-            pages,
-            5000.0 + 1000.0 * each,
-        ))
+        let all = [
+            reset(Drift::All, "instance_reuse_tracked", pages, 2000.0 * each),
+            reset(Drift::All, "pooling", pages, 5000.0 + 1000.0 * each),
+            // Another one is faster where the first is not.
+            reset(Drift::All, "pooling_cow", pages, if pages == 1 { 500.0 } else { 3000.0 * each }),
+            reset(Drift::Same, "instance_reuse_tracked", pages, 100.0 * each),
+            reset(Drift::Same, "pooling", pages, 20_000.0),
+        ];
+        all.into_iter().flatten()
     });
     Run::of(lines).append(&place.beside(RESETS));
-    assert_has(
-        &place.summary(),
-        "- `alpha_pooling` against `alpha_instance_reuse_tracked` (32.00 µs): calls that write all \
-         other pages than the last call. 21.00 µs at 64 KiB; also faster at 1 MiB.",
-    );
+    let page = place.summary();
+    for line in [
+        "- `alpha_pooling` against `alpha_instance_reuse_tracked` (25.60 µs): one byte of each page, \
+         contiguous, the same pages in each call, 1 thread. 20.00 µs at 1 MiB.\n",
+        "- `alpha_pooling` against `alpha_instance_reuse_tracked` (32.00 µs): one byte of each page, \
+         contiguous, all other pages in each call, 1 thread. 21.00 µs at 64 KiB; also faster at 1 \
+         MiB.\n",
+        "- `alpha_pooling_cow` against `alpha_instance_reuse_tracked` (2.000 µs): one byte of each \
+         page, contiguous, all other pages in each call, 1 thread. 500.0 ns at 4 KiB.\n",
+    ] {
+        assert_has(&page, line);
+    }
 }
 
 #[test]

@@ -11,9 +11,10 @@ use super::component_reset::{Added, EXPORT, next};
 use super::core_reset::{self, DRIVEN, StateCall};
 use wasm_encoder::{
     BlockType, CanonicalFunctionSection, CanonicalOption, CodeSection, ComponentExportKind,
-    ComponentExportSection, ComponentTypeRef, ConstExpr, EntityType, ExportKind, ExportSection,
-    Function, FunctionSection, GlobalSection, GlobalType, ImportSection, InstanceSection, Module,
-    ModuleArg, ModuleSection, TypeSection, ValType,
+    ComponentExportSection, ComponentTypeRef, ComponentTypeSection, ComponentValType, ConstExpr,
+    EntityType, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType,
+    ImportSection, InstanceSection, Module, ModuleArg, ModuleSection, PrimitiveValType,
+    TypeSection, ValType,
 };
 
 /// An exported function of the outermost component, as far as an entry of it has to know.
@@ -94,6 +95,16 @@ impl ComponentInfo {
     }
 }
 
+/// Export of [`module`] for [`entered`].
+const ENTERED: &str = "entered";
+
+/// Name of the function `() -> u32` of a component with [entries](ComponentInfo::entry) that tells
+/// how many calls have come through one so far: a call that failed may have done so before.
+#[must_use]
+pub fn entered() -> String {
+    format!("{EXPORT}-entered")
+}
+
 /// The name of an entry. Names of exports can be any, so it has their place.
 fn entry(place: usize) -> String {
     format!("{EXPORT}-e{place}")
@@ -125,6 +136,17 @@ impl Added<'_> {
         let mut added = |at: usize| self.core_function(instance, &at.to_string());
         let own: Vec<u32> = (0..allocators.len() + functions.len()).map(&mut added).collect();
         let (own_allocators, own_functions) = own.split_at(allocators.len());
+        let counts = self.core_function(instance, ENTERED);
+        let mut types = ComponentTypeSection::new();
+        let number = PrimitiveValType::U32.into();
+        types.function().params([] as [(&str, ComponentValType); 0]).result(Some(number));
+        self.component.section(&types);
+        let ty = next(&mut self.counts.types);
+        let mut lifted = CanonicalFunctionSection::new();
+        lifted.lift(counts, ty, [] as [CanonicalOption; 0]);
+        self.component.section(&lifted);
+        let counts = next(&mut self.counts.functions);
+        self.export(&entered(), counts);
         for (place, (function, own)) in functions.iter().zip(own_functions).enumerate() {
             let options = function.lift.options.iter().map(|option| match option {
                 CanonicalOption::Realloc(index) => {
@@ -155,13 +177,17 @@ fn module(resets: u32, allocators: u32, functions: &[Lifted]) -> Module {
     const RESET: u32 = 0;
     const ALLOCATES: u32 = 1;
     const NOTHING: u32 = 2;
-    const FIRST: u32 = 3;
+    const COUNTS: u32 = 3;
+    const FIRST: u32 = 4;
     /// Whether the state has been brought back for the call that comes or runs.
     const IS_BACK: u32 = 0;
+    /// How many functions were entered so far.
+    const COUNT: u32 = 1;
     let mut types = TypeSection::new();
     types.ty().function([ValType::I32], [ValType::I32]);
     types.ty().function(ALLOCATOR.0, ALLOCATOR.1);
     types.ty().function([], []);
+    types.ty().function([], [ValType::I32]);
     for function in functions {
         types.ty().function(function.params.iter().copied(), function.results.iter().copied());
     }
@@ -178,6 +204,7 @@ fn module(resets: u32, allocators: u32, functions: &[Lifted]) -> Module {
     }
     let mut globals = GlobalSection::new();
     let ty = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
+    globals.global(ty, &ConstExpr::i32_const(0));
     globals.global(ty, &ConstExpr::i32_const(0));
     let (mut defined, mut exports, mut bodies) =
         (FunctionSection::new(), ExportSection::new(), CodeSection::new());
@@ -198,6 +225,7 @@ fn module(resets: u32, allocators: u32, functions: &[Lifted]) -> Module {
         if at >= allocators {
             // The next entry is of another use.
             code.i32_const(0).global_set(IS_BACK);
+            code.global_get(COUNT).i32_const(1).i32_add().global_set(COUNT);
         }
         for param in 0..params as u32 {
             code.local_get(param);
@@ -207,6 +235,11 @@ fn module(resets: u32, allocators: u32, functions: &[Lifted]) -> Module {
         defined.function(ty);
         exports.export(&at.to_string(), ExportKind::Func, bring_back + 1 + at);
     }
+    let mut body = Function::new([]);
+    body.instructions().global_get(COUNT).end();
+    exports.export(ENTERED, ExportKind::Func, bring_back + bodies.len());
+    bodies.function(&body);
+    defined.function(COUNTS);
     let mut module = Module::new();
     module.section(&types).section(&imports).section(&defined).section(&globals);
     module.section(&exports).section(&bodies);

@@ -84,17 +84,19 @@ pub(super) fn limits(info: &ComponentInfo) -> Result<Vec<MemoryLimits>, String> 
     if let Some(reason) = info.unknown_content() {
         return Err(reason);
     }
-    let mut free = (0..LAST_PAGES).map(|back| ALL_PAGES - back);
     let mut all: Vec<MemoryLimits> = Vec::new();
     for (_, memory) in info.with_memory() {
+        let is_taken = |largest: u32| all.iter().any(|other| other.largest() == largest);
         let largest = if memory.largest() > ALL_PAGES - LAST_PAGES {
-            free.next().filter(|largest| *largest >= memory.minimum).ok_or_else(|| {
+            let mut lower = (ALL_PAGES - LAST_PAGES + 1..=memory.largest()).rev();
+            let free = lower.find(|largest| !is_taken(*largest));
+            free.filter(|largest| *largest >= memory.minimum).ok_or_else(|| {
                 "the component has more memories without a limit than can be told apart".to_owned()
             })?
         } else {
             memory.largest()
         };
-        if all.iter().any(|other| other.largest() == largest) {
+        if is_taken(largest) {
             return Err(format!(
                 "the component has two memories of at most {largest} pages, which a host cannot \
                  tell apart"
@@ -182,6 +184,13 @@ mod tests {
         let memories = guest.component_memories().unwrap();
         let largest: Vec<u32> = memories.iter().map(|memory| memory.largest).collect();
         assert_eq!(largest, [65_536, 65_535, 3]);
+        // A limit of its own is never raised.
+        let modules = "(core module (memory 1 65500)) (core module (memory 1))
+            (core module (memory 1 65500)) (core module (memory 1 65536))";
+        let limited = self::guest(&format!("(component {modules})"));
+        let limited = limited.component_memories().unwrap();
+        let largest: Vec<u32> = limited.iter().map(|memory| memory.largest).collect();
+        assert_eq!(largest, [65_500, 65_536, 65_499, 65_535]);
         let read = |memory: &ComponentMemory, at: usize| {
             let mut bytes = vec![0; memory.content.size()];
             memory.content.write(&mut bytes);

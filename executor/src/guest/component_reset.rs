@@ -178,7 +178,7 @@ impl Added<'_> {
         }
     }
 
-    fn export(&mut self, name: &str, function: u32) {
+    pub(super) fn export(&mut self, name: &str, function: u32) {
         let mut exports = ComponentExportSection::new();
         exports.export(name, ComponentExportKind::Func, function, None);
         self.component.section(&exports);

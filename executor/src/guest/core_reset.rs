@@ -38,7 +38,7 @@ pub(super) struct Shape {
     pub(super) exports: Vec<(String, u32)>,
     globals: u32,
     tables: u32,
-    /// Mutable globals that it defines, by index.
+    /// Mutable globals that it defines and that are to be restored, by index.
     mutable: Vec<(u32, ValType)>,
     /// Tables that it defines, by index.
     own_tables: Vec<(u32, TableType)>,
@@ -111,6 +111,11 @@ impl Shape {
             }
         }
         Ok(shape)
+    }
+
+    /// Leaves out all mutable globals but these, in ascending order.
+    pub(super) fn restore_only(&mut self, globals: &[u32]) {
+        self.mutable.retain(|(global, _)| globals.binary_search(global).is_ok());
     }
 
     /// Mutable globals, each with the index of its shadow in the module [`resettable`].

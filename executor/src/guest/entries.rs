@@ -16,14 +16,15 @@ pub fn entry(export: &str) -> String {
     format!("{ADDED}entry_{export}")
 }
 
-/// The module with entries, and with the function that saves what they bring back
+/// The module with entries that bring back these globals, and with the function that saves them
 /// ([`StateCall::Save`](super::StateCall::Save)).
 ///
 /// # Errors
 ///
 /// When it has globals of types that hosts here do not know.
-pub(super) fn with_entries(wasm: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn with_entries(wasm: &[u8], globals: &[u32]) -> Result<Vec<u8>> {
     let mut shape = Shape::of(wasm)?;
+    shape.restore_only(globals);
     // The host sees to the memory.
     shape.has_memory = false;
     let mut sections = core_reset::with_reset(wasm, &shape, false, None)?;
@@ -58,7 +59,7 @@ pub(super) fn with_entries(wasm: &[u8]) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guest::{GuestModule, HeapPages};
+    use crate::guest::{GuestModule, HeapPages, ModuleInfo};
 
     fn guest(wat: &str) -> GuestModule {
         GuestModule::new("guest", &wat::parse_str(wat).unwrap(), HeapPages::default()).unwrap()
@@ -77,28 +78,42 @@ mod tests {
         );
         let changed = guest.with_entries().unwrap().unwrap();
         wasmparser::Validator::new().validate_all(&changed).unwrap();
-        let changed = GuestModule::new("changed", &changed, HeapPages::default()).unwrap();
+        let changed = ModuleInfo::read(&changed).unwrap();
         let signature = |name: &str| {
-            let export = changed.info().exports.iter().find(|export| export.name == name);
+            let export = changed.exports.iter().find(|export| export.name == name);
             format!("{:?}", export.unwrap().signature)
         };
         for name in ["set", "again"] {
             assert_eq!(signature(&entry(name)), signature(name));
         }
         // Two globals of its own, and a shadow.
-        assert_eq!(changed.info().mutable_globals.len(), 2);
+        assert_eq!(changed.mutable_globals.len(), 2);
     }
 
     #[test]
     fn entries_are_only_for_a_few_numbers_that_are_written() {
-        let with = |globals: usize, ty: &str, write: &str| {
+        let with = |globals: usize, ty: &str, written: usize| {
             let global = format!("(global (mut {ty}) ({ty}.const 0))").repeat(globals);
+            let write: String = (0..written)
+                .map(|index| format!("(global.set {index} (global.get {index}))"))
+                .collect();
             let wat = format!("(module {global} (func (export \"f\") {write}))");
             guest(&wat).with_entries().unwrap().is_some()
         };
-        let write = "(global.set 0 (global.get 0))";
-        assert!(with(1, "i32", write) && with(GLOBALS, "f64", write));
-        assert!(!with(GLOBALS + 1, "i32", write) && !with(1, "i32", "") && !with(0, "i32", ""));
+        assert!(with(1, "i32", 1) && with(GLOBALS, "f64", GLOBALS) && with(3 * GLOBALS, "i64", 1));
+        assert!(!with(GLOBALS + 1, "i32", GLOBALS + 1) && !with(1, "i32", 0) && !with(0, "i32", 0));
+        // What is not written needs none, whatever it holds.
+        let unwritten = "(global (mut (ref func)) (ref.func $f))".repeat(2 * GLOBALS);
+        let mixed = format!(
+            "(module (global $n (mut i32) (i32.const 0)) {unwritten} (elem declare func $f)
+                (func $f (export \"f\") (global.set $n (i32.const 1))))"
+        );
+        let entered = guest(&mixed).with_entries().unwrap().unwrap();
+        let features = wasmparser::WasmFeatures::WASM3;
+        wasmparser::Validator::new_with_features(features).validate_all(&entered).unwrap();
+        let entered = wasmprinter::print_bytes(&entered).unwrap();
+        let globals = entered.lines().filter(|line| line.trim_start().starts_with("(global "));
+        assert_eq!(globals.count(), 2 + 2 * GLOBALS);
         let reference = "(module (global (mut funcref) (ref.null func))
             (func (export \"f\") (global.set 0 (global.get 0))))";
         assert!(guest(reference).with_entries().unwrap().is_none());

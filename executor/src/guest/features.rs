@@ -5,36 +5,42 @@ use crate::error::Result;
 use crate::feature::{Feature, Features};
 use wasmparser::{Validator, WasmFeatures};
 
-/// What the validator calls a feature. What WebAssembly 2.0 has is always on.
+/// What is always on: WebAssembly 2.0 without references to the host's objects, which the
+/// validator counts among the types of the garbage collector.
+const BASIC: WasmFeatures = WasmFeatures::WASM2.difference(WasmFeatures::GC_TYPES);
+
+/// What the validator calls a feature.
 const fn flags(feature: Feature) -> WasmFeatures {
     match feature {
         Feature::Vectors => WasmFeatures::SIMD,
-        Feature::HostReferences => WasmFeatures::REFERENCE_TYPES,
+        Feature::HostReferences => WasmFeatures::GC_TYPES,
         Feature::ExtendedConst => WasmFeatures::EXTENDED_CONST,
         Feature::TailCalls => WasmFeatures::TAIL_CALL,
         Feature::MultiMemory => WasmFeatures::MULTI_MEMORY,
         Feature::Memory64 => WasmFeatures::MEMORY64,
         Feature::RelaxedVectors => WasmFeatures::RELAXED_SIMD,
         Feature::FunctionReferences => WasmFeatures::FUNCTION_REFERENCES,
-        Feature::GarbageCollection => WasmFeatures::GC.union(WasmFeatures::FUNCTION_REFERENCES),
+        Feature::GarbageCollection => {
+            WasmFeatures::GC.union(WasmFeatures::FUNCTION_REFERENCES).union(WasmFeatures::GC_TYPES)
+        }
         Feature::Exceptions => WasmFeatures::EXCEPTIONS,
         Feature::Threads => WasmFeatures::THREADS,
         Feature::LegacyExceptions => WasmFeatures::LEGACY_EXCEPTIONS,
         Feature::CustomPageSizes => WasmFeatures::CUSTOM_PAGE_SIZES,
         Feature::WideArithmetic => WasmFeatures::WIDE_ARITHMETIC,
-        Feature::StackSwitching => {
-            WasmFeatures::STACK_SWITCHING.union(WasmFeatures::FUNCTION_REFERENCES)
-        }
+        Feature::StackSwitching => WasmFeatures::STACK_SWITCHING
+            .union(WasmFeatures::FUNCTION_REFERENCES)
+            .union(WasmFeatures::GC_TYPES),
     }
 }
 
-/// WebAssembly 2.0 and these features.
+/// What is always on, and these features.
 pub(super) fn validated_with(features: Features) -> WasmFeatures {
-    features.iter().map(flags).fold(WasmFeatures::WASM2, |all, more| all | more)
+    features.iter().map(flags).fold(BASIC, |all, more| all | more)
 }
 
-/// Validates a module and returns the features beyond WebAssembly 2.0 that it needs for it:
-/// of a module that is valid without any, none.
+/// Validates a module and returns the features that it needs for it: of a module that is valid
+/// without any, none. [`Feature::Vectors`] is not told here.
 ///
 /// # Errors
 ///
@@ -43,7 +49,12 @@ pub(super) fn needed(wasm: &[u8]) -> Result<Features> {
     let validate = |features: WasmFeatures| {
         Validator::new_with_features(features).validate_all(wasm).map(drop)
     };
-    let Err(error) = validate(WasmFeatures::WASM2) else { return Ok(Features::NONE) };
+    let Err(error) = validate(BASIC) else { return Ok(Features::NONE) };
+    // The usual feature first: each try takes as long as the module is large.
+    let references = Features::NONE.with(Feature::HostReferences);
+    if validate(validated_with(references)).is_ok() {
+        return Ok(references);
+    }
     let mut needed: Features = Feature::ALL.into_iter().collect();
     if let Err(further) = validate(validated_with(needed)) {
         // Behind the first use of a feature, the first error is that the feature is off.
@@ -79,7 +90,15 @@ mod tests {
     fn each_feature_is_named_and_no_other_one() {
         for (text, feature) in [
             ("(module (func (drop (v128.const i64x2 1 2))))", None),
-            ("(module (table 1 externref) (func (param externref)))", None),
+            ("(module (table 1 externref))", Some(Feature::HostReferences)),
+            ("(module (func (param externref)))", Some(Feature::HostReferences)),
+            ("(module (func (drop (ref.null extern))))", Some(Feature::HostReferences)),
+            (
+                "(module (func (block (result externref) (unreachable)) (drop)))",
+                Some(Feature::HostReferences),
+            ),
+            ("(module (elem externref (ref.null extern)))", Some(Feature::HostReferences)),
+            ("(module (table 1 funcref) (func (drop (ref.null func))))", None),
             (
                 "(module (global i32 (i32.add (i32.const 1) (i32.const 2))))",
                 Some(Feature::ExtendedConst),

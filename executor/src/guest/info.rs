@@ -6,7 +6,7 @@ use super::component::{self, ComponentInfo};
 use super::features;
 use super::segments::Passive;
 use super::supplied::{self, Supplied};
-use super::vectors::{is_vector, needed_by};
+use super::vectors::{have_vector, is_vector};
 use crate::error::{Error, Result};
 use crate::feature::{Feature, Features};
 use crate::heap::WASM_PAGE;
@@ -397,7 +397,9 @@ impl Reader {
     }
 
     fn types_need(&mut self, types: &[ValType]) {
-        self.info.features = self.info.features.and(needed_by(types));
+        if have_vector(types) {
+            self.info.features = self.info.features.with(Feature::Vectors);
+        }
     }
 
     fn body(&mut self, body: &FunctionBody<'_>) -> Result<()> {

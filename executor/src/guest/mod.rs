@@ -35,6 +35,7 @@ mod vectors;
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};
 pub use change::Changeable;
 pub use component::{ComponentInfo, CoreModule, INNER, Needs};
+pub use component_entries::entered;
 pub use component_memory::ComponentMemory;
 pub use component_types::{DataType, FunctionType};
 pub use composed::composed;
@@ -52,6 +53,7 @@ use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::sync::Arc;
+use wasmparser::Operator;
 
 /// Name under which every rewritten module exports its memory.
 pub const MEMORY: &str = "memory";
@@ -103,6 +105,20 @@ pub fn with_definitions(wasm: &[u8]) -> Result<Cow<'_, [u8]>> {
         return Ok(Cow::Borrowed(wasm));
     }
     supplied::define(wasm, &info)
+}
+
+/// Whether an instruction may take as long as a memory or a table is large.
+#[must_use]
+pub fn is_bulk(operator: &Operator<'_>) -> bool {
+    matches!(
+        operator,
+        Operator::MemoryFill { .. }
+            | Operator::MemoryCopy { .. }
+            | Operator::MemoryInit { .. }
+            | Operator::TableFill { .. }
+            | Operator::TableCopy { .. }
+            | Operator::TableInit { .. }
+    )
 }
 
 /// A guest ready for every backend: a core module or a component.
@@ -232,23 +248,23 @@ impl GuestModule {
         component_reset::resettable(&self.wasm, component).map(Cow::Owned)
     }
 
-    /// The module with an [`entry`] beside each exported function, which brings its mutable
-    /// globals back before it calls the function. They come back to what they are when
+    /// The module with an [`entry`] beside each exported function, which brings the globals back
+    /// that the module writes before it calls the function. They come back to what they are when
     /// [`RESET`] is called with [`StateCall::Save`]: once, after instantiation. `None` for a
-    /// component, where no global is written, and where there are many or others than numbers.
+    /// component, and where no global is written, many are, or others than numbers.
     ///
     /// # Errors
     ///
     /// When the module cannot be rewritten.
     pub fn with_entries(&self) -> Result<Option<Vec<u8>>> {
-        let globals = &self.info.mutable_globals;
-        let is_worth_it = globals.iter().any(|global| global.written)
-            && globals.iter().all(|global| global.is_number)
-            && globals.len() <= entries::GLOBALS;
+        let written = || self.info.mutable_globals.iter().filter(|global| global.written);
+        let globals: Vec<u32> = written().map(|global| global.index).collect();
+        let is_worth_it = (1..=entries::GLOBALS).contains(&globals.len())
+            && written().all(|global| global.is_number);
         if self.info.component.is_some() || !is_worth_it {
             return Ok(None);
         }
-        entries::with_entries(&self.wasm).map(Some)
+        entries::with_entries(&self.wasm, &globals).map(Some)
     }
 
     /// The memories of the component [`resettable`](Self::resettable) whose content after

@@ -1,8 +1,11 @@
 //! Why a strategy is refused for a module, told from its bytes.
 
-use super::info::{ModuleInfo, Segment};
+use super::info::{FunctionImport, ModuleInfo, Segment};
 use crate::feature::{Feature, Features};
+use crate::signature::Signature;
 use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
+use crate::text;
+use std::collections::HashMap;
 
 impl ModuleInfo {
     /// Why an engine refuses it that runs core modules only.
@@ -28,6 +31,24 @@ impl ModuleInfo {
         self.component_refusal()
             .or_else(|| self.feature_refusal(features))
             .or_else(|| self.strategy_refusal(strategy))
+    }
+
+    /// Why engines that find imports by their names alone cannot link the module.
+    #[must_use]
+    pub fn import_refusal(&self) -> Option<String> {
+        let mut known = HashMap::new();
+        self.imports.iter().find_map(|FunctionImport { module, name, signature }| {
+            // Types that are not known may differ.
+            let first = known.insert((module, name), signature);
+            let differs = |first: &Option<Signature>| first.is_none() || first != signature;
+            first.is_some_and(differs).then(|| {
+                format!(
+                    "it imports {}.{} with two types, which this engine does not tell apart",
+                    text::name(module),
+                    text::name(name)
+                )
+            })
+        })
     }
 
     fn strategy_refusal(&self, strategy: Strategy) -> Option<String> {

@@ -4,6 +4,7 @@
 use super::info::{ALL_PAGES, MemoryLimits, ModuleInfo};
 use super::{ADDED, Growth, HeapPages, MEMORY, data, supplied, tables};
 use crate::error::{Error, Result};
+use crate::text;
 use std::borrow::Cow;
 use wasm_encoder::{
     Encode, EntityType, ExportKind, ExportSection, ImportSection, MemorySection, MemoryType,
@@ -260,6 +261,16 @@ impl<'a> Sections<'a> {
                         ExternalKind::Global => ExportKind::Global,
                         ExternalKind::Tag => ExportKind::Tag,
                     };
+                    let is_again = matches!(kind, ExportKind::Global | ExportKind::Table)
+                        && export.name == added(kind, export.index);
+                    if export.name.starts_with(ADDED) && !is_again {
+                        return Err(Error::Unhostable {
+                            reason: format!(
+                                "it exports '{}': names that begin with {ADDED} are the host's",
+                                text::name(export.name)
+                            ),
+                        });
+                    }
                     let is_memory = kind == ExportKind::Memory;
                     if export.name == MEMORY && !is_memory {
                         return Err(Error::Unhostable {
@@ -283,19 +294,13 @@ impl<'a> Sections<'a> {
             exports.export(MEMORY, ExportKind::Memory, 0);
         }
         for global in info.mutable_globals.iter().filter(|global| global.export.is_none()) {
-            exports.export(
-                &format!("{ADDED}global_{}", global.index),
-                ExportKind::Global,
-                global.index,
-            );
+            let kind = ExportKind::Global;
+            exports.export(&added(kind, global.index), kind, global.index);
         }
         if info.writes_tables {
             for table in info.tables.iter().filter(|table| table.export.is_none()) {
-                exports.export(
-                    &format!("{ADDED}table_{}", table.index),
-                    ExportKind::Table,
-                    table.index,
-                );
+                let kind = ExportKind::Table;
+                exports.export(&added(kind, table.index), kind, table.index);
             }
         }
         self.replace(SectionId::Export, &exports);
@@ -309,6 +314,12 @@ impl<'a> Sections<'a> {
         }
         module.finish()
     }
+}
+
+/// Name of an export that is added.
+fn added(kind: ExportKind, index: u32) -> String {
+    let kind = if kind == ExportKind::Global { "global" } else { "table" };
+    format!("{ADDED}{kind}_{index}")
 }
 
 pub(super) fn unreadable(error: wasmparser::BinaryReaderError) -> Error {

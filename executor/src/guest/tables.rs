@@ -3,7 +3,8 @@
 
 use super::info::{ModuleInfo, Table};
 use crate::error::{Error, Result};
-use wasm_encoder::{RefType, TableSection, TableType};
+use wasm_encoder::TableSection;
+use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasmparser::{Parser, Payload};
 
 /// Entries that all tables of a module may have together at the start: the limit that
@@ -51,18 +52,15 @@ pub(super) fn limited(wasm: &[u8], info: &ModuleInfo) -> Result<Option<TableSect
             continue;
         };
         for (table, known) in section.into_iter().zip(&info.tables) {
-            let ty = table.map_err(super::rewrite::unreadable)?.ty;
-            let element_type = RefType::try_from(ty.element_type).map_err(|_| {
-                let reason = format!("a table holds entries of the type {}", ty.element_type);
+            let mut table = table.map_err(super::rewrite::unreadable)?;
+            if known.grown {
+                table.ty.maximum = Some(most(known));
+            }
+            let holds = table.ty.element_type;
+            RoundtripReencoder.parse_table(&mut tables, table).map_err(|_| {
+                let reason = format!("a table holds entries of the type {holds}");
                 Error::Unhostable { reason }
             })?;
-            tables.table(TableType {
-                element_type,
-                table64: ty.table64,
-                minimum: ty.initial,
-                maximum: if known.grown { Some(most(known)) } else { ty.maximum },
-                shared: ty.shared,
-            });
         }
     }
     Ok(Some(tables))
@@ -94,6 +92,28 @@ mod tests {
         );
         assert_eq!(limits("(table 4 10 funcref)"), [(4, Some(10))]);
         assert_eq!(limits("(table 2000000 funcref)"), [(2_000_000, Some(2_000_000))]);
+    }
+
+    /// What fills the entries at first, of tables that grow and of others.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn tables_keep_their_first_entries() {
+        let text = "(module (type $t (func)) (func $f) (elem declare func $f)
+            (table 1 4 (ref null $t) (ref.func $f)) (table 2 (ref $t) (ref.func $f)) (table 1 funcref)
+            (func (drop (table.grow 1 (ref.func $f) (i32.const 1)))))";
+        let wasm = wat::parse_str(text).unwrap();
+        let guest = GuestModule::new("guest", &wasm, HeapPages::default()).unwrap();
+        let limited = wasmprinter::print_bytes(guest.wasm()).unwrap();
+        let tables: Vec<&str> =
+            limited.lines().map(str::trim).filter(|line| line.starts_with("(table")).collect();
+        assert_eq!(
+            tables,
+            [
+                "(table (;0;) 1 4 (ref null $t) ref.func $f)",
+                "(table (;1;) 2 1000000 (ref $t) ref.func $f)",
+                "(table (;2;) 1 funcref)",
+            ]
+        );
     }
 
     #[test]

@@ -418,3 +418,71 @@ fn a_handler_after_the_last_memory_comes_second_again() {
     memory.reset().unwrap();
     assert!(memory.bytes_mut() == clean());
 }
+
+/// What is opened is two ranges to the kernel: that by which the memory has grown before, and the
+/// rest, which the process may not have.
+#[test]
+#[cfg_attr(miri, ignore = "needs processes and limits")]
+fn a_growth_that_the_kernel_does_in_part_opens_nothing() {
+    if passes(&name("a_growth_that_the_kernel_does_in_part_opens_nothing")) {
+        return;
+    }
+    const MIB: usize = 1 << 20;
+    let reserved = SIZE + 96 * MIB;
+    for kind in kinds(LIMIT) {
+        let mut memory = Memory::new(Some(&plan(kind)), SIZE, reserved).unwrap();
+        for _ in 0..2 {
+            memory.grow(SIZE + MIB).unwrap();
+            memory.bytes_mut()[SIZE..].fill(1);
+            memory.reset().unwrap();
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let data = status.lines().find_map(|line| line.strip_prefix("VmData:")).unwrap();
+            let data: u64 = data.trim().trim_end_matches(" kB").parse().unwrap();
+            // SAFETY: limits of this process, which is the test's own.
+            unsafe {
+                let mut old: libc::rlimit = std::mem::zeroed();
+                assert_eq!(libc::getrlimit(libc::RLIMIT_DATA, &raw mut old), 0);
+                let low = libc::rlimit { rlim_cur: (data << 10) + 4 * MIB as u64, ..old };
+                assert_eq!(libc::setrlimit(libc::RLIMIT_DATA, &raw const low), 0);
+                assert!(memory.grow(SIZE + 64 * MIB).is_err());
+                assert_eq!(libc::setrlimit(libc::RLIMIT_DATA, &raw const old), 0);
+            }
+            let base = memory.base() as usize;
+            assert_eq!(test_support::mappings(base..base + reserved).readable, SIZE, "{kind:?}");
+            memory.reset().unwrap();
+            memory.grow(SIZE + 2 * MIB).unwrap();
+            assert!(memory.bytes_mut()[SIZE..].iter().all(|byte| *byte == 0), "{kind:?}");
+            memory.reset().unwrap();
+        }
+    }
+}
+
+/// Whoever makes too many memories gets an error. Without a mapping left, the process would end at
+/// its next allocation.
+#[test]
+#[cfg_attr(miri, ignore = "needs processes, and reads a file of the system")]
+fn the_last_mappings_are_left_to_others() {
+    if passes(&name("the_last_mappings_are_left_to_others")) {
+        return;
+    }
+    let allowed = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    let allowed: usize = allowed.trim().parse().unwrap();
+    let limit = allowed - allowed / 16;
+    let held = mappings::Held::new(limit - 3).unwrap();
+    for kind in kinds(LIMIT) {
+        let made = Memory::new(Some(&plan(kind)), SIZE, 2 * SIZE);
+        // Two, and two more for an image.
+        if kind == Reset::Segments {
+            assert!(made.is_ok());
+        } else {
+            assert!(made.unwrap_err().to_string().contains("vm.max_map_count"), "{kind}");
+        }
+    }
+    drop(held);
+    let memories: Vec<Memory> =
+        (0..100).map(|_| Memory::new(Some(&plan(Reset::Drop)), SIZE, 2 * SIZE).unwrap()).collect();
+    assert!(mappings::Held::new(limit - 400).is_some());
+    assert!(mappings::Held::new(limit - 399).is_none());
+    drop(memories);
+    assert!(mappings::Held::new(limit).is_some());
+}

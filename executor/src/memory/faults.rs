@@ -17,7 +17,8 @@
 //! | `fork` | the parent's pages are on its list; the child has another process number |
 //! | huge pages: `khugepaged` makes absent pages writable without a fault | these memories are mapped with `MADV_NOHUGEPAGE` |
 //! | another thread writes | [`UsedOn`], [`written_elsewhere`] |
-//! | another process writes (`ptrace`, `process_vm_writev`), an asynchronous kernel worker writes (`io_uring`), or another thread calls `mlockall(MCL_CURRENT)` | missed: not to be done to these memories between two resets |
+//! | another process writes (`ptrace`, `process_vm_writev`), or an asynchronous kernel worker (`io_uring`) | missed: not to be done to these memories between two resets |
+//! | the process locks it (`mlock`, `mlockall(MCL_CURRENT)`), which makes absent pages writable | [`written_elsewhere`], to be called after that on each thread that resets such memories. Growth of what is locked does the same: once a reset has dropped locked pages, the kernel is asked |
 //! | the thread stops its events: `prctl(PR_TASK_PERF_EVENTS_DISABLE)` | missed where the kernel logs: not to be done |
 
 use super::{Mapping, Restorer, fault_log, host_page, process};
@@ -51,7 +52,8 @@ fn new_number() -> u64 {
 
 /// Says that other threads may have written memories of kind
 /// [`Reset::Gated`](super::Reset::Gated) or [`Reset::Auto`](super::Reset::Auto) since this
-/// thread reset them: the next reset of each on this thread asks the kernel what was written.
+/// thread reset them, or that the process has locked them (`mlock`, `mlockall`): the next reset of
+/// each on this thread asks the kernel what was written.
 pub fn written_elsewhere() {
     new_number();
 }

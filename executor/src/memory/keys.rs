@@ -175,9 +175,10 @@ mod kernel {
 
     #[inline]
     pub(super) fn write(rights: u32) {
-        // SAFETY: writes the rights of this thread. The callers change only those of this
-        // process's keys, or put back what there was; no access moves across this for the
-        // compiler, which has to take it for one to any memory.
+        // SAFETY: writes the rights of this thread. The callers change only those of the keys here,
+        // or put back what there was when the guest's use began: a host function that gives its
+        // thread rights of its own loses them then, and accesses fault. No access moves across
+        // this for the compiler, which has to take it for one to any memory.
         unsafe {
             asm!("wrpkru", in("eax") rights, in("ecx") 0, in("edx") 0,
                 options(nostack, preserves_flags));

@@ -133,6 +133,83 @@ fn what_a_memory_grows_by_is_known_from_faults() {
     }
 }
 
+/// Writes of each call, as pages behind the first size that the memory grows by, and pages with the
+/// value that is written there. None of them is seen by a later call, however large the memory is.
+fn calls_that_grow(calls: &[(usize, &[(usize, u8)])], lent: usize) {
+    let limit = 1 << 20;
+    let first = SIZE / host_page();
+    for kind in test_support::keeping(limit).filter(|_| pagemap_scan_available()) {
+        let plan = Plan::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), SIZE, 3 * SIZE).unwrap().staying_open();
+        memory.restorer().unwrap().note_threads();
+        for (call, (pages, writes)) in calls.iter().enumerate() {
+            memory.grow(SIZE + pages * host_page()).unwrap();
+            if call == lent {
+                memory.bytes_mut();
+            }
+            for (page, value) in *writes {
+                let at = (first + page) * host_page() + 9;
+                assert!(at < memory.accessible());
+                // SAFETY: a byte of the memory, which is borrowed mutably.
+                unsafe { memory.base().add(at).write_volatile(*value) };
+            }
+            memory.reset().unwrap();
+        }
+        memory.grow(SIZE + 40 * host_page()).unwrap();
+        let seen = memory.own_bytes_mut()[SIZE..].iter().position(|byte| *byte != 0);
+        assert_eq!(seen, None, "{kind}: {calls:?}");
+    }
+}
+
+/// A page that was written without a change may not be on the list, and no scan that ends before
+/// it tells.
+#[test]
+#[cfg_attr(miri, ignore = "needs PAGEMAP_SCAN")]
+fn a_page_behind_a_smaller_growth_is_not_missed() {
+    let far = |value| [(30, value)];
+    for zero in [&far(0)[..], &[(30, 0), (31, 1)], &[]] {
+        for again in [&far(7)[..], &[(3, 1), (30, 7)]] {
+            calls_that_grow(&[(40, &[]), (40, zero), (10, &[]), (40, again)], usize::MAX);
+            calls_that_grow(&[(40, zero), (40, zero), (10, &[(3, 1)]), (40, again)], 2);
+        }
+    }
+    // A scan after lending finds the pages in another order.
+    let (far, both): (&[_], &[_]) = (&[(36, 7)], &[(6, 7), (36, 7)]);
+    calls_that_grow(&[(40, both), (40, far), (10, &[(2, 7)]), (40, far)], 1);
+}
+
+/// Locking makes pages writable without a fault that the kernel logs, and so does growth of what
+/// is locked.
+#[test]
+#[cfg_attr(miri, ignore = "needs mlock")]
+fn what_is_locked_is_reset() {
+    for kind in test_support::keeping(1 << 20).filter(|_| pagemap_scan_available()) {
+        let plan = Plan::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), SIZE, 3 * SIZE).unwrap();
+        memory.restorer().unwrap().note_threads();
+        let first = SIZE / host_page();
+        for call in 0..12 {
+            memory.grow(SIZE + 40 * host_page()).unwrap();
+            let base = memory.base();
+            // SAFETY: so much is open, and the memory is borrowed mutably.
+            let bytes = unsafe { std::slice::from_raw_parts(base, memory.accessible()) };
+            assert!(bytes[SIZE..].iter().all(|byte| *byte == 0), "{kind}: call {call}");
+            assert!(bytes[..SIZE] == fresh(SIZE), "{kind}: call {call}");
+            if call == 4 {
+                // SAFETY: as above.
+                if unsafe { libc::mlock(base.cast(), memory.accessible()) } != 0 {
+                    eprintln!("not tested: this process may not lock so much memory");
+                    return;
+                }
+                // As hosts are told to do.
+                written_elsewhere();
+            }
+            write(&mut memory, [1, 3 + call, first + 1, first + 3 + call]);
+            memory.reset().unwrap();
+        }
+    }
+}
+
 /// A page that a call only read, or to which it wrote what was there, is not mistaken for one
 /// that stays clean.
 #[test]

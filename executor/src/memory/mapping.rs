@@ -1,5 +1,6 @@
 //! A reserved range of addresses with an accessible front: a linear memory.
 
+use super::mappings::Held;
 use super::{host_page, pages};
 use crate::error::{Error, Result};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -23,7 +24,27 @@ pub struct Mapping {
     stays_open: bool,
     /// End of what was set apart behind the first size, see [`hide`](Self::hide).
     apart: usize,
+    /// Whether the kernel has refused what nobody could undo: what lies behind the end may be
+    /// open, or not zero.
+    broken: bool,
+    /// What is accessible, and the rest.
+    _held: Held,
 }
+
+/// Mappings for a memory.
+///
+/// # Errors
+///
+/// When too few would be left to the rest of the process.
+pub(super) fn hold(mappings: usize) -> Result<Held> {
+    Held::new(mappings).ok_or_else(|| Error::System {
+        action: "cannot make another memory: this process has nearly as many mappings as \
+                 vm.max_map_count allows",
+        source: std::io::ErrorKind::OutOfMemory.into(),
+    })
+}
+
+const BROKEN: Error = Error::Misuse("a change of its size has failed: the memory must not be used");
 
 // SAFETY: the mapping is owned by this value alone; nothing about it belongs to
 // the thread that made it.
@@ -42,6 +63,7 @@ impl Mapping {
         let page = host_page();
         let accessible = accessible.next_multiple_of(page);
         let reserved = reserved.next_multiple_of(page).max(accessible).max(page);
+        let held = hold(2)?;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let base = unsafe {
             rustix::mm::mmap_anonymous(
@@ -60,6 +82,8 @@ impl Mapping {
             open: 0,
             stays_open: false,
             apart: 0,
+            broken: false,
+            _held: held,
         };
         mapping.resize(accessible)?;
         Ok(mapping)
@@ -110,6 +134,7 @@ impl Mapping {
                 source: std::io::ErrorKind::OutOfMemory.into(),
             });
         }
+        self.check()?;
         let (low, high, protection) = if accessible > self.accessible {
             (self.open, accessible, MprotectFlags::READ | MprotectFlags::WRITE)
         } else {
@@ -119,14 +144,20 @@ impl Mapping {
             // SAFETY: the range lies in the mapping that this value owns, and
             // `&mut self` says that nobody reads or writes it meanwhile.
             unsafe {
-                let start = self.base.add(low).cast();
-                rustix::mm::mprotect(start, high - low, protection)
-                    .map_err(Error::system("cannot change the size of a memory"))?;
+                let start = self.base.add(low);
+                if let Err(error) = rustix::mm::mprotect(start.cast(), high - low, protection) {
+                    // It may be several ranges to the kernel, of which it has changed the first.
+                    let none = MprotectFlags::empty();
+                    self.broken = rustix::mm::mprotect(start.cast(), high - low, none).is_err();
+                    return Err(Error::system("cannot change the size of a memory")(error));
+                }
                 if protection.is_empty() {
-                    pages::discard(self.base.add(low), high - low)?;
+                    (self.accessible, self.open) = (low, low);
+                    pages::discard(start, high - low).inspect_err(|_| self.broken = true)?;
+                } else {
+                    self.open = high;
                 }
             }
-            self.open = if protection.is_empty() { low } else { high };
         }
         self.accessible = accessible;
         if self.apart > 0 && accessible > self.apart {
@@ -135,6 +166,11 @@ impl Mapping {
             self.set_apart(self.apart);
         }
         Ok(())
+    }
+
+    /// Fails if the memory must not be used any more.
+    fn check(&self) -> Result<()> {
+        if self.broken { Err(BROKEN) } else { Ok(()) }
     }
 
     /// Gives what is open from an offset on a flag, by which it stays a range of its own
@@ -160,11 +196,16 @@ impl Mapping {
     /// # Errors
     ///
     /// When the kernel refuses.
+    #[inline]
     pub fn hide(&mut self, accessible: usize) -> Result<()> {
+        self.check()?;
         let accessible = accessible.next_multiple_of(host_page());
+        if accessible >= self.accessible {
+            return Ok(());
+        }
         if self.stays_open {
-            self.accessible = self.accessible.min(accessible);
-        } else if accessible < self.accessible {
+            self.accessible = accessible;
+        } else {
             if self.accessible > self.apart {
                 self.set_apart(accessible);
             }
@@ -174,7 +215,10 @@ impl Mapping {
                 let start = self.base.add(accessible).cast();
                 rustix::mm::mprotect(start, self.accessible - accessible, MprotectFlags::empty())
             }
-            .map_err(Error::system("cannot change the size of a memory"))?;
+            .map_err(|error| {
+                self.broken = true;
+                Error::system("cannot change the size of a memory")(error)
+            })?;
             (self.accessible, self.open) = (accessible, accessible);
         }
         Ok(())

@@ -1,10 +1,11 @@
-//! How many mappings the tracked memories of this process take, all together.
+//! How many mappings the memories of this process take, all together.
 //!
 //! Linux allows a process so many mappings (`vm.max_map_count`); beyond that nobody's
 //! `mmap` succeeds, an allocator's neither. Each run of open pages in a memory takes
 //! two, until the kernel merges them again ([`make_joinable`](super::pages::make_joinable)).
 //! Above a quarter of what is allowed, memories give theirs back when they are
-//! reset; above a half, none gets more of them.
+//! reset; above a half, none gets more of them. No memory is made that would leave less than a
+//! sixteenth to the rest of the process: it would end at its next allocation.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -19,11 +20,34 @@ const EACH: isize = 2;
 /// What Linux allows where nobody has changed it.
 const USUAL: isize = 65_530;
 
+/// Mappings that runs take.
 static TAKEN: AtomicIsize = AtomicIsize::new(0);
+/// Mappings that memories take whatever is written to them.
+static HELD: AtomicIsize = AtomicIsize::new(0);
 
 /// Runs came to memories of this process, or went.
 pub(super) fn add(runs: isize) {
     TAKEN.fetch_add(runs * EACH, Ordering::Relaxed);
+}
+
+/// Mappings that a memory takes as long as it is there.
+#[derive(Debug)]
+pub(super) struct Held(isize);
+
+impl Held {
+    /// So many more; `None` where too few would be left to others.
+    pub(super) fn new(mappings: usize) -> Option<Self> {
+        let held = Self(mappings as isize);
+        let all = HELD.fetch_add(held.0, Ordering::Relaxed) + held.0;
+        let most = *ALLOWED - *ALLOWED / 16 - TAKEN.load(Ordering::Relaxed);
+        (all <= most).then_some(held)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        HELD.fetch_sub(self.0, Ordering::Relaxed);
+    }
 }
 
 /// Whether memories are to give back what they can do without.

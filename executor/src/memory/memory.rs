@@ -117,12 +117,7 @@ impl Memory {
         // SAFETY: `&mut self` says that nobody uses the memory; all of what is
         // accessible is readable and writable or becomes so by a fault.
         unsafe { restorer.reset_grown(open) }?;
-        if open > size
-            && let Err(error) = self.mapping.hide(size)
-        {
-            restorer.give_up();
-            return Err(error);
-        }
+        self.mapping.hide(size).inspect_err(|_| restorer.give_up())?;
         Ok(true)
     }
 

@@ -2,8 +2,10 @@
 //!
 //! Numbers and layouts are those of `linux/fs.h` (Linux 6.7 and newer).
 
+use super::host_page;
 use super::process::OwnFile;
 use std::fs::File;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::sync::LazyLock;
 
@@ -16,6 +18,9 @@ const PAGE_IS_FILE: u64 = 1 << 2;
 const PAGE_IS_PRESENT: u64 = 1 << 3;
 const PAGE_IS_SWAPPED: u64 = 1 << 4;
 const PAGE_IS_PFNZERO: u64 = 1 << 5;
+
+/// Regions that one scan returns at most; the scan goes on where it stopped.
+pub(super) const REGIONS: usize = 64;
 
 /// `struct pm_scan_arg`.
 #[repr(C)]
@@ -45,6 +50,12 @@ pub(super) struct Region {
 }
 
 impl Region {
+    /// Its pages in a memory that starts at an address.
+    pub(super) fn pages(&self, memory: u64) -> Range<usize> {
+        let page = |address: u64| (address - memory) as usize / host_page();
+        page(self.start)..page(self.end)
+    }
+
     /// Whether what lies there is the page of zeros that all processes share: where
     /// nothing but zeros is expected, a page that was only read. Elsewhere zeros were
     /// written, and the kernel has merged the page with others of its kind (KSM).
@@ -135,6 +146,22 @@ pub(super) fn scan(
 ) -> std::io::Result<Scan> {
     let map = PAGEMAP.as_ref().ok_or(std::io::ErrorKind::Unsupported)?;
     ask(map, search, start, end, regions)
+}
+
+/// Calls `found` for each run of pages in a range that the search is for, in ascending order.
+pub(super) fn each_region(
+    search: Search,
+    range: Range<u64>,
+    mut found: impl FnMut(&Region),
+) -> std::io::Result<()> {
+    let mut regions = [Region::default(); REGIONS];
+    let mut from = range.start;
+    while from < range.end {
+        let scan = scan(search, from, range.end, &mut regions)?;
+        regions[..scan.found].iter().for_each(&mut found);
+        from = scan.next(from)?;
+    }
+    Ok(())
 }
 
 fn ask(

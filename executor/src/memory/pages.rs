@@ -146,14 +146,24 @@ unsafe fn protect(base: *mut u8, size: usize, flags: MprotectFlags) -> Result<()
 ///
 /// The range must be page-aligned and the caller's own.
 pub(super) unsafe fn discard(base: *mut u8, size: usize) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { discard_locked(base, size) }.map(drop)
+}
+
+/// The same. Whether the process has locked a part of the range.
+///
+/// # Safety
+///
+/// As for [`discard`].
+pub(super) unsafe fn discard_locked(base: *mut u8, size: usize) -> Result<bool> {
     if size == 0 {
-        return Ok(());
+        return Ok(false);
     }
     // SAFETY: the caller owns the range.
     let advise = |advice| unsafe { rustix::mm::madvise(base.cast(), size, advice) };
     match advise(Advice::LinuxDontNeed) {
-        Err(Errno::INVAL) => advise(Advice::LinuxDontneedLocked),
-        done => done,
+        Err(Errno::INVAL) => advise(Advice::LinuxDontneedLocked).map(|()| true),
+        done => done.map(|()| false),
     }
     .map_err(Error::system("cannot drop the pages of a memory"))
 }

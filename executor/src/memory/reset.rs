@@ -34,9 +34,10 @@ pub enum Reset {
     /// between; [`UsedOn`](super::UsedOn) does that for instances that change their
     /// thread. System calls of the thread may write, after [`Restorer::lend`] also those that pin
     /// pages (`O_DIRECT`, `process_vm_writev`); other processes and asynchronous
-    /// ones (`io_uring`) may not, no other thread may lock the process's memory
-    /// (`mlockall(MCL_CURRENT)`), and the thread may not stop its events
-    /// (`prctl(PR_TASK_PERF_EVENTS_DISABLE)`).
+    /// ones (`io_uring`) may not, and the thread may not stop its events
+    /// (`prctl(PR_TASK_PERF_EVENTS_DISABLE)`). After the process has locked the memory (`mlock`,
+    /// `mlockall(MCL_CURRENT)`), [`written_elsewhere`](super::written_elsewhere) must be called on
+    /// each thread that resets it.
     Gated {
         /// Bytes that stay mapped at most.
         limit: usize,

@@ -95,9 +95,12 @@ impl Steps {
         }
         let rights = MprotectFlags::READ | MprotectFlags::WRITE;
         // SAFETY: the caller's promise.
-        let opened = unsafe { rustix::mm::mprotect(base.add(from).cast(), to - from, rights) };
-        opened.map_err(|error| {
+        let protect =
+            |rights| unsafe { rustix::mm::mprotect(base.add(from).cast(), to - from, rights) };
+        protect(rights).map_err(|error| {
             self.now = before;
+            // It may be several ranges to the kernel, of which it has changed the first.
+            self.broken = protect(MprotectFlags::empty()).is_err();
             failed(error.into())
         })
     }

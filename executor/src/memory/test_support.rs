@@ -62,16 +62,15 @@ pub(super) fn written_pages(base: usize, size: usize) -> usize {
 }
 
 fn bytes(search: Search, base: usize, size: usize) -> usize {
-    let mut regions = [pagemap::Region::default(); 64];
-    let (mut from, mut bytes) = (base as u64, 0);
-    let end = from + size as u64;
-    while from < end {
-        let scan = pagemap::scan(search, from, end, &mut regions).unwrap();
-        let own = regions[..scan.found].iter().filter(|region| !region.is_shared_zeros());
-        bytes += own.map(|region| (region.end - region.start) as usize).sum::<usize>();
-        from = scan.next(from).unwrap();
-    }
-    bytes
+    let mut pages = 0;
+    let range = base as u64..(base + size) as u64;
+    pagemap::each_region(search, range, |region| {
+        if !region.is_shared_zeros() {
+            pages += region.pages(base as u64).len();
+        }
+    })
+    .unwrap();
+    pages * super::host_page()
 }
 
 /// The mappings in a range of addresses.

@@ -53,7 +53,11 @@ impl Instance for FreshInstance {
             None => Running::new(self.slot()?),
         };
         // After a failure memory and host may be as a start function left them.
-        running.renew()?;
+        if let Err(error) = running.renew() {
+            // Before the memory that it looks after.
+            self.restorer = None;
+            return Err(error);
+        }
         self.running = Some(running);
         self.state = CallState::Prepared;
         Ok(())

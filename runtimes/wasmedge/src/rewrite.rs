@@ -16,7 +16,7 @@
 use crate::calls::Calls;
 use std::borrow::Cow;
 use touchstone_executor::Error;
-use touchstone_executor::guest::{ADDED, GuestModule, MEMORY};
+use touchstone_executor::guest::{ADDED, GuestModule, MEMORY, is_bulk};
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, EntityType, ExportKind, ExportSection, Function,
@@ -33,6 +33,8 @@ pub(crate) const HOST: &str = "host";
 pub(crate) const COUNTED: u64 = 512 << 10;
 /// Functions and turns of loops between two looks at the clock.
 const SLICE: i32 = 10_000;
+/// How many of these an instruction counts as that may write all of a memory or table.
+const BULK: i32 = 1000;
 
 /// What is changed beside names and recursive calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,16 +190,17 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Counts down, and asks the host at zero.
-    fn count_down(&self, function: &mut Function) {
+    /// Counts down, and asks the host at the end.
+    fn count_down(&self, function: &mut Function, by: i32) {
         let (Some(clock), left) = (self.added(Added::Clock), self.left()) else { return };
         for instruction in [
             Instruction::GlobalGet(left),
-            Instruction::I32Const(1),
+            Instruction::I32Const(by),
             Instruction::I32Sub,
             Instruction::GlobalSet(left),
             Instruction::GlobalGet(left),
-            Instruction::I32Eqz,
+            Instruction::I32Const(0),
+            Instruction::I32LeS,
             Instruction::If(BlockType::Empty),
             Instruction::I32Const(SLICE),
             Instruction::GlobalSet(left),
@@ -366,11 +369,14 @@ impl Reencode for Rewriter<'_> {
         self.body += 1;
         let mut function = self.new_function_with_parsed_locals(&body)?;
         let mut operators = body.get_operators_reader()?;
-        self.count_down(&mut function);
+        self.count_down(&mut function, 1);
         while !operators.eof() {
             let operator = operators.read()?;
             let is_loop = matches!(operator, Operator::Loop { .. });
             let counted = self.counted(caller, &operator);
+            if is_bulk(&operator) {
+                self.count_down(&mut function, BULK);
+            }
             if let Some(bytes) = counted {
                 self.take(&mut function, bytes);
             }
@@ -383,7 +389,7 @@ impl Reencode for Rewriter<'_> {
                 self.give_back(&mut function, bytes);
             }
             if is_loop {
-                self.count_down(&mut function);
+                self.count_down(&mut function, 1);
             }
         }
         code.function(&function);

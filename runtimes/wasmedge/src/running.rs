@@ -140,7 +140,10 @@ fn invoke(
     });
     match ended {
         Ok(()) => Ok(Ok(())),
-        Err(failure) => trap::sort(shared.engine, failure, slot.take_stop()).map(Err),
+        Err(failure) => {
+            slot.forget_taken_stack()?;
+            trap::sort(shared.engine, failure, slot.take_stop()).map(Err)
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
 use touchstone_executor::{Error, Result};
+use wasmedge_sys::ffi;
 
 /// Fields are dropped in this order: what others point to comes last.
 pub(crate) struct Slot {
@@ -132,6 +133,22 @@ impl Slot {
     pub(crate) fn kept(&self) -> &Kept {
         // SAFETY: only shared, as by the host functions.
         unsafe { self.host.0.as_ref() }.kept()
+    }
+
+    /// After a trap: none of the guest's calls has stack any more, and none gives back what it
+    /// counted.
+    pub(crate) fn forget_taken_stack(&self) -> Result<()> {
+        let Some(name) = &self.shared.taken else { return Ok(()) };
+        let action = "reset the count of the stack";
+        let taken = self.instance().and_then(|instance| instance.global(name));
+        let missing = Error::runtime(self.shared.engine, action);
+        let taken = taken.ok_or_else(|| missing("it is not exported"))?;
+        // SAFETY: the global is of the live instance, and holds a number of this type.
+        let set = unsafe {
+            let none = ffi::WasmEdge_ValueGenI32(0);
+            ffi::WasmEdge_GlobalInstanceSetValue(taken.as_ptr(), none)
+        };
+        api::check(set).map_err(Error::runtime(self.shared.engine, action))
     }
 
     pub(crate) fn start_clock(&self) {

@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 use touchstone_executor::Error;
+use touchstone_executor::guest::is_bulk;
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, EntityType, ExportKind, ExportSection, GlobalSection,
@@ -158,9 +159,10 @@ impl Clock {
 
     fn look(self, function: &mut wasm_encoder::Function) {
         for instruction in [
-            Instruction::Call(self.function),
+            // First: the host may stop the guest, whose instance is used further.
             Instruction::I32Const(TICKS),
             Instruction::GlobalSet(self.global),
+            Instruction::Call(self.function),
         ] {
             function.instruction(&instruction);
         }
@@ -267,16 +269,7 @@ impl Reencode for Rewriter {
         let mut operators = body.get_operators_reader()?;
         while !operators.eof() {
             let operator = operators.read()?;
-            // One of these may take as long as thousands of others.
-            if matches!(
-                operator,
-                Operator::MemoryFill { .. }
-                    | Operator::MemoryCopy { .. }
-                    | Operator::MemoryInit { .. }
-                    | Operator::TableFill { .. }
-                    | Operator::TableCopy { .. }
-                    | Operator::TableInit { .. }
-            ) {
+            if is_bulk(&operator) {
                 clock.look(&mut function);
             }
             let is_loop = matches!(operator, Operator::Loop { .. });

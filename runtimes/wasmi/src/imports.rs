@@ -142,7 +142,10 @@ fn answer(guest: &mut Guest<'_>, function: HostFunction, values: &Parameters) ->
     loop {
         let (bytes, host) = memory_and_host(guest);
         let pages = match host.answer(function, bytes, values).map_err(carry)? {
-            Answered::Result(result) => return Ok(result),
+            Answered::Result(result) => {
+                // A guest that lets the host work uses little fuel.
+                return guest.data().check_time().map(|()| result).map_err(carry);
+            }
             Answered::NeedsMemory { pages } => pages,
         };
         let grown =

@@ -4,13 +4,13 @@ use crate::home::{Home, State};
 use crate::module::Shared;
 use crate::trap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use touchstone_executor::abi::Live;
 use touchstone_executor::driver::Disposable;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::Plan;
-use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, Value, ValueType};
+use touchstone_executor::{Error, Result, Signature, Trap, Value, ValueType};
 use wasmi::{F32, F64, Func, Memory, ResumableCall, StoreContextMut, TypedFunc, Val};
 
 /// Fuel between two looks at the clock: about a millisecond.
@@ -70,6 +70,7 @@ impl Running {
             let fuel = deadline.as_nanos().saturating_mul(FUEL_PER_NANOSECOND);
             let fuel = u64::try_from(fuel).unwrap_or(u64::MAX).max(SLICE);
             home.store().set_fuel(fuel).map_err(failed)?;
+            home.state().start_clock(shared.deadline);
         }
         let lent = home.state().memory;
         let mut store = home.store();
@@ -150,7 +151,7 @@ fn metered(
     results: &mut [Val],
     deadline: Duration,
 ) -> Result<(), wasmi::Error> {
-    let started = Instant::now();
+    store.data_mut().start_clock(Some(deadline));
     store.set_fuel(SLICE)?;
     let mut call = func.call_resumable(&mut store, params, results)?;
     loop {
@@ -158,9 +159,7 @@ fn metered(
             ResumableCall::Finished => return Ok(()),
             ResumableCall::HostTrap(stopped) => return Err(stopped.into_host_error()),
             ResumableCall::OutOfFuel(stopped) => {
-                if started.elapsed() >= deadline {
-                    return Err(trap::carry(TrapKind::DeadlineExceeded));
-                }
+                store.data().check_time().map_err(trap::carry)?;
                 store.set_fuel(SLICE.max(stopped.required_fuel()))?;
                 stopped.resume(&mut store, results)?
             }

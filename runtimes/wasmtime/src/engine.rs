@@ -142,6 +142,7 @@ impl Engine for Wasmtime {
             Some(component) => component::refusal(strategy, info, component),
             None => info
                 .refusal(strategy, self.features())
+                .or_else(|| info.import_refusal())
                 .or_else(|| slots(strategy, info))
                 .or_else(|| collected::refusal(strategy, info)),
         };

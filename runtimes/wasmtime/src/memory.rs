@@ -11,9 +11,6 @@ use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
 /// Bytes that 32 bits can address.
 const ADDRESSABLE: usize = 1 << 32;
-/// Bytes behind them that offsets in the code reach without a check: Wasmtime's
-/// default.
-const OFFSETS: usize = 32 << 20;
 
 /// Gives Wasmtime its linear memories.
 pub(crate) struct Memories {
@@ -54,10 +51,11 @@ impl Memories {
         &self,
         minimum: usize,
         maximum: Option<usize>,
-        guarded: usize,
+        reserved: usize,
+        guard: usize,
     ) -> Result<Box<dyn LinearMemory>> {
         let largest = maximum.unwrap_or(ADDRESSABLE).min(ADDRESSABLE);
-        let reserved = guarded.max(largest.max(minimum) + OFFSETS);
+        let reserved = reserved.max(largest).max(minimum) + guard;
         let moves = self.moves && maximum != Some(minimum);
         Ok(match &self.use_by {
             Use::Many => Box::new(Lent::new(&self.home, minimum, largest, reserved, moves)?),
@@ -73,10 +71,11 @@ impl Memories {
     }
 }
 
-// SAFETY: `new_memory` returns memories of `minimum` accessible bytes inside a
-// reservation of at least `reserved + guard` bytes, and of all that 32 bits and an
-// offset can reach. The rest of the reservation is inaccessible, so that what the
-// compiler leaves to the guard pages faults. With a plan the memory is not zero at the
+// SAFETY: `new_memory` returns memories of `minimum` accessible bytes. The compiler leaves it to
+// `guard` inaccessible bytes behind the size that a memory *has* that an access faults: it may check
+// the index alone, and add an offset of up to 4 GiB to it. So the reservation has the guard behind
+// the largest size that a memory can grow to, in place or by moving. All of it but the memory is
+// inaccessible. With a plan the memory is not zero at the
 // start but holds what the module's data segments write, or would have written.
 unsafe impl MemoryCreator for Memories {
     fn new_memory(
@@ -87,7 +86,8 @@ unsafe impl MemoryCreator for Memories {
         reserved_size_in_bytes: Option<usize>,
         guard_size_in_bytes: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
-        let guarded = reserved_size_in_bytes.unwrap_or(0).max(minimum) + guard_size_in_bytes;
-        self.make(minimum, maximum, guarded).map_err(|error| error.to_string())
+        let reserved = reserved_size_in_bytes.unwrap_or(0);
+        self.make(minimum, maximum, reserved, guard_size_in_bytes)
+            .map_err(|error| error.to_string())
     }
 }

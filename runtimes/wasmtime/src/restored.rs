@@ -32,7 +32,8 @@ impl Restored {
             place.trim()?;
             return Ok(Self { restorer: None, place, data: None });
         }
-        // A start function may have run: only now the content is known.
+        // A start function may have run: only now content and size are known.
+        place.keep_size();
         // SAFETY: so many bytes are accessible, and nobody writes to them meanwhile, by the
         // caller's promise.
         let content = unsafe { std::slice::from_raw_parts(place.base(), place.size()) };

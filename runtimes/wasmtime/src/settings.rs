@@ -182,12 +182,13 @@ impl SlotSize {
         }
     }
 
-    /// Makes room for so many instances at a time. Of core instances, memories and
-    /// tables there are `parts` times what one takes, of which a component has many.
+    /// Makes room for so many instances at a time. Of memories and tables there are `parts` times
+    /// what one takes, of which a component has many. Core instances take no room: Wasmtime adds
+    /// some to components that call each other.
     pub(crate) fn reserve(&self, pool: &mut PoolingAllocationConfig, instances: u32, parts: u32) {
         let all = |each: u32| each.max(1).saturating_mul(parts);
         pool.total_component_instances(instances)
-            .total_core_instances(all(self.needs.instances))
+            .total_core_instances(u32::MAX)
             .total_gc_heaps(instances)
             .total_memories(all(self.needs.memories))
             .total_tables(all(self.needs.tables))

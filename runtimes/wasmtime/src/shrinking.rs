@@ -9,6 +9,7 @@
 
 use crate::extent::Extent;
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use touchstone_executor::memory::{Lease, Memory, Restorer};
 use touchstone_executor::{Error, Padded, Result};
@@ -21,8 +22,8 @@ struct Fields {
     /// Locked by whatever changes the memory, in every call.
     memory: Mutex<Kind>,
     extent: Extent,
-    /// The size at first.
-    first: usize,
+    /// The size of the clean memory.
+    first: AtomicUsize,
 }
 
 enum Kind {
@@ -45,7 +46,7 @@ impl Place {
     fn new(memory: Kind, size: usize) -> Self {
         Self(Padded(Fields {
             extent: Extent::new(memory.base(), size),
-            first: size,
+            first: AtomicUsize::new(size),
             memory: Mutex::new(memory),
         }))
     }
@@ -63,6 +64,12 @@ impl Place {
         self.0.extent.size()
     }
 
+    /// Takes the present size for that of the clean memory: a start function may have made it
+    /// grow.
+    pub(crate) fn keep_size(&self) {
+        self.0.first.store(self.size(), Ordering::Relaxed);
+    }
+
     /// Whether it makes itself clean.
     pub(crate) fn is_leased(&self) -> bool {
         matches!(*self.memory(), Kind::Leased(_))
@@ -78,7 +85,8 @@ impl Place {
     #[inline]
     pub(crate) fn reset(&self) -> Result<bool> {
         let mut memory = self.memory();
-        let (first, grown) = (self.0.first, self.size() != self.0.first);
+        let first = self.0.first.load(Ordering::Relaxed);
+        let grown = self.size() != first;
         let changed = match &mut *memory {
             Kind::Leased(lease) => lease.reset()?,
             Kind::Plain(memory) => {

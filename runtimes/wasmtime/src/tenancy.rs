@@ -45,7 +45,9 @@ fn left_behind(info: &ModuleInfo) -> Option<u64> {
     if let Some(component) = &info.component {
         let modules = &component.modules;
         let instances = component.needs?.instances.max(1).into();
-        if modules.iter().any(|module| module.grows_tables) {
+        // Handles that are left behind count against the store's limit.
+        let has_handles = component.has_resources() || component.preview2().is_some();
+        if has_handles || modules.iter().any(|module| module.grows_tables) {
             return None;
         }
         let entries = sum(&mut modules.iter().map(|module| module.table_elements));

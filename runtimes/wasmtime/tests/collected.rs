@@ -112,6 +112,20 @@ fn new_instances_run_them_and_the_heap_is_never_restored_in_place() {
     }
 }
 
+/// A table that never holds null, and one that grows beside it.
+const FILLED: &str = r#"(module (type $t (func (result i32)))
+    (func $answer (type $t) (i32.const 42)) (elem declare func $answer)
+    (table $filled 1 (ref $t) (ref.func $answer)) (table $other 1 funcref)
+    (func (export "f") (result i32)
+      (drop (table.grow $other (ref.null func) (i32.const 1)))
+      (call_indirect $filled (type $t) (i32.const 0))))"#;
+
+#[test]
+fn tables_keep_what_fills_them() {
+    let supported = everywhere(FILLED, "");
+    assert!(supported.contains(&"recreate_instance".parse().unwrap()), "{supported:?}");
+}
+
 #[test]
 fn functions_are_no_objects_of_the_heap() {
     let supported = everywhere(FUNCTIONS, "no refusal");

@@ -1,9 +1,12 @@
 //! State inside components, of each kind: no call sees what the one before it has left.
 
+#[path = "component_state/handles.rs"]
+mod handles;
+
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Error, Instance, InstanceFrom, Module, Outcome, Strategy, Support, Trap, TrapKind,
+    Config, Error, Instance, InstanceFrom, Module, Outcome, Strategy, Support, TrapKind,
 };
 
 fn component(text: &str) -> GuestModule {
@@ -152,6 +155,38 @@ fn what_a_start_function_has_done_stays() {
     stay_clean(&guest, &changing, &["trap"]);
 }
 
+#[test]
+fn what_a_start_function_has_grown_stays() {
+    let guest = component(
+        r#"(component
+            (core module $grown
+                (memory (export "memory") 1 5)
+                (start $start)
+                (func $start
+                    (drop (memory.grow (i32.const 1)))
+                    (i32.store (i32.const 65536) (i32.const 7)))
+                (func $expect (param i32) (if (i32.eqz (local.get 0)) (then unreachable)))
+                (func $step (export "step")
+                    (call $expect (i32.eq (memory.size) (i32.const 2)))
+                    (call $expect (i32.eq (i32.load (i32.const 65536)) (i32.const 7)))
+                    (call $expect (i32.eqz (i32.load (i32.const 131068))))
+                    (i32.store (i32.const 65536) (i32.const 9))
+                    (i32.store (i32.const 131068) (i32.const 9)))
+                (func (export "grow")
+                    (call $step)
+                    (call $expect (i32.eq (memory.grow (i32.const 2)) (i32.const 2)))
+                    (call $expect (i32.eqz (i32.load (i32.const 196608))))
+                    (i32.store (i32.const 196608) (i32.const 9)))
+                (func (export "behind")
+                    (drop (i32.load (i32.shl (memory.size) (i32.const 16))))))
+            (core instance $own (instantiate $grown))
+            (func (export "step") (canon lift (core func $own "step")))
+            (func (export "grow") (canon lift (core func $own "grow")))
+            (func (export "behind") (canon lift (core func $own "behind"))))"#,
+    );
+    stay_clean(&guest, &["step", "grow"], &["behind"]);
+}
+
 /// Instances at several depths, two of them of one component, and one of a module of an
 /// outer component.
 #[test]
@@ -272,166 +307,6 @@ fn a_call_that_fails_without_a_trap_leaves_nothing() {
     stay_clean(&guest, &["step"], &["fail"]);
 }
 
-/// Handles are numbered from 1, and numbers that were given back last are given out first.
-const HANDLES: &str = r#"(component
-    (component $inner
-        (type $resource (resource (rep i32)))
-        (core func $new (canon resource.new $resource))
-        (core func $drop (canon resource.drop $resource))
-        (core module $main
-            (import "handle" "new" (func $new (param i32) (result i32)))
-            (import "handle" "drop" (func $drop (param i32)))
-            (func $take (param $count i32) (local $index i32)
-                (loop
-                    (local.set $index (i32.add (local.get $index) (i32.const 1)))
-                    (if (i32.ne (call $new (i32.const 0)) (local.get $index))
-                        (then unreachable))
-                    (br_if 0 (i32.ne (local.get $index) (local.get $count)))))
-            ;; In the order in which they were taken: afterwards they come the other way round.
-            (func $give (param $count i32) (local $index i32)
-                (loop
-                    (local.set $index (i32.add (local.get $index) (i32.const 1)))
-                    (call $drop (local.get $index))
-                    (br_if 0 (i32.ne (local.get $index) (local.get $count)))))
-            (func $turn (param i32) (call $take (local.get 0)) (call $give (local.get 0)))
-            (func (export "none"))
-            (func (export "few") (call $turn (i32.const 3)))
-            (func (export "many") (call $turn (i32.const 30)))
-            (func (export "more") (call $turn (i32.const 1500)))
-            (func (export "leak") (call $take (i32.const 3)))
-            (func (export "leak-one") (call $take (i32.const 3)) (call $drop (i32.const 2)))
-            (func (export "trap") (call $take (i32.const 2)) unreachable)
-            (func (export "bad") (call $take (i32.const 2)) (call $drop (i32.const 99))))
-        (core instance $main (instantiate $main (with "handle" (instance
-            (export "new" (func $new))
-            (export "drop" (func $drop))))))
-        (func (export "none") (canon lift (core func $main "none")))
-        (func (export "few") (canon lift (core func $main "few")))
-        (func (export "many") (canon lift (core func $main "many")))
-        (func (export "more") (canon lift (core func $main "more")))
-        (func (export "leak") (canon lift (core func $main "leak")))
-        (func (export "leak-one") (canon lift (core func $main "leak-one")))
-        (func (export "trap") (canon lift (core func $main "trap")))
-        (func (export "bad") (canon lift (core func $main "bad"))))
-    (instance $one (instantiate $inner))
-    (instance $two (instantiate $inner))
-    (export "none" (func $one "none"))
-    (export "few" (func $one "few"))
-    (export "many" (func $one "many"))
-    (export "more" (func $one "more"))
-    (export "leak" (func $one "leak"))
-    (export "leak-one" (func $one "leak-one"))
-    (export "trap" (func $one "trap"))
-    (export "bad" (func $one "bad"))
-    (export "two-few" (func $two "few"))
-    (export "two-many" (func $two "many"))
-    (export "two-leak" (func $two "leak")))"#;
-
-#[test]
-fn handles_have_the_numbers_of_a_new_table() {
-    let changing = [
-        "few", "leak", "none", "two-few", "many", "leak-one", "two-many", "few", "more",
-        "two-leak", "none", "many", "few",
-    ];
-    stay_clean(&component(HANDLES), &changing, &["trap", "bad"]);
-}
-
-/// The table of handles is that of a component without core code: it lifts `resource.new` and
-/// `resource.drop` themselves. The component beside it, which calls them, has no handles.
-#[test]
-fn handles_without_core_code_have_the_numbers_of_a_new_table() {
-    let functions = ["few", "many", "leak", "trap"]
-        .map(|name| format!(r#"(func (export "{name}") (canon lift (core func $main "{name}")))"#));
-    let exports = ["few", "many", "leak", "trap"]
-        .map(|name| format!(r#"(export "{name}" (func $user "{name}"))"#));
-    let guest = component(&format!(
-        r#"(component
-            (component $bare
-                (type $resource (resource (rep i32)))
-                (core func $new (canon resource.new $resource))
-                (core func $drop (canon resource.drop $resource))
-                (func (export "new") (param "rep" s32) (result s32) (canon lift (core func $new)))
-                (func (export "drop") (param "handle" s32) (canon lift (core func $drop))))
-            (component $user
-                (import "new" (func $new (param "rep" s32) (result s32)))
-                (import "drop" (func $drop (param "handle" s32)))
-                (core func $new (canon lower (func $new)))
-                (core func $drop (canon lower (func $drop)))
-                (core module $main
-                    (import "handle" "new" (func $new (param i32) (result i32)))
-                    (import "handle" "drop" (func $drop (param i32)))
-                    (func $take (param $count i32) (local $index i32)
-                        (loop
-                            (local.set $index (i32.add (local.get $index) (i32.const 1)))
-                            (if (i32.ne (call $new (i32.const 0)) (local.get $index))
-                                (then unreachable))
-                            (br_if 0 (i32.ne (local.get $index) (local.get $count)))))
-                    (func $turn (param $count i32) (local $index i32)
-                        (call $take (local.get $count))
-                        (loop
-                            (local.set $index (i32.add (local.get $index) (i32.const 1)))
-                            (call $drop (local.get $index))
-                            (br_if 0 (i32.ne (local.get $index) (local.get $count)))))
-                    (func (export "few") (call $turn (i32.const 3)))
-                    (func (export "many") (call $turn (i32.const 30)))
-                    (func (export "leak") (call $take (i32.const 3)))
-                    (func (export "trap") (call $take (i32.const 2)) unreachable))
-                (core instance $main (instantiate $main (with "handle" (instance
-                    (export "new" (func $new))
-                    (export "drop" (func $drop))))))
-                {functions})
-            (instance $bare (instantiate $bare))
-            (instance $user (instantiate $user
-                (with "new" (func $bare "new"))
-                (with "drop" (func $bare "drop"))))
-            {exports})"#,
-        functions = functions.join("\n"),
-        exports = exports.join("\n"),
-    ));
-    stay_clean(&guest, &["few", "leak", "many", "few", "leak", "leak", "few"], &["trap"]);
-}
-
-#[test]
-fn calls_between_two_resets_see_the_handles_of_one_another() {
-    each(&component(HANDLES), |name, module| {
-        let mut instance = module.new_instance().unwrap();
-        let export = |name| module.export(name, Abi::Input).unwrap();
-        let (few, many, leak) = (export("few"), export("many"), export("leak"));
-        for round in 0..4 {
-            instance.prepare().unwrap();
-            let mut invoke = |export| instance.invoke(export, b"", &mut Vec::new()).unwrap();
-            // More than the first one needs, and then numbers that are taken.
-            assert_eq!(invoke(leak), Outcome::Returned, "{name}, round {round}");
-            match invoke(many) {
-                Outcome::Trapped(Trap { kind: TrapKind::Unreachable, .. }) => {}
-                other => panic!("{name}, round {round}: {other:?}"),
-            }
-            instance.finish().unwrap();
-            for export in [few, many, few] {
-                let outcome = instance.call(export, b"", &mut Vec::new()).unwrap();
-                assert_eq!(outcome, Outcome::Returned, "{name}, round {round}");
-            }
-        }
-    });
-}
-
-#[test]
-fn four_threads_have_instances_of_their_own() {
-    each(&component(HANDLES), |name, module| {
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    let mut instance = module.new_instance().unwrap();
-                    for export in ["few", "many", "leak", "two-many", "few", "none"].repeat(5) {
-                        let outcome = call(&mut *instance, module, export);
-                        assert_eq!(outcome, Outcome::Returned, "{name}: {export}");
-                    }
-                });
-            }
-        });
-    });
-}
-
 #[test]
 fn what_cannot_be_brought_back_is_refused_by_name() {
     let engine = &touchstone_wasmtime::engines()[0];
@@ -485,4 +360,71 @@ fn what_cannot_be_brought_back_is_refused_by_name() {
         let reason = refusal(text);
         assert!(reason.contains(why), "{reason}");
     }
+}
+
+/// Wasmtime asks each memory of a store whether a fault is in it.
+#[test]
+fn memories_beside_each_other_trap_on_their_own() {
+    let guest = component(
+        r#"(component
+            (core module $a (memory 1)
+                (func (export "near") (drop (i32.load (i32.const 65536))))
+                (func (export "far") (drop (i32.load offset=65536 (i32.const -65536)))))
+            (core module $b (memory 1) (func) (start 0))
+            (core instance $a (instantiate $a))
+            (core instance (instantiate $b))
+            (core instance (instantiate $b))
+            (func (export "near") (canon lift (core func $a "near")))
+            (func (export "far") (canon lift (core func $a "far"))))"#,
+    );
+    each(&guest, |name, module| {
+        let mut instance = module.new_instance().unwrap();
+        for export in ["near", "far", "near"] {
+            let outcome = call(&mut *instance, module, export);
+            let kind = outcome.trap().map(|trap| &trap.kind);
+            assert_eq!(kind, Some(&TrapKind::MemoryOutOfBounds), "{name}: {export}");
+        }
+    });
+}
+
+/// A call whose result cannot be read has run. What it has left is there for the next call of the
+/// same use.
+#[test]
+fn a_result_that_cannot_be_read_leaves_what_the_call_did() {
+    let guest = component(
+        r#"(component
+            (core module $m (memory (export "memory") 1)
+                (data (i32.const 8) "\10\00\00\00\01\00\00\00\ff")
+                (global $g (mut i32) (i32.const 0))
+                (func (export "bad") (result i32)
+                    (global.set $g (i32.add (global.get $g) (i32.const 1)))
+                    (i32.store (i32.const 60000) (global.get $g))
+                    (i32.const 8))
+                (func (export "get") (result i32)
+                    (i32.add (i32.load (i32.const 60000)) (global.get $g))))
+            (core instance $i (instantiate $m))
+            (alias core export $i "memory" (core memory $memory))
+            (func (export "bad") (result string)
+                (canon lift (core func $i "bad") (memory $memory)))
+            (func (export "get") (result u32) (canon lift (core func $i "get"))))"#,
+    );
+    each(&guest, |name, module| {
+        let export = |name| module.export(name, Abi::Typed).unwrap();
+        let (bad, get) = (export("bad"), export("get"));
+        let mut instance = module.new_instance().unwrap();
+        for round in 0..4 {
+            let mut output = Vec::new();
+            assert_eq!(instance.call(get, b"", &mut output).unwrap(), Outcome::Returned);
+            assert_eq!(output, b"0", "{name}, round {round}: clean");
+            instance.prepare().unwrap();
+            for calls in 1..3 {
+                let ended = instance.invoke(bad, b"", &mut output).unwrap();
+                assert!(matches!(ended, Outcome::Trapped(_)), "{name}: {ended:?}");
+                let ended = instance.invoke(get, b"", &mut output).unwrap();
+                assert_eq!(ended, Outcome::Returned, "{name}");
+                assert_eq!(output, (2 * calls).to_string().as_bytes(), "{name}, round {round}");
+            }
+            instance.finish().unwrap();
+        }
+    });
 }

@@ -14,7 +14,6 @@ mod theme;
 use super::markdown::escape;
 use super::matrix::Matrix;
 use crate::pages::Part;
-use crate::record::Estimate;
 use crate::tables::Layout;
 use crate::tables::charts::Charts;
 use anyhow::{Context, Result};
@@ -23,6 +22,7 @@ use canvas::Canvas;
 use dumbbells::Dumbbells;
 use heat::Heat;
 use lines::Lines;
+pub(super) use picks::Overall;
 use rayon::prelude::*;
 use std::fmt::Write;
 use theme::Theme;
@@ -95,8 +95,8 @@ pub(super) fn draw(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> R
 }
 
 /// How many times slower than native code each engine executes, over the suites of the chart.
-pub(super) fn execution(matrix: &Matrix<'_>, charts: &Charts) -> Vec<(String, Estimate)> {
-    charts.execution.as_ref().map_or_else(Vec::new, |chart| picks::overalls(matrix, chart))
+pub(super) fn execution(matrix: &Matrix<'_>, charts: &Charts) -> Overall {
+    charts.execution.as_ref().map(|chart| picks::overalls(matrix, chart)).unwrap_or_default()
 }
 
 /// File names of the charts that were not drawn.

@@ -87,9 +87,10 @@ fn sentences(book: &Book) -> String {
     }
     let mut text = "### Dropping or restoring\n\nThe way to drop that is the fastest with the \
                     most pages, against the first way to restore of each kind that a user would \
-                    try. A crossing is interpolated between two measured sizes on logarithmic \
-                    axes; at both, the interval of the ratio excludes a difference of 2 % or \
-                    less. Ways to restore drop what exceeds their limit (see the effective \
+                    try. A crossing lies between the two sizes in parentheses. At both, the interval \
+                    of the ratio excludes a difference of 2 % or less; between them it does not. \
+                    The size before them is interpolated where the medians cross for the last \
+                    time, on logarithmic axes. Ways to restore drop what exceeds their limit (see the effective \
                     configuration).\n\n"
         .to_owned();
     for (course, ways) in courses {
@@ -118,7 +119,6 @@ fn advice(book: &Book) -> String {
     let any = |_| true;
     let hosts = [
         Host { says: "none of the below", drift: Drift::Same, takes: any },
-        Host { says: "forks", drift: Drift::Same, takes: any },
         Host {
             says: "has signal handlers of its own",
             drift: Drift::Same,
@@ -211,7 +211,7 @@ mod tests {
             "One byte of each page, contiguous, the same pages in each call, 1 thread:\n\n",
             "| 64 KiB (16 pages) | 100.0 ns | 200.0 ns | 900.0 ns |",
             "<summary>One byte of each page, contiguous, all other pages in each call, 1 thread",
-            "  * From 1.5 MiB on, dropping (`some_pooling_cow`) is faster than restoring \
+            "  * From 1.5 MiB on (64 KiB to 4 MiB), dropping (`some_pooling_cow`) is faster than restoring \
              (`some_instance_reuse_tracked`).\n",
             "  * Dropping (`some_pooling_cow`) is faster than restoring \
              (`some_instance_reuse_tracked`) at every size where they differ.\n",

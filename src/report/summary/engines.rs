@@ -2,11 +2,12 @@
 
 use super::{failed_assertions, named, verdict};
 use crate::record::{Metric, Role};
+use crate::report::Content;
+use crate::report::charts::{self, Overall};
 use crate::report::markdown::{NOTHING, Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::rank::fastest;
-use crate::report::units::{self, time};
-use crate::report::{Content, charts};
+use crate::report::units::{self, prose_list, time};
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;
@@ -30,7 +31,11 @@ pub(super) fn section(content: &Content<'_>) -> String {
             empty.and_then(|work| best(work, &native)).map(named),
             empty.and_then(|work| best(work, &is_own)).map(named),
             payload.as_ref().and_then(|work| best(work, &is_own)).map(named),
-            execution.iter().find(|(own, _)| own == engine).map(|(_, mean)| units::times(mean)),
+            execution
+                .engines
+                .iter()
+                .find(|(own, _)| own == engine)
+                .map(|(_, mean)| units::times(mean)),
             payload.as_ref().and_then(|work| compile_and_load(matrix, engine, work)),
             failed_assertions(matrix, engine),
         ];
@@ -48,8 +53,25 @@ pub(super) fn section(content: &Content<'_>) -> String {
         format!(" The call with JSON is {} on {}.", code(&work.case), code(&work.guest))
     });
     format!(
-        "## Engines at a glance\n\n\"Execution / native\" is the geometric mean over the suites of the chart \
-         below of the time on a used instance over that of native code. Compile + load is once per module.{payload}\n\n{table}{notes}"
+        "## Engines at a glance\n\n{} Compile + load is once per module.{payload}\n\n{table}{notes}",
+        means(&execution)
+    )
+}
+
+/// What the means of execution are of.
+fn means(execution: &Overall) -> String {
+    let over = match &execution.suites[..] {
+        [] => String::new(),
+        suites => format!(" ({})", prose_list(suites)),
+    };
+    let clean = match &execution.clean[..] {
+        [] => String::new(),
+        suites => format!(" Calls of {} are on a clean instance.", prose_list(suites)),
+    };
+    format!(
+        "\"Execution / native\" is the time of a call on a used instance over that of native code. The \
+         mean is geometric, over the suites that every engine of the column ran{over}.{clean} The \
+         chart below has all suites."
     )
 }
 

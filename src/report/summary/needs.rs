@@ -1,15 +1,16 @@
 //! What to use for which need.
 
 use super::{failed_assertions, own};
-use crate::compare::{self, MARGIN};
-use crate::pages::Call;
-use crate::record::Purpose;
+use crate::compare::{self, Judged, MARGIN};
+use crate::pages::Need;
+use crate::record::{Contender, Purpose};
 use crate::report::Content;
 use crate::report::markdown::{Table, code};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::picks::Pick;
 use crate::report::units;
 use std::collections::BTreeSet;
+use touchstone_executor::{Execution, Owner};
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;
@@ -25,10 +26,11 @@ pub(super) fn section(content: &Content<'_>) -> String {
         "Do not use it if",
     ];
     let mut table = Table::of_words("Need", headings);
-    let mut has_ties = false;
+    let (mut has_ties, mut has_turns) = (false, false);
     for Pick { need, work, executor, time, ties } in content.picks {
         has_ties |= *ties > 0;
-        let payload = |call: &Call| matrix.time(executor, &Work::from(call), 1);
+        let payload = need.payload.as_ref().or(content.pages.payload.as_ref()).map(Work::from);
+        let payload = payload.as_ref();
         let cells = [
             Some(format!(
                 "{} ({}){}",
@@ -38,12 +40,8 @@ pub(super) fn section(content: &Content<'_>) -> String {
             )),
             Some(units::time_with_reach(time)),
             threads(matrix, executor, work),
-            need.payload
-                .as_ref()
-                .or(content.pages.payload.as_ref())
-                .and_then(payload)
-                .map(|time| units::time_with_reach(&time)),
-            deadline(matrix, executor),
+            payload.and_then(|work| on_payload(matrix, executor, work, &mut has_turns)),
+            payload.and_then(|work| deadline(matrix, executor, work)),
             memory(matrix, executor),
             failed_assertions(matrix, &executor.engine),
             Some(need.adopt.trim().to_owned()),
@@ -56,6 +54,12 @@ pub(super) fn section(content: &Content<'_>) -> String {
     if table.is_empty() && leaky.is_empty() {
         return table;
     }
+    let turns = if has_turns {
+        " \"In turns\": the cell was not timed, and the time is that of the same call in the \
+         comparison with a deadline."
+    } else {
+        ""
+    };
     let ties = if has_ties {
         " \\[N\\]: N more candidates tie with the pick. Their intervals overlap, or the medians \
          differ by less than the noise floor."
@@ -65,12 +69,44 @@ pub(super) fn section(content: &Content<'_>) -> String {
     format!(
         "## Recommendations\n\nThe pick of a row is the fastest of its candidates on the empty \
          call; executors that leak state are no candidates. \"On all threads\" is the time of a \
-         call while every processor makes the same call, and that time over the time alone. \"With a \
-         deadline\" is the time of the call with a deadline that it does not reach over the time \
-         without, in turns. Memory is the proportional memory of one idle instance among thousands.{ties}\n\n{leaky}{table}{}{}",
+         call while every processor makes the same call. In parentheses is how many times longer the \
+         call takes than alone: the number of threads over the throughput's ratio. \"With a deadline\" \
+         is the time of the call with JSON with a deadline that it does not reach over the time \
+         without, in turns, with its 95 % interval.{turns} Memory is the proportional memory of one idle \
+         instance among thousands.{ties}\n\n{leaky}{table}{}{}{}",
         timed_with_deadline(matrix),
+        candidates(content),
         own::cases(content)
     )
+}
+
+/// What each pick was picked from. Empty where there are no picks.
+fn candidates(content: &Content<'_>) -> String {
+    let line =
+        |Pick { need, .. }: &Pick<'_>| format!("- *{}*: {}\n", need.need, candidates_of(need));
+    let lines: String = content.picks.iter().map(line).collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("The candidates are, without variants with precompiled code:\n\n{lines}\n")
+}
+
+/// The strategies and engines that come into question for a need.
+fn candidates_of(need: &Need) -> String {
+    let list = |names: Vec<String>| units::prose_list(&names);
+    let strategies = match need.owner {
+        _ if !need.strategies.is_empty() => list(need.strategies.iter().map(code).collect()),
+        Some(Owner::Touchstone) => "Touchstone's strategies".to_owned(),
+        Some(Owner::Runtime) => "the runtime's own strategies".to_owned(),
+        None => "all strategies".to_owned(),
+    };
+    let engines = match need.execution {
+        _ if !need.engines.is_empty() => list(need.engines.iter().map(code).collect()),
+        Some(Execution::Compiled) => "all engines that compile".to_owned(),
+        Some(Execution::Interpreted) => "all interpreters".to_owned(),
+        _ => "all engines".to_owned(),
+    };
+    format!("{strategies} on {engines}.")
 }
 
 /// What is not to be used. Empty where nothing leaks.
@@ -89,23 +125,46 @@ fn leaky(matrix: &Matrix<'_>) -> String {
     )
 }
 
-/// The time of a call on the most threads, and its ratio to that on one.
+/// The time of a call on the most threads, and how many times longer than alone it takes.
 fn threads(matrix: &Matrix<'_>, executor: &Executor, work: &Work) -> Option<String> {
     let most = matrix.most_threads(work).filter(|most| *most > 1)?;
-    let (several, alone) = (matrix.time(executor, work, most)?, matrix.time(executor, work, 1)?);
-    let ratio = several.over(alone);
+    let several = matrix.time(executor, work, most)?;
+    let ratio = matrix.slow_down(executor, work, most)?;
     Some(format!("{} ({})", units::median(&several), units::times(&ratio)))
 }
 
-/// How many times slower a call is with a deadline that it does not reach, timed in turns: of
-/// this executor, or of another strategy on its engine.
-fn deadline(matrix: &Matrix<'_>, executor: &Executor) -> Option<String> {
-    let limited = matrix.book.comparisons.iter().filter(|(of, _)| of.purpose == Purpose::Deadline);
-    let mut own: Vec<_> =
-        limited.filter(|(of, _)| of.subject.executor.engine == executor.engine).collect();
-    own.sort_by_key(|(of, _)| of.subject.executor != *executor);
-    let (_, processes) = own.first()?;
-    compare::judge(*processes, MARGIN).map(|judged| units::times(&judged.ratio))
+/// The time of the call that stands for real work: of the cell or, where that was not timed, of
+/// the same call in turns with itself under a deadline.
+fn on_payload(
+    matrix: &Matrix<'_>,
+    executor: &Executor,
+    work: &Work,
+    has_turns: &mut bool,
+) -> Option<String> {
+    if let Some(time) = matrix.time(executor, work, 1) {
+        return Some(units::time_with_reach(&time));
+    }
+    let judged = with_deadline(matrix, executor, work)?;
+    *has_turns = true;
+    let time = units::marked(units::time(judged.baseline_ns), judged.ratio.marked);
+    Some(format!("{time} (in turns)"))
+}
+
+/// How many times slower the call is with a deadline that it does not reach.
+fn deadline(matrix: &Matrix<'_>, executor: &Executor, work: &Work) -> Option<String> {
+    with_deadline(matrix, executor, work).map(|judged| units::ratio_with_interval(&judged.ratio))
+}
+
+/// A call with a deadline against the same call without, timed in turns.
+fn with_deadline(matrix: &Matrix<'_>, executor: &Executor, work: &Work) -> Option<Judged> {
+    let plain = Contender::new(executor.clone(), 1);
+    let (_, processes) = matrix.book.comparisons.iter().find(|(of, _)| {
+        of.purpose == Purpose::Deadline
+            && of.case == work.case
+            && of.guest == work.guest
+            && of.baseline == plain
+    })?;
+    compare::judge(processes, MARGIN)
 }
 
 /// The calls that were timed with a deadline; nothing where none was.

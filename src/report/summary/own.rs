@@ -2,7 +2,7 @@
 
 use crate::compare::{Course, Verdict, page_size, ratio};
 use crate::pages::Part;
-use crate::record::{Book, Drift, Estimate, Place, ResetKey, Touch};
+use crate::record::{Book, Estimate, ResetKey};
 use crate::report::Content;
 use crate::report::markdown::{code, escape};
 use crate::report::matrix::{Executor, Matrix, Work};
@@ -10,10 +10,6 @@ use crate::report::rank::{fastest, ties};
 use crate::report::units::{median, prose_list};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Calls whose resets cost the most: each writes other pages than the call before.
-const DRIFTING: Course =
-    Course { touch: Touch::Byte, place: Place::Contiguous, drift: Drift::All, threads: 1 };
 
 /// A list of the cases, each with its numbers; empty where there is none.
 pub(super) fn cases(content: &Content<'_>) -> String {
@@ -23,11 +19,17 @@ pub(super) fn cases(content: &Content<'_>) -> String {
     let mut lines = Vec::new();
     if let Some(book) = &matrix.records.resets {
         let link = content.link_to_part(Part::Resets);
-        let mut drifts: BTreeMap<Drifting, Vec<String>> = BTreeMap::new();
-        for (drifting, pick) in picks.iter().filter_map(|pick| drifting(matrix, book, pick)) {
-            drifts.entry(drifting).or_default().push(pick);
+        for course in courses(book) {
+            let mut faster: BTreeMap<Faster, Vec<String>> = BTreeMap::new();
+            for (own, pick) in picks.iter().flat_map(|pick| resets(matrix, book, course, pick)) {
+                faster.entry(own).or_default().push(pick);
+            }
+            let line = |(own, picks): (&Faster, &Vec<String>)| own.against(course, picks);
+            lines.extend(faster.iter().map(line));
         }
-        lines.extend(drifts.iter().map(|(of, picks)| format!("{} {link}", of.against(picks))));
+        if !lines.is_empty() {
+            lines.push(format!("Calls that write pages: {link}"));
+        }
     }
     let mut tied: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
     for pick in picks {
@@ -50,9 +52,17 @@ pub(super) fn cases(content: &Content<'_>) -> String {
     )
 }
 
-/// A strategy of the runtime's own that is faster where each call writes other pages.
+/// The courses of resets that were measured: those that write the same pages first.
+fn courses(book: &Book) -> Vec<Course> {
+    let courses: BTreeSet<Course> = book.resets.keys().map(|key| Course::of(&key.point)).collect();
+    let mut courses = Vec::from_iter(courses);
+    courses.sort_by_key(|course| (course.drift, course.threads, course.place, course.touch));
+    courses
+}
+
+/// A strategy of the runtime's own that is faster on a course.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Drifting {
+struct Faster {
     executor: Executor,
     /// The sizes, the smallest first.
     sizes: Vec<String>,
@@ -60,16 +70,16 @@ struct Drifting {
     time: String,
 }
 
-impl Drifting {
+impl Faster {
     /// A sentence; each of the picks stands with its time at the smallest size.
-    fn against(&self, picks: &[String]) -> String {
+    fn against(&self, course: Course, picks: &[String]) -> String {
         let more = match &self.sizes[..] {
             [] | [_] => String::new(),
             [_, more @ ..] => format!("; also faster at {}", prose_list(more)),
         };
         let first = self.sizes.first().map_or("", |size| size);
         format!(
-            "{} against {}: calls that write all other pages than the last call. {} at {first}{more}.",
+            "{} against {}: {course}. {} at {first}{more}.",
             code(&self.executor),
             prose_list(picks),
             self.time,
@@ -77,35 +87,45 @@ impl Drifting {
     }
 }
 
-/// Of the strategies of the runtime's own that are faster than a pick where each call writes other
-/// pages: the one that is so at the most sizes, then the fastest; with the pick and its time.
-fn drifting(matrix: &Matrix<'_>, book: &Book, pick: &Executor) -> Option<(Drifting, String)> {
+/// The strategies of the runtime's own that are faster than a pick on a course, by the rounds that
+/// both were timed in; each with the pick and its time. The first is faster at the most sizes,
+/// the next at the most of those that are left.
+fn resets(
+    matrix: &Matrix<'_>,
+    book: &Book,
+    course: Course,
+    pick: &Executor,
+) -> Vec<(Faster, String)> {
+    let keys = || book.resets.keys().filter(|key| Course::of(&key.point) == course);
     let is_own = |other: &&Executor| other.engine == pick.engine && matrix.is_native(other);
-    let keys = book.resets.keys();
-    let own: BTreeSet<&Executor> = keys.map(|key| &key.executor).filter(is_own).collect();
-    let keys = book.resets.keys().filter(|key| Course::of(&key.point) == DRIFTING);
-    let sizes: BTreeSet<u64> = keys.map(|key| key.point.pages).collect();
-    let wins = |other: &Executor| -> Vec<u64> {
+    let own: BTreeSet<&Executor> = keys().map(|key| &key.executor).filter(is_own).collect();
+    let mut left: BTreeSet<u64> = keys().map(|key| key.point.pages).collect();
+    let time = |executor: &Executor, pages: u64| {
+        book.reset(&ResetKey { point: course.at(pages), executor: executor.clone() })
+    };
+    let wins = |other: &Executor, left: &BTreeSet<u64>| -> BTreeSet<u64> {
         let is_faster = |pages: &u64| {
-            ratio(book, &DRIFTING.at(*pages), other, pick)
+            ratio(book, &course.at(*pages), other, pick)
                 .is_some_and(|judged| judged.verdict == Verdict::Faster)
         };
-        sizes.iter().copied().filter(is_faster).collect()
+        left.iter().copied().filter(is_faster).collect()
     };
-    let time = |executor: &Executor, pages: &u64| {
-        let key = ResetKey { point: DRIFTING.at(*pages), executor: executor.clone() };
-        book.reset(&key)
-    };
-    let rank = |other: &Executor, wins: &[u64]| {
-        let first = wins.first().and_then(|first| time(other, first));
+    let rank = |other: &Executor, wins: &BTreeSet<u64>| {
+        let first = wins.first().and_then(|first| time(other, *first));
         (Reverse(wins.len()), first.map_or(u64::MAX, |call| call.median.round() as u64))
     };
-    let all = own.into_iter().map(|other| (other, wins(other)));
-    let (other, wins) = all.min_by_key(|(other, wins)| rank(other, wins))?;
-    let at_first = |executor| Some(median(&time(executor, wins.first()?)?));
-    let sizes = wins.iter().map(|pages| page_size(*pages as f64)).collect();
-    let drifting = Drifting { executor: other.clone(), sizes, time: at_first(other)? };
-    Some((drifting, format!("{} ({})", code(pick), at_first(pick)?)))
+    let mut found = Vec::new();
+    loop {
+        let all = own.iter().map(|other| (*other, wins(other, &left)));
+        let best = all.min_by_key(|(other, wins)| rank(other, wins));
+        let Some((other, wins)) = best else { return found };
+        let at_first = |executor| Some(median(&time(executor, *wins.first()?)?));
+        let (Some(own), Some(picks)) = (at_first(other), at_first(pick)) else { return found };
+        let sizes = wins.iter().map(|pages| page_size(*pages as f64)).collect();
+        let faster = Faster { executor: other.clone(), sizes, time: own };
+        found.push((faster, format!("{} ({picks})", code(pick))));
+        left.retain(|pages| !wins.contains(pages));
+    }
 }
 
 /// The calls of the tables of real work that a strategy of the runtime's own is faster at, beyond

@@ -23,7 +23,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
         let cells = works.iter().flat_map(|work| {
             let (alone, several) =
                 (matrix.time(executor, work, 1), matrix.time(executor, work, most));
-            let ratio = several.zip(alone).map(|(several, alone)| several.over(alone));
+            let ratio = matrix.slow_down(executor, work, most);
             [
                 alone.map(|time| units::time_with_reach(&time)),
                 several.map(|time| units::time_with_reach(&time)),
@@ -40,8 +40,10 @@ pub(super) fn section(content: &Content<'_>) -> String {
         return table;
     }
     format!(
-        "## Threads\n\nThe time of one call of one thread while the others do the same, over its \
-         time alone: 1.00 is perfect scaling. Every thread is pinned to a processor of its own. \
+        "## Threads\n\nThe time of one call, alone and of one thread while the others do the same. The \
+         slow-down is the number of threads over the ratio of the throughputs: 1.00 is perfect \
+         scaling. The processes' median ratio counts, so the quotient of the two times may differ a \
+         little. Every thread is pinned to a processor of its own. \
          {}\n\n{table}",
         content.link_to_part(crate::pages::Part::Threads)
     )

@@ -79,6 +79,11 @@ pub(super) fn finding(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
     let text = of.text.trim().replace('\n', " ");
     let text = text.replace("{subject}", &units::time_with_reach(&subject));
     let text = text.replace("{baseline}", &units::time_with_reach(&baseline));
+    let interval = ratio.interval.map_or_else(
+        || "no interval".to_owned(),
+        |(low, high)| format!("{} – {}", units::factor(low), units::factor(high)),
+    );
+    let text = text.replace("{interval}", &interval);
     Some(text.replace("{ratio}", &units::marked(units::factor(ratio.median), ratio.marked)))
 }
 
@@ -111,9 +116,10 @@ fn in_turns(peers: &Book, of: &Finding) -> Option<Numbers> {
     let judged = compare::judge(peers.comparisons.get(&compared)?, MARGIN)?;
     let marked = judged.ratio.marked;
     let value = |median| Estimate { median, interval: None, marked };
+    let interval = judged.ratio.interval.map(|(low, high)| (1.0 / high, 1.0 / low));
     Some(Numbers {
         subject: value(judged.subject_ns),
         baseline: value(judged.baseline_ns),
-        ratio: value(1.0 / judged.ratio.median),
+        ratio: Estimate { interval, ..value(1.0 / judged.ratio.median) },
     })
 }

@@ -37,5 +37,10 @@ fn group(content: &Content<'_>, group: &Group) -> Option<String> {
     }
     let table = table.finish();
     let link = content.link(&group.page);
-    (!table.is_empty()).then(|| format!("### {}\n\n{link}\n\n{table}", escape(&group.title)))
+    let note = match group.note.trim().replace('\n', " ") {
+        note if note.is_empty() => note,
+        note => note + "\n\n",
+    };
+    let title = escape(&group.title);
+    (!table.is_empty()).then(|| format!("### {title}\n\n{link}\n\n{table}{note}"))
 }

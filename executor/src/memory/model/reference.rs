@@ -55,6 +55,8 @@ pub(super) enum What {
         step: usize,
         times: usize,
     },
+    /// Calls that make the memory larger, each by another amount.
+    Grown(Vec<Grown>),
     /// A call that ends in the middle, by unwinding or by a fault.
     Fail {
         writing: Writing,
@@ -63,6 +65,15 @@ pub(super) enum What {
     Trim,
     /// A child of the process uses and resets its own copy.
     Fork(Writing),
+}
+
+/// A call that writes where it has made the memory grow.
+#[derive(Debug, Clone)]
+pub(super) struct Grown {
+    pub(super) pages: usize,
+    /// Whether all that is new is read before.
+    pub(super) looks: bool,
+    pub(super) writing: Writing,
 }
 
 /// What the memories of all slots contain.
@@ -174,6 +185,7 @@ impl ReferenceStateMachine for Reference {
             | What::Renew
             | What::Reset
             | What::Calls { .. }
+            | What::Grown(_)
             | What::Fail { .. }
             | What::Trim => held.bytes = clean().bytes,
         }
@@ -194,6 +206,7 @@ fn in_use() -> impl Strategy<Value = What> {
         30 => Just(What::Reset),
         6 => (Writing::any(), 0_usize..4, times)
             .prop_map(|(writing, step, times)| What::Calls { writing, step, times }),
+        6 => prop::collection::vec(grown(), 2..12).prop_map(What::Grown),
         6 => (Writing::any(), any::<bool>())
             .prop_map(|(writing, by_fault)| What::Fail { writing, by_fault }),
         3 => Just(What::Trim),
@@ -205,4 +218,13 @@ fn in_use() -> impl Strategy<Value = What> {
             3 => Just(What::Reset),
         ],
     ]
+}
+
+fn grown() -> impl Strategy<Value = Grown> {
+    let pages = prop_oneof![2 => 0..=GROWTH, 1 => Just(GROWTH)];
+    (pages, any::<bool>(), Writing::any()).prop_map(|(pages, looks, writing)| Grown {
+        pages,
+        looks,
+        writing,
+    })
 }

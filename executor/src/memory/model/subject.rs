@@ -7,9 +7,9 @@ use super::super::{
     written_elsewhere,
 };
 use super::look;
-use super::reference::{Model, Reference, SLOTS, Transition, What, announced, pattern};
+use super::reference::{Grown, Model, Reference, SLOTS, Transition, What, announced, pattern};
 use super::trap;
-use super::world::World;
+use super::world::{GROWTH, World};
 use super::writing::Writing;
 use crate::padded::Padded;
 use proptest_state_machine::StateMachineTest;
@@ -60,12 +60,13 @@ impl Used {
         }
     }
 
-    /// All that is open, `size` bytes by the model.
+    /// All that is open, `size` bytes by the model. As guests have it: only
+    /// [`writable`](Self::writable) lends the memory to the host.
     fn bytes(&mut self, size: usize) -> &mut [u8] {
         match self {
             Self::Own(memory) => {
                 assert_eq!(memory.accessible(), size);
-                memory.bytes_mut()
+                memory.own_bytes_mut()
             }
             // SAFETY: so many bytes of a lease are open, else the process ends here; the
             // lease is borrowed as long as the slice is.
@@ -282,6 +283,27 @@ impl StateMachineTest for Subject {
                     writing.moved(call * step).write(used.bytes(world.size()));
                     used.reset();
                 }
+                used.check_clean(model, parts);
+            }
+            What::Grown(calls) => {
+                used.reset();
+                let first = world.size();
+                let mut grow = |pages: usize, looks: bool, writing: Option<Writing>| {
+                    let size = first + pages * host_page();
+                    used.grow(size);
+                    let behind = &mut used.bytes(size)[first..];
+                    if looks {
+                        compare(behind, &vec![0; behind.len()]);
+                    }
+                    if let Some(writing) = writing.filter(|_| pages > 0) {
+                        writing.write(behind);
+                    }
+                    used.reset();
+                };
+                for Grown { pages, looks, writing } in calls {
+                    grow(pages, looks, Some(writing));
+                }
+                grow(GROWTH, true, None);
                 used.check_clean(model, parts);
             }
             What::Fail { writing, by_fault } => {

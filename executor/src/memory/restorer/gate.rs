@@ -15,8 +15,8 @@ use std::ops::Range;
 pub(super) struct Gate {
     /// The thread's faults when the memory was clean again after the last scan.
     mark: Option<Mark>,
-    /// The pages that were resident and the memory's own then, in ascending order, but for those
-    /// that were dropped since.
+    /// The pages that were resident and the memory's own then, but for those that were dropped
+    /// since.
     pages: Vec<usize>,
     /// The thread's count of faults when the host got the memory's bytes after the last reset.
     lent: Option<u64>,
@@ -281,17 +281,18 @@ impl Restorer {
     /// As for [`reset_grown`](Self::reset_grown), with the range's end as what is open.
     #[cold]
     unsafe fn restore_again(&mut self, range: Range<usize>, limit: usize) -> Result<Seen> {
-        let open = range.end / host_page();
         let mut found = std::mem::take(&mut self.gate.pages);
-        // Nobody could write to those behind.
-        let behind = found.split_off(found.partition_point(|page| *page < open));
         found.clear();
         self.gate.forget();
         self.gate.asked = true;
         let kept = |page| found.push(page);
         // SAFETY: the caller's promise.
         let scanned = unsafe { self.restore_range(range.start, range.end, limit, kept) }?;
-        found.extend(behind);
+        if range.end > self.plan.size() {
+            // Where the memory had been larger before, pages are clean. When it is as large again,
+            // they can be written without a fault.
+            self.resident_pages(range.end..self.hidden, |page| found.push(page))?;
+        }
         self.gate.pages = found;
         #[cfg(test)]
         {

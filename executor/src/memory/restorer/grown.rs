@@ -150,7 +150,8 @@ impl Restorer {
     /// As for [`reset_grown`](Self::reset_grown).
     unsafe fn restore_grown(&mut self, open: usize, limit: usize) -> Result<()> {
         let size = self.plan.size();
-        if !self.knows_threads() {
+        if self.is_locked || !self.knows_threads() {
+            self.behind.forget();
             // SAFETY: the caller's promise.
             return unsafe { self.restore_range(size, open, limit, |_| {}) }.map(drop);
         }

@@ -5,7 +5,7 @@ use super::super::ages::Verdict;
 use super::super::pagemap::{self, Region, Search};
 use super::super::rule::Seen;
 use super::super::{Image, host_page, mappings, pagemap_scan_available, pages};
-use super::{CALM, REGIONS, Restorer};
+use super::{CALM, Restorer};
 use crate::error::{Error, Result};
 use std::ops::Range;
 
@@ -198,7 +198,7 @@ impl Restorer {
         let start = self.base as u64;
         let mut room = limit / page;
         let mut scanned = Scanned::default();
-        let mut regions = [Region::default(); REGIONS];
+        let mut regions = [Region::default(); pagemap::REGIONS];
         let mut from = first;
         let mut leaving = std::mem::take(&mut self.leaving);
         // Pages that would be kept and that the call has not written: what it has written is
@@ -209,8 +209,7 @@ impl Restorer {
             let scan = pagemap::scan(Search::Own, at, start + end as u64, &mut regions)
                 .map_err(Error::system("cannot ask which pages were written"))?;
             for region in &regions[..scan.found] {
-                let found =
-                    (region.start - start) as usize / page..(region.end - start) as usize / page;
+                let found = region.pages(start);
                 let mut full_at = None;
                 let restore = |page: usize| {
                     if room == 0 {
@@ -264,6 +263,22 @@ impl Restorer {
             unsafe { self.let_go() }?;
         }
         Ok(scanned)
+    }
+
+    /// Calls `found` for each page of a range that is resident and the memory's own.
+    pub(super) fn resident_pages(
+        &self,
+        range: Range<usize>,
+        mut found: impl FnMut(usize),
+    ) -> Result<()> {
+        let start = self.base as u64;
+        let addresses = start + range.start as u64..start + range.end as u64;
+        pagemap::each_region(Search::Own, addresses, |region| {
+            if !region.is_shared_zeros() {
+                region.pages(start).for_each(&mut found);
+            }
+        })
+        .map_err(Error::system("cannot ask which pages are resident"))
     }
 
     /// Drops a part of the memory.
@@ -321,7 +336,10 @@ impl Restorer {
         // SAFETY: pages of the memory, which is ours to reset; they are clean, and
         // dropped they are the same.
         let is_watched = unsafe {
-            pages::for_runs(self.base, dropped, |start, length| pages::discard(start, length))?;
+            pages::for_runs(self.base, dropped, |start, length| {
+                self.is_locked |= pages::discard_locked(start, length)?;
+                Ok(())
+            })?;
             pages::for_runs(self.base, watched, |start, length| pages::watch(start, length))
         };
         if is_watched.is_err() {

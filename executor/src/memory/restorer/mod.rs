@@ -7,6 +7,8 @@ mod protected;
 
 use super::ages::Ages;
 use super::compare::Compare;
+use super::mapping::hold;
+use super::mappings::Held;
 use super::rule::{Rule, WATCHED, Watch};
 use super::tracked::Tracked;
 use super::{Plan, Reset, faults, host_page, pages};
@@ -18,9 +20,6 @@ use std::sync::Arc;
 /// Light calls after which a memory that was opened as a whole is watched again,
 /// at first and at most.
 const CALM: (u32, u32) = (4, 256);
-
-/// Regions that one scan returns at most; the scan goes on where it stopped.
-const REGIONS: usize = 64;
 
 const BROKEN: Error = Error::Misuse("use of a memory that could not be reset before");
 
@@ -48,6 +47,9 @@ pub struct Restorer {
     behind: Box<Gate>,
     /// Up to where each fault behind the plan's size makes one page writable.
     small_to: usize,
+    /// Whether pages were locked that were dropped: to open what lies behind the plan's size then
+    /// makes dropped pages writable without a fault.
+    is_locked: bool,
     /// Whether the owner [notes](super::UsedOn) on which threads the memory is used.
     notes_threads: bool,
     /// For [`Reset::Auto`].
@@ -70,6 +72,8 @@ pub struct Restorer {
     hidden_for: u16,
     /// Set while a reset is on its way, and after one that failed.
     broken: bool,
+    /// What the image splits the memory into.
+    _held: Held,
 }
 
 // SAFETY: the memory behind `base` is, by the promise made to `Plan::install`,
@@ -94,6 +98,7 @@ impl Restorer {
     /// As for [`Plan::install`].
     pub(super) unsafe fn install(plan: Plan, base: *mut u8) -> Result<Self> {
         let size = plan.size();
+        let held = hold(plan.image().map_or(0, |image| 2 * image.parts().count()))?;
         match &plan.image {
             // SAFETY: the caller owns the memory at `base`, of at least the
             // content's size, which the image does not exceed.
@@ -111,6 +116,7 @@ impl Restorer {
             gate: Gate::default(),
             behind: Box::default(),
             small_to: size,
+            is_locked: false,
             notes_threads: false,
             rule: Rule::new(),
             watch: Watch::new(),
@@ -123,6 +129,7 @@ impl Restorer {
             hidden: 0,
             hidden_for: 0,
             broken: false,
+            _held: held,
         };
         if matches!(restorer.plan.reset, Reset::WriteProtected { .. }) {
             // SAFETY: the caller owns the range.

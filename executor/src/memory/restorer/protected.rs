@@ -3,7 +3,7 @@
 use super::super::epochs::Epochs;
 use super::super::pagemap::{self, Region, Search};
 use super::super::{Image, host_page, pages, process, write_protect};
-use super::{REGIONS, Restorer};
+use super::Restorer;
 use crate::error::{Error, Result};
 
 /// What is known about a memory whose written pages are protected again.
@@ -45,7 +45,7 @@ impl Restorer {
         unsafe { self.register(size) }?;
         self.ages.next(size / host_page());
         let mut room = limit / host_page();
-        let mut regions = [Region::default(); REGIONS];
+        let mut regions = [Region::default(); pagemap::REGIONS];
         let (start, end) = (self.base as u64, self.base as u64 + size as u64);
         let mut at = start;
         while at < end {
@@ -92,9 +92,7 @@ impl Restorer {
     ///
     /// As for [`reset`](Self::reset), and the region must lie in the memory.
     unsafe fn restore_region(&mut self, region: &Region, room: &mut usize) -> Option<usize> {
-        let page = host_page();
-        let start = self.base as u64;
-        for page in (region.start - start) as usize / page..(region.end - start) as usize / page {
+        for page in region.pages(self.base as u64) {
             // What was only read.
             if region.is_shared_zeros() && self.plan.image().and_then(|i| i.page(page)).is_none() {
                 continue;

@@ -26,8 +26,8 @@ pub(super) struct ResetPlan {
     /// Whether there are handles in it.
     pub(super) has_handles: bool,
     /// Whether the state comes back when the next use enters the component: each function has an
-    /// [entry](touchstone_executor::guest::ComponentInfo::entry).
-    pub(super) enters: bool,
+    /// [entry](touchstone_executor::guest::ComponentInfo::entry). The function that counts them.
+    pub(super) enters: Option<ComponentExportIndex>,
 }
 
 /// Handles that a call of a function may have at a time, of all tables together: as many
@@ -56,7 +56,10 @@ pub(super) struct InPlace {
     memories: Vec<Restored>,
     functions: Vec<TypedFunc<(u32, u32), (u32,)>>,
     has_handles: bool,
-    enters: bool,
+    /// What counts the calls that came through entries, where there are any.
+    entered: Option<TypedFunc<(), (u32,)>>,
+    /// Such calls so far.
+    count: u32,
     /// Whether the next call has to be that of an entry.
     is_due: bool,
     /// How many handles the store allows; `None`: as many as a store does at first.
@@ -98,8 +101,10 @@ impl InPlace {
             memories.push(memory);
         }
         let (has_handles, unlimited) = (plan.has_handles, store.max_component_handles());
-        let enters = plan.enters;
-        Ok(Self { memories, functions, has_handles, enters, is_due: false, limit: None, unlimited })
+        let entered = plan.enters.as_ref().map(|index| instance.get_typed_func(&mut *store, index));
+        let entered = entered.transpose().map_err(failed())?;
+        let (is_due, limit, count) = (false, None, 0);
+        Ok(Self { memories, functions, has_handles, entered, count, is_due, limit, unlimited })
     }
 
     /// Bounds the handles of a call. `is_first`: nothing was called since the instance was
@@ -150,7 +155,7 @@ impl InPlace {
         for memory in &mut self.memories {
             memory.reset()?;
         }
-        if self.enters {
+        if self.entered.is_some() {
             self.is_due = true;
             return Ok(true);
         }
@@ -169,11 +174,24 @@ impl InPlace {
         function.entry.filter(|_| self.is_due).unwrap_or(function.index)
     }
 
-    /// A call has returned. One that has failed may not have come so far as to bring the state
-    /// back.
+    /// A call has returned.
     #[inline]
     pub(super) fn returned(&mut self) {
+        self.count = self.count.wrapping_add(u32::from(self.is_due));
         self.is_due = false;
+    }
+
+    /// Before another call of a use in which one has failed. That one may have come so far as to
+    /// bring the state back, and then changed it, or failed before.
+    #[cold]
+    pub(super) fn failed(&mut self, store: &mut Store<HostState>) {
+        if let Some(entered) = self.entered.as_ref().filter(|_| self.is_due)
+            // After a trap, neither this nor the next call enters the component.
+            && let Ok((count,)) = entered.call(store, ())
+            && count != self.count
+        {
+            self.returned();
+        }
     }
 
     /// Lets go of what the memories of a clean instance keep resident.

@@ -74,6 +74,9 @@ impl Live {
         values: &[Val],
     ) -> Result<wasmtime::Result<Option<Val>>> {
         let store = &mut self.tenancy.store;
+        if let (Some(in_place), false) = (&mut self.in_place, self.well) {
+            in_place.failed(store);
+        }
         let way = self.in_place.as_ref().map_or(function.index, |own| own.way(function));
         let func = self.instance.get_func(&mut *store, way).ok_or(FOREIGN)?;
         shared.start_clock(store);
@@ -249,8 +252,8 @@ impl Instance for ComponentInstance {
         };
         let values = match (&decoded, &self.typed) {
             (Some(decoded), _) => std::slice::from_ref(decoded),
-            (None, Some(typed)) => &typed.values,
-            (None, None) => &[],
+            (None, Some(typed)) if export.abi == Abi::Typed => &typed.values,
+            _ => &[],
         };
         if let Some(in_place) = &mut live.in_place {
             let is_first = self.state == CallState::Prepared;
@@ -450,7 +453,7 @@ mod tests {
         for (config, enters) in [(Config::default(), true), (deadline, false)] {
             for strategy in ["instance_reuse_cow", "instance_reuse_tracked"] {
                 let loaded = loaded(COUNTS, strategy, &config);
-                assert_eq!(loaded.shared().in_place.as_ref().unwrap().enters, enters);
+                assert_eq!(loaded.shared().in_place.as_ref().unwrap().enters.is_some(), enters);
                 let mut instance = ComponentInstance::new(loaded.shared()).unwrap();
                 let uses = [
                     &["first"][..],

@@ -12,7 +12,7 @@ use crate::engine::Compiler;
 use crate::{meter, settings};
 use std::sync::{Arc, OnceLock};
 use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::{GuestModule, INNER};
+use touchstone_executor::guest::{GuestModule, INNER, entered};
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::Reset;
 use touchstone_executor::{
@@ -146,8 +146,9 @@ impl Loaded {
         let in_place = match &own_memories {
             Some(memories) if strategy.instance == InstanceFrom::Reuse => {
                 let mut plan = reset_plan(id, guest, &component, strategy, memories)?;
-                plan.enters =
-                    settings::enters(config) && find_entries(&mut functions, guest, &component);
+                if settings::enters(config) {
+                    plan.enters = find_entries(&mut functions, guest, &component);
+                }
                 Some(plan)
             }
             _ => None,
@@ -269,15 +270,23 @@ fn reset_plan(
     let functions = info.reset_functions().into_iter().map(find).collect::<Result<_>>()?;
     let (reset, memories) = (Reset::of(strategy.memory), Arc::clone(memories));
     let has_handles = info.has_resources();
-    Ok(ResetPlan { id, functions, reset, memories, has_handles, enters: false })
+    Ok(ResetPlan { id, functions, reset, memories, has_handles, enters: None })
 }
 
-/// Finds the entries of functions. `true` if all that anybody can call have one.
-fn find_entries(functions: &mut [Function], guest: &GuestModule, component: &Component) -> bool {
-    let Some(info) = &guest.info().component else { return false };
+/// Finds the entries of functions. The function that counts them, if all that anybody can call have
+/// one.
+fn find_entries(
+    functions: &mut [Function],
+    guest: &GuestModule,
+    component: &Component,
+) -> Option<ComponentExportIndex> {
+    let info = guest.info().component.as_ref()?;
     for (function, export) in functions.iter_mut().zip(&guest.info().exports) {
         let entry = info.entry(&export.name);
         function.entry = entry.and_then(|entry| component.get_export_index(None, &entry));
     }
-    functions.iter().all(|function| function.entry.is_some() || function.shape == Shape::Other)
+    let can_enter =
+        |function: &Function| function.entry.is_some() || function.shape == Shape::Other;
+    let counts = component.get_export_index(None, &entered())?;
+    functions.iter().all(can_enter).then_some(counts)
 }

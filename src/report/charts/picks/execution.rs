@@ -11,17 +11,36 @@ use crate::report::units::{self, MARK};
 use crate::tables::charts::{Charts, Suite, Suites};
 use touchstone_executor::Execution;
 
+/// A suite with the means of the engines of the chart.
+struct Column<'a> {
+    suite: &'a Suite,
+    /// How many of its calls all engines made that have a time of any.
+    calls: usize,
+    /// Whether one of them was timed on a clean instance alone.
+    has_clean: bool,
+    /// The geometric mean of the times over the baseline's, of each engine.
+    means: Vec<Option<Value>>,
+}
+
+/// The means over all suites that can be compared.
+#[derive(Debug, Default)]
+pub(in crate::report) struct Overall {
+    /// The suites that every engine ran.
+    pub suites: Vec<String>,
+    /// Those of them with calls that were timed on a clean instance alone.
+    pub clean: Vec<String>,
+    /// Of each engine that ran any suite the geometric mean over these suites.
+    pub engines: Vec<(String, Estimate)>,
+}
+
 /// The sentence and the chart; `None` where nothing was timed.
 pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Suites) -> Option<(String, Form)> {
-    let means: Vec<(&Suite, usize, Vec<Option<Value>>)> = chart
-        .suites
-        .iter()
-        .map(|suite| {
-            let (cases, means) = means(matrix, &chart.engines, suite);
-            (suite, cases, means)
-        })
-        .filter(|(_, cases, _)| *cases > 0)
-        .collect();
+    let columns = columns(matrix, chart);
+    let overall = overall(chart, &columns);
+    let rank = |engine: &String| {
+        let own = overall.engines.iter().find(|(name, _)| name == engine);
+        own.map_or(f64::INFINITY, |(_, mean)| mean.median)
+    };
     let mut rows: Vec<Row> = chart
         .engines
         .iter()
@@ -29,11 +48,11 @@ pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Suites) -> Opti
         .map(|(index, engine)| Row {
             label: engine.clone(),
             fill: Fill::full(charts.hue(engine)),
-            cells: means.iter().map(|(_, _, values)| values[index]).collect(),
+            cells: columns.iter().map(|column| column.means[index]).collect(),
         })
         .filter(|row| row.cells.iter().any(Option::is_some))
         .collect();
-    rows.sort_by(|a, b| overall(a).total_cmp(&overall(b)));
+    rows.sort_by(|a, b| rank(&a.label).total_cmp(&rank(&b.label)));
     let finding = finding(matrix, &rows)?;
     let heat = Heat {
         frame: Frame {
@@ -45,35 +64,51 @@ pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Suites) -> Opti
                    that every engine of the column made."
                 .to_owned(),
         },
-        columns: means
+        columns: columns
             .iter()
-            .map(|(suite, cases, _)| [suite.label.clone(), units::count(*cases, "call")])
+            .map(|column| [column.suite.label.clone(), units::count(column.calls, "call")])
             .collect(),
         rows,
     };
     Some((finding, Form::Heat(heat)))
 }
 
-/// Of each engine of the chart the geometric mean over the suites; the same number as the rows
-/// are ordered by.
-pub(in crate::report::charts) fn overalls(
-    matrix: &Matrix<'_>,
-    chart: &Suites,
-) -> Vec<(String, Estimate)> {
-    let suites: Vec<Vec<Option<Value>>> =
-        chart.suites.iter().map(|suite| means(matrix, &chart.engines, suite).1).collect();
-    let overall = |(index, engine): (usize, &String)| {
-        let own: Vec<Value> = suites.iter().filter_map(|values| values[index]).collect();
-        let median = geometric(own.iter().map(|value| value.median))?;
-        let marked = own.iter().any(|value| value.marked);
-        Some((engine.clone(), Estimate { median, interval: None, marked }))
-    };
-    chart.engines.iter().enumerate().filter_map(overall).collect()
+/// The means over the suites that every engine of the chart ran; the same numbers as its rows are
+/// ordered by.
+pub(in crate::report::charts) fn overalls(matrix: &Matrix<'_>, chart: &Suites) -> Overall {
+    overall(chart, &columns(matrix, chart))
 }
 
-/// How many calls a suite has that all engines with any time in it made, and of each engine the
-/// geometric mean of its times over the baseline's.
-fn means(matrix: &Matrix<'_>, engines: &[String], suite: &Suite) -> (usize, Vec<Option<Value>>) {
+/// The means over the suites that every engine ran.
+fn overall(chart: &Suites, columns: &[Column<'_>]) -> Overall {
+    let has_any = |index: &usize| columns.iter().any(|column| column.means[*index].is_some());
+    let shown: Vec<usize> = (0..chart.engines.len()).filter(has_any).collect();
+    let is_common = |column: &&Column<'_>| shown.iter().all(|index| column.means[*index].is_some());
+    let common: Vec<&Column<'_>> = columns.iter().filter(is_common).collect();
+    let engine = |index: &usize| {
+        let own: Vec<Value> = common.iter().filter_map(|column| column.means[*index]).collect();
+        let median = geometric(own.iter().map(|value| value.median))?;
+        let marked = own.iter().any(|value| value.marked);
+        Some((chart.engines[*index].clone(), Estimate { median, interval: None, marked }))
+    };
+    let label = |column: &&Column<'_>| column.suite.label.clone();
+    let clean = common.iter().copied().filter(|column| column.has_clean);
+    Overall {
+        suites: common.iter().map(label).collect(),
+        clean: clean.map(|column| column.suite.label.clone()).collect(),
+        engines: shown.iter().filter_map(engine).collect(),
+    }
+}
+
+/// The suites of which anything was timed.
+fn columns<'a>(matrix: &Matrix<'_>, chart: &'a Suites) -> Vec<Column<'a>> {
+    let columns = chart.suites.iter().map(|suite| column(matrix, &chart.engines, suite));
+    columns.filter(|column| column.calls > 0).collect()
+}
+
+/// A suite: the calls that all engines with any time in it made, and of each engine the geometric
+/// mean of its times over the baseline's.
+fn column<'a>(matrix: &Matrix<'_>, engines: &[String], suite: &'a Suite) -> Column<'a> {
     let is_wanted = |work: &&Work| {
         suite.guests.contains(&work.guest)
             && (suite.cases.is_empty() || suite.cases.contains(&work.case))
@@ -97,18 +132,27 @@ fn means(matrix: &Matrix<'_>, engines: &[String], suite: &Suite) -> (usize, Vec<
         })
         .collect();
     let has_any = |own: &&Vec<Option<Value>>| own.iter().any(Option::is_some);
+    if ratios.iter().all(|own| !has_any(&own)) {
+        return Column { suite, calls: 0, has_clean: false, means: vec![None; engines.len()] };
+    }
     let common: Vec<usize> = (0..works.len())
         .filter(|index| ratios.iter().filter(has_any).all(|own| own[*index].is_some()))
         .collect();
-    if ratios.iter().all(|own| !has_any(&own)) {
-        return (0, vec![None; engines.len()]);
-    }
     let mean = |own: &Vec<Option<Value>>| {
         let own: Vec<Value> = common.iter().filter_map(|index| own[*index]).collect();
         let median = geometric(own.iter().map(|value| value.median))?;
         Some(Value { median, marked: own.iter().any(|value| value.marked) })
     };
-    (common.len(), ratios.iter().map(mean).collect())
+    let is_clean = |work: &Work| {
+        let is_used = |of: &&Executor| matrix.metric(of, work, Metric::WarmCall).is_some();
+        !matrix.executors.iter().any(|executor| is_used(&executor))
+    };
+    Column {
+        suite,
+        calls: common.len(),
+        has_clean: common.iter().any(|index| is_clean(works[*index].0)),
+        means: ratios.iter().map(mean).collect(),
+    }
 }
 
 /// The geometric mean; `None` of nothing.
@@ -127,11 +171,6 @@ fn used(matrix: &Matrix<'_>, engine: &str, work: &Work) -> Option<Value> {
     };
     let least = || own().filter_map(clean).min_by(|a, b| a.median.total_cmp(&b.median));
     own().find_map(warm).or_else(least).map(Value::from)
-}
-
-/// The geometric mean of a row.
-fn overall(row: &Row) -> f64 {
-    geometric(row.cells.iter().flatten().map(|value| value.median)).unwrap_or(f64::INFINITY)
 }
 
 /// The best engine that compiles and the best that interprets, with their range.

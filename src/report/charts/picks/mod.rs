@@ -12,6 +12,7 @@ mod resets;
 mod then_and_now;
 mod threads;
 
+pub(in crate::report) use execution::Overall;
 pub(super) use execution::overalls;
 
 use super::frame::Value;

@@ -6,7 +6,7 @@ use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
 use super::short;
-use crate::record::{InstanceState, Load, Rounds};
+use crate::record::{Estimate, InstanceState, Load, Rounds};
 use crate::report::matrix::Matrix;
 use crate::report::sections::systems::requests::rate;
 use crate::report::units::{self, MARK};
@@ -87,14 +87,17 @@ fn finding<'a>(
     let Some(second) = second else { return Some(own) };
     let completed: fn(&Load) -> f64 = |load| load.completed;
     let beside = |value| first.over(second, |round| &round.beside, value);
+    let differs = [first, second]
+        .iter()
+        .any(|own| own.quantile(Load::COMPARED, Load::p999).is_some_and(|(_, differs)| differs));
     let beside = match (beside(completed), beside(Load::p999)) {
         (Some(answered), Some(tail)) => format!(
-            " Under that load, the {} instance answers {} times as many, and its p99.9 is {} times \
-             that of the {} one.",
+            " Under that load, the {} instance answers {} times as many; its p99.9 over that of the \
+             {} one is {}.",
             first.state,
             units::factor(answered.median),
-            units::factor(tail.median),
-            second.state
+            second.state,
+            units::ratio_with_interval(&Estimate { marked: tail.marked || differs, ..tail }),
         ),
         _ => String::new(),
     };

@@ -5,7 +5,7 @@ use super::super::frame::{Frame, Value};
 use super::super::lines::{Crossing, DASHES, Lines, Series};
 use super::super::theme::Fill;
 use crate::compare::{Course, Verdict, crossings, drops, fastest, page_size, ratio};
-use crate::record::{Book, Estimate, Executor, PAGE, ResetKey};
+use crate::record::{Book, Drift, Estimate, Executor, PAGE, ResetKey};
 use crate::report::matrix::Matrix;
 use crate::report::units;
 use crate::tables::charts::{Charts, Hue, Resets};
@@ -152,11 +152,19 @@ fn finding(
         let size = page_size(crossing.x / PAGE as f64);
         text += &format!(" From about {size} on, `{}` is.", stretch.executor.strategy);
     }
-    if crossings.is_empty() && dropping_never_wins(book, course, start.executor, executors, xs) {
-        text += " No strategy that drops pages is faster at any size.";
-    }
     let end_time = time(end, last)?;
-    Some(format!("{text} At {} it takes {end_time}.", page_size(last as f64)))
+    text += &format!(" At {} it takes {end_time}.", page_size(last as f64));
+    if crossings.is_empty() && dropping_never_wins(book, course, start.executor, executors, xs) {
+        let pages = match course.drift {
+            Drift::Same => "the same pages",
+            Drift::Tenth => "a tenth other pages",
+            Drift::All => "all other pages",
+        };
+        text += &format!(
+            " Where each call writes {pages}, no strategy that drops pages is faster at any size."
+        );
+    }
+    Some(text)
 }
 
 /// Whether an executor restores pages, and none of those that drop them is faster at any of the

@@ -4,10 +4,27 @@ use super::super::Form;
 use super::super::dumbbells::{Dumbbells, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
-use super::times;
+use super::short;
+use crate::record::Estimate;
 use crate::report::matrix::{Matrix, Work};
-use crate::report::units::{self, MARK};
+use crate::report::units;
 use crate::tables::charts::{Charts, Hue, Named, Threads};
+
+/// A row: a call alone and beside others.
+struct Timed<'a> {
+    named: &'a Named,
+    alone: Value,
+    beside: Value,
+    /// The number of threads over the ratio of the throughputs.
+    slow_down: Estimate,
+}
+
+impl Timed<'_> {
+    /// The slow-down as prose: `1.1 times`.
+    fn times(&self) -> String {
+        format!("{} times", units::marked(short(self.slow_down.median), self.slow_down.marked))
+    }
+}
 
 /// The sentence and the chart; `None` where one thread alone was timed.
 pub(super) fn pick<'a>(
@@ -19,18 +36,17 @@ pub(super) fn pick<'a>(
     let most = matrix.most_threads(&work).filter(|most| *most > 1)?;
     let timed = |named: &'a Named| {
         let time = |threads| matrix.time(&named.executor, &work, threads);
-        Some((named, Value::from(time(1)?), Value::from(time(most)?)))
+        let slow_down = matrix.slow_down(&named.executor, &work, most)?;
+        Some(Timed { named, alone: time(1)?.into(), beside: time(most)?.into(), slow_down })
     };
-    let mut rows: Vec<(&'a Named, Value, Value)> = chart.rows.iter().filter_map(timed).collect();
-    let ratio = |row: &(&Named, Value, Value)| row.2.median / row.1.median;
-    rows.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-    let row = |(named, alone, beside): &(&Named, Value, Value)| {
+    let mut rows: Vec<Timed<'a>> = chart.rows.iter().filter_map(timed).collect();
+    rows.sort_by(|a, b| a.slow_down.median.total_cmp(&b.slow_down.median));
+    let row = |Timed { named, alone, beside, slow_down }: &Timed<'_>| {
         let hue = charts.hue(&named.executor.engine);
-        let mark = if alone.marked || beside.marked { MARK } else { "" };
         Row {
             label: named.label.clone(),
             ends: vec![(Fill::full(hue), *beside), (Fill::half(hue), *alone)],
-            text: format!("{} ×{mark}", units::factor(beside.median / alone.median)),
+            text: units::times(slow_down),
         }
     };
     let together = units::count(most, "thread");
@@ -53,14 +69,14 @@ pub(super) fn pick<'a>(
         "On {together} at the same time, one {} takes {} as long with `{}` ({} → {}). With `{}` it \
          takes {} as long ({} → {}).",
         chart.work.label,
-        times(best.2, best.1),
-        best.0.executor,
-        best.1.time(),
-        best.2.time(),
-        worst.0.executor,
-        times(worst.2, worst.1),
-        worst.1.time(),
-        worst.2.time()
+        best.times(),
+        best.named.executor,
+        best.alone.time(),
+        best.beside.time(),
+        worst.named.executor,
+        worst.times(),
+        worst.alone.time(),
+        worst.beside.time()
     );
     Some((finding, Form::Dumbbells(dumbbells)))
 }

@@ -65,15 +65,11 @@ pub(in crate::report) fn nodes(book: &Book) -> Vec<(&Executor, &Node)> {
 pub(in crate::report) fn finding(book: &Book) -> Option<String> {
     let nodes = nodes(book);
     let [(best, most), .., (worst, least)] = nodes.as_slice() else { return None };
-    let mut hosts: Vec<f64> = nodes.iter().map(|(_, node)| node.host_ns()).collect();
-    hosts.sort_by(f64::total_cmp);
-    let host = hosts[hosts.len() / 2];
     let small = nodes.iter().filter(|(_, node)| node.executor_share() < 0.5).count();
     Some(format!(
-        "The executor makes up half of a block from {} per call on, which is the host's time \
-         (median). The share is less with {small} of {} executors: {} of the block with {} ({:.1} blocks \
+        "{}The share is less with {small} of {} executors: {} of the block with {} ({:.1} blocks \
          per second), {} with {} ({:.1}).",
-        time(host),
+        half(&nodes),
         nodes.len(),
         percent(most.executor_share()),
         code(best),
@@ -82,6 +78,24 @@ pub(in crate::report) fn finding(book: &Book) -> Option<String> {
         code(worst),
         least.blocks_per_second(),
     ))
+}
+
+/// Between which times per call the executor makes up half of a block: of the row with the largest
+/// share below a half and the one with the smallest share above. Empty where one of them is missing.
+fn half(nodes: &[(&Executor, &Node)]) -> String {
+    let share = |(_, node): &&(&Executor, &Node)| node.executor_share();
+    let (below, above): (Vec<_>, Vec<_>) = nodes.iter().partition(|row| share(row) < 0.5);
+    let below = below.into_iter().max_by(|a, b| share(a).total_cmp(&share(b)));
+    let above = above.into_iter().min_by(|a, b| share(a).total_cmp(&share(b)));
+    let (Some(below), Some(above)) = (below, above) else { return String::new() };
+    let row = |of: &(&Executor, &Node)| {
+        format!("{} ({}, {})", time(of.1.executor_ns()), code(of.0), percent(of.1.executor_share()))
+    };
+    format!(
+        "The executor makes up half of a block between {} and {} per call. ",
+        row(below),
+        row(above)
+    )
 }
 
 #[cfg(test)]
@@ -117,8 +131,13 @@ mod tests {
                    1.000 µs | 30.00 µs | 10.00 µs | 20.00 µs |";
         assert!(text.contains(row), "{text}");
         let text = finding(&book).unwrap();
-        assert!(text.contains("half of a block from 1.000 µs per call on"), "{text}");
+        let half = "half of a block between 250.0 ns (`some_instance_reuse_tracked`, 20 %) and \
+                    3.000 µs (`some_interpreted`, 75 %) per call. The share";
+        assert!(text.contains(half), "{text}");
         assert!(text.contains("less with 1 of 2 executors: 20 % of the block"), "{text}");
         assert!(section(None).contains("`make systems-full`"));
+        let lines = vec![system("interpreted", 3000), system("recreate_instance", 2000)];
+        let text = finding(&Book::of(Header::default(), lines)).unwrap();
+        assert!(text.starts_with("The share is less with 0 of 2 executors"), "{text}");
     }
 }
