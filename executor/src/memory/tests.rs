@@ -146,6 +146,24 @@ fn a_mapping_shrinks_and_grows_with_zeros() {
     assert!(mapping.resize(5 * 65_536).is_err());
 }
 
+/// To shrink drops the pages that were open, and no others.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn a_mapping_that_shrinks_keeps_what_is_hidden_behind() {
+    if !pagemap_scan_available() {
+        return;
+    }
+    let mut mapping = Mapping::new(4 * 65_536, 4 * 65_536).unwrap();
+    mapping.bytes_mut().fill(0);
+    mapping.hide(65_536).unwrap();
+    for size in [2, 1, 4] {
+        mapping.resize(size * 65_536).unwrap();
+    }
+    let own =
+        |page: usize| test_support::own_bytes(mapping.base() as usize + page * 65_536, 65_536);
+    assert_eq!([0, 1, 2, 3].map(own), [65_536, 0, 65_536, 65_536]);
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_mapping_gives_its_addresses_back() {
