@@ -347,6 +347,10 @@ fn scanned_after_faults_alone(mut memory: Memory) {
 #[test]
 #[cfg_attr(miri, ignore = "needs getrusage")]
 fn pages_that_the_last_call_wrote_stay_before_others() {
+    with_and_without_logs(last_written_pages_stay_before_others);
+}
+
+fn last_written_pages_stay_before_others() {
     let (limit, step) = (64, 4);
     for kind in super::test_support::keeping(limit * host_page()) {
         if matches!(kind, Reset::WriteProtected { .. }) || !pagemap_scan_available() {

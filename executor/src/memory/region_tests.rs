@@ -105,3 +105,21 @@ fn a_mapped_region_cannot_be_opened_for_writing() {
     };
     assert!(opened.is_err());
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "needs mappings of files and processes")]
+fn a_region_that_nobody_has_is_unmapped() {
+    if super::test_support::passes("memory::region_tests::a_region_that_nobody_has_is_unmapped") {
+        return;
+    }
+    let mapped = || {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        maps.lines().filter(|line| line.contains("touchstone-region")).count()
+    };
+    let region = Arc::new(Region::new(1).unwrap());
+    let memory = Memory::new(Some(&plan(Reset::Drop, &region)), SIZE, SIZE).unwrap();
+    assert_eq!(mapped(), 2);
+    drop(region);
+    drop(memory);
+    assert_eq!(mapped(), 0);
+}

@@ -146,6 +146,24 @@ fn a_mapping_shrinks_and_grows_with_zeros() {
     assert!(mapping.resize(5 * 65_536).is_err());
 }
 
+/// To shrink drops the pages that were open, and no others.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn a_mapping_that_shrinks_keeps_what_is_hidden_behind() {
+    if !pagemap_scan_available() {
+        return;
+    }
+    let mut mapping = Mapping::new(4 * 65_536, 4 * 65_536).unwrap();
+    mapping.bytes_mut().fill(0);
+    mapping.hide(65_536).unwrap();
+    for size in [2, 1, 4] {
+        mapping.resize(size * 65_536).unwrap();
+    }
+    let own =
+        |page: usize| test_support::own_bytes(mapping.base() as usize + page * 65_536, 65_536);
+    assert_eq!([0, 1, 2, 3].map(own), [65_536, 0, 65_536, 65_536]);
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_mapping_gives_its_addresses_back() {
@@ -298,6 +316,26 @@ fn what_stays_resident_has_a_bound() {
     }
 }
 
+/// Each call writes three pages that none has written before, and lets go of as many.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn what_was_let_go_of_has_a_bound() {
+    let (limit, size) = (64 * host_page(), 512 * host_page());
+    for kind in keeping(limit) {
+        let plan = Plan::new(InitialMemory::zeroed(size), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), size, size).unwrap();
+        // Backwards, so that nothing is opened ahead.
+        for pages in (0..510).rev().collect::<Vec<_>>().chunks(3) {
+            for page in pages {
+                memory.bytes_mut()[page * host_page()] = 1;
+            }
+            memory.reset().unwrap();
+            assert!(resident(&memory) <= 2 * limit, "{kind:?}: {} bytes", resident(&memory));
+        }
+        assert!(memory.bytes_mut().iter().all(|byte| *byte == 0));
+    }
+}
+
 /// For runtimes that make zero themselves what a memory grows by.
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
@@ -447,6 +485,10 @@ fn an_idle_memory_shrinks_and_stays_clean() {
             assert!(resident(&memory) > 0);
             memory.trim().unwrap();
             assert_eq!(resident(&memory), 0, "{kind:?}");
+            // Nor is anything left of what it had grown by.
+            memory.grow(2 * SIZE).unwrap();
+            assert_eq!(resident(&memory), 0, "{kind:?}");
+            memory.reset().unwrap();
             assert!(memory.bytes_mut() == fresh(SIZE));
             memory.bytes_mut().fill(8);
             memory.reset().unwrap();
