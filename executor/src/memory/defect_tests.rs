@@ -484,5 +484,33 @@ fn the_last_mappings_are_left_to_others() {
     assert!(mappings::Held::new(limit - 400).is_some());
     assert!(mappings::Held::new(limit - 399).is_none());
     drop(memories);
+    // An image of three parts splits a memory into six more.
+    let segments =
+        [0, 1, 2].map(|part| crate::guest::Segment { offset: Some(part << 20), bytes: 0..1 });
+    let content = InitialMemory::of_segments(4 << 20, &segments, &[1]).unwrap();
+    let plan = Plan::new(content, Reset::Drop).unwrap();
+    let memory = Memory::new(Some(&plan), 4 << 20, 4 << 20).unwrap();
+    assert!(mappings::Held::new(limit - 8).is_some());
+    assert!(mappings::Held::new(limit - 7).is_none());
+    drop(memory);
     assert!(mappings::Held::new(limit).is_some());
+}
+
+/// A part of it is gone, so that the kernel refuses to open and to close it.
+#[test]
+#[cfg_attr(miri, ignore = "needs mprotect")]
+fn a_memory_that_cannot_be_closed_is_used_no_more() {
+    for grows in [true, false] {
+        let mut memory = Memory::new(Some(&plan(Reset::Drop)), SIZE, 4 * SIZE).unwrap();
+        memory.grow(2 * SIZE).unwrap();
+        let hole = if grows { 2 * SIZE } else { SIZE };
+        // SAFETY: a page of a memory of this test's own, which nobody refers to.
+        assert_eq!(unsafe { libc::munmap(memory.base().add(hole).cast(), PAGE) }, 0);
+        if grows {
+            assert!(memory.grow(3 * SIZE).is_err());
+            assert!(memory.grow(4 * SIZE).is_err());
+        }
+        assert!(memory.reset().is_err(), "{grows}");
+        assert!(memory.reset().is_err() && !memory.is_usable(), "{grows}: reset once more");
+    }
 }

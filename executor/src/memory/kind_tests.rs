@@ -25,7 +25,7 @@ fn with_and_without_logs(test: impl Fn()) {
 }
 
 /// Writes a byte to pages of a memory as a guest does.
-fn write(memory: &mut Memory, pages: impl IntoIterator<Item = usize>) {
+pub(super) fn write(memory: &mut Memory, pages: impl IntoIterator<Item = usize>) {
     for page in pages {
         let at = page * host_page() + 9;
         assert!(at < memory.accessible());
@@ -93,120 +93,6 @@ fn a_gated_memory_is_not_scanned_where_faults_are_logged() {
         assert_eq!(scans(&mut memory) - before, 1, "{kind}");
         assert!(resident(&memory) <= limit, "{kind}");
         assert!(memory.bytes_mut() == fresh, "{kind}");
-    }
-}
-
-/// Where the owner notes threads, the kernel is not asked what was written behind the first size.
-#[test]
-#[cfg_attr(miri, ignore = "needs perf_event_open")]
-fn what_a_memory_grows_by_is_known_from_faults() {
-    let limit = 1 << 20;
-    for kind in test_support::keeping(limit).filter(|_| pagemap_scan_available()) {
-        let plan = Plan::new(content(SIZE), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), SIZE, 3 * SIZE).unwrap();
-        memory.restorer().unwrap().note_threads();
-        let first = SIZE / host_page();
-        let scans = |memory: &mut Memory| memory.restorer().unwrap().scans_behind();
-        let grow_and_write = |memory: &mut Memory, size: usize, pages: std::ops::Range<usize>| {
-            memory.grow(SIZE + size * host_page()).unwrap();
-            // SAFETY: so much is open, and the memory is borrowed mutably.
-            let bytes = unsafe { std::slice::from_raw_parts(memory.base(), memory.accessible()) };
-            assert!(bytes[SIZE..].iter().all(|byte| *byte == 0), "{kind}: grown to {size}");
-            write(memory, pages.map(|page| first + page));
-            memory.reset().unwrap();
-        };
-        // Read as a whole, so that faults of reading do not count later on.
-        grow_and_write(&mut memory, 40, 0..40);
-        grow_and_write(&mut memory, 40, 0..40);
-        let before = scans(&mut memory);
-        for call in 0..50 {
-            // Also smaller than the call before, and not grown at all.
-            let size = 10 + call % 30;
-            grow_and_write(&mut memory, size, size - 4..size);
-            memory.reset().unwrap();
-        }
-        let asked = scans(&mut memory) - before;
-        // Where pages that were let go are only read, the kernel is asked once more.
-        let most = if faults_are_logged() { 10 } else { 50 };
-        assert!(asked <= most, "{kind}: {asked} of 50 resets asked the kernel");
-        assert!(memory.bytes_mut() == fresh(SIZE), "{kind}");
-    }
-}
-
-/// Writes of each call, as pages behind the first size that the memory grows by, and pages with the
-/// value that is written there. None of them is seen by a later call, however large the memory is.
-fn calls_that_grow(calls: &[(usize, &[(usize, u8)])], lent: usize) {
-    let limit = 1 << 20;
-    let first = SIZE / host_page();
-    for kind in test_support::keeping(limit).filter(|_| pagemap_scan_available()) {
-        let plan = Plan::new(content(SIZE), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), SIZE, 3 * SIZE).unwrap().staying_open();
-        memory.restorer().unwrap().note_threads();
-        for (call, (pages, writes)) in calls.iter().enumerate() {
-            memory.grow(SIZE + pages * host_page()).unwrap();
-            if call == lent {
-                memory.bytes_mut();
-            }
-            for (page, value) in *writes {
-                let at = (first + page) * host_page() + 9;
-                assert!(at < memory.accessible());
-                // SAFETY: a byte of the memory, which is borrowed mutably.
-                unsafe { memory.base().add(at).write_volatile(*value) };
-            }
-            memory.reset().unwrap();
-        }
-        memory.grow(SIZE + 40 * host_page()).unwrap();
-        let seen = memory.own_bytes_mut()[SIZE..].iter().position(|byte| *byte != 0);
-        assert_eq!(seen, None, "{kind}: {calls:?}");
-    }
-}
-
-/// A page that was written without a change may not be on the list, and no scan that ends before
-/// it tells.
-#[test]
-#[cfg_attr(miri, ignore = "needs PAGEMAP_SCAN")]
-fn a_page_behind_a_smaller_growth_is_not_missed() {
-    let far = |value| [(30, value)];
-    for zero in [&far(0)[..], &[(30, 0), (31, 1)], &[]] {
-        for again in [&far(7)[..], &[(3, 1), (30, 7)]] {
-            calls_that_grow(&[(40, &[]), (40, zero), (10, &[]), (40, again)], usize::MAX);
-            calls_that_grow(&[(40, zero), (40, zero), (10, &[(3, 1)]), (40, again)], 2);
-        }
-    }
-    // A scan after lending finds the pages in another order.
-    let (far, both): (&[_], &[_]) = (&[(36, 7)], &[(6, 7), (36, 7)]);
-    calls_that_grow(&[(40, both), (40, far), (10, &[(2, 7)]), (40, far)], 1);
-}
-
-/// Locking makes pages writable without a fault that the kernel logs, and so does growth of what
-/// is locked.
-#[test]
-#[cfg_attr(miri, ignore = "needs mlock")]
-fn what_is_locked_is_reset() {
-    for kind in test_support::keeping(1 << 20).filter(|_| pagemap_scan_available()) {
-        let plan = Plan::new(content(SIZE), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), SIZE, 3 * SIZE).unwrap();
-        memory.restorer().unwrap().note_threads();
-        let first = SIZE / host_page();
-        for call in 0..12 {
-            memory.grow(SIZE + 40 * host_page()).unwrap();
-            let base = memory.base();
-            // SAFETY: so much is open, and the memory is borrowed mutably.
-            let bytes = unsafe { std::slice::from_raw_parts(base, memory.accessible()) };
-            assert!(bytes[SIZE..].iter().all(|byte| *byte == 0), "{kind}: call {call}");
-            assert!(bytes[..SIZE] == fresh(SIZE), "{kind}: call {call}");
-            if call == 4 {
-                // SAFETY: as above.
-                if unsafe { libc::mlock(base.cast(), memory.accessible()) } != 0 {
-                    eprintln!("not tested: this process may not lock so much memory");
-                    return;
-                }
-                // As hosts are told to do.
-                written_elsewhere();
-            }
-            write(&mut memory, [1, 3 + call, first + 1, first + 3 + call]);
-            memory.reset().unwrap();
-        }
     }
 }
 

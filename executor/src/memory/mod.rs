@@ -42,6 +42,8 @@ mod fault_log;
 #[cfg(test)]
 mod fault_tests;
 mod faults;
+#[cfg(test)]
+mod grown_tests;
 mod image;
 mod keys;
 #[cfg(test)]
