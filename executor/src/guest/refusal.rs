@@ -43,7 +43,7 @@ impl ModuleInfo {
             let differs = |first: &Option<Signature>| first.is_none() || first != signature;
             first.is_some_and(differs).then(|| {
                 format!(
-                    "it imports {}.{} with two types, which this engine does not tell apart",
+                    "it imports {}.{} with two types, and this engine looks imports up by name",
                     text::name(module),
                     text::name(name)
                 )
