@@ -6,8 +6,10 @@
 //! tracked memory that was not written before fails with `EFAULT` or ends early.
 
 mod answer;
+mod clock;
 
 pub use answer::{Answer, Parameters, parameters};
+pub use clock::Clock;
 
 use crate::heap::{Heap, HeapError};
 use crate::outcome::{Trap, TrapKind};

@@ -13,10 +13,9 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::time::{Duration, Instant};
 use touchstone_executor::guest::FunctionImport;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::{Answer as Answered, HostFunction, HostState, parameters};
+use touchstone_executor::host::{Answer as Answered, Clock, HostFunction, HostState, parameters};
 use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, ValueType};
 use wasmedge_sys::ffi;
 
@@ -33,14 +32,14 @@ pub(crate) struct Host {
     state: RefCell<HostState>,
     stopped: Cell<Option<Stop>>,
     /// When the running call has to end.
-    until: Cell<Option<Instant>>,
+    clock: Cell<Clock>,
     kept: Kept,
 }
 
 impl Host {
     pub(crate) fn new(state: HostState, kept: Kept) -> Self {
-        let (stopped, until) = (Cell::new(None), Cell::new(None));
-        Self { state: RefCell::new(state), stopped, until, kept }
+        let (stopped, clock) = (Cell::new(None), Cell::new(Clock::default()));
+        Self { state: RefCell::new(state), stopped, clock, kept }
     }
 
     /// What is kept of the memory behind its size.
@@ -54,17 +53,8 @@ impl Host {
     }
 
     /// Starts the time of a call.
-    pub(crate) fn start_clock(&self, deadline: Option<Duration>) {
-        // Without a deadline that can be reached there is none.
-        self.until.set(deadline.and_then(|deadline| Instant::now().checked_add(deadline)));
-    }
-
-    /// Stops the guest where its time is over.
-    fn check_time(&self) -> Result<(), Trap> {
-        match self.until.get() {
-            Some(until) if Instant::now() >= until => Err(TrapKind::DeadlineExceeded.into()),
-            _ => Ok(()),
-        }
+    pub(crate) fn start(&self, clock: Clock) {
+        self.clock.set(clock);
     }
 
     /// Why the host stopped the guest, if it did.
@@ -287,7 +277,7 @@ impl Answer {
         match self {
             // A guest that lets the host work comes to few loops.
             Self::Host(function, signature) => {
-                provided(*function, signature, host, call).and_then(|()| host.check_time())
+                provided(*function, signature, host, call).and_then(|()| host.clock.get().check())
             }
             Self::Missing { module, name } => {
                 let (module, name) = (module.clone(), name.clone());
@@ -299,7 +289,7 @@ impl Answer {
                 Ok(())
             }
             Self::StackUsedUp => Err(TrapKind::StackOverflow.into()),
-            Self::Clock => host.check_time(),
+            Self::Clock => host.clock.get().check(),
         }
     }
 }

@@ -141,8 +141,9 @@ fn invoke(
     match ended {
         Ok(()) => Ok(Ok(())),
         Err(failure) => {
+            let stop = slot.take_stop();
             slot.forget_taken_stack()?;
-            trap::sort(shared.engine, failure, slot.take_stop()).map(Err)
+            trap::sort(shared.engine, failure, stop).map(Err)
         }
     }
 }

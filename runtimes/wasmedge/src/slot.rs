@@ -12,7 +12,7 @@ use crate::stack;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::host::HostState;
+use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::{Error, Result};
 use wasmedge_sys::ffi;
 
@@ -153,7 +153,7 @@ impl Slot {
 
     pub(crate) fn start_clock(&self) {
         // SAFETY: only shared, as by the host functions.
-        unsafe { self.host.0.as_ref() }.start_clock(self.shared.config.deadline);
+        unsafe { self.host.0.as_ref() }.start(Clock::start(self.shared.config.deadline));
     }
 
     pub(crate) fn take_stop(&self) -> Option<host::Stop> {

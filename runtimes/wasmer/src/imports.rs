@@ -5,9 +5,8 @@ use crate::memory::bytes;
 use crate::rewrite::CLOCK;
 use crate::settings::ID;
 use std::sync::Arc;
-use std::time::Instant;
 use touchstone_executor::guest::FunctionImport;
-use touchstone_executor::host::{Answer, HostFunction, HostState, Parameters, parameters};
+use touchstone_executor::host::{Answer, Clock, HostFunction, HostState, Parameters, parameters};
 use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, ValueType};
 use wasmer::{Extern, ExternType, Function, FunctionEnv, FunctionEnvMut, FunctionType, Memory};
 use wasmer::{RuntimeError, Store, Type, Value};
@@ -17,18 +16,8 @@ pub(crate) struct Host {
     pub(crate) state: HostState,
     /// Known once the module is instantiated, before any of its code runs.
     pub(crate) memory: Option<Memory>,
-    /// When the guest is to be stopped, if it is.
-    pub(crate) ends: Option<Instant>,
-}
-
-impl Host {
-    /// Stops the guest where its time is over.
-    fn check_time(&self) -> Result<(), Trap> {
-        match self.ends {
-            Some(ends) if Instant::now() >= ends => Err(TrapKind::DeadlineExceeded.into()),
-            _ => Ok(()),
-        }
-    }
+    /// When the guest is to be stopped.
+    pub(crate) clock: Clock,
 }
 
 /// The imports of a module, in its order.
@@ -179,7 +168,7 @@ fn answer(guest: &mut Guest<'_>, function: HostFunction, values: &Parameters) ->
         let answered = with_memory(guest, |memory, host| host.answer(function, memory, values));
         let pages = match answered? {
             // A guest that lets the host work comes to few loops.
-            Answer::Result(result) => return guest.data().check_time().map(|()| result),
+            Answer::Result(result) => return guest.data().clock.check().map(|()| result),
             Answer::NeedsMemory { pages } => pages,
         };
         let (host, mut store) = guest.data_and_store_mut();
@@ -192,5 +181,5 @@ fn answer(guest: &mut Guest<'_>, function: HostFunction, values: &Parameters) ->
 }
 
 fn clock(guest: Guest<'_>) -> Result<(), Trap> {
-    guest.data().check_time()
+    guest.data().clock.check()
 }

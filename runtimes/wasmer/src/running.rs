@@ -7,10 +7,9 @@ use crate::rewrite::START;
 use crate::settings::ID;
 use crate::trap;
 use std::sync::Arc;
-use std::time::Instant;
 use touchstone_executor::abi::Live;
 use touchstone_executor::driver::Disposable;
-use touchstone_executor::host::HostState;
+use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::{Error, Result, Signature, Trap, Value, ValueType};
 use wasmer::{
     Extern, Function, FunctionEnv, Instance, Memory, RuntimeError, Store, TypedFunction,
@@ -51,7 +50,8 @@ impl Running {
     /// Makes a new instance and runs its start function.
     pub(crate) fn instantiate(shared: &Arc<Shared>, state: HostState) -> Result<Self> {
         let mut store = Store::new(shared.engine.clone());
-        let env = FunctionEnv::new(&mut store, Host { state, memory: None, ends: None });
+        let env =
+            FunctionEnv::new(&mut store, Host { state, memory: None, clock: Clock::default() });
         let imports = shared.imports.define(&mut store, &env);
         let instance = Instance::new_by_index(&mut store, &shared.module, &imports)
             .map_err(Error::runtime(ID, "instantiate the module"))?;
@@ -91,9 +91,8 @@ impl Running {
     }
 
     fn start_clock(&mut self) {
-        if let Some(deadline) = self.shared.deadline {
-            // A deadline beyond the end of time is none.
-            self.env.as_mut(&mut self.store).ends = Instant::now().checked_add(deadline);
+        if self.shared.deadline.is_some() {
+            self.env.as_mut(&mut self.store).clock = Clock::start(self.shared.deadline);
         }
     }
 

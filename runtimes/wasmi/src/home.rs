@@ -18,12 +18,11 @@
 //!    grows only in place.
 
 use crate::record::Record;
-use std::time::{Duration, Instant};
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::HostState;
+use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::memory::{Mapping, Plan, Restorer};
-use touchstone_executor::{Error, Result, Trap, TrapKind};
+use touchstone_executor::{Error, Result};
 use wasmi::{AsContextMut, Memory, MemoryType, Store, StoreContextMut};
 
 /// What a store carries for the host functions.
@@ -33,22 +32,7 @@ pub(crate) struct State {
     /// The guest's memory, known once it is instantiated or lent.
     pub(crate) memory: Option<Memory>,
     /// When the guest is to be stopped.
-    until: Option<Instant>,
-}
-
-impl State {
-    /// The guest runs from now on.
-    pub(crate) fn start_clock(&mut self, deadline: Option<Duration>) {
-        self.until = deadline.and_then(|deadline| Instant::now().checked_add(deadline));
-    }
-
-    /// Stops the guest where its time is over.
-    pub(crate) fn check_time(&self) -> std::result::Result<(), Trap> {
-        match self.until {
-            Some(until) if Instant::now() >= until => Err(TrapKind::DeadlineExceeded.into()),
-            _ => Ok(()),
-        }
-    }
+    pub(crate) clock: Clock,
 }
 
 /// A store with the memory that is lent to it, if one is.
@@ -71,7 +55,7 @@ struct Lent {
 impl Home {
     /// A store without a memory of Touchstone's.
     pub(crate) fn new(engine: &wasmi::Engine, host: HostState) -> Self {
-        let state = State { host, memory: None, until: None };
+        let state = State { host, memory: None, clock: Clock::default() };
         Self { store: Box::new(Store::new(engine, state)), lent: None }
     }
 

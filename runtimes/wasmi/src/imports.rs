@@ -144,7 +144,7 @@ fn answer(guest: &mut Guest<'_>, function: HostFunction, values: &Parameters) ->
         let pages = match host.answer(function, bytes, values).map_err(carry)? {
             Answered::Result(result) => {
                 // A guest that lets the host work uses little fuel.
-                return guest.data().check_time().map(|()| result).map_err(carry);
+                return guest.data().clock.check().map(|()| result).map_err(carry);
             }
             Answered::NeedsMemory { pages } => pages,
         };

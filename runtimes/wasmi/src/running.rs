@@ -8,7 +8,7 @@ use std::time::Duration;
 use touchstone_executor::abi::Live;
 use touchstone_executor::driver::Disposable;
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::host::HostState;
+use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::memory::Plan;
 use touchstone_executor::{Error, Result, Signature, Trap, Value, ValueType};
 use wasmi::{F32, F64, Func, Memory, ResumableCall, StoreContextMut, TypedFunc, Val};
@@ -70,7 +70,7 @@ impl Running {
             let fuel = deadline.as_nanos().saturating_mul(FUEL_PER_NANOSECOND);
             let fuel = u64::try_from(fuel).unwrap_or(u64::MAX).max(SLICE);
             home.store().set_fuel(fuel).map_err(failed)?;
-            home.state().start_clock(shared.deadline);
+            home.state().clock = Clock::start(shared.deadline);
         }
         let lent = home.state().memory;
         let mut store = home.store();
@@ -151,7 +151,7 @@ fn metered(
     results: &mut [Val],
     deadline: Duration,
 ) -> Result<(), wasmi::Error> {
-    store.data_mut().start_clock(Some(deadline));
+    store.data_mut().clock = Clock::start(Some(deadline));
     store.set_fuel(SLICE)?;
     let mut call = func.call_resumable(&mut store, params, results)?;
     loop {
@@ -159,7 +159,7 @@ fn metered(
             ResumableCall::Finished => return Ok(()),
             ResumableCall::HostTrap(stopped) => return Err(stopped.into_host_error()),
             ResumableCall::OutOfFuel(stopped) => {
-                store.data().check_time().map_err(trap::carry)?;
+                store.data().clock.check().map_err(trap::carry)?;
                 store.set_fuel(SLICE.max(stopped.required_fuel()))?;
                 stopped.resume(&mut store, results)?
             }
