@@ -88,10 +88,11 @@ impl OpenPages {
         self.list.len()
     }
 
-    /// The open page at a place of the list.
+    /// The open pages, if the list was long enough for them, in the order in which they were
+    /// opened.
     #[inline]
-    pub(super) fn page(&self, index: usize) -> usize {
-        self.list[index].load(Ordering::Relaxed) as usize
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.list[..self.listed()].iter().map(|page| page.load(Ordering::Relaxed) as usize)
     }
 
     /// Whether the whole memory was opened, because too many pages were written.
@@ -319,7 +320,7 @@ mod tests {
     }
 
     fn list(pages: &OpenPages) -> Vec<usize> {
-        (0..pages.listed()).map(|index| pages.page(index)).collect()
+        pages.iter().collect()
     }
 
     #[test]

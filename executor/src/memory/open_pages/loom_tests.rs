@@ -50,7 +50,7 @@ impl Memory {
             assert!((0..pages.count()).all(|page| self.is_writable(page)));
             return;
         }
-        let list: Vec<u32> = (0..pages.listed()).map(|at| pages.page(at) as u32).collect();
+        let list: Vec<u32> = pages.iter().map(|page| page as u32).collect();
         let open: BTreeSet<u32> = list.iter().copied().collect();
         assert_eq!(open.len(), list.len(), "a page is listed twice");
         assert!(written.iter().all(|page| open.contains(page)), "a page is not listed");

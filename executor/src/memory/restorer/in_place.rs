@@ -65,17 +65,19 @@ impl Restorer {
         self.ages.next(size / host_page());
         let listed = tracked.pages.listed();
         let mut leaving = std::mem::take(&mut self.leaving);
-        for index in 0..listed {
-            let page = tracked.pages.page(index);
+        // Read once: behind each call the compiler would read them again.
+        let (compare, image, base) = (self.compare, self.plan.image(), self.base);
+        let ages = &mut self.ages;
+        for page in tracked.pages.iter() {
             // SAFETY: pages in the list lie in the memory and, where there is one, in the clean
             // one. Nobody else uses these now, and they are writable, or become so by a fault.
             let changed = unsafe {
                 match into {
-                    None => pages::restore(self.compare, self.plan.image(), self.base, page),
-                    Some(clean) => pages::exchange(self.compare, self.base, clean, page),
+                    None => pages::restore(compare, image, base, page),
+                    Some(clean) => pages::exchange(compare, base, clean, page),
                 }
             };
-            if self.ages.seen(page, changed) == Verdict::LetGo {
+            if ages.seen(page, changed) == Verdict::LetGo {
                 leaving.push(page);
             }
         }
