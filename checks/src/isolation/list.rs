@@ -34,6 +34,7 @@ const GROWING: &[Spoil] = &[
     returning("spoil_by_two"),
     returning("spoil_twice"),
     returning("spoil_to_the_limit"),
+    returning("spoil_every_other"),
     trapping("trap"),
 ];
 const TABLE_GROWING: &[Spoil] =
@@ -359,6 +360,21 @@ pub static KINDS: &[Kind] = &[
         observe: act("observe"),
         clean: Clean::Words(&[6, 16_392, 7]),
         spoils: &[returning("spoil"), trapping("trap")],
+        lasting: true,
+    },
+    Kind {
+        name: "start_growth",
+        group: "start",
+        what: "the pages that the start function grows the memory by, and those behind them",
+        planted: Planted::Text(include_str!("guests/start_growth.wat")),
+        observe: act("observe"),
+        clean: Clean::Words(&[3, 5, 6, 3, 0, 0]),
+        spoils: &[
+            returning("spoil"),
+            returning("spoil_by_one"),
+            returning("spoil_to_the_limit"),
+            trapping("trap"),
+        ],
         lasting: true,
     },
 ];

@@ -37,6 +37,16 @@
     (call $grow (i32.const 2)) (call $write) (i64.const 0))
   (func (export "spoil_to_the_limit") (param i32 i32) (result i64)
     (call $grow (i32.const 9)) (call $write) (i64.const 0))
+  ;; Writes to every second page of the system's, and zeros, which change nothing, to the others.
+  (func (export "spoil_every_other") (param i32 i32) (result i64) (local $at i32)
+    (call $grow (i32.const 4))
+    (local.set $at (i32.const 196608))
+    (loop $next
+      (i64.store offset=8 (local.get $at) (i64.const -1))
+      (i64.store offset=4096 (local.get $at) (i64.const 0))
+      (local.set $at (i32.add (local.get $at) (i32.const 8192)))
+      (br_if $next (i32.lt_u (local.get $at) (i32.shl (memory.size) (i32.const 16)))))
+    (i64.const 0))
   (func (export "trap") (param i32 i32) (result i64)
     (drop (call $spoil_twice (i32.const 0) (i32.const 0))) unreachable)
 )
