@@ -2,8 +2,10 @@
 
 use super::guests::{COSTLY, RECURSION, SUBSTRATE, TRAPS, TWO_TYPES};
 use super::{Loaded, each, each_with, guest};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::abi::Abi;
+use touchstone_executor::host::LogSink;
 use touchstone_executor::{Claim, Config, ExportId, Instance, Outcome, Strategy, TrapKind};
 
 /// After this, both counters of the guest must be at their first value.
@@ -139,10 +141,13 @@ pub(crate) fn an_endless_loop_ends_at_its_deadline(strategy: Strategy) {
 }
 
 pub(crate) fn a_deadline_ends_what_takes_long_in_few_turns(strategy: Strategy) {
-    each_with(strategy, &guest(COSTLY), &with_deadline(30), |loaded| {
+    // A log that is looked at is read, sixteen megabytes a line.
+    let log: Arc<LogSink> = Arc::new(|_, _, _| {});
+    let config = Config { max_log_level: 5, log: Some(log), ..with_deadline(30) };
+    each_with(strategy, &guest(COSTLY), &config, |loaded| {
         let instance = &mut *loaded.instance();
         // Once more each: what a deadline leaves behind does not put off the next one.
-        for name in ["host", "fill", "host", "fill"] {
+        for name in ["host", "log", "fill", "host", "log", "fill"] {
             let started = Instant::now();
             let found = trap_of(loaded, instance, name, loaded.export(name, Abi::Plain));
             assert_eq!(found, TrapKind::DeadlineExceeded, "{}: {name}", loaded.name);

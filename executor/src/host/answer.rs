@@ -5,6 +5,7 @@ use super::{HostFunction, HostState};
 use crate::heap::HeapError;
 use crate::outcome::Trap;
 use crate::storage;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Parameters of a call, zero-extended, in order; unused places are zero.
 pub type Parameters = [u64; 9];
@@ -56,8 +57,16 @@ impl HostState {
                 self.wasi(function, memory, parameters)?.into()
             }
             HostFunction::Storage(called) => {
-                let storage = self.storage.as_deref();
-                match storage::answer(storage, self.own(memory), called, parameters)? {
+                let (storage, memory_of_guest) = (self.storage.as_deref(), self.own(memory));
+                // It must not unwind through a runtime.
+                let answered = catch_unwind(AssertUnwindSafe(|| {
+                    storage::answer(storage, memory_of_guest, called, parameters)
+                }));
+                match answered.unwrap_or_else(|panic| {
+                    // What was thrown may panic again when it is dropped.
+                    std::mem::forget(panic);
+                    Err(function.refuse("the storage panicked"))
+                })? {
                     storage::Answer::Done => 0,
                     storage::Answer::Bytes(bytes) => return self.place(function, memory, &bytes),
                 }

@@ -479,6 +479,13 @@ fn the_last_mappings_are_left_to_others() {
         }
     }
     drop(held);
+    // Growth by moving would need another memory; in place it needs none.
+    let home = Recycler::new(Some(plan(Reset::Tracked { limit: LIMIT })), 4);
+    let mut lease = Lease::new(&std::sync::Arc::new(home), SIZE, 2 * SIZE, true).unwrap();
+    let held = (0..limit).rev().find_map(mappings::Held::new).unwrap();
+    lease.grow(2 * SIZE).unwrap();
+    lease.reset().unwrap();
+    drop((held, lease));
     let memories: Vec<Memory> =
         (0..100).map(|_| Memory::new(Some(&plan(Reset::Drop)), SIZE, 2 * SIZE).unwrap()).collect();
     assert!(mappings::Held::new(limit - 400).is_some());
@@ -509,6 +516,7 @@ fn a_memory_that_cannot_be_closed_is_used_no_more() {
         if grows {
             assert!(memory.grow(3 * SIZE).is_err());
             assert!(memory.grow(4 * SIZE).is_err());
+            assert!(!memory.is_usable());
         }
         assert!(memory.reset().is_err(), "{grows}");
         assert!(memory.reset().is_err() && !memory.is_usable(), "{grows}: reset once more");

@@ -18,7 +18,7 @@
 //! | huge pages: `khugepaged` makes absent pages writable without a fault | these memories are mapped with `MADV_NOHUGEPAGE` |
 //! | another thread writes | [`UsedOn`], [`written_elsewhere`] |
 //! | another process writes (`ptrace`, `process_vm_writev`), or an asynchronous kernel worker (`io_uring`) | missed: not to be done to these memories between two resets |
-//! | the process locks it (`mlock`, `mlockall(MCL_CURRENT)`), which makes absent pages writable | [`written_elsewhere`], to be called after that on each thread that resets such memories. Growth of what is locked does the same: once a reset has dropped locked pages, the kernel is asked |
+//! | the process locks it (`mlock`, `mlockall(MCL_CURRENT)`), which makes absent pages writable | [`written_elsewhere`], to be called after that on each thread that resets such memories. Growth of what is locked does the same: each scan of what a memory has grown by looks whether it is locked, and from then on every reset scans it |
 //! | the thread stops its events: `prctl(PR_TASK_PERF_EVENTS_DISABLE)` | missed where the kernel logs: not to be done |
 
 use super::{Mapping, Restorer, fault_log, host_page, process};
@@ -34,6 +34,9 @@ thread_local! {
 
 /// The highest number of a thread so far; no number is given out twice.
 static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// How often the process was told that memories may have been written elsewhere.
+static TOLD: AtomicU64 = AtomicU64::new(0);
 
 #[inline]
 fn thread() -> u64 {
@@ -55,6 +58,7 @@ fn new_number() -> u64 {
 /// thread reset them, or that the process has locked them (`mlock`, `mlockall`): the next reset of
 /// each on this thread asks the kernel what was written.
 pub fn written_elsewhere() {
+    TOLD.fetch_add(1, Ordering::Relaxed);
     new_number();
 }
 
@@ -89,22 +93,23 @@ impl Faults {
 pub(super) struct Mark {
     process: u64,
     thread: u64,
+    /// [`TOLD`] then.
+    told: u64,
     faults: Faults,
 }
 
 impl Mark {
     /// Those of the calling thread so far; `None` where the kernel does not say.
     pub(super) fn now() -> Option<Self> {
-        Some(Self { process: process::number()?, thread: thread(), faults: Faults::now()? })
+        let told = TOLD.load(Ordering::Relaxed);
+        let (process, thread) = (process::number()?, thread());
+        Some(Self { process, thread, told, faults: Faults::now()? })
     }
 
-    /// Of the calling thread from now on; it stays what it was in a child of a fork.
-    pub(super) fn renew(&mut self) {
-        if process::number() == Some(self.process)
-            && let Some(now) = Self::now()
-        {
-            *self = now;
-        }
+    /// Of the calling thread from now on. `None` in a child of a fork, and where
+    /// [`written_elsewhere`] was called since.
+    pub(super) fn renewed(self) -> Option<Self> {
+        Self::now().filter(|now| (now.process, now.told) == (self.process, self.told))
     }
 
     /// Whether it is of the calling thread, in the process that it was made in.
@@ -164,7 +169,7 @@ pub(super) fn is_counted() -> bool {
 /// that was told that its [use begins](Restorer::begin_use), is reset by the faults of one
 /// thread, so whoever implements `Instance` over such memories notes the thread of each step
 /// here.
-/// When they were not all the same, [`end`](Self::end) calls [`written_elsewhere`].
+/// When they were not all the same, the reset after [`end`](Self::end) asks the kernel.
 ///
 /// To be ended before the memory is reset, and in `prepare` once more before what the last
 /// call left is reset there. Dropping it ends it: a field of this type stands before those
@@ -229,7 +234,8 @@ impl UsedOn {
     #[inline]
     pub fn end(&mut self) {
         if !matches!(self.0, Self::NOWHERE | Self::UNNEEDED) && self.0 != thread() {
-            written_elsewhere();
+            // Other memories were not written elsewhere: their next use renews their marks.
+            new_number();
         }
     }
 }
@@ -314,12 +320,15 @@ mod tests {
             std::thread::scope(|scope| scope.spawn(move || mark.holds()).join().unwrap())
         };
         assert!(!holds_elsewhere(mark()));
-        let mut mark = mark();
-        written_elsewhere();
+        let mark = mark();
+        new_number();
         assert!(!mark.holds());
         // As above: the first time may fault itself.
-        (0..2).for_each(|_| mark.renew());
-        assert!(mark.holds());
+        let renewed = (0..2).fold(mark, |mark, _| mark.renewed().unwrap());
+        assert!(renewed.holds());
+        written_elsewhere();
+        assert!(!renewed.holds());
+        assert_eq!(renewed.renewed(), None);
     }
 
     #[test]

@@ -117,3 +117,49 @@ fn what_is_locked_is_reset() {
         }
     }
 }
+
+/// Where the memory is locked between two calls, its first size and what is closed behind it, pages
+/// are made writable there and then, and the others when the memory grows.
+#[test]
+#[cfg_attr(miri, ignore = "needs mlock")]
+fn what_is_locked_between_calls_is_reset() {
+    let page = host_page();
+    let calls = [40, 40, 40, 10, 40, 40, 0, 0, 0, 0, 0, 0, 0, 10, 40, 40, 30, 40];
+    for (limit, locked_at) in [(1 << 20, 2), (8 * page, 0), (8 * page, 2), (1 << 20, 9)] {
+        for kind in test_support::keeping(limit).filter(|_| pagemap_scan_available()) {
+            let plan = Plan::new(content(SIZE), kind).unwrap();
+            let mut memory = Memory::new(Some(&plan), SIZE, 3 * SIZE).unwrap();
+            memory.restorer().unwrap().note_threads();
+            let base = memory.base();
+            for (call, grown) in calls.into_iter().enumerate() {
+                if call == locked_at {
+                    // SAFETY: the reservation of a memory of this test's own, whose content stays
+                    // the same. The kernel refuses to fill what is closed, and locks it.
+                    let is_locked = unsafe {
+                        libc::mlock(base.cast(), 3 * SIZE);
+                        pages::is_locked(base, SIZE) && pages::is_locked(base.add(SIZE), SIZE)
+                    };
+                    if !is_locked {
+                        eprintln!("not tested: this process may not lock so much memory");
+                        return;
+                    }
+                    written_elsewhere();
+                }
+                // SAFETY: nobody has written the memory since its last reset.
+                unsafe { memory.restorer().unwrap().begin_use() };
+                memory.grow(SIZE + grown * page).unwrap();
+                // SAFETY: so much is open, and the memory is borrowed mutably.
+                let bytes = unsafe { std::slice::from_raw_parts(base, memory.accessible()) };
+                let seen = bytes[SIZE..].iter().position(|byte| *byte != 0);
+                assert_eq!(seen, None, "{kind}, {limit}, {locked_at}: call {call}");
+                assert!(bytes[..SIZE] == fresh(SIZE), "{kind}, {limit}, {locked_at}: call {call}");
+                let (first, behind) = (SIZE / page, grown.saturating_sub(1 + call));
+                write(
+                    &mut memory,
+                    [1, 3 + call].into_iter().chain((grown > 0).then_some(first + behind)),
+                );
+                memory.reset().unwrap();
+            }
+        }
+    }
+}

@@ -168,6 +168,12 @@ impl Mapping {
         Ok(())
     }
 
+    /// Whether pages may be open that were to be closed, so that the memory must not be used any
+    /// more.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
     /// Fails if the memory must not be used any more.
     fn check(&self) -> Result<()> {
         if self.broken { Err(BROKEN) } else { Ok(()) }

@@ -78,6 +78,9 @@ impl Memory {
     /// be [usable](Self::is_usable).
     pub(super) fn move_written(&mut self, to: &mut Self, most: usize) -> bool {
         let Some(restorer) = &mut self.restorer else { return false };
+        if self.mapping.is_broken() {
+            return false;
+        }
         // What this memory has grown by is not watched.
         let fits = restorer.plan().size() == self.mapping.accessible()
             && to.mapping.accessible() >= self.mapping.accessible();
@@ -136,10 +139,10 @@ impl Memory {
         }
     }
 
-    /// Whether it can be used: nothing that was to make it clean has failed.
+    /// Whether it can be used: nothing that was to make it clean or to close it has failed.
     #[must_use]
     pub fn is_usable(&self) -> bool {
-        self.restorer.as_ref().is_none_or(Restorer::is_usable)
+        !self.mapping.is_broken() && self.restorer.as_ref().is_none_or(Restorer::is_usable)
     }
 
     /// A part of the memory that the kernel can write to, see [`writable`].

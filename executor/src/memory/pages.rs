@@ -5,7 +5,7 @@ use super::image::CleanPage;
 use super::{Image, host_page};
 use crate::error::{Error, Result};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MprotectFlags};
+use rustix::mm::{Advice, MprotectFlags, MsyncFlags};
 
 /// Calls `each` with start and length of each run of neighbours among pages in
 /// ascending order.
@@ -110,6 +110,20 @@ pub(super) unsafe fn make_small(base: *mut u8, size: usize) -> Result<()> {
     }
 }
 
+/// Whether a part of a range is locked (`mlock`, `mlockall`). Locking makes pages writable without
+/// a fault of whoever writes them, and so does `mprotect` in a locked range.
+///
+/// # Safety
+///
+/// The range must be page-aligned and the caller's own.
+pub(super) unsafe fn is_locked(base: *mut u8, size: usize) -> bool {
+    let flags = MsyncFlags::INVALIDATE | MsyncFlags::ASYNC;
+    // SAFETY: the caller's range. With these flags, the call does nothing but fail with EBUSY where
+    // memory is locked (`mm/msync.c`).
+    let done = unsafe { rustix::mm::msync(base.cast(), size, flags) };
+    done == Err(Errno::BUSY)
+}
+
 /// Makes pages read-only, so that the next write to them is noticed.
 ///
 /// # Safety
@@ -146,24 +160,14 @@ unsafe fn protect(base: *mut u8, size: usize, flags: MprotectFlags) -> Result<()
 ///
 /// The range must be page-aligned and the caller's own.
 pub(super) unsafe fn discard(base: *mut u8, size: usize) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe { discard_locked(base, size) }.map(drop)
-}
-
-/// The same. Whether the process has locked a part of the range.
-///
-/// # Safety
-///
-/// As for [`discard`].
-pub(super) unsafe fn discard_locked(base: *mut u8, size: usize) -> Result<bool> {
     if size == 0 {
-        return Ok(false);
+        return Ok(());
     }
     // SAFETY: the caller owns the range.
     let advise = |advice| unsafe { rustix::mm::madvise(base.cast(), size, advice) };
     match advise(Advice::LinuxDontNeed) {
-        Err(Errno::INVAL) => advise(Advice::LinuxDontneedLocked).map(|()| true),
-        done => done.map(|()| false),
+        Err(Errno::INVAL) => advise(Advice::LinuxDontneedLocked),
+        done => done,
     }
     .map_err(Error::system("cannot drop the pages of a memory"))
 }

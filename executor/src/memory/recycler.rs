@@ -224,8 +224,9 @@ impl Lease {
         if self.moves
             && size <= self.reserved
             && let Some(larger) = self.first.larger(size)
+            // Where there is no room for another memory, this one may still grow.
+            && let Ok(mut next) = larger.take(size, self.reserved)
         {
-            let mut next = larger.take(size, self.reserved)?;
             if memory.move_written(&mut next, MOVED) {
                 let before = std::mem::replace(memory, next);
                 match &mut self.moved {

@@ -28,6 +28,7 @@ pub use function::Function;
 pub(crate) use answer::{Answer, answer};
 
 /// Keys and values, sorted by key. All instances of a module use the same one, on any thread.
+/// After a panic the guest's call ends in a trap, as after an error.
 pub trait Storage: Send + Sync {
     /// The value of a key.
     ///

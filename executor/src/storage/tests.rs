@@ -116,6 +116,26 @@ fn bad_places_and_refusals_are_traps() {
 }
 
 #[test]
+fn a_panic_is_a_trap() {
+    let map = Arc::new(Map::default());
+    let poisoned = Arc::clone(&map);
+    std::thread::spawn(move || {
+        let _locked = poisoned.0.lock().unwrap();
+        panic!("the lock is poisoned");
+    })
+    .join()
+    .unwrap_err();
+    let mut host = host(Some(map));
+    let get = HostFunction::Storage(Function::Get);
+    let trap = host.answer(get, &mut [0; 8], &parameters([place(0, 1)])).unwrap_err();
+    let reason = "the storage panicked".to_owned();
+    assert_eq!(trap.kind, TrapKind::HostFunction { name: get.name(), reason });
+    // The host's own part works on.
+    let level = host.answer(HostFunction::MaxLogLevel, &mut [], &parameters([]));
+    assert_eq!(level, Ok(Answer::Result(0)));
+}
+
+#[test]
 fn without_a_storage_the_import_is_missing() {
     let mut host = host(None);
     let function = HostFunction::Storage(Function::Root);

@@ -60,6 +60,10 @@ impl driver::Resident for Resident {
     }
 
     fn reset(&mut self) -> Result<bool> {
+        // After a panic in a call, which left its host behind.
+        if self.running.caged.host().is_none() {
+            return Ok(false);
+        }
         if let Some(restorer) = &mut self.restorer {
             let (first, open) = (restorer.plan().size(), self.running.memory().len());
             // SAFETY: the instance is not running, and `&mut self` keeps it so; the

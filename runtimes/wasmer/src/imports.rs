@@ -97,7 +97,8 @@ fn host_function(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunct
         ),
         HostFunction::Free => {
             Function::new_typed_with_env(store, env, |mut guest: Guest<'_>, pointer: u32| {
-                with_memory(&mut guest, |memory, host| host.free(memory, pointer))
+                let freed = with_memory(&mut guest, |memory, host| host.free(memory, pointer));
+                in_time(&guest, freed)
             })
         }
         HostFunction::MaxLogLevel => {
@@ -109,7 +110,10 @@ fn host_function(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunct
             store,
             env,
             |mut guest: Guest<'_>, level: u32, target: u64, message: u64| {
-                with_memory(&mut guest, |memory, host| host.log(memory, level, target, message))
+                let logged = with_memory(&mut guest, |memory, host| {
+                    host.log(memory, level, target, message)
+                });
+                in_time(&guest, logged)
             },
         ),
         HostFunction::InputLength => {
@@ -119,7 +123,8 @@ fn host_function(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunct
         }
         HostFunction::Input => {
             Function::new_typed_with_env(store, env, |mut guest: Guest<'_>, pointer: u64| {
-                with_memory(&mut guest, |memory, host| host.input(memory, pointer))
+                let copied = with_memory(&mut guest, |memory, host| host.input(memory, pointer));
+                in_time(&guest, copied)
             })
         }
         HostFunction::Wasi(_) | HostFunction::Storage(_) => untyped(store, env, function),
@@ -162,13 +167,18 @@ fn with_memory<T>(guest: &mut Guest<'_>, work: impl FnOnce(&mut [u8], &mut HostS
     }
 }
 
+/// What a host function answered, unless the guest's time is over: a guest that lets the host work
+/// comes to few loops.
+fn in_time<T>(guest: &Guest<'_>, answered: Result<T, Trap>) -> Result<T, Trap> {
+    answered.and_then(|answer| guest.data().clock.check().map(|()| answer))
+}
+
 /// Answers a function over the memory, which grows if the answer needs room.
 fn answer(guest: &mut Guest<'_>, function: HostFunction, values: &Parameters) -> Result<u64, Trap> {
     loop {
         let answered = with_memory(guest, |memory, host| host.answer(function, memory, values));
         let pages = match answered? {
-            // A guest that lets the host work comes to few loops.
-            Answer::Result(result) => return guest.data().clock.check().map(|()| result),
+            Answer::Result(result) => return in_time(guest, Ok(result)),
             Answer::NeedsMemory { pages } => pages,
         };
         let (host, mut store) = guest.data_and_store_mut();

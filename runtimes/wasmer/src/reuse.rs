@@ -41,7 +41,8 @@ impl driver::Resident for Resident {
             None => None,
         };
         let mut restorer = None;
-        if let Some(plan) = &plan {
+        // A memory without pages has no place of its own.
+        if let Some(plan) = plan.as_ref().filter(|plan| plan.size() > 0) {
             let base = running.memory().as_mut_ptr();
             // SAFETY: the memory is one of Touchstone's (`Memories` without a plan):
             // page-aligned, private, of the plan's size, and only this instance
@@ -63,15 +64,18 @@ impl driver::Resident for Resident {
 
     fn reset(&mut self) -> Result<bool> {
         let store = &mut self.running.store;
-        if let (Some(memory), Some(restorer)) = (&self.running.memory, &mut self.restorer) {
+        if let Some(memory) = &self.running.memory {
             // SAFETY: the instance is not running, and `&mut self` keeps it so;
             // only address and length are taken.
             let used = unsafe { bytes(memory, store) };
-            if used.len() != restorer.plan().size() {
+            let clean = self.restorer.as_ref().map_or(0, |restorer| restorer.plan().size());
+            if used.len() != clean {
                 return Ok(false);
             }
-            // SAFETY: nothing runs, and the slice above is used no more.
-            unsafe { restorer.reset() }?;
+            if let Some(restorer) = &mut self.restorer {
+                // SAFETY: nothing runs, and the slice above is used no more.
+                unsafe { restorer.reset() }?;
+            }
         }
         for (global, value) in &self.globals {
             global.set(store, value.clone()).map_err(Error::runtime(ID, "restore a global"))?;

@@ -90,7 +90,8 @@ fn host_function(store: &mut StoreContextMut<'_, State>, function: HostFunction)
         }),
         HostFunction::Free => Func::wrap(store, |mut guest: Guest<'_>, pointer: u32| {
             let (memory, host) = memory_and_host(&mut guest);
-            host.free(memory, pointer).map_err(carry)
+            let freed = host.free(memory, pointer);
+            in_time(&guest, freed)
         }),
         HostFunction::MaxLogLevel => {
             Func::wrap(store, |guest: Guest<'_>| guest.data().host.max_log_level())
@@ -98,7 +99,8 @@ fn host_function(store: &mut StoreContextMut<'_, State>, function: HostFunction)
         HostFunction::Log => {
             Func::wrap(store, |mut guest: Guest<'_>, level: u32, target: u64, message: u64| {
                 let (memory, host) = memory_and_host(&mut guest);
-                host.log(memory, level, target, message).map_err(carry)
+                let logged = host.log(memory, level, target, message);
+                in_time(&guest, logged)
             })
         }
         HostFunction::InputLength => {
@@ -106,7 +108,8 @@ fn host_function(store: &mut StoreContextMut<'_, State>, function: HostFunction)
         }
         HostFunction::Input => Func::wrap(store, |mut guest: Guest<'_>, pointer: u64| {
             let (memory, host) = memory_and_host(&mut guest);
-            host.input(memory, pointer).map_err(carry)
+            let copied = host.input(memory, pointer);
+            in_time(&guest, copied)
         }),
         HostFunction::Wasi(_) | HostFunction::Storage(_) => untyped(store, function),
     }
@@ -137,15 +140,19 @@ fn untyped(store: &mut StoreContextMut<'_, State>, function: HostFunction) -> Fu
     })
 }
 
+/// What a host function answered, unless the guest's time is over: a guest that lets the host work
+/// uses little fuel.
+fn in_time<T>(guest: &Guest<'_>, answered: Result<T, Trap>) -> Answer<T> {
+    let answered = answered.and_then(|answer| guest.data().clock.check().map(|()| answer));
+    answered.map_err(carry)
+}
+
 /// Answers a function over the memory, which grows if the answer needs room.
 fn answer(guest: &mut Guest<'_>, function: HostFunction, values: &Parameters) -> Answer<u64> {
     loop {
         let (bytes, host) = memory_and_host(guest);
         let pages = match host.answer(function, bytes, values).map_err(carry)? {
-            Answered::Result(result) => {
-                // A guest that lets the host work uses little fuel.
-                return guest.data().clock.check().map(|()| result).map_err(carry);
-            }
+            Answered::Result(result) => return in_time(guest, Ok(result)),
             Answered::NeedsMemory { pages } => pages,
         };
         let grown =

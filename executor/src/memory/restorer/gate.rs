@@ -57,8 +57,8 @@ impl Gate {
     /// that was written.
     #[cold]
     fn begin(&mut self) {
-        if let Some(mark) = self.mark.as_mut().filter(|_| faults::is_counted()) {
-            mark.renew();
+        if let Some(mark) = self.mark.filter(|_| faults::is_counted()) {
+            self.mark = mark.renewed();
             self.lent = None;
             self.begun = true;
         }
@@ -288,7 +288,11 @@ impl Restorer {
         let kept = |page| found.push(page);
         // SAFETY: the caller's promise.
         let scanned = unsafe { self.restore_range(range.start, range.end, limit, kept) }?;
-        if range.end > self.plan.size() {
+        let size = self.plan.size();
+        if range.end > size {
+            let known = range.end.max(self.small_to);
+            // SAFETY: so much was open before, in the same mapping.
+            self.is_locked |= unsafe { pages::is_locked(self.base.add(size), known - size) };
             // Where the memory had been larger before, pages are clean. When it is as large again,
             // they can be written without a fault.
             self.resident_pages(range.end..self.hidden, |page| found.push(page))?;

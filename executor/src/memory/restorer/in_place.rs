@@ -324,6 +324,11 @@ impl Restorer {
         // Behind the plan's size nothing is tracked.
         let grown = leaving.partition_point(|page| watching.is_some() && page * host_page() < size);
         let (watched, dropped) = leaving.split_at(grown);
+        // SAFETY: pages of the memory, which is ours to reset; they are clean, and dropped they are
+        // the same.
+        unsafe {
+            pages::for_runs(self.base, dropped, |start, length| pages::discard(start, length))
+        }?;
         let runs = watching.map_or(0, |tracked| tracked.pages.runs_without(pages::runs(watched)));
         if runs > mappings::RUNS {
             // Out of the middle of what is open. Should nobody write them as a whole
@@ -335,13 +340,8 @@ impl Restorer {
             self.ages.leave(*page);
         }
         self.ages.let_go(leaving.len());
-        // SAFETY: pages of the memory, which is ours to reset; they are clean, and
-        // dropped they are the same.
+        // SAFETY: as above.
         let is_watched = unsafe {
-            pages::for_runs(self.base, dropped, |start, length| {
-                self.is_locked |= pages::discard_locked(start, length)?;
-                Ok(())
-            })?;
             pages::for_runs(self.base, watched, |start, length| pages::watch(start, length))
         };
         if is_watched.is_err() {

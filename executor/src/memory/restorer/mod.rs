@@ -47,8 +47,8 @@ pub struct Restorer {
     behind: Box<Gate>,
     /// Up to where each fault behind the plan's size makes one page writable.
     small_to: usize,
-    /// Whether pages were locked that were dropped: to open what lies behind the plan's size then
-    /// makes dropped pages writable without a fault.
+    /// Whether a part behind the plan's size was locked when it was scanned: to open what lies there
+    /// then makes absent pages writable without a fault.
     is_locked: bool,
     /// Whether the owner [notes](super::UsedOn) on which threads the memory is used.
     notes_threads: bool,

@@ -80,8 +80,9 @@ impl Lent {
         let size = self.restorer.plan().size();
         // SAFETY: `&mut self` says that nothing runs on the memory; so much of it is open.
         unsafe { self.restorer.reset_grown(self.size) }?;
+        // Also where the size is the same: it fails where a growth did that could not be undone.
+        self.mapping.hide(host_page() + size)?;
         if self.size != size {
-            self.mapping.hide(host_page() + size)?;
             self.size = size;
             // SAFETY: the header's page is accessible and nobody else's;
             // `install` writes the header before anybody reads it.
