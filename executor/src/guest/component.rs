@@ -4,7 +4,7 @@
 use super::component_entries::Lifted;
 use super::component_memory;
 use super::component_reset;
-use super::component_types::{self, FunctionType};
+use super::component_types::{FunctionType, Types};
 use super::core_reset;
 use super::info::{
     FunctionExport, MemoryLimits, ModuleInfo, Segment, constant, invalid, unhostable,
@@ -23,6 +23,10 @@ use wasmparser::{
 
 /// First bytes of a component: the magic number, the version, the layer.
 pub(super) const HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
+
+/// Instances of modules and components in one instance of a component: so many modules a store of
+/// Wasmtime allows, and compilers take as much memory as there are instances.
+const INSTANCES: u32 = 10_000;
 
 /// Stands between an exported interface and a function of it.
 pub const INNER: char = '#';
@@ -120,8 +124,20 @@ impl ComponentInfo {
 ///
 /// When it does not validate.
 pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
+    let features = super::features::BASIC | WasmFeatures::COMPONENT_MODEL;
+    let read = read_with(wasm, features);
+    if let Err(Error::Invalid { .. }) = &read
+        && read_with(wasm, features | WasmFeatures::GC_TYPES).is_ok()
+    {
+        return unhostable(
+            "a module in the component uses references to the host's objects (externref)",
+        );
+    }
+    read
+}
+
+fn read_with(wasm: &[u8], features: WasmFeatures) -> Result<ModuleInfo> {
     let mut reader = Reader::default();
-    let features = WasmFeatures::WASM2 | WasmFeatures::COMPONENT_MODEL;
     let mut validator = Validator::new_with_features(features);
     let mut outermost = None;
     for payload in Parser::new(0).parse_all(wasm) {
@@ -145,13 +161,22 @@ pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
         reader.take(payload)?;
     }
     let needs = reader.parts.last().and_then(|part| part.needs);
+    if reader.parts.last().is_some_and(|root| root.instances > INSTANCES) {
+        return unhostable(format!(
+            "an instance of the component would have more than {INSTANCES} instances in it"
+        ));
+    }
     let types = outermost.as_ref().map(|types| types.as_ref());
     let lifted = types.map(|types| reader.lifted(types)).unwrap_or_default();
     let Reader { modules, parts, interfaces, reserved, exports, .. } = reader;
-    let exported = exports.iter().flat_map(|name| {
-        types.map(|types| component_types::functions(types, name)).unwrap_or_default()
-    });
+    let types = types.map(Types::new);
+    let exported = exports
+        .iter()
+        .flat_map(|name| types.as_ref().map(|types| types.functions(name)).unwrap_or_default());
     let (names, functions): (Vec<String>, Vec<FunctionType>) = exported.unzip();
+    if types.is_some_and(|types| types.are_too_large()) {
+        return unhostable("the types of the component's functions are too large");
+    }
     let export = |name| FunctionExport { name, signature: None, imported: false };
     let exports = names.into_iter().map(export).collect();
     let component =
@@ -244,7 +269,7 @@ impl Reader {
                     for export in section.clone() {
                         let export = export.map_err(invalid)?;
                         let name = export.name.name.to_owned();
-                        if name.starts_with(component_reset::EXPORT) {
+                        if component_reset::is_kept(&name) {
                             self.reserved = Some(name.clone());
                         }
                         let has_functions = matches!(

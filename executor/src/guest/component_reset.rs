@@ -21,6 +21,19 @@ use wasm_encoder::{
 pub(super) const EXPORT: &str = "touchstone-reset";
 /// Functions that are exported at most.
 const MOST: u32 = 1000;
+/// Most tables that a module may have, and most modules and instances that a component may have
+/// (wasmparser's `limits.rs`).
+const TABLES: u32 = 100;
+const PARTS: u32 = 1000;
+/// Modules and instances that are added to a component at most.
+const ADDED_PARTS: u32 = 4;
+
+/// Whether the name of an export, of whichever component, is kept for added ones. Names are the same
+/// in upper and lower case, and for some validators also without hyphens.
+pub(super) fn is_kept(name: &str) -> bool {
+    let plain = |name: &str| name.replace('-', "").to_ascii_lowercase();
+    plain(name).starts_with(&plain(EXPORT))
+}
 
 impl ComponentInfo {
     /// The reason why an instance cannot be reset in place; `None` if it can.
@@ -52,6 +65,19 @@ impl ComponentInfo {
             return Some(format!(
                 "the component exports '{name}', a name that a reset in place needs"
             ));
+        }
+        let are_full = |part: &Part| {
+            part.counts.modules.max(part.counts.core_instances + part.counts.instances)
+                > PARTS - ADDED_PARTS
+        };
+        if self.parts.iter().any(are_full)
+            || self.writes_tables() && self.modules.iter().any(|module| module.tables > TABLES / 2)
+        {
+            return Some(
+                "the component has too many modules, instances or tables to add what a reset in \
+                 place needs"
+                    .to_owned(),
+            );
         }
         if self.resets().last().is_some_and(|resets| *resets > MOST) {
             return Some(format!(
@@ -269,7 +295,7 @@ mod tests {
             (core instance (instantiate $inner))
             (core instance (instantiate $inner)))
         (component $stateless
-            (core module $inner (func (export "g")) (table 1 1 externref))
+            (core module $inner (func (export "g")) (table 1 1 funcref))
             (core instance $i (instantiate $inner))
             (func (export "g") (canon lift (core func $i "g"))))
         (component $between
@@ -324,16 +350,87 @@ mod tests {
         let mut text = "(component $c0 (core module $m (memory 1))
             (core instance (instantiate $m)))"
             .to_owned();
+        let mut deep = String::new();
         for depth in 1..40 {
             let inner = depth - 1;
             text += &format!(
                 "(component $c{depth} (alias outer $root $c{inner} (component $c))
                    (instance (instantiate $c)) (instance (instantiate $c)))"
             );
+            if depth == 10 {
+                deep = format!("(component $root {text} (instance (instantiate $c10)))");
+            }
         }
-        let guest = guest(&format!("(component $root {text} (instance (instantiate $c39)))"));
+        let guest = guest(&deep);
         let refusal = guest.info().component.as_ref().unwrap().reset_refusal().unwrap();
         assert!(refusal.contains("1000"), "{refusal}");
         assert!(guest.resettable().is_err());
+        let refused = |text: &str| {
+            let bytes = wat::parse_str(text).unwrap();
+            let read = GuestModule::new("guest", &bytes, HeapPages::default());
+            assert!(read.unwrap_err().to_string().contains("more than 10000 instances"), "{text}");
+        };
+        refused(&format!("(component $root {text} (instance (instantiate $c39)))"));
+        // Without a module, and by components that are given.
+        refused(&format!(
+            "(component $root {} (instance (instantiate $c39)))",
+            text.replace("(core module $m (memory 1))", "")
+                .replace("(core instance (instantiate $m))", "")
+        ));
+        let mut given = "(component $c0)
+            (component $twice (import \"c\" (component $c))
+                (instance (instantiate $c)) (instance (instantiate $c)))"
+            .to_owned();
+        for depth in 1..40 {
+            given += &format!(
+                "(component $c{depth} (alias outer $root $c{} (component $c))
+                   (alias outer $root $twice (component $t))
+                   (instance (instantiate $t (with \"c\" (component $c)))))",
+                depth - 1
+            );
+        }
+        refused(&format!("(component $root {given} (instance (instantiate $c39)))"));
+    }
+
+    #[test]
+    fn what_leaves_no_room_for_a_reset_is_refused() {
+        let refusal = |text: &str| {
+            let guest = guest(text);
+            guest.info().component.as_ref().unwrap().reset_refusal()
+        };
+        let tables = |count| {
+            format!(
+                "(component (core module $m {} (func (table.set 0 (i32.const 0) (ref.null func))))
+                    (core instance (instantiate $m)))",
+                "(table 1 funcref)".repeat(count)
+            )
+        };
+        let instances = |count| {
+            format!(
+                "(component (core module $m (global (mut i32) (i32.const 0))) {})",
+                "(core instance (instantiate $m))".repeat(count)
+            )
+        };
+        for (allowed, refused) in [(tables(50), tables(51)), (instances(996), instances(997))] {
+            assert_eq!(refusal(&allowed), None);
+            let allowed = guest(&allowed);
+            let bytes = allowed.resettable().unwrap();
+            GuestModule::new("changed", &bytes, HeapPages::default()).unwrap();
+            assert!(refusal(&refused).unwrap().contains("too many"));
+        }
+    }
+
+    #[test]
+    fn names_are_kept_in_any_case() {
+        for name in ["touchstone-reset", "TOUCHSTONE-RESET", "touchstone-RESET-i0"] {
+            let text = format!(
+                "(component (core module $m (memory 1) (func (export \"f\")))
+                    (core instance $i (instantiate $m))
+                    (func (export \"{name}\") (canon lift (core func $i \"f\"))))"
+            );
+            let guest = guest(&text);
+            let refusal = guest.info().component.as_ref().unwrap().reset_refusal().unwrap();
+            assert!(refusal.contains(name), "{refusal}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Types of a component's functions, as its bytes declare them.
 
 use super::component::INNER;
+use std::cell::Cell;
 use std::fmt;
 use wasmparser::PrimitiveValType as Primitive;
 use wasmparser::component_types::{
@@ -46,43 +47,81 @@ pub enum DataType {
     Result(Option<Box<Self>>, Option<Box<Self>>),
 }
 
-/// Names and types of the functions that an export is: one, or those of an instance, whose names
-/// follow the instance's after a `#`. Empty for other exports.
-pub(super) fn functions(types: TypesRef<'_>, name: &str) -> Vec<(String, FunctionType)> {
-    let of = |name: String, ty: ComponentFuncTypeId| Some((name, function(types, ty)?));
-    match types.component_item_for_export(name).map(|item| item.ty) {
-        Some(ComponentEntityType::Func(ty)) => of(name.to_owned(), ty).into_iter().collect(),
-        Some(ComponentEntityType::Instance(instance)) => {
-            let exports = types.get(instance).into_iter().flat_map(|instance| &instance.exports);
-            let function =
-                |(inner, item): (&String, &wasmparser::component_types::ComponentItem)| {
-                    let ComponentEntityType::Func(ty) = item.ty else { return None };
-                    of(format!("{name}{INNER}{inner}"), ty)
-                };
-            exports.filter_map(function).collect()
+/// Bytes that the types of a component's functions may take, written in full: a few hundred times
+/// as much as those of any interface of WASI. Types that share parts can take far more than the
+/// component's bytes.
+const LARGEST: usize = 4 << 20;
+/// Bytes of a type or a name beside its text.
+const PART: usize = 24;
+
+/// Writes types in full, up to [`LARGEST`].
+pub(super) struct Types<'a> {
+    known: TypesRef<'a>,
+    /// Bytes that are left; `None` once there were too few.
+    left: Cell<Option<usize>>,
+}
+
+impl<'a> Types<'a> {
+    pub(super) fn new(known: TypesRef<'a>) -> Self {
+        Self { known, left: Cell::new(Some(LARGEST)) }
+    }
+
+    /// Whether there is more than fits.
+    pub(super) fn are_too_large(&self) -> bool {
+        self.left.get().is_none()
+    }
+
+    /// Names and types of the functions that an export is: one, or those of an instance, whose
+    /// names follow the instance's after a `#`. Empty for other exports.
+    pub(super) fn functions(&self, name: &str) -> Vec<(String, FunctionType)> {
+        let of = |name: String, ty: ComponentFuncTypeId| {
+            self.take(name.len())?;
+            Some((name, self.function(ty)?))
+        };
+        match self.known.component_item_for_export(name).map(|item| item.ty) {
+            Some(ComponentEntityType::Func(ty)) => of(name.to_owned(), ty).into_iter().collect(),
+            Some(ComponentEntityType::Instance(instance)) => {
+                let known = self.known.get(instance);
+                let exports = known.into_iter().flat_map(|instance| &instance.exports);
+                let function =
+                    |(inner, item): (&String, &wasmparser::component_types::ComponentItem)| {
+                        let ComponentEntityType::Func(ty) = item.ty else { return None };
+                        of(format!("{name}{INNER}{inner}"), ty)
+                    };
+                exports.filter_map(function).collect()
+            }
+            _ => Vec::new(),
         }
-        _ => Vec::new(),
+    }
+
+    fn function(&self, id: ComponentFuncTypeId) -> Option<FunctionType> {
+        let ty = self.known.get(id)?;
+        let param = |(name, ty): &(_, ComponentValType)| Some((self.text(name)?, data(self, *ty)?));
+        let result = ty.result.map(|ty| data(self, ty));
+        Some(FunctionType {
+            params: ty.params.iter().map(param).collect::<Option<_>>()?,
+            result: match result {
+                Some(result) => Some(result?),
+                None => None,
+            },
+        })
+    }
+
+    fn text(&self, name: &impl ToString) -> Option<String> {
+        let name = name.to_string();
+        self.take(name.len()).map(|()| name)
+    }
+
+    /// Takes room for a part with a text of so many bytes.
+    fn take(&self, bytes: usize) -> Option<()> {
+        self.left.set(self.left.get()?.checked_sub(PART + bytes));
+        self.left.get().map(drop)
     }
 }
 
-fn function(types: TypesRef<'_>, id: ComponentFuncTypeId) -> Option<FunctionType> {
-    let ty = types.get(id)?;
-    let param = |(name, ty): &(_, ComponentValType)| Some((text(name), data(types, *ty)?));
-    let result = ty.result.map(|ty| data(types, ty));
-    Some(FunctionType {
-        params: ty.params.iter().map(param).collect::<Option<_>>()?,
-        result: match result {
-            Some(result) => Some(result?),
-            None => None,
-        },
-    })
-}
-
-fn text(name: &impl ToString) -> String {
-    name.to_string()
-}
-
-fn data(types: TypesRef<'_>, ty: ComponentValType) -> Option<DataType> {
+fn data(types: &Types<'_>, ty: ComponentValType) -> Option<DataType> {
+    types.take(0)?;
+    let text = |name: &_| types.text(name);
     let of = |ty: &ComponentValType| data(types, *ty);
     let boxed = |ty: &ComponentValType| data(types, *ty).map(Box::new);
     let some = |ty: &Option<ComponentValType>| match ty {
@@ -93,10 +132,10 @@ fn data(types: TypesRef<'_>, ty: ComponentValType) -> Option<DataType> {
         ComponentValType::Primitive(primitive) => return Some(self::primitive(primitive)),
         ComponentValType::Type(id) => id,
     };
-    Some(match types.get(id)? {
+    Some(match types.known.get(id)? {
         ComponentDefinedType::Primitive(primitive) => self::primitive(*primitive),
         ComponentDefinedType::Record(record) => {
-            let field = |(name, ty): (&_, &ComponentValType)| Some((text(name), of(ty)?));
+            let field = |(name, ty): (&_, &ComponentValType)| Some((text(name)?, of(ty)?));
             DataType::Record(record.fields.iter().map(field).collect::<Option<_>>()?)
         }
         ComponentDefinedType::Variant(variant) => {
@@ -105,7 +144,7 @@ fn data(types: TypesRef<'_>, ty: ComponentValType) -> Option<DataType> {
                     Some(ty) => Some(of(ty)?),
                     None => None,
                 };
-                Some((text(name), content))
+                Some((text(name)?, content))
             });
             DataType::Variant(cases.collect::<Option<_>>()?)
         }
@@ -117,8 +156,12 @@ fn data(types: TypesRef<'_>, ty: ComponentValType) -> Option<DataType> {
         ComponentDefinedType::Tuple(tuple) => {
             DataType::Tuple(tuple.types.iter().map(of).collect::<Option<_>>()?)
         }
-        ComponentDefinedType::Flags(names) => DataType::Flags(names.iter().map(text).collect()),
-        ComponentDefinedType::Enum(names) => DataType::Enum(names.iter().map(text).collect()),
+        ComponentDefinedType::Flags(names) => {
+            DataType::Flags(names.iter().map(text).collect::<Option<_>>()?)
+        }
+        ComponentDefinedType::Enum(names) => {
+            DataType::Enum(names.iter().map(text).collect::<Option<_>>()?)
+        }
         ComponentDefinedType::Option { ty, .. } => DataType::Option(boxed(ty)?),
         ComponentDefinedType::Result { ok, err, .. } => DataType::Result(some(ok)?, some(err)?),
         ComponentDefinedType::Own(_) => DataType::Handle("own"),
@@ -210,6 +253,44 @@ fn joined<T>(
 #[cfg(test)]
 mod tests {
     use crate::guest::ModuleInfo;
+
+    #[test]
+    fn types_that_grow_in_full_beyond_all_bounds_are_refused() {
+        let read = |leaf: &str| {
+            let text = format!(
+                r#"(component
+                    (core module $m (memory (export "m") 1) (func (export "f") (param i32))
+                        (func (export "r") (param i32 i32 i32 i32) (result i32) unreachable))
+                    (core instance $i (instantiate $m))
+                    (type $t0 {leaf}) (export $t "t" (type $t0))
+                    (type $t1 (tuple {}))
+                    (type $t2 (tuple {}))
+                    (func (export "f") (param "p" $t2)
+                        (canon lift (core func $i "f") (memory (core memory $i "m"))
+                            (realloc (core func $i "r")))))"#,
+                "$t ".repeat(100),
+                "$t1 ".repeat(100),
+            );
+            ModuleInfo::read(&wat::parse_str(text).unwrap())
+        };
+        assert!(read("(record (field \"a\" u32))").is_ok());
+        let long = "a".repeat(50_000);
+        let many: String = (0..5000).map(|case| format!("\"c{case}\" ")).collect();
+        for leaf in [format!("(record (field \"{long}\" u32))"), format!("(enum {many})")] {
+            let refused = read(&leaf).unwrap_err().to_string();
+            assert!(refused.contains("too large"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn references_of_the_host_are_refused_by_name() {
+        let text = r#"(component
+            (core module $m (table 1 externref) (func (export "f")))
+            (core instance $i (instantiate $m))
+            (func (export "f") (canon lift (core func $i "f"))))"#;
+        let refused = ModuleInfo::read(&wat::parse_str(text).unwrap()).unwrap_err().to_string();
+        assert!(refused.contains("externref"), "{refused}");
+    }
 
     #[test]
     fn functions_are_listed_with_their_types_in_full() {

@@ -10,6 +10,10 @@ use wasm_encoder::{CodeSection, ExportKind, ExportSection, Function, FunctionSec
 /// Globals that an entry sets at most: it takes room for each in front of each export.
 pub(super) const GLOBALS: usize = 8;
 
+/// Functions, and exports, that a module with entries has fewer than: validators allow a million of
+/// each, and modules may have other exports.
+pub(super) const FUNCTIONS: usize = 900_000;
+
 /// Name of the entry of an exported function.
 #[must_use]
 pub fn entry(export: &str) -> String {

@@ -7,7 +7,7 @@ use wasmparser::{Validator, WasmFeatures};
 
 /// What is always on: WebAssembly 2.0 without references to the host's objects, which the
 /// validator counts among the types of the garbage collector.
-const BASIC: WasmFeatures = WasmFeatures::WASM2.difference(WasmFeatures::GC_TYPES);
+pub(super) const BASIC: WasmFeatures = WasmFeatures::WASM2.difference(WasmFeatures::GC_TYPES);
 
 /// What the validator calls a feature.
 const fn flags(feature: Feature) -> WasmFeatures {

@@ -251,7 +251,8 @@ impl GuestModule {
     /// The module with an [`entry`] beside each exported function, which brings the globals back
     /// that the module writes before it calls the function. They come back to what they are when
     /// [`RESET`] is called with [`StateCall::Save`]: once, after instantiation. `None` for a
-    /// component, and where no global is written, many are, or others than numbers.
+    /// component, and where no global is written, many are, or others than numbers, or there are too
+    /// many functions to add one for each export.
     ///
     /// # Errors
     ///
@@ -261,7 +262,9 @@ impl GuestModule {
         let globals: Vec<u32> = written().map(|global| global.index).collect();
         let is_worth_it = (1..=entries::GLOBALS).contains(&globals.len())
             && written().all(|global| global.is_number);
-        if self.info.component.is_some() || !is_worth_it {
+        let fits = self.info.functions + self.info.exports.len() < entries::FUNCTIONS
+            && 2 * self.info.exports.len() < entries::FUNCTIONS;
+        if self.info.component.is_some() || !is_worth_it || !fits {
             return Ok(None);
         }
         entries::with_entries(&self.wasm, &globals).map(Some)

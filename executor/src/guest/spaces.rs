@@ -16,6 +16,9 @@ pub(super) struct Part {
     pub(super) start: usize,
     /// What one instance of it takes; `None` where only the run time knows.
     pub(super) needs: Option<Needs>,
+    /// Instances of modules and components in one instance of it, with itself. What it is given and
+    /// instantiates counts as one.
+    pub(super) instances: u32,
     /// Core instances of modules: their index and their module's place.
     pub(super) core: Vec<(u32, usize)>,
     /// Instances of components: their index and the place of their part, which is before
@@ -50,7 +53,8 @@ pub(super) struct Spaces {
 
 impl Spaces {
     pub(super) fn new(start: usize) -> Self {
-        let part = Part { start, needs: Some(Needs::default()), ..Part::default() };
+        let needs = Some(Needs::default());
+        let part = Part { start, needs, instances: 1, ..Part::default() };
         Self { modules: Vec::new(), components: Vec::new(), part }
     }
 
@@ -112,6 +116,7 @@ impl Spaces {
                     };
                     let module = self.modules.get(module_index as usize).copied().flatten();
                     self.add(module.map(|module| modules[module].needs()));
+                    self.part.instances = self.part.instances.saturating_add(1);
                     self.part.core.extend(module.map(|module| (index, module)));
                 }
             }
@@ -119,12 +124,22 @@ impl Spaces {
                 for instance in section {
                     let index = self.part.counts.instances;
                     self.part.counts.instances += 1;
-                    let ComponentInstance::Instantiate { component_index, .. } =
+                    let ComponentInstance::Instantiate { component_index, args } =
                         instance.map_err(invalid)?
                     else {
                         continue;
                     };
-                    let part = self.components.get(component_index as usize).copied().flatten();
+                    let known = |index: u32| self.components.get(index as usize).copied().flatten();
+                    let part = known(component_index);
+                    let of = |part: Option<usize>| part.map_or(1, |part| parts[part].instances);
+                    // It may instantiate what it is given wherever it instantiates anything.
+                    let given =
+                        args.iter().filter(|arg| arg.kind == ComponentExternalKind::Component);
+                    let most = given
+                        .map(|arg| of(known(arg.index)))
+                        .fold(1, u32::saturating_add)
+                        .saturating_mul(of(part));
+                    self.part.instances = self.part.instances.saturating_add(most);
                     self.add(part.and_then(|part| parts[part].needs));
                     self.part.nested.extend(part.map(|part| (index, part)));
                 }

@@ -27,6 +27,9 @@ const CACHED: u64 = 64 << 10;
 const LEFT_BEHIND: u64 = 1 << 20;
 /// Bytes that an instance takes beside its functions and tables: a guess on the safe side.
 const INSTANCE: u64 = 4096;
+/// Instances, memories and tables that a store allows, each (`DEFAULT_INSTANCE_LIMIT` and the others
+/// in `runtime/limits.rs`).
+const ALLOWED: u32 = 10_000;
 /// Bytes of what refers to a function, of which each function that is exported or in a
 /// table may have one (`VMFuncRef`), and of an entry of a table.
 const FUNCTION: u64 = 32;
@@ -35,8 +38,15 @@ const ENTRY: u64 = 8;
 /// How many instances of a guest a store may serve, if their memories can be taken back.
 pub(crate) fn tenants(info: &ModuleInfo) -> u32 {
     let Some(each) = left_behind(info) else { return 1 };
-    let most = (LEFT_BEHIND / each).min(MOST);
+    let most = (LEFT_BEHIND / each).min(MOST).min(u64::from(within_limits(info)));
     (CACHED / each).clamp(FEW, MOST).min(most).max(1) as u32
+}
+
+/// Instances of a guest that the limits of a store allow: it counts those that are done, too.
+fn within_limits(info: &ModuleInfo) -> u32 {
+    let needs = info.component.as_ref().and_then(|component| component.needs);
+    let each = needs.map_or(1, |needs| needs.instances.max(needs.memories).max(needs.tables));
+    ALLOWED / each.max(1)
 }
 
 /// Bytes that an instance leaves behind; `None` where the guest decides about that.
