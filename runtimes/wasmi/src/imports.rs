@@ -8,7 +8,7 @@ use touchstone_executor::guest::{FunctionImport, MEMORY};
 use touchstone_executor::host::{
     Answer as Answered, HostFunction, HostState, Parameters, parameters,
 };
-use touchstone_executor::{Error, Result, Signature, TrapKind, ValueType};
+use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, ValueType};
 use wasmi::{Caller, Extern, ExternType, Func, FuncType, Memory, StoreContextMut, Val, ValType};
 
 /// The imports of a module, in its order.
