@@ -30,13 +30,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 thread_local! {
     /// The number of this thread, 0 before there is one.
     static THREAD: Cell<u64> = const { Cell::new(0) };
+    /// The number that it got when it was told last that memories may have been written elsewhere.
+    static TOLD: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The highest number of a thread so far; no number is given out twice.
 static LAST: AtomicU64 = AtomicU64::new(0);
-
-/// How often the process was told that memories may have been written elsewhere.
-static TOLD: AtomicU64 = AtomicU64::new(0);
 
 #[inline]
 fn thread() -> u64 {
@@ -58,8 +57,7 @@ fn new_number() -> u64 {
 /// thread reset them, or that the process has locked them (`mlock`, `mlockall`): the next reset of
 /// each on this thread asks the kernel what was written.
 pub fn written_elsewhere() {
-    TOLD.fetch_add(1, Ordering::Relaxed);
-    new_number();
+    TOLD.set(new_number());
 }
 
 /// The page faults of the calling thread so far; `None` where the kernel does not say.
@@ -93,7 +91,7 @@ impl Faults {
 pub(super) struct Mark {
     process: u64,
     thread: u64,
-    /// [`TOLD`] then.
+    /// What the thread was told then.
     told: u64,
     faults: Faults,
 }
@@ -101,9 +99,8 @@ pub(super) struct Mark {
 impl Mark {
     /// Those of the calling thread so far; `None` where the kernel does not say.
     pub(super) fn now() -> Option<Self> {
-        let told = TOLD.load(Ordering::Relaxed);
         let (process, thread) = (process::number()?, thread());
-        Some(Self { process, thread, told, faults: Faults::now()? })
+        Some(Self { process, thread, told: TOLD.get(), faults: Faults::now()? })
     }
 
     /// Of the calling thread from now on. `None` in a child of a fork, and where
