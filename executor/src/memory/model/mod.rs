@@ -56,6 +56,10 @@ fn run(seed: u64, index: u64) -> u64 {
     count.get()
 }
 
+/// Seeds and rows that failed once: more stayed resident than may, because what a fault had opened
+/// ahead rested without a bound.
+const FAILED: [(u64, u64); 1] = [(2613, 4957)];
+
 #[test]
 #[cfg_attr(miri, ignore = "needs processes and signals")]
 fn a_used_memory_becomes_a_new_one() {
@@ -63,6 +67,9 @@ fn a_used_memory_becomes_a_new_one() {
         return;
     }
     trap::catch();
+    for (seed, row) in FAILED {
+        run(seed, row);
+    }
     for index in 0..FIXED {
         run(0, index);
     }

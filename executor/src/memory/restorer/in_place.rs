@@ -122,10 +122,26 @@ impl Restorer {
             // SAFETY: the caller's promise.
             return unsafe { self.start_over() };
         }
+        let most = tracked.pages.keeps();
         tracked.pages.retain(|page| !tail.contains(&page));
         tail.clone().for_each(|page| self.ages.forget(page));
-        self.resting.extend(tail);
+        // SAFETY: the caller's promise.
+        unsafe { self.rest(tail, most) }
+    }
+
+    /// Notes pages that are watched again and stay resident for a while, up to so many: all of more
+    /// are dropped.
+    ///
+    /// # Safety
+    ///
+    /// As for [`let_go`](Self::let_go).
+    unsafe fn rest(&mut self, pages: impl IntoIterator<Item = usize>, most: usize) -> Result<()> {
+        self.resting.extend(pages);
         self.rest_until = self.ages.now().wrapping_add(REST);
+        if self.resting.len() > most {
+            // SAFETY: the caller's promise.
+            unsafe { self.drop_resting() }?;
+        }
         Ok(())
     }
 
@@ -353,12 +369,9 @@ impl Restorer {
         if let Some(tracked) = watching {
             tracked.pages.retain(|page| watched.binary_search(&page).is_err());
             tracked.pages.sort();
-            self.resting.extend_from_slice(watched);
-            self.rest_until = self.ages.now().wrapping_add(REST);
-            if self.resting.len() > tracked.pages.keeps() {
-                // SAFETY: the caller's promise.
-                unsafe { self.drop_resting() }?;
-            }
+            let most = tracked.pages.keeps();
+            // SAFETY: the caller's promise.
+            unsafe { self.rest(watched.iter().copied(), most) }?;
         }
         Ok(())
     }
