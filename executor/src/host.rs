@@ -118,6 +118,12 @@ impl HostFunction {
     }
 }
 
+/// What the embedder's code gives, which must not unwind through a runtime; `None` if it panics.
+fn unless_it_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
+    // What was thrown may panic again when it is dropped.
+    catch_unwind(AssertUnwindSafe(work)).map_err(std::mem::forget).ok()
+}
+
 /// The log of a guest: where its lines go, up to which level.
 #[derive(Clone)]
 pub(crate) struct Log {
@@ -140,9 +146,8 @@ impl Log {
         {
             let (target, message) =
                 (String::from_utf8_lossy(target), String::from_utf8_lossy(message));
-            let logged = catch_unwind(AssertUnwindSafe(|| sink(level, &target, &message)));
-            // What was thrown may panic again when it is dropped.
-            logged.unwrap_or_else(std::mem::forget);
+            // A panic loses the line.
+            let _ = unless_it_panics(|| sink(level, &target, &message));
         }
     }
 }

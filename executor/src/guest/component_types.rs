@@ -47,9 +47,8 @@ pub enum DataType {
     Result(Option<Box<Self>>, Option<Box<Self>>),
 }
 
-/// Bytes that the types of a component's functions may take, written in full: a few hundred times
-/// as much as those of any interface of WASI. Types that share parts can take far more than the
-/// component's bytes.
+/// Bytes that the types of a component's functions may take, written in full. Types that share parts
+/// can take far more than the component's bytes.
 const LARGEST: usize = 4 << 20;
 /// Bytes of a type or a name beside its text.
 const PART: usize = 24;

@@ -1,11 +1,10 @@
 //! Host functions over the guest's memory, with their parameters as numbers: one path for backends
 //! that call them without types, and for functions that are called seldom.
 
-use super::{HostFunction, HostState};
+use super::{HostFunction, HostState, unless_it_panics};
 use crate::heap::HeapError;
 use crate::outcome::Trap;
 use crate::storage;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Parameters of a call, zero-extended, in order; unused places are zero.
 pub type Parameters = [u64; 9];
@@ -58,15 +57,11 @@ impl HostState {
             }
             HostFunction::Storage(called) => {
                 let (storage, memory_of_guest) = (self.storage.as_deref(), self.own(memory));
-                // It must not unwind through a runtime.
-                let answered = catch_unwind(AssertUnwindSafe(|| {
+                let answered = unless_it_panics(|| {
                     storage::answer(storage, memory_of_guest, called, parameters)
-                }));
-                match answered.unwrap_or_else(|panic| {
-                    // What was thrown may panic again when it is dropped.
-                    std::mem::forget(panic);
-                    Err(function.refuse("the storage panicked"))
-                })? {
+                });
+                let panicked = || function.refuse("the storage panicked");
+                match answered.ok_or_else(panicked)?? {
                     storage::Answer::Done => 0,
                     storage::Answer::Bytes(bytes) => return self.place(function, memory, &bytes),
                 }

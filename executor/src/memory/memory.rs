@@ -78,11 +78,9 @@ impl Memory {
     /// be [usable](Self::is_usable).
     pub(super) fn move_written(&mut self, to: &mut Self, most: usize) -> bool {
         let Some(restorer) = &mut self.restorer else { return false };
-        if self.mapping.is_broken() {
-            return false;
-        }
         // What this memory has grown by is not watched.
-        let fits = restorer.plan().size() == self.mapping.accessible()
+        let fits = !self.mapping.is_broken()
+            && restorer.plan().size() == self.mapping.accessible()
             && to.mapping.accessible() >= self.mapping.accessible();
         // SAFETY: both memories are borrowed mutably, so nobody else uses them.
         fits && unsafe { restorer.move_written(to.base(), most) }
