@@ -1,6 +1,7 @@
 //! What the kernel says about a memory, without touching it.
 
 use super::super::mappings::{FEW_RUNS, RUNS};
+use super::super::pages::is_locked;
 use super::super::test_support::own_bytes;
 use super::super::{Reset, pagemap_scan_available};
 use super::world::World;
@@ -30,9 +31,11 @@ pub(super) fn most_resident(reset: Reset, size: usize) -> usize {
     }
 }
 
-/// Checks what stays resident of a memory of so many open bytes.
-pub(super) fn check_resident(base: usize, size: usize, most: usize) {
-    if pagemap_scan_available() {
+/// Checks what stays resident of a memory of so many open bytes, unless it is locked.
+pub(super) fn check_resident(base: *mut u8, size: usize, most: usize) {
+    // SAFETY: a memory of the caller's row, of so many bytes.
+    if pagemap_scan_available() && !unsafe { is_locked(base, size) } {
+        let base = base as usize;
         let own = own_bytes(base, size);
         assert!(own <= most, "{own} bytes are resident, at most {most} may be");
     }

@@ -1,5 +1,5 @@
 //! Memories against a model of them: any row of writes, growth, resets, failed calls,
-//! forks and hand-overs, on memories of every kind. After each reset every byte, the size,
+//! forks, locks and hand-overs, on memories of every kind. After each reset every byte, the size,
 //! the pages that stay resident and the number of mappings are compared with those of a
 //! brand-new memory.
 //!

@@ -65,6 +65,8 @@ pub(super) enum What {
     Trim,
     /// A child of the process uses and resets its own copy.
     Fork(Writing),
+    /// The host locks it, and says so.
+    Lock,
 }
 
 /// A call that writes where it has made the memory grow.
@@ -180,7 +182,7 @@ impl ReferenceStateMachine for Reference {
                 let most = model.world.size() + GROWTH * host_page();
                 held.bytes.resize((held.bytes.len() + pages * host_page()).min(most), 0);
             }
-            What::Read | What::Fork(_) => {}
+            What::Read | What::Fork(_) | What::Lock => {}
             What::Take { .. }
             | What::Renew
             | What::Reset
@@ -215,7 +217,8 @@ fn in_use() -> impl Strategy<Value = What> {
         1 => Just(What::Drop),
         1 => prop_oneof![
             1 => Writing::any().prop_map(What::Fork),
-            3 => Just(What::Reset),
+            2 => Just(What::Reset),
+            1 => Just(What::Lock),
         ],
     ]
 }

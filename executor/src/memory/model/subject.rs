@@ -110,8 +110,8 @@ impl Used {
 
     /// Compares all that a clean memory is known by.
     fn check_clean(&mut self, model: &Model, parts: usize) {
-        let (world, base) = (model.world, self.base() as usize);
-        let seen = mappings(base..base + world.reserved());
+        let (world, base) = (model.world, self.base());
+        let seen = mappings(base as usize..base as usize + world.reserved());
         assert_eq!(seen.readable, world.size(), "bytes that can be read");
         let most = look::most_mappings(&world, parts);
         assert!(seen.count <= most, "{} mappings, at most {most} may be", seen.count);
@@ -162,6 +162,14 @@ fn fork(used: &mut Used, writing: Writing, size: usize, model: &Model) {
         assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
         assert_eq!(status, 0, "a memory of the child");
     }
+}
+
+/// What `mlockall(MCL_CURRENT)` does to a memory. A host that may lock less does nothing.
+fn lock(used: &Used, world: &World) {
+    // SAFETY: the reservation of a memory in use, whose content stays the same. The kernel refuses
+    // to fill what is closed, and locks it.
+    unsafe { libc::mlock(used.base().cast(), world.reserved()) };
+    written_elsewhere();
 }
 
 /// An instance goes to another thread for a call, and comes back.
@@ -315,8 +323,12 @@ impl StateMachineTest for Subject {
                 used.reset();
                 used.trim();
                 let kept = if world.reset == Reset::Segments { world.size() } else { 0 };
-                look::check_resident(used.base() as usize, world.size(), kept);
+                look::check_resident(used.base(), world.size(), kept);
                 used.check_clean(model, parts);
+            }
+            What::Lock => {
+                lock(&used, &world);
+                compare(used.bytes(size), &model.slots[slot].as_ref().unwrap().bytes);
             }
             What::Fork(writing) => {
                 fork(&mut used, writing, size, model);
