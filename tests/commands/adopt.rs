@@ -1,9 +1,6 @@
 //! Modules as people have them: imports of any kind, constructors, newer features, text.
 
-#[path = "fixtures/command.rs"]
-mod command;
-
-use command::{Folder, touchstone};
+use crate::command::{Folder, touchstone};
 use serde_json::Value;
 use std::collections::BTreeSet;
 

@@ -1,12 +1,7 @@
 //! The command: list, bench, compare, show, report and the others, and bad input to each.
 
-#[path = "fixtures/command.rs"]
-mod command;
-#[path = "fixtures/records.rs"]
-mod fixtures;
-
-use command::{Folder, command, touchstone};
-use fixtures::{Run, cell, null, refusal};
+use crate::command::{Folder, command, touchstone};
+use crate::fixtures::{Run, cell, null, refusal};
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::Stdio;

@@ -1,9 +1,6 @@
 //! Live instances: the command, and what it records.
 
-#[path = "fixtures/command.rs"]
-mod command;
-
-use command::{Folder, Ran, touchstone};
+use crate::command::{Folder, Ran, touchstone};
 use touchstone::record::{self, Line, Status};
 use touchstone_executor::InstanceFrom;
 

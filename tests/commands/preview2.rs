@@ -1,9 +1,6 @@
 //! Programs of WASI preview 2: run where the build has it, otherwise refused by name.
 
-#[path = "fixtures/command.rs"]
-mod command;
-
-use command::{Folder, touchstone};
+use crate::command::{Folder, touchstone};
 
 /// A program that does nothing, and a function in an interface of its own.
 const PROGRAM: &str = r#"(component
@@ -80,12 +77,12 @@ fn a_component_without_functions_is_said_to_have_none() {
 
 #[cfg(feature = "preview2")]
 mod programs {
-    use super::command::{Folder, Ran, touchstone};
+    use crate::command::{Folder, Ran, touchstone};
     use serde_json::Value;
     use std::path::Path;
 
     /// The program below around an adapter, made by `test-runtime/componentize`.
-    const COMPONENT: &[u8] = include_bytes!("fixtures/observer-component.wasm");
+    const COMPONENT: &[u8] = include_bytes!("../fixtures/observer-component.wasm");
 
     fn component(folder: &Path) -> String {
         let file = folder.join("observer");
@@ -139,7 +136,7 @@ mod programs {
         let (path, files) = (folder.at(""), folder.at("files"));
         std::fs::create_dir(&files).unwrap();
         std::fs::write(files.join("text"), "the file").unwrap();
-        let observer = wat::parse_str(include_str!("fixtures/observer.wat")).unwrap();
+        let observer = wat::parse_str(include_str!("../fixtures/observer.wat")).unwrap();
         let files = files.display().to_string();
         let more = ["--args", "one", "--env", "A=b", "--dir", &files, "--input", "text:the input"];
         let first = run(&module(&path, &observer), &[&["--call", "_start"], &more[..]].concat());

@@ -1,12 +1,7 @@
 //! Clean calls that write so many pages: the guest, the command, and what it records.
 
-#[path = "fixtures/command.rs"]
-mod command;
-#[path = "fixtures/everywhere.rs"]
-mod everywhere;
-
-use command::{Folder, Ran, touchstone};
-use everywhere::everywhere;
+use crate::command::{Folder, Ran, touchstone};
+use crate::everywhere::everywhere;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeSet;

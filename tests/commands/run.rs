@@ -1,13 +1,9 @@
 //! `touchstone run`: anybody's module on every backend of this build.
 
-#[path = "fixtures/command.rs"]
-mod command;
-#[path = "run/limits.rs"]
 mod limits;
-#[path = "run/parameters.rs"]
 mod parameters;
 
-use command::{Folder, Ran, blob, built, touchstone};
+use crate::command::{Folder, Ran, blob, built, touchstone};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 use touchstone_executor::Strategy;

@@ -1,9 +1,6 @@
 //! Hot swap, on a mock and on whatever engines this build has.
 
-#[path = "fixtures/command.rs"]
-mod command;
-
-use command::{Folder, touchstone};
+use crate::command::{Folder, touchstone};
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

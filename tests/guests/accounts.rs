@@ -1,10 +1,7 @@
 //! The guest that reads and edits accounts, on every engine and strategy: the right
 //! account in every encoding, all that differ from it in one byte, and hostile ones.
 
-#[path = "fixtures/everywhere.rs"]
-mod everywhere;
-
-use everywhere::{everywhere, load, on_every_engine};
+use crate::everywhere::{everywhere, load, on_every_engine};
 use touchstone::case::Guests;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
@@ -25,8 +22,8 @@ struct Encoding {
 macro_rules! files {
     ($name:literal) => {
         (
-            include_bytes!(concat!("../test-runtime/inputs/accounts/", $name)),
-            include_bytes!(concat!("../test-runtime/inputs/accounts/edited.", $name)),
+            include_bytes!(concat!("../../test-runtime/inputs/accounts/", $name)),
+            include_bytes!(concat!("../../test-runtime/inputs/accounts/edited.", $name)),
         )
     };
 }

@@ -1,15 +1,8 @@
 //! Pre-initialised guests: the same bytes each time, the same answers on every engine and
 //! strategy, and reasons in words for guests that cannot be pre-initialised.
 
-#[path = "fixtures/everywhere.rs"]
-mod everywhere;
-#[path = "fixtures/mocked.rs"]
-mod mocked;
-#[path = "fixtures/run.rs"]
-mod run;
-
-use mocked::engines;
-use run::each_of;
+use crate::mocked::engines;
+use crate::run::each_of;
 use touchstone::case::init::{InitError, initialized};
 use touchstone::case::{self, Case, Guests, digest};
 use touchstone::plan::Plan;

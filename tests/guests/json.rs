@@ -1,19 +1,14 @@
 //! The guest that decodes JSON, on every engine and strategy: right texts, wrong ones,
 //! ones that do not fit, and that no call sees what the one before it has left.
 
-#[path = "fixtures/everywhere.rs"]
-mod everywhere;
-#[path = "fixtures/run.rs"]
-mod run;
-
-use everywhere::runs_modules;
-use run::{Run, each_of};
+use crate::everywhere::runs_modules;
+use crate::run::{Run, each_of};
 use touchstone::case::{Guests, Input};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 
-const SMALL: &[u8] = include_bytes!("../test-runtime/inputs/small.json");
-const BIG: &[u8] = include_bytes!("../test-runtime/inputs/big.json");
+const SMALL: &[u8] = include_bytes!("../../test-runtime/inputs/small.json");
+const BIG: &[u8] = include_bytes!("../../test-runtime/inputs/big.json");
 /// Exports that decode an input, their convention, and the input.
 const DECODING: [(&str, Abi, &[u8]); 4] = [
     ("run_small", Abi::Input, SMALL),

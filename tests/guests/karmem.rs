@@ -1,10 +1,7 @@
 //! The guest that encodes and decodes the same records in seven formats, on every engine:
 //! all bytes and all values, what changes with one byte, and messages that are wrong.
 
-#[path = "fixtures/everywhere.rs"]
-mod everywhere;
-
-use everywhere::everywhere;
+use crate::everywhere::everywhere;
 use records_payload::{Codec, Monster, decoded_all, encoded_all};
 use touchstone::case::Guests;
 use touchstone_executor::abi::Abi;

@@ -1,11 +1,6 @@
 //! The kernels, on every engine and strategy.
 
-#[path = "fixtures/everywhere.rs"]
-mod everywhere;
-#[path = "fixtures/run.rs"]
-mod run;
-
-use run::each;
+use crate::run::each;
 use touchstone::case;
 use touchstone_executor::abi::Abi;
 

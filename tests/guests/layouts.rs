@@ -1,10 +1,7 @@
 //! The guests that walk over scooters, on every engine: every walk adds to every distance,
 //! and vectors are refused with the reason where a runtime has none.
 
-#[path = "fixtures/everywhere.rs"]
-mod everywhere;
-
-use everywhere::everywhere;
+use crate::everywhere::everywhere;
 use touchstone::case::Guests;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};

@@ -1,10 +1,7 @@
 //! The built guests, on every engine and strategy: what each export answers,
 //! and that no answer depends on the calls before.
 
-#[path = "fixtures/everywhere.rs"]
-mod everywhere;
-
-use everywhere::{everywhere, load, on_every_engine, runs_modules};
+use crate::everywhere::{everywhere, load, on_every_engine, runs_modules};
 use std::collections::BTreeSet;
 use touchstone::case::Guests;
 use touchstone_executor::abi::Abi;

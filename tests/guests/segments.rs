@@ -1,11 +1,6 @@
 //! The guest with many data segments, on every engine and strategy.
 
-#[path = "fixtures/everywhere.rs"]
-mod everywhere;
-#[path = "fixtures/run.rs"]
-mod run;
-
-use run::each;
+use crate::run::each;
 use touchstone::case::{self, Guests};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::HeapPages;

@@ -1,12 +1,7 @@
 //! The guests that verify signatures, on every engine and strategy: good entries, entries
 //! with one bit changed anywhere, fields that are no good, and inputs that are none.
 
-#[path = "fixtures/everywhere.rs"]
-mod everywhere;
-#[path = "fixtures/run.rs"]
-mod run;
-
-use run::{Run, each};
+use crate::run::{Run, each};
 use sha2::{Digest, Sha256};
 use signatures::{Answer, Entry, LONGEST_MESSAGE, append_field};
 use std::collections::BTreeSet;
@@ -39,7 +34,7 @@ macro_rules! scheme {
 
 macro_rules! input {
     ($name:literal, $kind:literal) => {
-        include_bytes!(concat!("../test-runtime/inputs/signatures/", $name, $kind))
+        include_bytes!(concat!("../../test-runtime/inputs/signatures/", $name, $kind))
     };
 }
 

@@ -1,9 +1,6 @@
 //! Comparisons: the rows of the file, and how two sides are timed, over mock engines.
 
-#[path = "fixtures/mocked.rs"]
-mod mocked;
-
-use mocked::{Place, Ran, compare_cells, engines, one_strategy};
+use crate::mocked::{Place, Ran, compare_cells, engines, one_strategy};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};

@@ -1,10 +1,7 @@
 //! The run loop over mock engines: what becomes of a cell that is wrong, traps, fails or
 //! cannot be had, and what is done how often.
 
-#[path = "fixtures/mocked.rs"]
-mod mocked;
-
-use mocked::{Place, REUSE, Ran, budget, engines, one_strategy};
+use crate::mocked::{Place, REUSE, Ran, budget, engines, one_strategy};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -80,7 +77,10 @@ fn a_wrong_output_is_recorded_and_never_timed() {
 #[test]
 fn a_cell_that_is_wrong_only_for_another_input_is_never_timed() {
     let also = |export, output: &str| {
-        format!("{}\n[[case.also]]\n{export}input = \"0x07\"\noutput = \"{output}\"", mocked::CASE)
+        format!(
+            "{}\n[[case.also]]\n{export}input = \"0x07\"\noutput = \"{output}\"",
+            crate::mocked::CASE
+        )
     };
     let right = Place::of(&also("", "0x07")).run_all(&one_strategy("right"));
     assert_eq!((right.came.cells.measured, right.refusals().len()), (1, 0));
@@ -145,7 +145,7 @@ fn a_trap_a_failure_and_a_refusal_each_have_their_status() {
 
 #[test]
 fn a_call_that_takes_longer_than_the_budget_is_over_budget() {
-    let place = Place::of(&mocked::CASE.replace("[case]", "[case]\nbudget_s = 0.01"));
+    let place = Place::of(&crate::mocked::CASE.replace("[case]", "[case]\nbudget_s = 0.01"));
     let engine = one_strategy("slow").with_latency(Duration::from_millis(100));
     let ran = place.run_all(&engine);
     assert_refused(&ran, Status::OverBudget, "the case's budget of 0.010 s");
@@ -261,7 +261,7 @@ fn rows_that_differ_in_threads_share_a_module_and_strategies_an_artifact() {
 #[test]
 fn an_instance_is_handed_from_one_measurement_to_the_next() {
     let engine = one_strategy("handing");
-    let place = Place::of(&mocked::CASE.replace("[case]", "[case]\nwarm = true"));
+    let place = Place::of(&crate::mocked::CASE.replace("[case]", "[case]\nwarm = true"));
     let all = engines([&engine]);
     place.run(&all, once(place.job(&all)));
     // Check, samples, steps and calls on a used instance.

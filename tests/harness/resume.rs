@@ -1,14 +1,9 @@
 //! Records survive what happens to runs: kills, a second writer, other builds; and a run that
 //! was broken off goes on where it ended.
 
-#[path = "fixtures/records.rs"]
-mod fixtures;
-#[path = "fixtures/mocked.rs"]
-mod mocked;
-
+use crate::fixtures::{Run, cell, null};
+use crate::mocked::{Place, Ran, Told, engines, one_strategy};
 use anyhow::bail;
-use fixtures::{Run, cell, null};
-use mocked::{Place, Ran, Told, engines, one_strategy};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -4,10 +4,7 @@
 //! Every test of this program first makes the interference probe believe that it takes 1 ns
 //! on a clean core, so that no sample is clean here.
 
-#[path = "fixtures/mocked.rs"]
-mod mocked;
-
-use mocked::{Place, Ran, compare_cells, engines, one_strategy};
+use crate::mocked::{Place, Ran, compare_cells, engines, one_strategy};
 use std::collections::BTreeMap;
 use touchstone::compare::{MARGIN, judge};
 use touchstone::measure::probe;

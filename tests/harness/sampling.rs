@@ -1,9 +1,6 @@
 //! The rules of sampling, over mock engines.
 
-#[path = "fixtures/mocked.rs"]
-mod mocked;
-
-use mocked::{CASE, Place, Ran, engines, one_strategy};
+use crate::mocked::{CASE, Place, Ran, engines, one_strategy};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use touchstone::plan::{Budget, FEWEST_CALLS_US, cores};

@@ -1,9 +1,6 @@
 //! Files of cases: suites, what their scenarios are called, and what is wrong with them.
 
-#[path = "fixtures/mocked.rs"]
-mod mocked;
-
-use mocked::{Place, engines, one_strategy};
+use crate::mocked::{Place, engines, one_strategy};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -315,7 +312,7 @@ fn strategies_narrow_a_sweep_and_engines_are_left_out_with_the_reason() {
 #[test]
 fn an_input_that_is_gone_is_a_failed_cell() {
     let place = Place::of(&with(
-        mocked::CASE,
+        crate::mocked::CASE,
         "input    = [{ u32 = 42 }]",
         "input    = { file = \"gone.json\" }",
     ));
@@ -329,7 +326,7 @@ fn an_input_that_is_gone_is_a_failed_cell() {
 /// Their paths are from the folder of the case file, for inputs and outputs.
 #[test]
 fn files_lie_beside_the_case() {
-    let text = with(mocked::CASE, "[{ u32 = 42 }]", "{ file = \"SHA256SUMS\" }");
+    let text = with(crate::mocked::CASE, "[{ u32 = 42 }]", "{ file = \"SHA256SUMS\" }");
     let text = with(&text, "\"0x2a000000\"", "{ file = \"SHA256SUMS\" }");
     let place = Place::of(&text);
     let engine = one_strategy("mock").answering(|call| {

@@ -1,9 +1,6 @@
 //! Calls on used instances: what is timed, what is compared, and what records say of it.
 
-#[path = "fixtures/mocked.rs"]
-mod mocked;
-
-use mocked::{Place, Ran, one_strategy};
+use crate::mocked::{Place, Ran, one_strategy};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,7 +13,9 @@ use touchstone_executor::mock::{Answer, MockCall};
 /// The case with lines added, and with the output that mocks with state give.
 fn place(added: &str, output: &str) -> Place {
     Place::of(
-        &mocked::CASE.replace("[case]", &format!("[case]\n{added}")).replace("0x2a000000", output),
+        &crate::mocked::CASE
+            .replace("[case]", &format!("[case]\n{added}"))
+            .replace("0x2a000000", output),
     )
 }
 
@@ -126,7 +125,7 @@ fn calls_and_taking_are_timed_one_after_the_other() {
         answer(call)
     });
     let place = place(TAKE, ECHO);
-    let all = mocked::engines([&engine]);
+    let all = crate::mocked::engines([&engine]);
     let job = place.job(&all);
     let budget = Budget { processes: 1, ..job.budget.clone() };
     place.run(&all, Job { budget, ..job });

@@ -1,11 +1,8 @@
 //! Worker processes: what becomes of a run whose workers crash, hang, exit or take too long.
 //! A worker is this program again, running the test `child` alone.
 
-#[path = "fixtures/mocked.rs"]
-mod mocked;
-
+use crate::mocked::{CASE, Place, REUSE, Ran, Told, one_strategy};
 use anyhow::Result;
-use mocked::{CASE, Place, REUSE, Ran, Told, one_strategy};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -121,7 +118,7 @@ fn child() {
 
 fn worker(folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child", "--nocapture"]).env(FOLDER, folder);
+    command.args(["--exact", "workers::child", "--nocapture"]).env(FOLDER, folder);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
 }

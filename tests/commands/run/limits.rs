@@ -1,6 +1,6 @@
 //! Processes that die, take too long or too much, and Ctrl-C.
 
-use super::command::{Folder, command, touchstone};
+use crate::command::{Folder, command, touchstone};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -125,7 +125,7 @@ fn a_process_over_its_memory_is_a_row() {
 #[cfg(feature = "wasmtime")]
 #[test]
 fn a_compiler_that_takes_long_is_ended_once() {
-    let guest = super::command::built("large-runtime.wasm");
+    let guest = crate::command::built("large-runtime.wasm");
     let run = ["run", &guest, "--call", "test_empty_return", "--compile-timeout", "0.001"];
     let two = "recreate_instance,recreate_instance_precompiled";
     let ways = ["--backend", "^wasmtime$", "--strategy", two];

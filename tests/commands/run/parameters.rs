@@ -1,6 +1,6 @@
 //! Parameters as numbers, effects on the memory, `inspect`, and names that are not trusted.
 
-use super::command::{Folder, touchstone};
+use crate::command::{Folder, touchstone};
 
 const GUEST: &str = r#"(module
     (import "env" "nobody_has_this" (func (param i64)))

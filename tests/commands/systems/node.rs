@@ -1,9 +1,6 @@
 //! `touchstone systems node`: small, on every engine of the build.
 
-#[path = "fixtures/command.rs"]
-mod command;
-
-use command::{Folder, touchstone};
+use crate::command::{Folder, touchstone};
 use std::collections::BTreeSet;
 use touchstone::record::{self, Node, SystemFound};
 

@@ -1,9 +1,6 @@
 //! The pipeline that swaps modules, run small on every engine of this build.
 
-#[path = "fixtures/command.rs"]
-mod command;
-
-use command::command;
+use crate::command::command;
 use std::path::Path;
 use touchstone::record::{self, Book, Pipeline, SystemFound, Verifier};
 

@@ -1,9 +1,6 @@
 //! Requests under load: the command, and what it records.
 
-#[path = "fixtures/command.rs"]
-mod command;
-
-use command::{Folder, Ran, touchstone};
+use crate::command::{Folder, Ran, touchstone};
 use touchstone::record::{self, InstanceState, Line, Requests, SystemFound};
 
 /// Runs `touchstone systems requests --small`; what it said, and its records.

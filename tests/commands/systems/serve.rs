@@ -1,9 +1,6 @@
 //! The host over HTTP: the command, as its clients and its operators see it.
 
-#[path = "fixtures/command.rs"]
-mod command;
-
-use command::{Folder, touchstone};
+use crate::command::{Folder, touchstone};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};

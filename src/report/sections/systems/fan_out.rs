@@ -56,7 +56,7 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
          round divided by the number of reads, with the producer's write; the ratio is copied to \
          mapped. Readers read a word of every 64 bytes, and every checksum is compared. Memory is \
          what the process has more (PSS) while all readers have the state. A guest that writes to \
-         the region traps (`tests/regions.rs`).\n\n{}",
+         the region traps (`tests/guests/regions.rs`).\n\n{}",
         code(&book.header.tools.commit),
         table.finish()
     )

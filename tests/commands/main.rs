@@ -1,0 +1,17 @@
+//! The command `touchstone`, as people run it.
+
+mod adopt;
+mod cli;
+#[path = "../fixtures/command.rs"]
+mod command;
+mod density;
+#[path = "../fixtures/everywhere.rs"]
+mod everywhere;
+#[path = "../fixtures/records.rs"]
+mod fixtures;
+mod preview2;
+mod resets;
+mod run;
+mod swap;
+#[cfg(feature = "systems")]
+mod systems;

@@ -1,0 +1,20 @@
+//! The built guests and cases under every strategy of every engine.
+
+mod accounts;
+mod components;
+#[path = "../fixtures/everywhere.rs"]
+mod everywhere;
+mod init;
+mod json;
+mod karmem;
+mod kernels;
+mod layouts;
+#[path = "../fixtures/mocked.rs"]
+mod mocked;
+mod outputs;
+mod programs;
+mod regions;
+#[path = "../fixtures/run.rs"]
+mod run;
+mod segments;
+mod signatures;

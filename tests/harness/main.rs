@@ -1,0 +1,14 @@
+//! The harness over mock engines: plans, workers, samples, comparisons, interrupted runs.
+
+mod comparisons;
+#[path = "../fixtures/records.rs"]
+mod fixtures;
+mod matrix;
+#[path = "../fixtures/mocked.rs"]
+mod mocked;
+mod resume;
+mod retries;
+mod sampling;
+mod suites;
+mod warm;
+mod workers;
