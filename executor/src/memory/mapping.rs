@@ -135,6 +135,12 @@ impl Mapping {
             });
         }
         self.check()?;
+        if self.apart > 0 && accessible > self.apart {
+            // Before it is opened: two ranges that were each written alone stay two, and where
+            // memory is locked, opening is as good as writing. A memory that grows further each
+            // time would take ever more.
+            self.set_apart(self.apart, accessible);
+        }
         let (low, high, protection) = if accessible > self.accessible {
             (self.open, accessible, MprotectFlags::READ | MprotectFlags::WRITE)
         } else {
@@ -160,11 +166,6 @@ impl Mapping {
             }
         }
         self.accessible = accessible;
-        if self.apart > 0 && accessible > self.apart {
-            // Before it is written: two ranges that were each written alone stay two,
-            // and a memory that grows further each time would take ever more.
-            self.set_apart(self.apart);
-        }
         Ok(())
     }
 
@@ -179,21 +180,21 @@ impl Mapping {
         if self.broken { Err(BROKEN) } else { Ok(()) }
     }
 
-    /// Gives what is open from an offset on a flag, by which it stays a range of its own
+    /// Gives a range a flag, by which it stays a range of its own
     /// to the kernel. Otherwise it merges it with its neighbours and splits it off again
     /// each time, which takes longer than all the rest. Only that is meant, so nothing is
     /// lost where it is refused. Huge pages are not for it either: what is reset by the faults of
     /// a thread does without them, and would be another range.
-    fn set_apart(&mut self, from: usize) {
+    fn set_apart(&mut self, from: usize, end: usize) {
         for advice in [Advice::LinuxDontDump, Advice::LinuxNoHugepage] {
             // SAFETY: the range lies in the mapping that this value owns; its content and
             // protection stay the same.
             let _ = unsafe {
                 let start = self.base.add(from).cast();
-                rustix::mm::madvise(start, self.accessible - from, advice)
+                rustix::mm::madvise(start, end - from, advice)
             };
         }
-        self.apart = self.accessible;
+        self.apart = end;
     }
 
     /// Closes what lies beyond `accessible` bytes without dropping its pages. What
@@ -213,7 +214,7 @@ impl Mapping {
             self.accessible = accessible;
         } else {
             if self.accessible > self.apart {
-                self.set_apart(accessible);
+                self.set_apart(accessible, self.accessible);
             }
             // SAFETY: the range lies in the mapping that this value owns, and
             // `&mut self` says that nobody reads or writes it meanwhile.

@@ -108,20 +108,25 @@ fn pages_that_are_let_go_give_their_mappings_back() {
     }
 }
 
-/// Each call grows its memory further than the last one.
+/// Each call grows its memory further than the last one, also where the host has locked it.
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn growing_further_each_time_takes_no_more_mappings() {
-    for kind in kinds(KEEP_RESIDENT) {
+    for (kind, locked) in kinds(KEEP_RESIDENT).flat_map(|kind| [(kind, false), (kind, true)]) {
         let mut memory = Memory::new(Some(&plan(kind)), SIZE, 3 * SIZE).unwrap();
-        let all = memory.base() as usize..memory.base() as usize + 3 * SIZE;
+        let base = memory.base();
         for pages in 1..60 {
             memory.grow(SIZE + pages * PAGE).unwrap();
+            if locked && pages == 5 {
+                // SAFETY: a memory of this test's own. The kernel locks what it does not fill.
+                unsafe { libc::mlock(base.cast(), 3 * SIZE) };
+                written_elsewhere();
+            }
             memory.bytes_mut()[SIZE..].fill(1);
             memory.reset().unwrap();
             // The image and what is around it, what had grown, and the rest.
-            let taken = mappings(all.clone()).count;
-            assert!(taken <= 5, "{kind:?}: {taken} mappings, grown by {pages} pages");
+            let taken = mappings(base as usize..base as usize + 3 * SIZE).count;
+            assert!(taken <= 5, "{kind:?}: {taken} mappings, grown by {pages} pages, {locked}");
         }
     }
 }
