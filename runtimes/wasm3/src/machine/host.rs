@@ -51,8 +51,14 @@ pub(super) unsafe fn bytes<'a>(runtime: *mut Runtime) -> &'a mut [u8] {
 ///
 /// The runtime must be alive, its memory Wasm3's own, and no slice of it in use.
 pub(super) unsafe fn resize(runtime: *mut Runtime, pages: u32) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { ResizeMemory(runtime, pages) }.is_null()
+    // SAFETY: the caller's promise. Wasm3 places the limit of its stack anew, counted from where it
+    // takes the stack to begin: while the guest waits for an import, that is the import's frame.
+    unsafe {
+        let stack = std::mem::replace(&mut (*runtime).stack, (*runtime).origin_stack);
+        let done = ResizeMemory(runtime, pages).is_null();
+        (*runtime).stack = stack;
+        done
+    }
 }
 
 /// Grows a memory; `false` when it is refused, and then nothing has changed.

@@ -45,7 +45,7 @@ impl Lent {
             let own = (*runtime).memory.mallocated;
             self.header().write(MemoryHeader {
                 runtime,
-                max_stack: (*runtime).stack.add((*runtime).num_stack_slots as usize),
+                max_stack: (*runtime).origin_stack.add((*runtime).num_stack_slots as usize),
                 length: self.size,
             });
             (*runtime).memory.mallocated = self.header();
