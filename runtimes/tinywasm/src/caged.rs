@@ -8,11 +8,12 @@
 use crate::engine::ID;
 use crate::imports::{Desk, Host, Imports};
 use crate::memory::{Made, bytes, grow_by_host, resize};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tinywasm::types::WasmValue;
 use tinywasm::{Engine, ExecProgress, ExternItem, Function, Module, ModuleInstance, Store};
 use touchstone_executor::host::HostState;
-use touchstone_executor::{Error, Result, TrapKind};
+use touchstone_executor::{Error, Result, Trap, TrapKind};
 
 /// See the module's documentation.
 pub(crate) struct Caged {
@@ -70,7 +71,8 @@ impl Caged {
         self.instance.start_func(&self.store).map_err(Error::runtime(ID, "find the start function"))
     }
 
-    /// Runs a function, for at most so long.
+    /// Runs a function, for at most so long. A panic of tinywasm is a trap: `memory.init` with a
+    /// negative length is one. It leaves the host behind, so that the instance is not used again.
     pub(crate) fn call(
         &mut self,
         function: &Function,
@@ -78,9 +80,15 @@ impl Caged {
         deadline: Option<Duration>,
     ) -> tinywasm::Result<Vec<WasmValue>> {
         self.desk.replace(self.host.take());
-        let ended = match deadline {
+        let ended = catch_unwind(AssertUnwindSafe(|| match deadline {
             None => function.call(&mut self.store, params),
             Some(deadline) => limited(function, &mut self.store, params, deadline),
+        }));
+        let Ok(ended) = ended else {
+            return Err(crate::trap::carry(Trap::with_detail(
+                TrapKind::Other,
+                "tinywasm panicked",
+            )));
         };
         self.host = self.desk.take();
         ended

@@ -35,8 +35,9 @@ pub(crate) fn backend(home: &Arc<Recycler>, made: &Made) -> MemoryBackend {
     })
 }
 
-/// Address of a `fill` by which the host sizes a memory: no guest can name it.
-const SIZING: usize = usize::MAX;
+/// Address of a `fill` by which the host sizes a memory. No guest can name it: tinywasm passes on
+/// addresses of 32 bits, with zeros or with their sign in front.
+const SIZING: usize = 1 << 48;
 
 /// Makes a memory of [`backend`] have so many bytes, also fewer than it has. Whether that
 /// was done. tinywasm has a count of pages of its own, which `memory.size` and `memory.grow`
