@@ -39,6 +39,9 @@ pub(crate) struct Calls {
     pub(crate) recursive: bool,
     /// Stack along calls that are not counted, bytes.
     pub(crate) uncounted: u64,
+    /// Imported functions that a table may come to hold, in ascending order, with their types and
+    /// numbers of parameters.
+    pub(crate) held_imports: Vec<(u32, u32, u32)>,
 }
 
 /// What the sections say.
@@ -83,6 +86,13 @@ impl Calls {
             .zip(&component)
             .any(|(targets, own)| targets.iter().any(|target| component[*target as usize] == *own));
         let uncounted = longest(&edges, &component, &seen.weight);
+        let held = seen.in_tables.iter().filter(|function| **function < seen.imported);
+        let held_imports = held
+            .map(|function| {
+                let ty = seen.functions[*function as usize];
+                (*function, ty, seen.parameters(ty))
+            })
+            .collect();
         Ok(Self {
             imported: seen.imported,
             component,
@@ -92,6 +102,7 @@ impl Calls {
             type_weight,
             recursive,
             uncounted,
+            held_imports,
         })
     }
 
@@ -163,6 +174,7 @@ impl Seen {
         }
         seen.in_tables.sort_unstable();
         seen.in_tables.dedup();
+        seen.weigh_held_imports();
         seen.weigh_tail_calls();
         Ok(seen)
     }
@@ -235,6 +247,19 @@ impl Seen {
         self.direct.push(direct);
         self.indirect.push(indirect);
         Ok(())
+    }
+
+    fn parameters(&self, ty: u32) -> u32 {
+        let known = self.types.get(ty as usize).and_then(Option::as_ref);
+        known.map_or(0, |ty| ty.params().len() as u32)
+    }
+
+    /// Rewriting puts a function of its own in front of these.
+    fn weigh_held_imports(&mut self) {
+        for function in self.in_tables.iter().filter(|function| **function < self.imported) {
+            let parameters = self.parameters(self.functions[*function as usize]);
+            self.weight[*function as usize] = FRAME + VALUE * u64::from(parameters);
+        }
     }
 
     /// A function that ends in a tail call leaves its frame to another one, which may be

@@ -7,11 +7,15 @@
 //!   take and ask the host to stop the guest at the limit.
 //! * Under a deadline, every function and every loop counts down, and asks the
 //!   host to look at the clock now and then.
+//! * A table holds no import, but a function that calls it. WasmEdge's compiled code takes 16 bytes
+//!   of the machine's stack for each call of an import through a table, and gives them back only when
+//!   the caller returns.
 //! * `memory.grow` is a call of the host (`sizes.rs`).
 //! * A memory that Touchstone resets is imported, and brings its content along where the
 //!   bytes of the module tell it.
 //!
-//! Under no deadline, code without recursion that grows no memory is carried over as it is.
+//! Under no deadline, code without recursion that grows no memory and holds no import in a table is
+//! carried over as it is.
 
 use crate::calls::Calls;
 use std::borrow::Cow;
@@ -20,7 +24,8 @@ use touchstone_executor::guest::{ADDED, GuestModule, MEMORY, is_bulk};
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, EntityType, ExportKind, ExportSection, Function,
-    GlobalSection, GlobalType, ImportSection, Instruction, Module, SectionId, TypeSection, ValType,
+    FunctionSection, GlobalSection, GlobalType, ImportSection, Instruction, Module, SectionId,
+    TypeSection, ValType,
 };
 use wasmparser::{BinaryReaderError, ExternalKind, FunctionBody, Operator, TypeRef};
 
@@ -78,9 +83,13 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
         reason: error.message().to_owned(),
         offset: error.offset(),
     };
-    let calls = Calls::of(guest.wasm()).map_err(unreadable)?;
+    let mut calls = Calls::of(guest.wasm()).map_err(unreadable)?;
     let mut added = Vec::new();
     let has_code = guest.info().functions > guest.info().imports.len();
+    if !has_code {
+        // Nothing calls them.
+        calls.held_imports.clear();
+    }
     added.extend(calls.recursive.then_some(Added::StackUsedUp));
     added.extend((changes.clock && has_code).then_some(Added::Clock));
     added.extend(guest.info().grows_memory.then_some(Added::Grow));
@@ -133,6 +142,14 @@ impl Rewriter<'_> {
     fn added(&self, wanted: Added) -> Option<u32> {
         let position = self.added.iter().position(|added| *added == wanted)?;
         Some(self.imported + position as u32)
+    }
+
+    /// Index of the function that a table holds for an import.
+    fn held(&self, import: u32) -> Option<u32> {
+        let all = &self.calls.held_imports;
+        let position = all.binary_search_by_key(&import, |held| held.0).ok()?;
+        let functions = self.guest.info().functions as u32 + self.added.len() as u32;
+        Some(functions + position as u32)
     }
 
     /// Index of the global that counts the stack.
@@ -258,6 +275,9 @@ impl Reencode for Rewriter<'_> {
     type Error = Infallible;
 
     fn function_index(&mut self, index: u32) -> Step<u32> {
+        if let Some(held) = self.held(index) {
+            return Ok(held);
+        }
         let behind = if index < self.imported { 0 } else { self.added.len() as u32 };
         Ok(index + behind)
     }
@@ -272,6 +292,35 @@ impl Reencode for Rewriter<'_> {
         if !self.added.is_empty() {
             types.ty().function([], []);
             types.ty().function([ValType::I32], [ValType::I32]);
+        }
+        Ok(())
+    }
+
+    fn parse_function_section(
+        &mut self,
+        functions: &mut FunctionSection,
+        section: wasmparser::FunctionSectionReader<'_>,
+    ) -> Step {
+        utils::parse_function_section(self, functions, section)?;
+        for (_, ty, _) in &self.calls.held_imports {
+            functions.function(*ty);
+        }
+        Ok(())
+    }
+
+    fn parse_code_section(
+        &mut self,
+        code: &mut CodeSection,
+        section: wasmparser::CodeSectionReader<'_>,
+    ) -> Step {
+        utils::parse_code_section(self, code, section)?;
+        for (import, _, params) in &self.calls.held_imports {
+            let mut function = Function::new([]);
+            for param in 0..*params {
+                function.instruction(&Instruction::LocalGet(param));
+            }
+            function.instruction(&Instruction::Call(*import)).instruction(&Instruction::End);
+            code.function(&function);
         }
         Ok(())
     }
@@ -382,6 +431,10 @@ impl Reencode for Rewriter<'_> {
             }
             let instruction = match (&operator, self.added(Added::Grow)) {
                 (Operator::MemoryGrow { .. }, Some(grow)) => Instruction::Call(grow),
+                // Nothing stands in front of an import that is called by its name.
+                (Operator::Call { function_index }, _) if *function_index < self.imported => {
+                    Instruction::Call(*function_index)
+                }
                 _ => self.instruction(operator)?,
             };
             function.instruction(&instruction);
@@ -476,6 +529,20 @@ mod tests {
         assert_eq!(rewritten.added, [Added::StackUsedUp, Added::Clock]);
         // The memory is imported.
         assert_eq!(info.unwrap().supplied.len(), 1);
+    }
+
+    /// Behind the guest's functions, of which the compiler knows the code.
+    #[test]
+    fn references_to_imports_are_to_functions_that_call_them() {
+        let text = r#"(module (import "env" "f" (func $import (param i32 i64) (result f64)))
+          (import "env" "g" (func $named))
+          (table 2 funcref) (elem (i32.const 0) $import) (elem declare func $import)
+          (export "import" (func $import)) (global funcref (ref.func $import))
+          (func (export "f") (call $named) (drop (ref.func $import)) (drop (call $import
+            (i32.const 1) (i64.const 2)))))"#;
+        let (rewritten, info) = rewritten(text, ALL);
+        assert_eq!(rewritten.added, [Added::Clock]);
+        assert_eq!(info.unwrap().functions, 5);
     }
 
     #[test]
