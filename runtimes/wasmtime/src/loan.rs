@@ -159,18 +159,16 @@ thread_local! {
 /// Does something in which Wasmtime asks for memories. They are lent by `loans`, which
 /// have ended, as far as these go; afterwards `loans` are all that were made.
 pub(crate) fn noting<T>(loans: &mut Vec<Arc<Loan>>, work: impl FnOnce() -> T) -> T {
-    /// Ends the noting, also when `work` panics.
-    struct Noting<'a>(&'a mut Vec<Arc<Loan>>);
+    /// Ends the noting, also when `work` panics, and goes on with what was noted before.
+    struct Noting<'a>(&'a mut Vec<Arc<Loan>>, Option<Noted>);
     impl Drop for Noting<'_> {
         fn drop(&mut self) {
-            let mut noted = NOTED.with_borrow_mut(Option::take).unwrap_or_default();
+            let mut noted = NOTED.replace(self.1.take()).unwrap_or_default();
             noted.loans.truncate(noted.given);
             *self.0 = noted.loans;
         }
     }
-    NOTED.with_borrow_mut(|noted| {
-        *noted = Some(Noted { loans: std::mem::take(loans), given: 0 });
-    });
-    let _noting = Noting(loans);
+    let before = NOTED.replace(Some(Noted { loans: std::mem::take(loans), given: 0 }));
+    let _noting = Noting(loans, before);
     work()
 }

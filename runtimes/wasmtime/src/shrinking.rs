@@ -169,15 +169,15 @@ thread_local! {
 /// Does something in which Wasmtime asks for memories, and returns those that it got, in
 /// the order in which it did.
 pub(crate) fn collecting<T>(work: impl FnOnce() -> T) -> (T, Vec<Arc<Place>>) {
-    /// Ends the collecting, also when `work` panics.
-    struct Collecting;
+    /// Ends the collecting, also when `work` panics. What was being collected before goes on: a
+    /// start function may call a host that makes another instance.
+    struct Collecting(Option<Vec<Arc<Place>>>);
     impl Drop for Collecting {
         fn drop(&mut self) {
-            MADE.set(None);
+            MADE.set(self.0.take());
         }
     }
-    MADE.set(Some(Vec::new()));
-    let collecting = Collecting;
+    let collecting = Collecting(MADE.replace(Some(Vec::new())));
     let done = work();
     let made = MADE.take().unwrap_or_default();
     drop(collecting);
