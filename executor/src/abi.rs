@@ -237,7 +237,8 @@ fn substrate<L: Live>(
     if length == 0 {
         return Ok(Ok(()));
     }
-    let memory = live.memory();
+    let (memory, host) = live.memory_and_host();
+    let memory = host.own(memory);
     let end = pointer as usize + length as usize;
     Ok(match memory.get(pointer as usize..end) {
         Some(bytes) => {

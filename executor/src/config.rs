@@ -11,7 +11,9 @@ use crate::host::LogSink;
 /// [`crate::guest::GuestModule`].
 #[derive(Clone)]
 pub struct Config {
-    /// Time limit of one call. The guest is then stopped with
+    /// Time limit of one call: from each entry into the guest, which with
+    /// [`Abi::Bytes`](crate::abi::Abi::Bytes) are its allocator and the export, and for a new instance
+    /// also its start function. The guest is then stopped with
     /// [`TrapKind::DeadlineExceeded`](crate::TrapKind::DeadlineExceeded). `None` disables the
     /// check, which costs time in every loop; timed rows have none.
     pub deadline: Option<Duration>,

@@ -341,6 +341,7 @@ impl HostState {
         if !self.logs(level) {
             return Ok(());
         }
+        let memory = &memory[..memory.len().saturating_sub(self.shared)];
         let text = |packed: u64| {
             let (pointer, length) = (packed as u32 as usize, (packed >> 32) as usize);
             memory

@@ -122,4 +122,18 @@ mod tests {
             (func (export \"f\") (global.set 0 (global.get 0))))";
         assert!(guest(reference).with_entries().unwrap().is_none());
     }
+
+    /// A validator allows names of 100,000 bytes.
+    #[test]
+    fn a_module_that_entries_would_make_invalid_has_none() {
+        let named = |length: usize| {
+            let name = "n".repeat(length);
+            format!(
+                r#"(module (global $g (mut i32) (i32.const 1))
+                     (func (export "{name}") (global.set $g (i32.const 2))))"#
+            )
+        };
+        assert!(guest(&named(90_000)).with_entries().unwrap().is_some());
+        assert!(guest(&named(99_990)).with_entries().unwrap().is_none());
+    }
 }

@@ -39,6 +39,11 @@ pub(super) fn validated_with(features: Features) -> WasmFeatures {
     features.iter().map(flags).fold(BASIC, |all, more| all | more)
 }
 
+/// Whether a module that needs these features is valid.
+pub(super) fn is_valid(wasm: &[u8], features: Features) -> bool {
+    Validator::new_with_features(validated_with(features)).validate_all(wasm).is_ok()
+}
+
 /// Validates a module and returns the features that it needs for it: of a module that is valid
 /// without any, none. [`Feature::Vectors`] is not told here.
 ///

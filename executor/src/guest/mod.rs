@@ -251,8 +251,8 @@ impl GuestModule {
     /// The module with an [`entry`] beside each exported function, which brings the globals back
     /// that the module writes before it calls the function. They come back to what they are when
     /// [`RESET`] is called with [`StateCall::Save`]: once, after instantiation. `None` for a
-    /// component, and where no global is written, many are, or others than numbers, or there are too
-    /// many functions to add one for each export.
+    /// component, and where no global is written, many are, or others than numbers, or the module would
+    /// become too large to be valid.
     ///
     /// # Errors
     ///
@@ -267,7 +267,10 @@ impl GuestModule {
         if self.info.component.is_some() || !is_worth_it || !fits {
             return Ok(None);
         }
-        entries::with_entries(&self.wasm, &globals).map(Some)
+        let with_entries = entries::with_entries(&self.wasm, &globals)?;
+        // Validators have limits of their own, for names and for all types of exports together.
+        let is_valid = features::is_valid(&with_entries, self.info.features);
+        Ok(is_valid.then_some(with_entries))
     }
 
     /// The memories of the component [`resettable`](Self::resettable) whose content after

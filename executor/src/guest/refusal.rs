@@ -3,9 +3,21 @@
 use super::info::{FunctionImport, ModuleInfo, Segment};
 use crate::feature::{Feature, Features};
 use crate::signature::Signature;
+use crate::storage;
 use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
 use crate::text;
+use crate::wasi;
 use std::collections::HashMap;
+
+impl FunctionImport {
+    /// Whether a start function that calls it may leave something else each time.
+    fn may_change_between_starts(&self) -> bool {
+        match &*self.module {
+            wasi::MODULE => self.name.starts_with("path_") || self.name.starts_with("fd_"),
+            _ => storage::Function::named(&self.name).is_some(),
+        }
+    }
+}
 
 impl ModuleInfo {
     /// Why an engine refuses it that runs core modules only.
@@ -74,6 +86,13 @@ impl ModuleInfo {
                     .to_owned(),
             );
         }
+        if self.has_start && self.imports.iter().any(FunctionImport::may_change_between_starts) {
+            return Some(
+                "the module has a start function and imports functions whose answers change (a \
+                 storage, or the files of WASI); it would run once and not for each instance"
+                    .to_owned(),
+            );
+        }
         if self.drops_segments {
             return Some(
                 "the module drops passive segments (data.drop or elem.drop), which cannot be \
@@ -124,4 +143,33 @@ pub(super) fn image_refusal(has_start: bool, segments: &[Segment]) -> Option<Str
         return Some("a data segment's place is only known at instantiation".to_owned());
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::guest::ModuleInfo;
+
+    /// The storage is not a part of the instance; where nothing changes, once is as good as often.
+    #[test]
+    fn a_start_function_with_answers_that_change_runs_for_each_instance() {
+        let refusal = |module: &str, name: &str, start: &str| {
+            let text = format!(
+                r#"(module (import "{module}" "{name}" (func $f)) (func $s (call $f)) {start})"#
+            );
+            ModuleInfo::read(&wat::parse_str(text).unwrap()).unwrap().reuse_refusal()
+        };
+        for (module, name) in [
+            ("env", "ext_storage_get_version_1"),
+            ("wasi_snapshot_preview1", "path_open"),
+            ("wasi_snapshot_preview1", "fd_readdir"),
+        ] {
+            assert!(refusal(module, name, "(start $s)").unwrap().contains("start function"));
+            assert_eq!(refusal(module, name, ""), None);
+        }
+        for (module, name) in
+            [("env", "ext_logging_log_version_1"), ("wasi_snapshot_preview1", "clock_time_get")]
+        {
+            assert_eq!(refusal(module, name, "(start $s)"), None);
+        }
+    }
 }
