@@ -57,6 +57,9 @@ macro_rules! strategies {
                     memories_that_grow_on_four_threads_do_not_mix;
                 traps: a_trap_leaves_the_next_call_clean
                     traps_in_recursions_use_up_no_stack
+                    growth_in_a_recursion_moves_no_limit
+                    a_host_function_in_a_table_uses_up_no_stack
+                    bulk_instructions_take_no_number_as_negative
                     a_missing_import_traps_by_name
                     one_name_may_be_imported_with_two_types
                     a_host_function_refuses_by_name

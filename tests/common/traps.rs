@@ -1,5 +1,6 @@
 //! Traps: their kinds, and the clean call after each.
 
+use super::calling::kind;
 use super::guests::{COSTLY, RECURSION, SUBSTRATE, TRAPS, TWO_TYPES};
 use super::{Loaded, each, each_with, guest};
 use std::sync::Arc;
@@ -184,6 +185,83 @@ pub(crate) fn under_a_deadline_calls_end_as_without(strategy: Strategy) {
         for _ in 0..2 {
             assert_eq!(loaded.output(instance, echo, b"input"), b"input", "{}", loaded.name);
             assert_eq!(loaded.output(instance, large, b"")[..4], 17_u32.to_le_bytes());
+        }
+    });
+}
+
+/// Frames of 31 KiB, in one of which the host grows the memory.
+pub(crate) fn growth_in_a_recursion_moves_no_limit(strategy: Strategy) {
+    let locals = "i64 ".repeat(3_900);
+    let text = format!(
+        r#"(module
+             (import "env" "ext_allocator_malloc_version_1" (func $malloc (param i32) (result i32)))
+             (memory (export "memory") 1 100)
+             (global (export "__heap_base") i32 (i32.const 1024))
+             (func $f (param $depth i32) (result i32) (local {locals}) (local $last i64)
+               (if (i32.eq (local.get $depth) (i32.const 16))
+                 (then (drop (call $malloc (i32.const 1000000)))))
+               (local.set $last (i64.const 0x4141414141414141))
+               (i32.add
+                 (call $f (i32.add (local.get $depth) (i32.const 1)))
+                 (i32.wrap_i64 (local.get $last))))
+             (func (export "f") (result i32) (call $f (i32.const 1)))
+             (func (export "fine") (result i32) (i32.const 7)))"#
+    );
+    each(strategy, &guest(&text), |loaded| {
+        let instance = &mut *loaded.instance();
+        let [deep, fine] = ["f", "fine"].map(|name| loaded.export(name, Abi::Plain));
+        for _ in 0..2 {
+            let (outcome, _) = loaded.outcome(instance, deep, b"");
+            assert_eq!(kind(&outcome), Some(&TrapKind::StackOverflow), "{}", loaded.name);
+            assert_eq!(loaded.output(instance, fine, b""), [7, 0, 0, 0], "{}", loaded.name);
+        }
+    });
+}
+
+/// Also when it is called very often by one function.
+pub(crate) fn a_host_function_in_a_table_uses_up_no_stack(strategy: Strategy) {
+    let text = r#"(module
+        (import "env" "ext_logging_max_level_version_1" (func $level (result i32)))
+        (type $t (func (result i32)))
+        (table 1 funcref) (elem (i32.const 0) $level)
+        (func (export "f") (param $times i32) (result i32) (local $all i32)
+          (loop $next
+            (local.set $all (i32.add (local.get $all) (call_indirect (type $t) (i32.const 0))))
+            (local.set $times (i32.sub (local.get $times) (i32.const 1)))
+            (br_if $next (local.get $times)))
+          (local.get $all)))"#;
+    let config =
+        Config { max_log_level: 1, log: Some(Arc::new(|_, _, _| ())), ..Config::default() };
+    each_with(strategy, &guest(text), &config, |loaded| {
+        let f = loaded.export("f", Abi::Plain);
+        // Sixteen bytes for each would be more than a thread has.
+        let times = 200_000_u32.to_le_bytes();
+        assert_eq!(loaded.output(&mut *loaded.instance(), f, &times), times, "{}", loaded.name);
+    });
+}
+
+/// Addresses and lengths that would be small or no numbers with a sign.
+pub(crate) fn bulk_instructions_take_no_number_as_negative(strategy: Strategy) {
+    let text = r#"(module
+        (memory (export "memory") 1 2)
+        (data $d "abc")
+        (func (export "grown") (result i32)
+          (drop (memory.grow (i32.const 1)))
+          (i32.load (i32.const 65636)))
+        (func (export "fill") (drop (memory.grow (i32.const 1)))
+          (i32.store (i32.const 65636) (i32.const 42))
+          (memory.fill (i32.const -1) (i32.const 0) (i32.const 65536)))
+        (func (export "length") (memory.init $d (i32.const 1) (i32.const 1) (i32.const -1)))
+        (func (export "source") (memory.init $d (i32.const 1) (i32.const -1) (i32.const 1)))
+        (func (export "copy") (memory.copy (i32.const 1) (i32.const 1) (i32.const -1))))"#;
+    each(strategy, &guest(text), |loaded| {
+        let instance = &mut *loaded.instance();
+        let grown = loaded.export("grown", Abi::Plain);
+        for name in ["fill", "length", "source", "copy", "fill"] {
+            let export = loaded.export(name, Abi::Plain);
+            let (outcome, _) = loaded.outcome(instance, export, b"");
+            assert!(kind(&outcome).is_some(), "{} {name}: {outcome:?}", loaded.name);
+            assert_eq!(loaded.output(instance, grown, b""), [0; 4], "{} {name}", loaded.name);
         }
     });
 }

@@ -15,6 +15,7 @@ use touchstone_executor::{
 /// input there, `own` counts calls in its own memory.
 const GUEST: &str = r#"(module
   (import "env" "input" (func $input (param i64)))
+  (import "env" "ext_logging_log_version_1" (func $log (param i32 i64 i64)))
   (memory (export "memory") 2)
   (global (export "__heap_base") i32 (i32.const 1024))
   (data (i32.const 16) "\01")
@@ -32,6 +33,10 @@ const GUEST: &str = r#"(module
   (func (export "fetch") (result i32)
     (call $input (i64.const 0x20000))
     (i32.const 0))
+  (func (export "log") (result i32)
+    (call $log (i32.const 0) (i64.const 0x100000010) (i64.const 0x100020000))
+    (i32.const 0))
+  (func (export "result") (param i32 i32) (result i64) (i64.const 0x100020000))
   (func (export "own") (param i32) (result i32)
     (i32.store8 (i32.const 20) (i32.add (i32.load8_u (i32.const 20)) (i32.const 1)))
     (i32.load8_u (i32.const 20))))"#;
@@ -98,7 +103,12 @@ fn load(
     guest: &GuestModule,
     region: &Arc<Region>,
 ) -> touchstone_executor::Result<Box<dyn Module>> {
-    let config = Config { region: Some(Arc::clone(region)), ..Config::default() };
+    let config = Config {
+        region: Some(Arc::clone(region)),
+        max_log_level: 1,
+        log: Some(Arc::new(|_, _, _| ())),
+        ..Config::default()
+    };
     let artifact = engine.compile(guest, strategy, &config)?;
     engine.stage(&artifact, strategy)?;
     let mut module = engine.load(guest, &artifact, strategy, &config)?;
@@ -254,5 +264,27 @@ fn the_host_writes_nothing_there() {
         assert!(matches!(trap.kind, TrapKind::BadResult { .. }), "{name}");
         let first = export(module, "first");
         assert_eq!(call(&mut *instance, first, &START.to_le_bytes()), Ok(5), "{name}");
+    });
+}
+
+/// The host reads nothing there either: who writes the region may do so meanwhile.
+#[test]
+fn the_host_reads_nothing_there() {
+    each(|name, module, region| {
+        region.write(&[5]);
+        let mut instance = module.new_instance().unwrap();
+        let mut output = Vec::new();
+        let log = module.export("log", Abi::Plain).unwrap();
+        let logged = instance.call(log, b"", &mut output).unwrap();
+        let Outcome::Trapped(trap) = logged else { panic!("{name}: {logged:?}") };
+        let kind = &trap.kind;
+        assert!(
+            matches!(kind, TrapKind::HostFunction { name: "ext_logging_log_version_1", .. }),
+            "{name}: {kind:?}"
+        );
+        let result = module.export("result", Abi::Substrate).unwrap();
+        let returned = instance.call(result, b"", &mut output).unwrap();
+        let Outcome::Trapped(trap) = returned else { panic!("{name}: {returned:?}") };
+        assert!(matches!(trap.kind, TrapKind::BadResult { .. }), "{name}");
     });
 }
