@@ -22,7 +22,8 @@ pub struct Config {
     pub metered: bool,
     /// Highest level that the guest may log at: 0 off, 1 error … 5 trace.
     pub max_log_level: u32,
-    /// Receiver of the guest's log lines.
+    /// Receiver of the guest's log lines, of each text the first 64 KiB. A pool may call it while it
+    /// holds a lock, so it must not call instances of the same module.
     pub log: Option<Arc<LogSink>>,
     /// Number of instances that may live at the same time, for backends that reserve memory.
     pub instances: u32,

@@ -124,6 +124,9 @@ fn unless_it_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(std::mem::forget).ok()
 }
 
+/// Bytes of a text that are logged at most.
+const LONGEST_TEXT: usize = 64 << 10;
+
 /// The log of a guest: where its lines go, up to which level.
 #[derive(Clone)]
 pub(crate) struct Log {
@@ -138,14 +141,14 @@ impl Log {
         self.sink.is_some() && level < self.max_level
     }
 
-    /// Logs texts. A panic of the sink is caught and loses the message, because it must not
+    /// Logs the first 64 KiB of texts. A panic of the sink is caught and loses the message, because it must not
     /// unwind through a runtime.
     pub(crate) fn texts(&self, level: u32, target: &[u8], message: &[u8]) {
         if let Some(sink) = &self.sink
             && self.logs(level)
         {
-            let (target, message) =
-                (String::from_utf8_lossy(target), String::from_utf8_lossy(message));
+            let [target, message] = [target, message]
+                .map(|text| String::from_utf8_lossy(&text[..text.len().min(LONGEST_TEXT)]));
             // A panic loses the line.
             let _ = unless_it_panics(|| sink(level, &target, &message));
         }

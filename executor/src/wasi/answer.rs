@@ -16,6 +16,9 @@ const ROOT: &[u8] = b"/";
 /// kernel must not write to pages of the guest that are tracked.
 const CHUNK: usize = 64 << 10;
 /// Bits of `path_open`: create, must be a directory, must not exist, truncate.
+/// Bytes of standard error that one call writes at most: each line is a call of the host's log.
+const MOST_ERRORS: u32 = 64 << 10;
+
 const CREATE: u32 = 1;
 const DIRECTORY: u32 = 2;
 const EXCLUSIVE: u32 = 4;
@@ -253,15 +256,20 @@ impl Call<'_> {
         if is_output && !self.state.has_room(total) {
             return Err(Errno::FileTooLarge);
         }
-        for buffer in buffers {
-            let bytes = self.guest.bytes(buffer)?;
+        // Of the rest the guest is told that it was not written.
+        let room = if is_output { total } else { total.min(MOST_ERRORS) };
+        let mut written = 0;
+        for (place, length) in buffers {
+            let length = length.min(room - written);
+            written += length;
+            let bytes = self.guest.bytes((place, length))?;
             if is_output {
                 self.state.write(bytes);
             } else {
                 self.state.complain(bytes);
             }
         }
-        self.guest.write_u32(self.narrow(3), total)
+        self.guest.write_u32(self.narrow(3), written)
     }
 
     fn open(&mut self, fd: u32) -> Answer<()> {

@@ -226,6 +226,15 @@ fn output_is_bounded() {
     world.refused("fd_write", &[1, buffers, 1025, 0x9000], Errno::Invalid);
 }
 
+/// One call may name the same bytes many times.
+#[test]
+fn errors_are_taken_in_parts() {
+    let mut world = World::new();
+    let (buffers, count) = world.put_buffers(0, &[(0, 40_000); 512]);
+    world.done("fd_write", &[2, buffers, count, 0x9000]);
+    assert_eq!(world.u32(0x9000), 64 << 10);
+}
+
 #[test]
 fn files_are_read_at_their_offset() {
     let mut world = World::new();

@@ -15,13 +15,15 @@ use tinywasm::{Engine, ExecProgress, ExternItem, Function, Module, ModuleInstanc
 use touchstone_executor::host::HostState;
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 
+const PANICKED: &str = "the runtime panicked";
+
 /// See the module's documentation.
 pub(crate) struct Caged {
     store: Store,
     instance: ModuleInstance,
     /// Where host functions look for `host` while the guest runs.
     desk: Desk,
-    /// `None` only while the guest runs.
+    /// `None` while the guest runs, and after a panic.
     host: Option<Host>,
     /// Pages that the memory may grow to where the host sizes it.
     largest: Option<u32>,
@@ -71,25 +73,22 @@ impl Caged {
         self.instance.start_func(&self.store).map_err(Error::runtime(ID, "find the start function"))
     }
 
-    /// Runs a function, for at most so long. A panic of tinywasm is a trap: `memory.init` with a
-    /// negative length is one. It leaves the host behind, so that the instance is not used again.
+    /// Runs a function, for at most so long. A panic is a trap: tinywasm does so in `memory.init` with
+    /// a negative length. It leaves the host behind, so that the instance makes no further call.
     pub(crate) fn call(
         &mut self,
         function: &Function,
         params: &[WasmValue],
         deadline: Option<Duration>,
     ) -> tinywasm::Result<Vec<WasmValue>> {
-        self.desk.replace(self.host.take());
+        let panicked = || Err(crate::trap::carry(Trap::with_detail(TrapKind::Other, PANICKED)));
+        let Some(host) = self.host.take() else { return panicked() };
+        self.desk.replace(Some(host));
         let ended = catch_unwind(AssertUnwindSafe(|| match deadline {
             None => function.call(&mut self.store, params),
             Some(deadline) => limited(function, &mut self.store, params, deadline),
         }));
-        let Ok(ended) = ended else {
-            return Err(crate::trap::carry(Trap::with_detail(
-                TrapKind::Other,
-                "tinywasm panicked",
-            )));
-        };
+        let Ok(ended) = ended else { return panicked() };
         self.host = self.desk.take();
         ended
     }

@@ -89,8 +89,8 @@ impl Calls {
         let held = seen.in_tables.iter().filter(|function| **function < seen.imported);
         let held_imports = held
             .map(|function| {
-                let ty = seen.functions[*function as usize];
-                (*function, ty, seen.parameters(ty))
+                let params = seen.function_type(*function).map_or(0, |ty| ty.params().len());
+                (*function, seen.functions[*function as usize], params as u32)
             })
             .collect();
         Ok(Self {
@@ -249,16 +249,17 @@ impl Seen {
         Ok(())
     }
 
-    fn parameters(&self, ty: u32) -> u32 {
-        let known = self.types.get(ty as usize).and_then(Option::as_ref);
-        known.map_or(0, |ty| ty.params().len() as u32)
+    fn function_type(&self, function: u32) -> Option<&FuncType> {
+        self.types.get(self.functions[function as usize] as usize)?.as_ref()
     }
 
     /// Rewriting puts a function of its own in front of these.
     fn weigh_held_imports(&mut self) {
         for function in self.in_tables.iter().filter(|function| **function < self.imported) {
-            let parameters = self.parameters(self.functions[*function as usize]);
-            self.weight[*function as usize] = FRAME + VALUE * u64::from(parameters);
+            let values = self
+                .function_type(*function)
+                .map_or(0, |ty| ty.params().len() + ty.params().len().max(ty.results().len()));
+            self.weight[*function as usize] = FRAME + VALUE * values as u64;
         }
     }
 

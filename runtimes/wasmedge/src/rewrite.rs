@@ -7,7 +7,7 @@
 //!   take and ask the host to stop the guest at the limit.
 //! * Under a deadline, every function and every loop counts down, and asks the
 //!   host to look at the clock now and then.
-//! * A table holds no import, but a function that calls it. WasmEdge's compiled code takes 16 bytes
+//! * A table, an export or a reference holds no import, but a function that calls it. WasmEdge's compiled code takes 16 bytes
 //!   of the machine's stack for each call of an import through a table, and gives them back only when
 //!   the caller returns.
 //! * `memory.grow` is a call of the host (`sizes.rs`).
@@ -431,7 +431,7 @@ impl Reencode for Rewriter<'_> {
             }
             let instruction = match (&operator, self.added(Added::Grow)) {
                 (Operator::MemoryGrow { .. }, Some(grow)) => Instruction::Call(grow),
-                // Nothing stands in front of an import that is called by its name.
+                // Nothing stands in front of an import that is called by its name and returned from.
                 (Operator::Call { function_index }, _) if *function_index < self.imported => {
                     Instruction::Call(*function_index)
                 }

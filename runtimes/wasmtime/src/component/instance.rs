@@ -193,12 +193,14 @@ fn again_without_bound(
 
 /// Runs a program of WASI. An exit with code 0 is a return.
 fn program(
+    id: &'static str,
     live: &mut Live,
     input: &[u8],
     output: &mut Vec<u8>,
     call: impl Fn(&mut Live) -> Result<wasmtime::Result<Option<Val>>>,
 ) -> Result<Outcome> {
-    preview2::begin(live.tenancy.store.data_mut(), input);
+    preview2::begin(live.tenancy.store.data_mut(), input)
+        .map_err(Error::runtime(id, "begin a program"))?;
     let ended = call(live)?;
     Ok(match preview2::end(live.tenancy.store.data_mut(), ended) {
         Ok(Ok(written)) => {
@@ -262,7 +264,7 @@ impl Instance for ComponentInstance {
         self.state = CallState::Used;
         let call = |live: &mut Live| live.call(shared, function, export.abi, input, values);
         if export.abi == Abi::Wasi {
-            return program(live, input, output, call);
+            return program(shared.id, live, input, output, call);
         }
         let ended = call(live)?;
         let ended = again_without_bound(live, ended, shared, function, call)?;

@@ -24,6 +24,10 @@ use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx};
 use wasmtime_wasi_io::async_trait;
 use wasmtime_wasi_io::bytes::Bytes;
 
+/// Files, streams and other handles that a program may have at the same time. Files are descriptors
+/// of the process, which often may have 1024.
+const MOST_HANDLES: usize = 512;
+
 /// Interfaces that are answered here, of any version 0.2.
 const INTERFACES: [&str; 20] = [
     "wasi:cli/environment",
@@ -114,6 +118,8 @@ struct Program {
     input: Input,
     output: MemoryOutputPipe,
     errors: Errors,
+    /// Why it has no directory, though it was given one.
+    refused: Option<String>,
 }
 
 impl Program {
@@ -138,19 +144,30 @@ impl Program {
             .monotonic_clock(clock.clone())
             // Or threads of Tokio would read files.
             .allow_blocking_current_thread(true);
-        if let Some(directory) = &settings.directory {
-            // The descriptor is open, and is a directory: a program without one learns so.
-            let _ = builder.preopened_dir(directory.path(), "/", FsPerms::ReadOnly);
-        }
-        let (context, table) = (builder.build(), ResourceTable::new());
+        let opened = settings
+            .directory
+            .as_ref()
+            .map(|directory| builder.preopened_dir(directory.path(), "/", FsPerms::ReadOnly));
+        let refused = opened.and_then(Result::err).map(|error| error.to_string());
+        let (context, mut table) = (builder.build(), ResourceTable::new());
+        table.set_max_capacity(MOST_HANDLES);
         let random = fastrand::Rng::with_seed(SEED);
-        Self { context, table, clock, random, input, output, errors }
+        Self { context, table, clock, random, input, output, errors, refused }
     }
 }
 
 /// Begins a program: sets its standard input.
-pub(super) fn begin(host: &mut HostState, input: &[u8]) {
-    *Program::of(host).input.lock() = Bytes::copy_from_slice(input);
+///
+/// # Errors
+///
+/// When the directory cannot be opened again, for want of descriptors.
+pub(super) fn begin(host: &mut HostState, input: &[u8]) -> Result<()> {
+    let program = Program::of(host);
+    if let Some(reason) = &program.refused {
+        wasmtime::bail!("the directory of a program cannot be opened: {reason}");
+    }
+    *program.input.lock() = Bytes::copy_from_slice(input);
+    Ok(())
 }
 
 /// Ends a program, and gives its standard output, or the exit as a trap.

@@ -13,7 +13,9 @@ pub(super) fn link(_linker: &mut Linker<HostState>) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn begin(_host: &mut HostState, _input: &[u8]) {}
+pub(super) fn begin(_host: &mut HostState, _input: &[u8]) -> Result<()> {
+    Ok(())
+}
 
 pub(super) fn end(
     _host: &mut HostState,
