@@ -141,8 +141,8 @@ impl Log {
         self.sink.is_some() && level < self.max_level
     }
 
-    /// Logs the first 64 KiB of texts. A panic of the sink is caught and loses the message, because it must not
-    /// unwind through a runtime.
+    /// Logs the first 64 KiB of texts. A panic of the sink is caught and loses the message, because it
+    /// must not unwind through a runtime.
     pub(crate) fn texts(&self, level: u32, target: &[u8], message: &[u8]) {
         if let Some(sink) = &self.sink
             && self.logs(level)
@@ -315,8 +315,14 @@ impl HostState {
     /// The part of a guest's memory that the host may write: without a shared region.
     #[inline]
     pub(crate) fn own<'a>(&self, memory: &'a mut [u8]) -> &'a mut [u8] {
-        let end = memory.len().saturating_sub(self.shared);
+        let end = self.own_size(memory);
         &mut memory[..end]
+    }
+
+    /// Its size: what the host may read, too.
+    #[inline]
+    fn own_size(&self, memory: &[u8]) -> usize {
+        memory.len().saturating_sub(self.shared)
     }
 
     /// [`HostFunction::Free`].
@@ -344,7 +350,7 @@ impl HostState {
         if !self.logs(level) {
             return Ok(());
         }
-        let memory = &memory[..memory.len().saturating_sub(self.shared)];
+        let memory = &memory[..self.own_size(memory)];
         let text = |packed: u64| {
             let (pointer, length) = (packed as u32 as usize, (packed >> 32) as usize);
             memory

@@ -135,17 +135,15 @@ fn what_is_locked_between_calls_is_reset() {
                 if call == locked_at {
                     // SAFETY: the reservation of a memory of this test's own, whose content stays
                     // the same. The kernel refuses to fill what is closed, and locks it.
-                    unsafe {
-                        if libc::mlock(base.cast(), SIZE) != 0 {
-                            eprintln!("not tested: this process may not lock so much memory");
-                            return;
-                        }
-                        assert!(pages::is_locked(base, SIZE));
+                    let is_locked = unsafe {
+                        let first = libc::mlock(base.cast(), SIZE) == 0;
+                        assert_eq!(pages::is_locked(base, SIZE), first);
                         libc::mlock(base.cast(), 3 * SIZE);
-                        if !pages::is_locked(base.add(SIZE), SIZE) {
-                            eprintln!("not tested: this process may not lock so much memory");
-                            return;
-                        }
+                        first && pages::is_locked(base.add(SIZE), SIZE)
+                    };
+                    if !is_locked {
+                        eprintln!("not tested: this process may not lock so much memory");
+                        return;
                     }
                     written_elsewhere();
                 }

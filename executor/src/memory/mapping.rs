@@ -180,10 +180,9 @@ impl Mapping {
         if self.broken { Err(BROKEN) } else { Ok(()) }
     }
 
-    /// Gives a range a flag, by which it stays a range of its own
-    /// to the kernel. Otherwise it merges it with its neighbours and splits it off again
-    /// each time, which takes longer than all the rest. Only that is meant, so nothing is
-    /// lost where it is refused. Huge pages are not for it either: what is reset by the faults of
+    /// Gives a range a flag, by which it stays a range of its own to the kernel. Otherwise it merges
+    /// it with its neighbours and splits it off again each time, which takes longer than all the
+    /// rest. Only that is meant, so nothing is lost where it is refused. Huge pages are not for it either: what is reset by the faults of
     /// a thread does without them, and would be another range.
     fn set_apart(&mut self, from: usize, end: usize) {
         for advice in [Advice::LinuxDontDump, Advice::LinuxNoHugepage] {

@@ -86,11 +86,11 @@ impl Calls {
             .zip(&component)
             .any(|(targets, own)| targets.iter().any(|target| component[*target as usize] == *own));
         let uncounted = longest(&edges, &component, &seen.weight);
-        let held = seen.in_tables.iter().filter(|function| **function < seen.imported);
-        let held_imports = held
+        let held_imports = seen
+            .held_imports()
             .map(|function| {
-                let params = seen.function_type(*function).map_or(0, |ty| ty.params().len());
-                (*function, seen.functions[*function as usize], params as u32)
+                let params = seen.function_type(function).map_or(0, |ty| ty.params().len());
+                (function, seen.functions[function as usize], params as u32)
             })
             .collect();
         Ok(Self {
@@ -253,13 +253,18 @@ impl Seen {
         self.types.get(self.functions[function as usize] as usize)?.as_ref()
     }
 
-    /// Rewriting puts a function of its own in front of these.
+    /// Imported functions that a table may come to hold, in ascending order.
+    fn held_imports(&self) -> impl Iterator<Item = u32> {
+        self.in_tables.iter().copied().take_while(|function| *function < self.imported)
+    }
+
+    /// Rewriting puts a function of its own in front of each.
     fn weigh_held_imports(&mut self) {
-        for function in self.in_tables.iter().filter(|function| **function < self.imported) {
+        for function in self.held_imports().collect::<Vec<_>>() {
             let values = self
-                .function_type(*function)
+                .function_type(function)
                 .map_or(0, |ty| ty.params().len() + ty.params().len().max(ty.results().len()));
-            self.weight[*function as usize] = FRAME + VALUE * values as u64;
+            self.weight[function as usize] = FRAME + VALUE * values as u64;
         }
     }
 

@@ -7,9 +7,9 @@
 //!   take and ask the host to stop the guest at the limit.
 //! * Under a deadline, every function and every loop counts down, and asks the
 //!   host to look at the clock now and then.
-//! * A table, an export or a reference holds no import, but a function that calls it. WasmEdge's compiled code takes 16 bytes
-//!   of the machine's stack for each call of an import through a table, and gives them back only when
-//!   the caller returns.
+//! * A table, an export or a reference holds no import, but a function that calls it. WasmEdge's
+//!   compiled code takes 16 bytes of the machine's stack for each call of an import through a table,
+//!   and gives them back only when the caller returns.
 //! * `memory.grow` is a call of the host (`sizes.rs`).
 //! * A memory that Touchstone resets is imported, and brings its content along where the
 //!   bytes of the module tell it.
