@@ -7,6 +7,10 @@ use touchstone_executor::{Error, Result};
 /// Length of an epoch. A guest stops at most two of these after its deadline.
 const TICK: Duration = Duration::from_millis(10);
 
+/// So many epochs never pass; far from the end of the numbers, because Wasmtime adds the
+/// current epoch.
+pub(crate) const FAR: u64 = u64::MAX / 4;
+
 /// The counting thread; it ends with this value.
 pub(crate) struct Clock {
     /// Epochs that a call may see.
@@ -30,10 +34,9 @@ impl Clock {
                 }
             })
             .map_err(Error::system("cannot start the thread that watches deadlines"))?;
-        // One more, because the first epoch may end right away; and far from the
-        // end of the numbers, because Wasmtime adds the current epoch.
+        // One more, because the first epoch may end right away.
         let ticks = deadline.as_nanos().div_ceil(TICK.as_nanos());
-        let ticks = u64::try_from(ticks).unwrap_or(u64::MAX).min(u64::MAX / 4) + 1;
+        let ticks = u64::try_from(ticks).unwrap_or(FAR).min(FAR) + 1;
         Ok(Self { ticks, _stop: stop })
     }
 

@@ -234,9 +234,20 @@ fn an_endless_loop_is_stopped() {
     let config = Config { deadline: Some(Duration::from_millis(30)), ..Config::default() };
     each(&component(GUEST), &config, |name, module| {
         let mut instance = module.new_instance().unwrap();
-        let outcome = call(&mut *instance, module, "forever", Abi::Input, b"");
-        assert_eq!(kind(outcome), TrapKind::DeadlineExceeded, "{name}");
-        assert_eq!(call(&mut *instance, module, "once", Abi::Input, b""), Outcome::Returned);
+        // On a busy machine the deadline may pass in an instantiation or in a short call.
+        let mut returns = |name| {
+            let export = module.export(name, Abi::Input).unwrap();
+            match instance.call(export, b"", &mut Vec::new()) {
+                Ok(Outcome::Returned) => true,
+                Ok(Outcome::Trapped(trap)) | Err(Error::Instantiation { trap }) => {
+                    assert_eq!(trap.kind, TrapKind::DeadlineExceeded, "{name}");
+                    false
+                }
+                Err(error) => panic!("{name}: {error}"),
+            }
+        };
+        assert!(!returns("forever"), "{name}");
+        assert!((0..100).any(|_| returns("once")), "{name}");
     });
 }
 

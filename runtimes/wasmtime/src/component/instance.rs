@@ -56,6 +56,7 @@ impl Live {
         };
         let (instance, places) = collecting(instantiate);
         let instance = instance.map_err(failed)?;
+        shared.stop_clock(&mut tenancy.store);
         let in_place = Some(InPlace::new(plan, &mut tenancy.store, instance, places)?);
         Ok(Self { tenancy, instance, well: true, in_place })
     }
@@ -285,7 +286,7 @@ impl Instance for ComponentInstance {
             if self.state == CallState::Used {
                 // The state stays what it is until all is done: after a panic on the way,
                 // nobody takes the instance for a clean one.
-                self.shared.start_clock(&mut tenancy.store);
+                self.shared.stop_clock(&mut tenancy.store);
                 let reset = if *well { in_place.reset(&mut tenancy.store) } else { Ok(false) };
                 if matches!(reset, Ok(true)) {
                     tenancy.store.data_mut().reset();

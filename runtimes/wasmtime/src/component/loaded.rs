@@ -7,7 +7,7 @@ use super::memories::ComponentMemories;
 use super::plan::Plan;
 use super::shape::{self, Shape};
 use super::{PREVIEW2, linker, probe};
-use crate::deadline::Clock;
+use crate::deadline::{Clock, FAR};
 use crate::engine::Compiler;
 use crate::{meter, settings};
 use std::sync::{Arc, OnceLock};
@@ -97,6 +97,13 @@ impl Shared {
     /// Fills a store's tank, where operators are counted.
     pub(crate) fn fill(&self, store: &mut Store<HostState>) -> Result<()> {
         if self.metered { meter::fill(self.id, store) } else { Ok(()) }
+    }
+
+    /// From now on no deadline counts: what runs is of the host, not of the guest.
+    pub(crate) fn stop_clock(&self, store: &mut Store<HostState>) {
+        if self.clock.is_some() {
+            store.set_epoch_deadline(FAR);
+        }
     }
 
     /// From now on the deadline counts, where there is one.

@@ -4,6 +4,7 @@
 //! small core module in the same engine; those of ours, where we gave them.
 
 use super::memories::ComponentMemories;
+use crate::deadline::FAR;
 use crate::module::{NO_ANSWER, mapping_in_words};
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::probe::{MappingKind, mapping_kind};
@@ -44,7 +45,7 @@ fn of_small_module(engine: &Engine) -> wasmtime::Result<Option<MappingKind>> {
     let mut store = Store::new(engine, ());
     // Its memory is initialised by code, which a deadline stops at once where none was
     // set; without epochs nobody asks.
-    store.set_epoch_deadline(u64::MAX / 2);
+    store.set_epoch_deadline(FAR);
     // The same for fuel: without a meter, there is no tank, and nothing is lost.
     let _ = store.set_fuel(u64::MAX);
     let instance = Instance::new(&mut store, &module, &[])?;
