@@ -4,7 +4,7 @@
 use crate::abi::{self, Live};
 use crate::contract::{CallState, ExportId, Instance};
 use crate::error::{Error, Result};
-use crate::memory::{Restorer, UsedOn};
+use crate::memory::{RestorerMut, UsedOn};
 use crate::outcome::Outcome;
 use crate::padded::Padded;
 use std::cell::Cell;
@@ -109,7 +109,7 @@ pub trait Resident: Send + Sized {
     fn reset(&mut self) -> Result<bool>;
 
     /// Does something with the restorer of the memory, if it is one of Touchstone's.
-    fn with_restorer<T>(&mut self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T>;
+    fn with_restorer<T>(&mut self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T>;
 
     /// Whether the last reset may have made the memory smaller: for instances that know it
     /// without their restorer, where to reach that takes time.
@@ -124,7 +124,7 @@ pub trait Resident: Send + Sized {
     /// When the kernel refuses; the instance is then replaced.
     fn trim(&mut self) -> Result<()> {
         // SAFETY: the instance is clean, not running, and borrowed here alone.
-        self.with_restorer(|restorer| unsafe { restorer.trim() }).unwrap_or(Ok(()))
+        self.with_restorer(|mut restorer| unsafe { restorer.trim() }).unwrap_or(Ok(()))
     }
 }
 
@@ -185,7 +185,7 @@ impl<R: Resident> Instance for Reused<R> {
                     // SAFETY: `prepare` left the instance clean, and nobody else could write
                     // since. `used_on` notices the use on several threads; the rest is what
                     // the strategy asks of hosts.
-                    resident.with_restorer(|restorer| unsafe { restorer.begin_use() });
+                    resident.with_restorer(|mut restorer| unsafe { restorer.begin_use() });
                 }
                 self.used_on.go_on();
                 abi::invoke(resident.live(), export, input, output)

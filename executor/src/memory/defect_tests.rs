@@ -479,27 +479,37 @@ fn the_last_mappings_are_left_to_others() {
         }
     }
     drop(held);
-    // Growth by moving would need another memory; in place it needs none.
+    // Growth by moving would need another memory; in place it takes one mapping of those left.
     let home = Recycler::new(Some(plan(Reset::Tracked { limit: LIMIT })), 4);
     let mut lease = Lease::new(&std::sync::Arc::new(home), SIZE, 2 * SIZE, true).unwrap();
     let held = (0..limit).rev().find_map(mappings::Held::new).unwrap();
     lease.grow(2 * SIZE).unwrap();
     lease.reset().unwrap();
     drop((held, lease));
+    // The last half of a sixteenth is left to others by memories that grow, too.
+    let mut memories: Vec<Memory> =
+        (0..10).map(|_| Memory::new(Some(&plan(Reset::Drop)), SIZE, 2 * SIZE).unwrap()).collect();
+    let mut most = (0..limit).rev().find_map(mappings::Held::new).unwrap();
+    (limit + 5..allowed - allowed / 32).for_each(|_| assert!(most.grow()));
+    let grown = memories.iter_mut().filter_map(|memory| memory.grow(2 * SIZE).ok()).count();
+    assert_eq!(grown, 5);
+    drop((memories, most));
+    let shared = plan(Reset::Drop);
     let memories: Vec<Memory> =
-        (0..100).map(|_| Memory::new(Some(&plan(Reset::Drop)), SIZE, 2 * SIZE).unwrap()).collect();
-    assert!(mappings::Held::new(limit - 400).is_some());
-    assert!(mappings::Held::new(limit - 399).is_none());
-    drop(memories);
-    // An image of three parts splits a memory into six more.
+        (0..100).map(|_| Memory::new(Some(&shared), SIZE, 2 * SIZE).unwrap()).collect();
+    // Four of each, and one of the image.
+    assert!(mappings::Held::new(limit - 401).is_some());
+    assert!(mappings::Held::new(limit - 400).is_none());
+    drop((memories, shared));
+    // An image of three parts splits a memory into six more, and has three of its own.
     let segments =
         [0, 1, 2].map(|part| crate::guest::Segment { offset: Some(part << 20), bytes: 0..1 });
     let content = InitialMemory::of_segments(4 << 20, &segments, &[1]).unwrap();
     let plan = Plan::new(content, Reset::Drop).unwrap();
     let memory = Memory::new(Some(&plan), 4 << 20, 4 << 20).unwrap();
-    assert!(mappings::Held::new(limit - 8).is_some());
-    assert!(mappings::Held::new(limit - 7).is_none());
-    drop(memory);
+    assert!(mappings::Held::new(limit - 11).is_some());
+    assert!(mappings::Held::new(limit - 10).is_none());
+    drop((memory, plan));
     assert!(mappings::Held::new(limit).is_some());
 }
 

@@ -251,3 +251,80 @@ fn a_first_write_may_come_with_locks_held_and_on_a_small_stack() {
     });
     thread.unwrap().join().unwrap();
 }
+
+/// A signal that a process sends is no access that can be made again.
+#[test]
+#[cfg_attr(miri, ignore = "needs processes and signals")]
+fn a_signal_that_is_sent_does_what_it_would_do_without_tracking() {
+    const NAME: &str = "a_signal_that_is_sent_does_what_it_would_do_without_tracking";
+    // SAFETY: these change and signal this process alone, which is a test's own.
+    let set = |action| unsafe { libc::signal(libc::SIGSEGV, action) };
+    let send = || unsafe { libc::kill(libc::getpid(), libc::SIGSEGV) };
+    if let Some((status, said)) = alone(NAME) {
+        assert_eq!(status.signal(), Some(libc::SIGSEGV), "{said}");
+        assert!(said.contains("ignored"), "{said}");
+        return;
+    }
+    set(libc::SIG_IGN);
+    let mut memory = tracked();
+    send();
+    memory.bytes_mut().fill(1);
+    memory.reset().unwrap();
+    assert!(memory.bytes_mut() == clean());
+    eprintln!("ignored");
+    // Another level, over the usual action.
+    set(libc::SIG_DFL);
+    let _another = tracked();
+    send();
+    eprintln!("still there");
+    std::process::exit(0);
+}
+
+/// A sandbox may answer to `getrusage` without counting anything, and refuse the log.
+#[test]
+#[cfg_attr(miri, ignore = "needs processes and signals")]
+fn nothing_depends_on_faults_that_nobody_counts() {
+    if passes("nothing_depends_on_faults_that_nobody_counts") || !pagemap_scan_available() {
+        return;
+    }
+    without_counts();
+    for limit in [1 << 20, 1 << 22] {
+        assert!(Reset::Gated { limit }.refusal().is_some());
+    }
+    for kind in test_support::kinds(1 << 20) {
+        let plan = Plan::new(InitialMemory::zeroed(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap();
+        memory.restorer().unwrap().note_threads();
+        for page in [0, 5, 9, 20] {
+            memory.grow(2 * SIZE).unwrap();
+            let grown = &mut memory.own_bytes_mut()[SIZE..];
+            assert!(grown.iter().all(|byte| *byte == 0), "{kind:?}, page {page}");
+            // SAFETY: a byte that is open and borrowed.
+            unsafe { (&raw mut grown[page * 4096]).write_volatile(1) };
+            memory.reset().unwrap();
+        }
+    }
+}
+
+/// From now on the thread's `getrusage` does nothing and succeeds, and `perf_event_open` fails.
+fn without_counts() {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, yes, no, k| libc::sock_filter { code, jt: yes, jf: no, k };
+    let mut filter = [
+        step(LOAD, 0, 0, 0),
+        step(EQUAL, 2, 0, libc::SYS_getrusage as u32),
+        step(EQUAL, 2, 0, libc::SYS_perf_event_open as u32),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the program is valid and read by the calls alone; the thread is a test's own.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        let mode = libc::SECCOMP_MODE_FILTER;
+        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program), 0);
+    }
+}

@@ -21,7 +21,7 @@
 //! | the process locks it (`mlock`, `mlockall(MCL_CURRENT)`), which makes absent pages writable | [`written_elsewhere`], to be called after that on each thread that resets such memories. Growth of what is locked does the same: each scan of what a memory has grown by looks whether it is locked, and from then on every reset scans it |
 //! | the thread stops its events: `prctl(PR_TASK_PERF_EVENTS_DISABLE)` | missed where the kernel logs: not to be done |
 
-use super::{Mapping, Restorer, fault_log, host_page, process};
+use super::{Mapping, RestorerMut, fault_log, host_page, process};
 use crate::probe::thread_usage;
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -60,9 +60,15 @@ pub fn written_elsewhere() {
     TOLD.set(new_number());
 }
 
-/// The page faults of the calling thread so far; `None` where the kernel does not say.
+/// The page faults of the calling thread so far; `None` where [nobody counts](is_counted) them.
 #[inline]
 pub(super) fn count() -> Option<u64> {
+    if is_counted() { said() } else { None }
+}
+
+/// What the kernel says of the calling thread's page faults.
+#[inline]
+fn said() -> Option<u64> {
     thread_usage().map(|usage| usage.page_faults + usage.major_page_faults)
 }
 
@@ -148,13 +154,12 @@ pub fn are_logged() -> bool {
 /// Whether this kernel counts the faults of threads: a sandbox may answer without.
 pub(super) fn is_counted() -> bool {
     static COUNTED: LazyLock<bool> = LazyLock::new(|| {
-        let (Some(before), Ok(mut page)) = (Mark::now(), Mapping::new(host_page(), host_page()))
-        else {
+        let (Some(before), Ok(mut page)) = (said(), Mapping::new(host_page(), host_page())) else {
             return false;
         };
         // Volatile through a slice of bytes: the page is written in any case.
         std::hint::black_box(page.bytes_mut())[0] = 1;
-        !before.holds()
+        said() != Some(before)
     });
     *COUNTED
 }
@@ -182,7 +187,7 @@ impl UsedOn {
 
     /// For an instance with no memory but this one.
     #[must_use]
-    pub fn of(restorer: &mut Restorer) -> Self {
+    pub fn of(restorer: RestorerMut<'_>) -> Self {
         let mut used_on = Self(Self::UNNEEDED);
         if restorer.may_be_gated() {
             used_on.note_for(restorer);
@@ -193,14 +198,14 @@ impl UsedOn {
     /// Between two uses: notes threads from the next one on if the memory has grown, and so asks
     /// since.
     #[inline]
-    pub(crate) fn follow(&mut self, restorer: &mut Restorer) {
+    pub(crate) fn follow(&mut self, restorer: RestorerMut<'_>) {
         if !self.is_noted() && restorer.has_grown() {
             self.note_for(restorer);
         }
     }
 
     #[cold]
-    fn note_for(&mut self, restorer: &mut Restorer) {
+    fn note_for(&mut self, mut restorer: RestorerMut<'_>) {
         restorer.note_threads();
         self.0 = Self::NOWHERE;
     }

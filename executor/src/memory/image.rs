@@ -2,6 +2,8 @@
 
 use super::compare::BLOCK;
 use super::host_page;
+use super::mapping::hold;
+use super::mappings::Held;
 use crate::error::{Error, Result};
 use crate::guest::{GuestModule, Segment};
 use rustix::fs::{MemfdFlags, SealFlags};
@@ -174,6 +176,7 @@ struct Part {
     bytes: *const u8,
     /// Where in each page the data lies, in blocks.
     data: Box<[Range<u16>]>,
+    _held: Held,
 }
 
 /// The clean content of a page.
@@ -199,6 +202,7 @@ impl Part {
         flags: MapFlags,
     ) -> Result<Self> {
         let (start, length) = (pages.start * host_page(), pages.len() * host_page());
+        let held = hold(1)?;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let mapped = unsafe {
             let any = std::ptr::null_mut();
@@ -215,7 +219,7 @@ impl Part {
                 end => data.start.min(blocks.start)..end.max(blocks.end),
             };
         }
-        Ok(Self { pages, bytes: mapped.cast(), data: data.into() })
+        Ok(Self { pages, bytes: mapped.cast(), data: data.into(), _held: held })
     }
 }
 

@@ -27,8 +27,10 @@ pub struct Mapping {
     /// Whether the kernel has refused what nobody could undo: what lies behind the end may be
     /// open, or not zero.
     broken: bool,
-    /// What is accessible, and the rest.
-    _held: Held,
+    /// What is accessible, the rest, and what else it is split into.
+    held: Held,
+    /// Whether it has grown: what it has grown by is a mapping of its own.
+    has_grown: bool,
 }
 
 /// Mappings for a memory.
@@ -37,11 +39,32 @@ pub struct Mapping {
 ///
 /// When too few would be left to the rest of the process.
 pub(super) fn hold(mappings: usize) -> Result<Held> {
-    Held::new(mappings).ok_or_else(|| Error::System {
-        action: "cannot make another memory: this process has nearly as many mappings as \
-                 vm.max_map_count allows",
+    Held::new(mappings).ok_or_else(too_many)
+}
+
+#[cold]
+fn too_many() -> Error {
+    Error::System {
+        action: "cannot make another memory or grow one: this process has nearly as many mappings \
+                 as vm.max_map_count allows",
         source: std::io::ErrorKind::OutOfMemory.into(),
-    })
+    }
+}
+
+fn too_large() -> Error {
+    Error::System {
+        action: "cannot make a memory so large",
+        source: std::io::ErrorKind::OutOfMemory.into(),
+    }
+}
+
+/// A size in whole host pages.
+///
+/// # Errors
+///
+/// When it is more than there are addresses.
+fn whole_pages(size: usize) -> Result<usize> {
+    size.checked_next_multiple_of(host_page()).ok_or_else(too_large)
 }
 
 const BROKEN: Error = Error::Misuse("a change of its size has failed: the memory must not be used");
@@ -60,9 +83,8 @@ impl Mapping {
     ///
     /// When the system has not so many addresses left.
     pub fn new(accessible: usize, reserved: usize) -> Result<Self> {
-        let page = host_page();
-        let accessible = accessible.next_multiple_of(page);
-        let reserved = reserved.next_multiple_of(page).max(accessible).max(page);
+        let accessible = whole_pages(accessible)?;
+        let reserved = whole_pages(reserved)?.max(accessible).max(host_page());
         let held = hold(2)?;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let base = unsafe {
@@ -83,10 +105,21 @@ impl Mapping {
             stays_open: false,
             apart: 0,
             broken: false,
-            _held: held,
+            held,
+            has_grown: false,
         };
         mapping.resize(accessible)?;
         Ok(mapping)
+    }
+
+    /// Says that a part of what is accessible is to get a protection or flags of its own.
+    ///
+    /// # Errors
+    ///
+    /// When too few mappings would be left to the rest of the process.
+    pub fn split(&mut self) -> Result<()> {
+        self.held.join(hold(1)?);
+        Ok(())
     }
 
     /// From now on, [`hide`](Self::hide) lets the kernel's protection be as it is: for users who
@@ -127,14 +160,17 @@ impl Mapping {
     ///
     /// When it is larger than the reservation, or the kernel refuses.
     pub fn resize(&mut self, accessible: usize) -> Result<()> {
-        let accessible = accessible.next_multiple_of(host_page());
+        let accessible = whole_pages(accessible)?;
         if accessible > self.reserved {
-            return Err(Error::System {
-                action: "cannot grow a memory beyond its reservation",
-                source: std::io::ErrorKind::OutOfMemory.into(),
-            });
+            return Err(too_large());
         }
         self.check()?;
+        if accessible > self.accessible && self.accessible > 0 && !self.has_grown {
+            if !self.held.grow() {
+                return Err(too_many());
+            }
+            self.has_grown = true;
+        }
         if self.apart > 0 && accessible > self.apart {
             // Before it is opened: two ranges that were each written alone stay two, and where
             // memory is locked, opening is as good as writing. A memory that grows further each
@@ -153,8 +189,12 @@ impl Mapping {
                 let start = self.base.add(low);
                 if let Err(error) = rustix::mm::mprotect(start.cast(), high - low, protection) {
                     // It may be several ranges to the kernel, of which it has changed the first.
-                    let none = MprotectFlags::empty();
-                    self.broken = rustix::mm::mprotect(start.cast(), high - low, none).is_err();
+                    if protection.is_empty() {
+                        self.cannot_close(low);
+                    } else {
+                        let none = MprotectFlags::empty();
+                        self.broken = rustix::mm::mprotect(start.cast(), high - low, none).is_err();
+                    }
                     return Err(Error::system("cannot change the size of a memory")(error));
                 }
                 if protection.is_empty() {
@@ -173,6 +213,13 @@ impl Mapping {
     /// more.
     pub(super) fn is_broken(&self) -> bool {
         self.broken
+    }
+
+    /// Something behind so many bytes could not be closed: open or not, nobody is to use it.
+    #[cold]
+    fn cannot_close(&mut self, accessible: usize) {
+        self.broken = true;
+        (self.accessible, self.open) = (accessible, accessible);
     }
 
     /// Fails if the memory must not be used any more.
@@ -205,7 +252,7 @@ impl Mapping {
     #[inline]
     pub fn hide(&mut self, accessible: usize) -> Result<()> {
         self.check()?;
-        let accessible = accessible.next_multiple_of(host_page());
+        let accessible = whole_pages(accessible)?;
         if accessible >= self.accessible {
             return Ok(());
         }
@@ -222,7 +269,7 @@ impl Mapping {
                 rustix::mm::mprotect(start, self.accessible - accessible, MprotectFlags::empty())
             }
             .map_err(|error| {
-                self.broken = true;
+                self.cannot_close(accessible);
                 Error::system("cannot change the size of a memory")(error)
             })?;
             (self.accessible, self.open) = (accessible, accessible);

@@ -246,3 +246,74 @@ fn mappings_are_given_back_while_they_are_many() {
     drop(others);
     assert_eq!((0..300).take_while(|_| !call(&mut many, 20, 1)).count(), 3);
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap without access")]
+fn sizes_beyond_all_addresses_are_refused() {
+    assert!(Mapping::new(usize::MAX, 0).is_err());
+    assert!(Mapping::new(1, usize::MAX).is_err());
+    let mut memory = Memory::new(None, SIZE, 2 * SIZE).unwrap();
+    assert!(memory.grow(usize::MAX).is_err());
+    assert_eq!(memory.accessible(), SIZE);
+    memory.bytes_mut().fill(1);
+}
+
+/// What makes a memory clean needs all that its plan is for.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
+fn a_memory_stays_as_large_as_its_plan() {
+    for kind in kinds(KEEP_RESIDENT) {
+        let mut memory = Memory::new(Some(&plan(kind)), SIZE, 2 * SIZE).unwrap();
+        memory.bytes_mut()[0] = 0;
+        for size in [0, SIZE - 1] {
+            assert!(memory.hide(size).is_err(), "{kind:?}");
+        }
+        memory.hide(SIZE).unwrap();
+        memory.reset().unwrap();
+        assert_eq!(memory.accessible(), SIZE, "{kind:?}");
+    }
+}
+
+/// What could not be closed is no part of the memory.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap without access")]
+fn nobody_gets_what_could_not_be_closed() {
+    for hides in [true, false] {
+        let mut memory = Mapping::new(2 * SIZE, 2 * SIZE).unwrap();
+        // SAFETY: nobody uses this part of the memory, which is this test's own.
+        let unmapped = unsafe { libc::munmap(memory.base().add(SIZE + PAGE).cast(), PAGE) };
+        assert_eq!(unmapped, 0);
+        let closed = if hides { memory.hide(SIZE) } else { memory.resize(SIZE) };
+        assert!(closed.is_err());
+        assert!(memory.is_broken());
+        assert_eq!(memory.bytes_mut().len(), SIZE);
+    }
+}
+
+/// No memory takes more mappings than it is counted for.
+#[test]
+#[cfg_attr(miri, ignore = "needs processes")]
+fn mappings_that_memories_take_are_counted() {
+    if passes("memory::mapping_tests::mappings_that_memories_take_are_counted") {
+        return;
+    }
+    for kind in kinds(KEEP_RESIDENT) {
+        let (before, held) = (mappings(0..usize::MAX).count as isize, mappings::held());
+        let memories: Vec<_> = (0..100)
+            .map(|_| {
+                let mut memory = Memory::new(Some(&plan(kind)), SIZE, 3 * SIZE).unwrap();
+                for _ in 0..3 {
+                    memory.grow(2 * SIZE).unwrap();
+                    memory.bytes_mut()[SIZE] = 1;
+                    memory.reset().unwrap();
+                }
+                memory
+            })
+            .collect();
+        let taken = mappings(0..usize::MAX).count as isize - before;
+        // The program has a few more of its own.
+        assert!(taken <= mappings::held() - held + 10, "{kind:?}: {taken}");
+        drop(memories);
+        assert_eq!(mappings::held(), held, "{kind:?}");
+    }
+}

@@ -5,7 +5,8 @@
 //! two, until the kernel merges them again ([`make_joinable`](super::pages::make_joinable)).
 //! Above a quarter of what is allowed, memories give theirs back when they are
 //! reset; above a half, none gets more of them. No memory is made that would leave less than a
-//! sixteenth to the rest of the process: it would end at its next allocation.
+//! sixteenth to the rest of the process, which would end at its next allocation, and none begins to
+//! grow that would leave less than half of that.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -35,12 +36,31 @@ pub(super) fn add(runs: isize) {
 pub(super) struct Held(isize);
 
 impl Held {
-    /// So many more; `None` where too few would be left to others.
+    /// Those of a new memory or of a part of one; `None` where too few would be left to others.
     pub(super) fn new(mappings: usize) -> Option<Self> {
+        Self::leaving(mappings, 16)
+    }
+
+    /// One more, for a memory that begins to grow. Whether enough are left to others.
+    pub(super) fn grow(&mut self) -> bool {
+        Self::leaving(1, 32).is_some_and(|more| {
+            self.join(more);
+            true
+        })
+    }
+
+    /// So many, if the rest of the process then still has such a part of all that are allowed.
+    fn leaving(mappings: usize, part: isize) -> Option<Self> {
         let held = Self(mappings as isize);
         let all = HELD.fetch_add(held.0, Ordering::Relaxed) + held.0;
-        let most = *ALLOWED - *ALLOWED / 16 - TAKEN.load(Ordering::Relaxed);
+        let most = *ALLOWED - *ALLOWED / part - TAKEN.load(Ordering::Relaxed);
         (all <= most).then_some(held)
+    }
+
+    /// Takes over what another one holds.
+    pub(super) fn join(&mut self, other: Self) {
+        self.0 += other.0;
+        std::mem::forget(other);
     }
 }
 
@@ -48,6 +68,12 @@ impl Drop for Held {
     fn drop(&mut self) {
         HELD.fetch_sub(self.0, Ordering::Relaxed);
     }
+}
+
+/// Mappings that memories take whatever is written to them, for tests.
+#[cfg(test)]
+pub(super) fn held() -> isize {
+    HELD.load(Ordering::Relaxed)
 }
 
 /// Whether memories are to give back what they can do without.

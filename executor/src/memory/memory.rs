@@ -1,6 +1,6 @@
 //! A linear memory of our own with the means to make it clean.
 
-use super::{Mapping, Plan, Region, Restorer, host_page};
+use super::{Mapping, Plan, Region, Restorer, RestorerMut, host_page};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -92,8 +92,12 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses.
+    /// When it has a plan that is for more than that, or the kernel refuses.
     pub fn hide(&mut self, accessible: usize) -> Result<()> {
+        let kept = self.restorer.as_ref().map_or(0, |restorer| restorer.plan().whole_size());
+        if accessible < kept {
+            return Err(Error::Misuse("a memory cannot be smaller than the plan that resets it"));
+        }
         self.mapping.hide(accessible)
     }
 
@@ -153,8 +157,15 @@ impl Memory {
     }
 
     /// What looks after it, where there is a plan.
-    pub fn restorer(&mut self) -> Option<&mut Restorer> {
-        self.restorer.as_mut()
+    pub fn restorer(&mut self) -> Option<RestorerMut<'_>> {
+        self.restorer.as_mut().map(RestorerMut::from)
+    }
+
+    /// What its user has said about threads is not said for the next one.
+    pub(super) fn forget_owner(&mut self) {
+        if let Some(restorer) = &mut self.restorer {
+            restorer.forget_owner();
+        }
     }
 
     /// The memory as bytes, without a [`Region`] behind them. The kernel may write to them, but in

@@ -87,7 +87,7 @@ pub use pagemap::is_available as pagemap_scan_available;
 pub use recycler::{Lease, Recycler};
 pub use region::Region;
 pub use reset::{KEEP_RESIDENT, Plan, Reset};
-pub use restorer::Restorer;
+pub use restorer::{Restorer, RestorerMut};
 pub use signals::be_first as stay_first;
 pub use steps::Steps;
 pub(crate) use tracked::tracks_any;

@@ -1,6 +1,6 @@
 //! Memories that are used one after the other by different instances.
 
-use super::{Memory, Plan, Reset, Restorer};
+use super::{Memory, Plan, Reset, RestorerMut};
 use crate::error::{Error, Result};
 use crate::padded::Padded;
 use crate::shelf::Shelf;
@@ -125,8 +125,9 @@ impl Recycler {
     }
 
     /// Keeps a memory that is clean, if it is usable.
-    fn put(&self, memory: Box<Padded<Memory>>) {
+    fn put(&self, mut memory: Box<Padded<Memory>>) {
         if memory.is_usable() {
+            memory.forget_owner();
             // Of one that cannot shrink nobody knows what it is: `take` leaves it out.
             self.idle.put(memory, |unused| drop(unused.trim()));
         }
@@ -273,7 +274,7 @@ impl Lease {
     }
 
     /// What looks after the memory, where there is a plan.
-    pub fn restorer(&mut self) -> Option<&mut Restorer> {
+    pub fn restorer(&mut self) -> Option<RestorerMut<'_>> {
         self.memory.as_mut()?.restorer()
     }
 

@@ -179,7 +179,8 @@ unsafe extern "C" fn on_fault<const LEVEL: usize>(
         // SAFETY: these are the kernel's arguments, for whom the kernel had named.
         Some(below) => unsafe { pass_on(below, signal, info, context) },
         // All that were there before have passed it on.
-        None => end_by_default(signal),
+        // SAFETY: `info` is the kernel's.
+        None => end_by_default(signal, unsafe { is_sent(info) }),
     }
 }
 
@@ -191,7 +192,13 @@ unsafe extern "C" fn on_fault<const LEVEL: usize>(
 unsafe fn pass_on(below: &Level, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let action = below.action.load(Ordering::Relaxed);
     if action == libc::SIG_DFL || action == libc::SIG_IGN {
-        return end_by_default(signal);
+        // SAFETY: the caller's promise.
+        let is_sent = unsafe { is_sent(info) };
+        // An access that cannot be made ends a process that ignores the signal, too.
+        if !is_sent || action == libc::SIG_DFL {
+            end_by_default(signal, is_sent);
+        }
+        return;
     }
     block(below.blocked.load(Ordering::Relaxed));
     if below.flags.load(Ordering::Relaxed) & libc::SA_SIGINFO != 0 {
@@ -227,10 +234,25 @@ fn block(signals: u64) {
 }
 
 /// Nobody wants the fault. With the default action in place the access, made again,
-/// ends the process as it would have without us.
-fn end_by_default(signal: c_int) {
-    // SAFETY: `SIG_DFL` is a valid action.
-    unsafe { libc::signal(signal, libc::SIG_DFL) };
+/// ends the process as it would have without us. One that was sent is sent again.
+fn end_by_default(signal: c_int, is_sent: bool) {
+    // SAFETY: `SIG_DFL` is a valid action; both functions may be called in a handler.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        if is_sent {
+            libc::raise(signal);
+        }
+    }
+}
+
+/// Whether a process has sent the signal (`kill`, `raise`): no access has caused it.
+///
+/// # Safety
+///
+/// `info` must be the one that the kernel gave.
+unsafe fn is_sent(info: *const libc::siginfo_t) -> bool {
+    // SAFETY: the caller's promise. Codes of the kernel for faults are positive.
+    unsafe { (*info).si_code <= 0 }
 }
 
 /// Which handlers of ours have passed a fault on: a bit for each level, noted in a part of

@@ -11,7 +11,7 @@ use touchstone_executor::driver::{Disposable, Resident};
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::heap::{HeapError, WASM_PAGE};
 use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::memory::{Memory, Restorer};
+use touchstone_executor::memory::{Memory, RestorerMut};
 use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, Value};
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
@@ -53,7 +53,7 @@ impl Resident for Running {
         self
     }
 
-    fn with_restorer<T>(&mut self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T> {
+    fn with_restorer<T>(&mut self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T> {
         self.memory.restorer().map(work)
     }
 

@@ -6,7 +6,7 @@ use crate::recipe::Recipe;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Resident, Reused};
-use touchstone_executor::memory::Restorer;
+use touchstone_executor::memory::RestorerMut;
 use touchstone_executor::{EffectiveConfig, ExportId, Instance, Module, Result};
 
 /// A module whose instances are reset in place.
@@ -61,7 +61,7 @@ impl Resident for Saved {
         &mut self.0
     }
 
-    fn with_restorer<T>(&mut self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T> {
+    fn with_restorer<T>(&mut self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T> {
         self.0.restorer().map(work)
     }
 

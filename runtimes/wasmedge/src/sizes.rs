@@ -153,6 +153,10 @@ impl Kept {
         let is_kept = wanted as usize * WASM_PAGE <= self.end.get();
         // SAFETY: the caller's promise; a part that is kept was a part of the memory before.
         let done = is_kept && unsafe { self.open(memory, pages, wanted) };
+        if is_kept && !done && self.steps.is_some() {
+            // WasmEdge would map it anew, and what makes it clean knows nothing of that.
+            return None;
+        }
         if !done {
             // SAFETY: the caller's promise.
             if !unsafe { self.show(start_of(memory) as *mut u8) } {

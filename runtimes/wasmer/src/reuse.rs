@@ -7,7 +7,7 @@ use crate::settings::ID;
 use std::sync::Arc;
 use touchstone_executor::abi::Live;
 use touchstone_executor::host::CleanHost;
-use touchstone_executor::memory::{InitialMemory, Plan, Restorer};
+use touchstone_executor::memory::{InitialMemory, Plan, Restorer, RestorerMut};
 use touchstone_executor::{Error, Result, driver};
 use wasmer::{Extern, Global, Table, Value};
 
@@ -58,8 +58,8 @@ impl driver::Resident for Resident {
         &mut self.running
     }
 
-    fn with_restorer<T>(&mut self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T> {
-        self.restorer.as_mut().map(work)
+    fn with_restorer<T>(&mut self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T> {
+        self.restorer.as_mut().map(|restorer| work(restorer.into()))
     }
 
     fn reset(&mut self) -> Result<bool> {

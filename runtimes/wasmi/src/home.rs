@@ -21,7 +21,7 @@ use crate::record::Record;
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::host::{Clock, HostState};
-use touchstone_executor::memory::{Mapping, Plan, Restorer};
+use touchstone_executor::memory::{Mapping, Plan, Restorer, RestorerMut};
 use touchstone_executor::{Error, Result};
 use wasmi::{AsContextMut, Memory, MemoryType, Store, StoreContextMut};
 
@@ -134,8 +134,8 @@ impl Home {
     }
 
     /// What looks after the lent memory, once a plan was installed.
-    pub(crate) fn restorer(&mut self) -> Option<&mut Restorer> {
-        self.lent.as_mut()?.restorer.as_mut()
+    pub(crate) fn restorer(&mut self) -> Option<RestorerMut<'_>> {
+        self.lent.as_mut()?.restorer.as_mut().map(RestorerMut::from)
     }
 
     /// The plan that was installed.

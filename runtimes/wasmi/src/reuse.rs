@@ -9,7 +9,7 @@ use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Resident, Reused};
 use touchstone_executor::guest::MemoryLimits;
-use touchstone_executor::memory::{Image, InitialMemory, Plan, Reset, Restorer};
+use touchstone_executor::memory::{Image, InitialMemory, Plan, Reset, RestorerMut};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{EffectiveConfig, Error, ExportId, Instance, Module, Result, Strategy};
 
@@ -170,7 +170,7 @@ impl Resident for Live {
         &mut self.running
     }
 
-    fn with_restorer<T>(&mut self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T> {
+    fn with_restorer<T>(&mut self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T> {
         self.running.home.restorer().map(work)
     }
 

@@ -3,7 +3,7 @@
 use crate::shrinking::Place;
 use std::sync::Arc;
 use touchstone_executor::Result;
-use touchstone_executor::memory::{InitialMemory, Plan, Reset, Restorer};
+use touchstone_executor::memory::{InitialMemory, Plan, Reset, Restorer, RestorerMut};
 
 /// A memory that is made clean while its instance goes on to use it.
 pub(crate) struct Restored {
@@ -78,9 +78,12 @@ impl Restored {
     }
 
     /// Does something with what makes the memory clean.
-    pub(crate) fn with_restorer<T>(&mut self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T> {
+    pub(crate) fn with_restorer<T>(
+        &mut self,
+        work: impl FnOnce(RestorerMut<'_>) -> T,
+    ) -> Option<T> {
         match &mut self.restorer {
-            Some(restorer) => Some(work(restorer)),
+            Some(restorer) => Some(work(restorer.into())),
             None => self.place.with_restorer(work),
         }
     }

@@ -11,7 +11,7 @@ use crate::extent::Extent;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use touchstone_executor::memory::{Lease, Memory, Restorer};
+use touchstone_executor::memory::{Lease, Memory, RestorerMut};
 use touchstone_executor::{Error, Padded, Result};
 use wasmtime::LinearMemory;
 
@@ -104,7 +104,7 @@ impl Place {
     }
 
     /// Does something with what makes it clean, where it makes itself clean.
-    pub(crate) fn with_restorer<T>(&self, work: impl FnOnce(&mut Restorer) -> T) -> Option<T> {
+    pub(crate) fn with_restorer<T>(&self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T> {
         match &mut *self.memory() {
             Kind::Leased(lease) => lease.restorer().map(work),
             Kind::Plain(_) => None,

@@ -45,7 +45,7 @@ impl Used {
             true => Self::Leased(Lease::new(home, size, reserved, true).unwrap()),
             false => {
                 let mut memory = home.take(size, reserved).unwrap();
-                if let Some(restorer) = memory.restorer().filter(|_| world.notes) {
+                if let Some(mut restorer) = memory.restorer().filter(|_| world.notes) {
                     restorer.note_threads();
                 }
                 Self::Own(memory)

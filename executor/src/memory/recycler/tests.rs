@@ -307,3 +307,36 @@ proptest! {
         }
     }
 }
+
+/// The next owner of a memory has not said that it notes on which threads it uses it.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
+fn what_one_owner_says_about_threads_is_not_said_for_the_next() {
+    for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
+        if matches!(reset, Reset::Gated { .. } | Reset::Auto { .. }) {
+            continue;
+        }
+        let recycler = recycler(InitialMemory::zeroed(PAGE), reset);
+        let mut memory = recycler.take(PAGE, 4 * PAGE).unwrap();
+        memory.restorer().unwrap().note_threads();
+        for _ in 0..3 {
+            memory.grow(2 * PAGE).unwrap();
+            memory.own_bytes_mut()[PAGE] = 1;
+            memory.reset().unwrap();
+        }
+        recycler.give_back(memory);
+        let mut memory = recycler.take(PAGE, 4 * PAGE).unwrap();
+        memory.grow(2 * PAGE).unwrap();
+        let place = memory.base() as usize + PAGE + 5 * 4096;
+        let write = || {
+            let byte = std::ptr::with_exposed_provenance_mut::<u8>(place);
+            // SAFETY: a byte that is open, and that nobody else uses meanwhile.
+            unsafe { byte.write(1) };
+        };
+        std::thread::scope(|scope| scope.spawn(write).join().unwrap());
+        recycler.give_back(memory);
+        let mut memory = recycler.take(PAGE, 4 * PAGE).unwrap();
+        memory.grow(2 * PAGE).unwrap();
+        assert_eq!(memory.own_bytes_mut()[PAGE + 5 * 4096], 0, "{reset:?}");
+    }
+}

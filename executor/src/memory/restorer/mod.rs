@@ -15,6 +15,7 @@ use super::{Plan, Reset, faults, host_page, pages};
 use crate::error::{Error, Result};
 use gate::Gate;
 use protected::Protected;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// Light calls after which a memory that was opened as a whole is watched again,
@@ -72,8 +73,60 @@ pub struct Restorer {
     hidden_for: u16,
     /// Set while a reset is on its way, and after one that failed.
     broken: bool,
-    /// What the image splits the memory into.
+    /// What the image and a region split the memory into.
     _held: Held,
+}
+
+/// A [`Restorer`] that the owner of its memory lends. Unlike through a mutable reference, nobody can
+/// put another one in its place, which would reset memory that is not its own.
+#[derive(Debug)]
+pub struct RestorerMut<'a>(&'a mut Restorer);
+
+impl<'a> From<&'a mut Restorer> for RestorerMut<'a> {
+    fn from(restorer: &'a mut Restorer) -> Self {
+        Self(restorer)
+    }
+}
+
+impl Deref for RestorerMut<'_> {
+    type Target = Restorer;
+
+    #[inline]
+    fn deref(&self) -> &Restorer {
+        self.0
+    }
+}
+
+impl RestorerMut<'_> {
+    /// See [`Restorer::note_threads`].
+    pub fn note_threads(&mut self) {
+        self.0.note_threads();
+    }
+
+    /// See [`Restorer::begin_use`].
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline]
+    pub unsafe fn begin_use(&mut self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.begin_use() };
+    }
+
+    /// See [`Restorer::trim`].
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub unsafe fn trim(&mut self) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.trim() }
+    }
 }
 
 // SAFETY: the memory behind `base` is, by the promise made to `Plan::install`,
@@ -98,7 +151,8 @@ impl Restorer {
     /// As for [`Plan::install`].
     pub(super) unsafe fn install(plan: Plan, base: *mut u8) -> Result<Self> {
         let size = plan.size();
-        let held = hold(plan.image().map_or(0, |image| 2 * image.parts().count()))?;
+        let parts = plan.image().map_or(0, |image| image.parts().count());
+        let held = hold(2 * parts + usize::from(plan.region.is_some()))?;
         match &plan.image {
             // SAFETY: the caller owns the memory at `base`, of at least the
             // content's size, which the image does not exceed.
@@ -204,6 +258,11 @@ impl Restorer {
     /// not be asked about that after each call.
     pub fn note_threads(&mut self) {
         self.notes_threads = true;
+    }
+
+    /// The memory gets another owner, who has not said anything yet about threads.
+    pub(super) fn forget_owner(&mut self) {
+        self.notes_threads = false;
     }
 
     /// Makes the first [`Plan::size`] bytes of the memory clean.

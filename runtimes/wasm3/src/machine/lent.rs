@@ -7,7 +7,7 @@
 use super::layout::{MemoryHeader, Runtime};
 use touchstone_executor::Result;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::memory::{Mapping, Plan, Restorer, host_page};
+use touchstone_executor::memory::{Mapping, Plan, Restorer, RestorerMut, host_page};
 
 /// A memory of Touchstone's: a host page whose end is Wasm3's header, then the data.
 pub(crate) struct Lent {
@@ -25,6 +25,8 @@ impl Lent {
         let mut mapping = Mapping::new(page + size, page + largest as usize * WASM_PAGE)?;
         // Wasm3 compares each access with the length in the header.
         mapping.stay_open();
+        // The data is watched or otherwise set apart from the header.
+        mapping.split()?;
         // SAFETY: one host page into a mapping that is new, zero, ours, and
         // larger than that page by at least the plan's size. It is unmapped after the
         // restorer is dropped.
@@ -92,8 +94,8 @@ impl Lent {
     }
 
     /// What makes it clean.
-    pub(crate) fn restorer(&mut self) -> &mut Restorer {
-        &mut self.restorer
+    pub(crate) fn restorer(&mut self) -> RestorerMut<'_> {
+        (&mut self.restorer).into()
     }
 
     /// Tells the runtime the size in pages, as the most that there can be: so

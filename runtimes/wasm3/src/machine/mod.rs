@@ -44,7 +44,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Instant;
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::Restorer;
+use touchstone_executor::memory::RestorerMut;
 use touchstone_executor::{Error, Result};
 use trap::{Stop, text, translate};
 use wasm3_sys as ffi;
@@ -292,7 +292,7 @@ impl Machine {
     }
 
     /// What looks after a memory of Touchstone's.
-    pub(crate) fn restorer(&mut self) -> Option<&mut Restorer> {
+    pub(crate) fn restorer(&mut self) -> Option<RestorerMut<'_>> {
         self.state().lent.as_mut().map(Lent::restorer)
     }
 
