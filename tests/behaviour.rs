@@ -25,6 +25,7 @@ macro_rules! strategies {
                     log_lines_arrive
                     unknown_imports_load_and_trap_by_name
                     misuse_is_named
+                    a_foreign_handle_leaves_the_next_call_clean
                     exports_are_checked_by_name_and_signature
                     artifacts_of_others_are_refused
                     what_is_in_force_is_said

@@ -428,3 +428,38 @@ fn one_name_with_two_types_is_seen() {
     assert!(refusal("i64").unwrap().contains("env.x with two types"));
     assert_eq!(refusal("i32"), None);
 }
+
+/// Each inside the next one, or one beside the other. Reading and rewriting take stack and time for
+/// each.
+#[test]
+fn components_without_end_are_refused() {
+    const HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
+    let section = |id: u8, content: &[u8]| {
+        let mut bytes = vec![id];
+        let mut length = content.len();
+        while length > 127 {
+            bytes.push(length as u8 | 128);
+            length >>= 7;
+        }
+        bytes.push(length as u8);
+        [&bytes, content].concat()
+    };
+    let nested = |depth: usize| {
+        let inside = |inner: Vec<u8>, _| [HEADER, &section(4, &inner)].concat();
+        (1..depth).fold(HEADER.to_vec(), inside)
+    };
+    let refusal = |bytes: &[u8]| {
+        let read = GuestModule::new("guest", bytes, HeapPages::default());
+        read.err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert_eq!(refusal(&nested(90)), "");
+    for depth in [200, 2000] {
+        let refused = refusal(&nested(depth));
+        assert!(refused.contains("more than 100 deep"), "{depth}: {refused}");
+    }
+    let empty = section(1, b"\0asm\x01\0\0\0");
+    let beside = |count: usize| [HEADER, &empty.repeat(count)].concat();
+    assert_eq!(refusal(&beside(900)), "");
+    let refused = refusal(&beside(20_000));
+    assert!(refused.contains("modules"), "{refused}");
+}

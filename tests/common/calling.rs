@@ -179,6 +179,32 @@ pub(crate) fn misuse_is_named(strategy: Strategy) {
     });
 }
 
+/// A handle of another module fails before it enters the guest, and the next call is the first one.
+pub(crate) fn a_foreign_handle_leaves_the_next_call_clean(strategy: Strategy) {
+    let text = r#"(module
+        (memory (export "memory") 1)
+        (global $g (mut i32) (i32.const 0))
+        (func (export "two") (param i32 i32) (result i64) (i64.const 0))
+        (func (export "many") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32))
+        (func (export "set") (global.set $g (i32.const 42)))
+        (func (export "get") (result i32) (global.get $g)))"#;
+    each(strategy, &guest(text), |loaded| {
+        let instance = &mut *loaded.instance();
+        let [set, get, many] = ["set", "get", "many"].map(|name| loaded.export(name, Abi::Plain));
+        let two = loaded.export("two", Abi::Substrate);
+        let output = &mut Vec::new();
+        for foreign in [two, many] {
+            assert_eq!(loaded.output(instance, set, b""), b"", "{}", loaded.name);
+            instance.prepare().unwrap();
+            let foreign = ExportId::new(foreign.index, Abi::Input);
+            assert!(instance.invoke(foreign, b"", output).is_err(), "{}", loaded.name);
+            assert_eq!(instance.invoke(get, b"", output).unwrap(), Outcome::Returned);
+            assert_eq!(output[..], [0; 4], "{}", loaded.name);
+            instance.finish().unwrap();
+        }
+    });
+}
+
 pub(crate) fn exports_are_checked_by_name_and_signature(strategy: Strategy) {
     each(strategy, &guest(PLAIN), |loaded| {
         match loaded.module.export("coumt", Abi::Plain) {

@@ -1,7 +1,7 @@
 //! Static inspection of a component: its exports, its core modules, and the resources of an
 //! instance.
 
-use super::component_entries::Lifted;
+use super::component_entries::{Lift, Lifted};
 use super::component_memory;
 use super::component_reset;
 use super::component_types::{FunctionType, Types};
@@ -13,6 +13,7 @@ use super::refusal::image_refusal;
 use super::segments::Passive;
 use super::spaces::{Part, Spaces};
 use crate::error::{Error, Result};
+use std::collections::HashMap;
 use std::ops::Range;
 use wasm_encoder::ValType;
 use wasmparser::types::TypesRef;
@@ -27,6 +28,11 @@ pub(super) const HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
 /// Instances of modules and components in one instance of a component: so many modules a store of
 /// Wasmtime allows, and compilers take as much memory as there are instances.
 const INSTANCES: u32 = 10_000;
+
+/// Modules and components in a component, and how deep they may lie in each other: reading and
+/// rewriting take time and stack for each.
+const PARTS: usize = 10_000;
+const DEPTH: usize = 100;
 
 /// Stands between an exported interface and a function of it.
 pub const INNER: char = '#';
@@ -150,6 +156,7 @@ fn read_with(wasm: &[u8], features: WasmFeatures) -> Result<ModuleInfo> {
             let reason = "it is cut off inside a nested module or component".to_owned();
             return Err(Error::Invalid { reason, offset: unchecked_range.start });
         }
+        reader.check_size()?;
         match validator.payload(&payload).map_err(invalid)? {
             ValidPayload::Func(function, body) => {
                 function.into_validator(Default::default()).validate(&body).map_err(invalid)?;
@@ -209,8 +216,9 @@ impl Reader {
     /// The exported functions that the outermost component makes of core functions.
     fn lifted(&self, types: TypesRef<'_>) -> Vec<Lifted> {
         let lifts = self.parts.last().map_or(&[][..], |root| &root.lifts);
+        let lifts: HashMap<u32, &Lift> = lifts.iter().map(|lift| (lift.function, lift)).collect();
         let lifted = self.exported.iter().filter_map(|(export, index, ascribed)| {
-            let lift = lifts.iter().find(|lift| lift.function == *index)?.clone();
+            let lift = Lift::clone(lifts.get(index)?);
             let ty = types[types.core_function_at(lift.core_function)].unwrap_func();
             let all = |types: &[wasmparser::ValType]| {
                 types.iter().map(|ty| ValType::try_from(*ty).ok()).collect::<Option<_>>()
@@ -224,6 +232,17 @@ impl Reader {
             Some(Lifted { export: export.clone(), ascribed, lift, params, results })
         });
         lifted.collect()
+    }
+
+    /// Before validation goes on, which takes longer with each part.
+    fn check_size(&self) -> Result<()> {
+        if self.modules.len() + self.parts.len() + self.levels.len() > PARTS {
+            return unhostable(format!("it has more than {PARTS} modules and components in it"));
+        }
+        if self.levels.len() > DEPTH {
+            return unhostable(format!("modules or components lie more than {DEPTH} deep in it"));
+        }
+        Ok(())
     }
 
     fn take(&mut self, payload: Payload<'_>) -> Result<()> {

@@ -9,6 +9,7 @@
 use super::component::ComponentInfo;
 use super::component_reset::{Added, EXPORT, next};
 use super::core_reset::{self, DRIVEN, StateCall};
+use std::collections::HashMap;
 use wasm_encoder::{
     BlockType, CanonicalFunctionSection, CanonicalOption, CodeSection, ComponentExportKind,
     ComponentExportSection, ComponentTypeRef, ComponentTypeSection, ComponentValType, ConstExpr,
@@ -75,16 +76,16 @@ impl Lift {
 }
 
 impl ComponentInfo {
-    /// The name of the entry of an exported function in the component
-    /// [`resettable`](super::GuestModule::resettable): it has the same type, and brings the
+    /// The names of the entries of exported functions in the component
+    /// [`resettable`](super::GuestModule::resettable): each has the function's type, and brings the
     /// state back before it calls the function, as
-    /// [`StateCall::Restore`](super::StateCall::Restore) does. `None` where the function has none: if
+    /// [`StateCall::Restore`](super::StateCall::Restore) does. No function has one if
     /// components inside this one have state as well, if handles have to be put in order, or
     /// tables may have grown.
     #[must_use]
-    pub fn entry(&self, export: &str) -> Option<String> {
-        let place = self.entered().iter().position(|lifted| lifted.export == export)?;
-        Some(entry(place))
+    pub fn entries(&self) -> HashMap<&str, String> {
+        let entered = self.entered().iter().enumerate();
+        entered.map(|(place, lifted)| (&*lifted.export, entry(place))).collect()
     }
 
     /// The functions that have entries.
@@ -285,7 +286,8 @@ mod tests {
     fn entered(guest: &GuestModule) -> Vec<bool> {
         let component = guest.info().component.as_ref().unwrap();
         let exports = guest.info().exports.iter();
-        exports.map(|export| component.entry(&export.name).is_some()).collect()
+        let entries = component.entries();
+        exports.map(|export| entries.contains_key(&*export.name)).collect()
     }
 
     #[test]
@@ -302,11 +304,11 @@ mod tests {
         };
         let component = guest.info().component.as_ref().unwrap();
         for (name, ty) in types(&guest) {
-            let entry = component.entry(&name).unwrap();
+            let entry = component.entries()[&*name].clone();
             let found = types(&changed).into_iter().find(|(name, _)| *name == entry);
             assert_eq!(found.map(|(_, ty)| format!("{ty:?}")), Some(format!("{ty:?}")));
         }
-        assert_eq!(component.entry("other"), None);
+        assert!(!component.entries().contains_key("other"));
     }
 
     #[test]

@@ -21,6 +21,10 @@ use wasm_encoder::{
 pub(super) const EXPORT: &str = "touchstone-reset";
 /// Functions that are exported at most.
 const MOST: u32 = 1000;
+/// Instances that may lie in each other: the names of functions are as long as they lie deep.
+const DEPTH: u32 = 100;
+/// Mutable globals of a module: one function copies all of them, and a function has a largest size.
+const GLOBALS: u32 = 100_000;
 /// Most tables that a module may have, and most modules and instances that a component may have
 /// (wasmparser's `limits.rs`).
 const TABLES: u32 = 100;
@@ -78,6 +82,17 @@ impl ComponentInfo {
                  place needs"
                     .to_owned(),
             );
+        }
+        if self.parts.last().is_some_and(|root| root.depth > DEPTH) {
+            return Some(format!(
+                "instances in the component lie more than {DEPTH} deep in each other"
+            ));
+        }
+        if any(|module| module.mutable_globals > GLOBALS) {
+            return Some(format!(
+                "a module in the component has more than {GLOBALS} mutable globals to be brought \
+                 back"
+            ));
         }
         if self.resets().last().is_some_and(|resets| *resets > MOST) {
             return Some(format!(
@@ -342,6 +357,37 @@ mod tests {
         );
         assert_eq!(guest.info().component.as_ref().unwrap().reset_functions(), [""; 0]);
         assert_eq!(*guest.resettable().unwrap(), *guest.wasm());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn chains_of_instances_and_globals_without_end_are_refused_by_name() {
+        let mut text = "(component $c0 (core module $m (memory 1))
+            (core instance (instantiate $m)))"
+            .to_owned();
+        for depth in 1..300 {
+            text += &format!(
+                "(component $c{depth} (alias outer $root $c{} (component $c))
+                   (instance (instantiate $c)))",
+                depth - 1
+            );
+        }
+        let refusal = |text: &str| {
+            let guest = guest(text);
+            let refusal = guest.info().component.as_ref().unwrap().reset_refusal();
+            assert_eq!(guest.resettable().is_err(), refusal.is_some());
+            refusal
+        };
+        let deepest = |depth: u32| {
+            refusal(&format!("(component $root {text} (instance (instantiate $c{depth})))"))
+        };
+        assert_eq!(deepest(90), None);
+        assert!(deepest(299).unwrap().contains("more than 100 deep"));
+        let globals = "(global (mut i32) (i32.const 0))".repeat(100_001);
+        let refused = refusal(&format!(
+            "(component (core module $m {globals}) (core instance (instantiate $m)))"
+        ));
+        assert!(refused.unwrap().contains("100000 mutable globals"));
     }
 
     #[test]

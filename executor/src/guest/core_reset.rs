@@ -7,8 +7,8 @@ use super::info::{ALL_PAGES, MemoryLimits};
 use super::rewrite::{Sections, unreadable};
 use crate::error::{Error, Result};
 use wasm_encoder::{
-    BlockType, ConstExpr, Encode, EntityType, ExportKind, Function, FunctionSection, GlobalType,
-    ImportSection, Module, RefType, SectionId, TableType, TypeSection, ValType,
+    BlockType, ConstExpr, Encode, EntityType, ExportKind, Function, FunctionSection, GlobalSection,
+    GlobalType, ImportSection, Module, RefType, SectionId, TableType, TypeSection, ValType,
 };
 use wasmparser::{CompositeInnerType, ExternalKind, Parser, Payload, TypeRef};
 
@@ -150,6 +150,7 @@ pub(super) fn with_reset<'a>(
         sections.limit_memories(limits, ALL_PAGES)?;
     }
     let mut state = State { globals: shape.shadows().collect(), ..State::default() };
+    let mut shadows = GlobalSection::new();
     let mut shadow = |ty: &ValType| {
         let first = match ty {
             ValType::I32 => ConstExpr::i32_const(0),
@@ -159,15 +160,14 @@ pub(super) fn with_reset<'a>(
             ValType::V128 => ConstExpr::v128_const(0),
             ValType::Ref(ty) => ConstExpr::ref_null(ty.heap_type),
         };
-        let mut entry = encoded(&GlobalType { val_type: *ty, mutable: true, shared: false });
-        first.encode(&mut entry);
-        sections.append(SectionId::Global, &entry);
+        shadows.global(GlobalType { val_type: *ty, mutable: true, shared: false }, &first);
     };
     shape.mutable.iter().for_each(|(_, ty)| shadow(ty));
     if shape.has_memory {
         shadow(&ValType::I32);
         state.size = Some(shape.globals + shape.mutable.len() as u32);
     }
+    sections.append_all(SectionId::Global, &shadows);
     for (shadow, (table, ty)) in (shape.tables..).zip(shape.own_tables.iter().filter(|_| tables)) {
         // It grows to what the table is after instantiation.
         sections.append(SectionId::Table, &encoded(&TableType { maximum: None, ..*ty }));

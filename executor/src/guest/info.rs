@@ -456,10 +456,10 @@ impl Reader {
             if name == "__heap_base" {
                 self.info.heap_base = self.global_values.get(index as usize).copied().flatten();
             }
-            for global in &mut self.info.mutable_globals {
-                if global.index == index {
-                    global.export = Some(name.clone());
-                }
+            // In the order of their indices. There may be a million of each.
+            let globals = &mut self.info.mutable_globals;
+            if let Ok(at) = globals.binary_search_by_key(&index, |global| global.index) {
+                globals[at].export = Some(name);
             }
         }
         for (name, index) in self.named_tables {

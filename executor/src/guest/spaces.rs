@@ -19,6 +19,8 @@ pub(super) struct Part {
     /// Instances of modules and components in one instance of it, with itself. What it is given and
     /// instantiates counts as one.
     pub(super) instances: u32,
+    /// Instances of known components that lie in each other in one instance of it, itself included.
+    pub(super) depth: u32,
     /// Core instances of modules: their index and their module's place.
     pub(super) core: Vec<(u32, usize)>,
     /// Instances of components: their index and the place of their part, which is before
@@ -54,7 +56,7 @@ pub(super) struct Spaces {
 impl Spaces {
     pub(super) fn new(start: usize) -> Self {
         let needs = Some(Needs::default());
-        let part = Part { start, needs, instances: 1, ..Part::default() };
+        let part = Part { start, needs, instances: 1, depth: 1, ..Part::default() };
         Self { modules: Vec::new(), components: Vec::new(), part }
     }
 
@@ -141,7 +143,10 @@ impl Spaces {
                         .saturating_mul(of(part));
                     self.part.instances = self.part.instances.saturating_add(most);
                     self.add(part.and_then(|part| parts[part].needs));
-                    self.part.nested.extend(part.map(|part| (index, part)));
+                    if let Some(part) = part {
+                        self.part.depth = self.part.depth.max(parts[part].depth + 1);
+                        self.part.nested.push((index, part));
+                    }
                 }
             }
             Payload::ComponentTypeSection(section) => {

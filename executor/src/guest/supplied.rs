@@ -103,6 +103,8 @@ struct Layout {
     imported_functions: u32,
     /// Functions that `GOT.func` asks for, in the order of their table entries.
     linked: Vec<u32>,
+    /// The place of each in that order.
+    places: HashMap<u32, u64>,
 }
 
 /// Everything that the module imports beside functions, as it is supplied.
@@ -332,12 +334,12 @@ impl Layout {
         let Some(table) = self.tables.first() else { return 0 };
         let own = self.functions.get(name).filter(|index| **index >= self.imported_functions);
         let (Some(function), false) = (own.copied(), table.table64) else { return 0 };
-        let place = self.linked.iter().position(|linked| *linked == function);
-        let place = place.unwrap_or_else(|| {
+        let next = self.linked.len() as u64;
+        let place = *self.places.entry(function).or_insert(next);
+        if place == next {
             self.linked.push(function);
-            self.linked.len() - 1
-        });
-        self.first_linked() + place as u64
+        }
+        self.first_linked() + place
     }
 
     /// The first entry behind those that the table's type and the library ask for.

@@ -257,8 +257,9 @@ fn a_first_write_may_come_with_locks_held_and_on_a_small_stack() {
 #[cfg_attr(miri, ignore = "needs processes and signals")]
 fn a_signal_that_is_sent_does_what_it_would_do_without_tracking() {
     const NAME: &str = "a_signal_that_is_sent_does_what_it_would_do_without_tracking";
-    // SAFETY: these change and signal this process alone, which is a test's own.
+    // SAFETY: this changes this process alone, which is a test's own.
     let set = |action| unsafe { libc::signal(libc::SIGSEGV, action) };
+    // SAFETY: it sends the signal to the same process.
     let send = || unsafe { libc::kill(libc::getpid(), libc::SIGSEGV) };
     if let Some((status, said)) = alone(NAME) {
         assert_eq!(status.signal(), Some(libc::SIGSEGV), "{said}");

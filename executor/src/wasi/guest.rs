@@ -4,6 +4,8 @@ use super::errno::{Answer, Errno};
 
 /// Most buffers of one call, as on Linux.
 const MOST_BUFFERS: u32 = 1024;
+/// Bytes of a path with the zero behind it (`PATH_MAX`).
+const LONGEST_PATH: u32 = 4096;
 
 /// The linear memory of a guest; empty if there is none.
 pub(super) struct Guest<'a>(pub(super) &'a mut [u8]);
@@ -24,8 +26,11 @@ impl Guest<'_> {
         self.0.get_mut(start..).and_then(|rest| rest.get_mut(..length)).ok_or(Errno::Fault)
     }
 
-    /// Bytes as a path.
+    /// Bytes as a path, not longer than Linux takes one: who opens it makes a copy.
     pub(super) fn path(&self, place: Buffer) -> Answer<&str> {
+        if place.1 >= LONGEST_PATH {
+            return Err(Errno::NameTooLong);
+        }
         std::str::from_utf8(self.bytes(place)?).map_err(|_| Errno::IllegalBytes)
     }
 

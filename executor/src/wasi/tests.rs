@@ -295,6 +295,8 @@ fn paths_cannot_leave_the_directory() {
     }
     assert_eq!(world.open("folder/inside", false, 0), Err(Errno::Loop as u32));
     assert_eq!(world.open("", true, 0), Err(Errno::NoEntry as u32));
+    assert_eq!(world.open(&"./".repeat(2048), true, 0), Err(Errno::NameTooLong as u32));
+    assert_eq!(world.open(&format!("{}text", "./".repeat(2045)), true, 0).err(), None);
     assert_eq!(world.open("a\0b", true, 0), Err(Errno::Invalid as u32));
     assert_eq!(world.open("text", true, 2), Err(Errno::NotDirectory as u32));
     // Opening one would wait for a writer.

@@ -243,8 +243,8 @@ impl Live for Running {
         results: &mut [Value],
     ) -> Result<Result<(), Trap>> {
         let (function, shape) = self.function(index)?;
-        self.start_clock();
         if shape == Shape::Nothing && params.is_empty() && results.is_empty() {
+            self.start_clock();
             let mut nothing: [ValRaw; 0] = [];
             // SAFETY: when the module was loaded, its own type of this export was
             // found to be `() -> ()`: there is nothing to be passed.
@@ -253,10 +253,23 @@ impl Live for Running {
             return self.ended(ended);
         }
         if shape == Shape::Numbers {
+            self.start_clock();
             return self.call_numbers(function, index, params, results);
         }
         let params: Vec<Val> = params.iter().map(|value| to_wasmtime(*value)).collect();
         let mut outputs: Vec<Val> = results.iter().map(|value| to_wasmtime(*value)).collect();
+        // Where they do not fit, Wasmtime would fail without having entered the guest.
+        let ty = function.ty(&self.tenancy.store);
+        let fits = ty.params().len() == params.len()
+            && ty.results().len() == outputs.len()
+            && params
+                .iter()
+                .zip(ty.params())
+                .all(|(param, ty)| param.matches_ty(&self.tenancy.store, &ty).unwrap_or(false));
+        if !fits {
+            return Err(FOREIGN);
+        }
+        self.start_clock();
         let ended = function.call(&mut self.tenancy.store, &params, &mut outputs);
         for (result, output) in results.iter_mut().zip(outputs) {
             *result = from_wasmtime(output)?;

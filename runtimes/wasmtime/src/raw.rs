@@ -52,8 +52,13 @@ pub(crate) fn caller(
             };
             let bytes = memory.data_mut(&mut store);
             let start = header + HEADER as usize;
-            bytes[header..start].copy_from_slice(&OCCUPIED.to_le_bytes());
-            bytes[start..][..input.len()].copy_from_slice(&input);
+            let places =
+                bytes.get_mut(header..).and_then(|rest| rest.split_at_mut_checked(HEADER as usize));
+            let Some((head, rest)) = places.filter(|(_, rest)| rest.len() >= input.len()) else {
+                wasmtime::bail!("the input does not fit into the memory");
+            };
+            head.copy_from_slice(&OCCUPIED.to_le_bytes());
+            rest[..input.len()].copy_from_slice(&input);
             let mut values = [ValRaw::u32(start as u32), ValRaw::u32(input.len() as u32)];
             // SAFETY: the module's own type of the export was found to be
             // `(i32, i32) -> (i64)`, and this is no call from within another.
@@ -61,7 +66,11 @@ pub(crate) fn caller(
             let packed = values[0].get_u64();
             output.clear();
             let (start, length) = (packed as u32 as usize, (packed >> 32) as usize);
-            output.extend_from_slice(&memory.data(&store)[start..][..length]);
+            let result = memory.data(&store).get(start..).and_then(|rest| rest.get(..length));
+            let Some(result) = result else {
+                wasmtime::bail!("the result lies outside the memory")
+            };
+            output.extend_from_slice(result);
             Ok(())
         };
         run().map_err(Error::runtime(id, "call the guest through its raw interface"))

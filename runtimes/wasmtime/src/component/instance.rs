@@ -58,6 +58,8 @@ impl Live {
         let instance = instance.map_err(failed)?;
         shared.stop_clock(&mut tenancy.store);
         let in_place = Some(InPlace::new(plan, &mut tenancy.store, instance, places)?);
+        // What was used so far is not the call's.
+        shared.fill(&mut tenancy.store)?;
         Ok(Self { tenancy, instance, well: true, in_place })
     }
 

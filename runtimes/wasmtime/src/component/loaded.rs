@@ -288,9 +288,10 @@ fn find_entries(
     component: &Component,
 ) -> Option<ComponentExportIndex> {
     let info = guest.info().component.as_ref()?;
+    let entries = info.entries();
     for (function, export) in functions.iter_mut().zip(&guest.info().exports) {
-        let entry = info.entry(&export.name);
-        function.entry = entry.and_then(|entry| component.get_export_index(None, &entry));
+        let entry = entries.get(&*export.name);
+        function.entry = entry.and_then(|entry| component.get_export_index(None, entry));
     }
     let can_enter =
         |function: &Function| function.entry.is_some() || function.shape == Shape::Other;

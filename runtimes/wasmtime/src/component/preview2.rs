@@ -117,6 +117,8 @@ struct Program {
     random: fastrand::Rng,
     input: Input,
     output: MemoryOutputPipe,
+    /// Bytes of the output that are of programs before this one in the same use.
+    written: usize,
     errors: Errors,
     /// Why it has no directory, though it was given one.
     refused: Option<String>,
@@ -152,7 +154,7 @@ impl Program {
         let (context, mut table) = (builder.build(), ResourceTable::new());
         table.set_max_capacity(MOST_HANDLES);
         let random = fastrand::Rng::with_seed(SEED);
-        Self { context, table, clock, random, input, output, errors, refused }
+        Self { context, table, clock, random, input, output, written: 0, errors, refused }
     }
 }
 
@@ -167,6 +169,7 @@ pub(super) fn begin(host: &mut HostState, input: &[u8]) -> Result<()> {
         wasmtime::bail!("the directory of a program cannot be opened: {reason}");
     }
     *program.input.lock() = Bytes::copy_from_slice(input);
+    program.written = program.output.contents().len();
     Ok(())
 }
 
@@ -180,7 +183,7 @@ pub(super) fn end(host: &mut HostState, ended: Result<Option<Val>>) -> Result<Re
         Err(error) => error.downcast::<I32Exit>()?.0,
     };
     Ok(match code {
-        0 => Ok(program.output.contents()),
+        0 => Ok(program.output.contents().slice(program.written..)),
         code => Err(TrapKind::Exit { code }.into()),
     })
 }
