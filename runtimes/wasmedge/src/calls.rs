@@ -7,10 +7,12 @@
 //! All others cannot: along them a stack is only as deep as the module is
 //! written, which is computed here.
 
+use crate::frames::Frames;
+use crate::stack::FACTOR;
 use std::collections::HashMap;
 use wasmparser::{
     BinaryReaderError, CompositeInnerType, ElementItems, ElementKind, FuncType, Operator, Parser,
-    Payload, TypeRef, ValidPayload, Validator, WasmFeatures,
+    Payload, TypeRef, ValType, ValidPayload, Validator, WasmFeatures,
 };
 
 /// Bytes that a frame takes beside its values: return address, saved registers
@@ -42,6 +44,8 @@ pub(crate) struct Calls {
     /// Imported functions that a table may come to hold, in ascending order, with their types and
     /// numbers of parameters.
     pub(crate) held_imports: Vec<(u32, u32, u32)>,
+    /// The most that the arguments of one call may take on the machine's stack, bytes.
+    pub(crate) arguments: u64,
 }
 
 /// What the sections say.
@@ -60,8 +64,9 @@ struct Seen {
 }
 
 impl Calls {
-    pub(crate) fn of(wasm: &[u8]) -> Result<Self, BinaryReaderError> {
-        let seen = Seen::read(wasm)?;
+    /// Reads a module. A function weighs no less than its frame among `frames` needs.
+    pub(crate) fn of(wasm: &[u8], frames: &Frames) -> Result<Self, BinaryReaderError> {
+        let seen = Seen::read(wasm, frames)?;
         let canonical = seen.canonical_types();
         let types = seen.functions.len();
         let mut edges: Vec<Vec<u32>> = vec![Vec::new(); types + seen.types.len()];
@@ -85,7 +90,10 @@ impl Calls {
             .iter()
             .zip(&component)
             .any(|(targets, own)| targets.iter().any(|target| component[*target as usize] == *own));
-        let uncounted = longest(&edges, &component, &seen.weight);
+        // What has no number is taken once beside the guest's functions: where the host calls
+        // the guest, and where the guest calls the host.
+        let ends = (frames.entries + frames.unnamed).div_ceil(FACTOR);
+        let uncounted = longest(&edges, &component, &seen.weight) + ends;
         let held_imports = seen
             .held_imports()
             .map(|function| {
@@ -93,6 +101,7 @@ impl Calls {
                 (function, seen.functions[function as usize], params as u32)
             })
             .collect();
+        let arguments = seen.types.iter().flatten().map(arguments).max().unwrap_or(0);
         Ok(Self {
             imported: seen.imported,
             component,
@@ -103,6 +112,7 @@ impl Calls {
             recursive,
             uncounted,
             held_imports,
+            arguments,
         })
     }
 
@@ -123,7 +133,7 @@ impl Calls {
 }
 
 impl Seen {
-    fn read(wasm: &[u8]) -> Result<Self, BinaryReaderError> {
+    fn read(wasm: &[u8], frames: &Frames) -> Result<Self, BinaryReaderError> {
         let mut seen = Self::default();
         let mut validator = Validator::new_with_features(WasmFeatures::WASM3);
         for payload in Parser::new(0).parse_all(wasm) {
@@ -175,6 +185,7 @@ impl Seen {
         seen.in_tables.sort_unstable();
         seen.in_tables.dedup();
         seen.weigh_held_imports();
+        seen.weigh_frames(frames);
         seen.weigh_tail_calls();
         Ok(seen)
     }
@@ -268,6 +279,15 @@ impl Seen {
         }
     }
 
+    /// Compiled functions lie in this order: the guest's own, then those of `held_imports`.
+    fn weigh_frames(&mut self, frames: &Frames) {
+        let own = self.imported..self.weight.len() as u32;
+        for (index, function) in own.chain(self.held_imports().collect::<Vec<_>>()).enumerate() {
+            let weight = &mut self.weight[function as usize];
+            *weight = (*weight).max(frames.of(index).div_ceil(FACTOR));
+        }
+    }
+
     /// A function that ends in a tail call leaves its frame to another one, which may be
     /// larger: its own weighs as much as the largest that can come after it.
     fn weigh_tail_calls(&mut self) {
@@ -289,6 +309,14 @@ impl Seen {
             .map(|(index, ty)| *first.entry(ty.as_ref()).or_insert(index as u32))
             .collect()
     }
+}
+
+/// Bytes that arguments of a function of this type take on the machine's stack at most: WasmEdge
+/// passes a pointer before them, and calling conventions have registers for at least these.
+fn arguments(ty: &FuncType) -> u64 {
+    const IN_REGISTERS: usize = 4;
+    let size = if ty.params().contains(&ValType::V128) { 2 * VALUE } else { VALUE };
+    size * ty.params().len().saturating_sub(IN_REGISTERS) as u64
 }
 
 /// The strongly connected components of a graph, numbered so that edges lead to
@@ -369,7 +397,7 @@ mod tests {
     use super::*;
 
     fn calls(text: &str) -> Calls {
-        Calls::of(&wat::parse_str(text).unwrap()).unwrap()
+        Calls::of(&wat::parse_str(text).unwrap(), &Frames::default()).unwrap()
     }
 
     #[test]

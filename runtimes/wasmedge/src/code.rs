@@ -2,7 +2,9 @@
 //! looking whether machine code came of it.
 
 use crate::api::{self, Ast, Settings, Source};
-use crate::rewrite::{Changes, Rewritten};
+use crate::frames::Frames;
+use crate::machine_code;
+use crate::rewrite::{Changes, Rewritten, rewrite};
 use std::ffi::CString;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +20,10 @@ const LEVEL: ffi::WasmEdge_CompilerOptimizationLevel = ffi::WasmEdge_CompilerOpt
 /// The same in words.
 pub(crate) const COMPILER: &str =
     "LLVM, optimisation level 3, for this processor, not interruptible";
+
+/// How often a guest is compiled at most. Only constants differ, so that the second time shows the
+/// frames of the first.
+const COMPILATIONS: usize = 4;
 
 /// What `compile` hands to `load`.
 pub(crate) struct Code {
@@ -38,28 +44,49 @@ pub(crate) fn changes(strategy: Strategy, config: &Config) -> Changes {
 }
 
 impl Code {
-    pub(crate) fn new(
+    /// Code that WasmEdge interprets.
+    pub(crate) fn interpreted(guest: &GuestModule, changes: Changes, rewritten: Rewritten) -> Self {
+        let compiled = CompiledCode::new(rewritten.wasm.clone());
+        Self { guest: guest.clone(), changes, rewritten, compiled: Arc::new(compiled) }
+    }
+
+    /// Compiles. Where frames turn out larger than the guest counts, it is rewritten and compiled
+    /// again.
+    ///
+    /// # Errors
+    ///
+    /// `Unhostable` where frames cannot be measured, or grow with every compilation.
+    pub(crate) fn compiled(
         engine: &'static str,
         guest: &GuestModule,
         changes: Changes,
-        rewritten: Rewritten,
-        native: bool,
+        mut rewritten: Rewritten,
     ) -> Result<Self> {
-        let bytes = match native {
-            true => compile(engine, &rewritten.wasm)?,
-            false => rewritten.wasm.clone(),
-        };
-        Ok(Self::of(guest, changes, rewritten, CompiledCode::new(bytes)))
+        let mut frames = Frames::default();
+        for _ in 0..COMPILATIONS {
+            let bytes = compile(engine, &rewritten.wasm)?;
+            frames.grow_to(&Frames::read(&bytes, rewritten.arguments)?);
+            let again = rewrite(guest, changes, &frames)?;
+            if again.wasm == rewritten.wasm {
+                let compiled = Arc::new(CompiledCode::new(bytes));
+                return Ok(Self { guest: guest.clone(), changes, rewritten: again, compiled });
+            }
+            rewritten = again;
+        }
+        let reason = "the stack frames of its compiled code grow with every compilation".to_owned();
+        Err(Error::Unhostable { reason })
     }
 
-    /// What was compiled before, of the same rewritten guest.
-    pub(crate) fn of(
+    /// What `compiled` made before, of the same rewritten guest.
+    pub(crate) fn restored(
         guest: &GuestModule,
         changes: Changes,
-        rewritten: Rewritten,
+        rewritten: &Rewritten,
         compiled: CompiledCode,
-    ) -> Self {
-        Self { guest: guest.clone(), changes, rewritten, compiled: Arc::new(compiled) }
+    ) -> Result<Self> {
+        let frames = Frames::read(compiled.bytes(), rewritten.arguments)?;
+        let rewritten = rewrite(guest, changes, &frames)?;
+        Ok(Self { guest: guest.clone(), changes, rewritten, compiled: Arc::new(compiled) })
     }
 
     /// Whether this can be loaded for a guest in the way that is asked for.
@@ -101,7 +128,7 @@ impl Code {
             }
         };
         let failed = || Error::runtime(engine, "load the module");
-        if !has_machine_code(self.compiled.bytes()) {
+        if machine_code::section(self.compiled.bytes()).is_none() {
             // Nothing in it could become executable; what others map meanwhile would.
             let module = load().map_err(failed())?;
             return Ok(LoadedCode { module: Some(module), executable: 0 });
@@ -117,14 +144,6 @@ impl Code {
             missed.push(loaded);
         }
     }
-}
-
-/// Whether WasmEdge's compiler has added machine code to a module: a section of this name.
-fn has_machine_code(module: &[u8]) -> bool {
-    let payloads = wasmparser::Parser::new(0).parse_all(module);
-    payloads.filter_map(Result::ok).any(|payload| {
-        matches!(payload, wasmparser::Payload::CustomSection(section) if section.name() == "wasmedge")
-    })
 }
 
 /// How often a module is loaded until it is believed that its machine code is not used.
@@ -170,4 +189,78 @@ fn compile(engine: &'static str, wasm: &[u8]) -> Result<Vec<u8>> {
     let file = folder.path().join("module.wasm");
     api::compile(wasm, LEVEL, &file).map_err(Error::runtime(engine, "compile the module"))?;
     std::fs::read(&file).map_err(Error::system("cannot read the compiled module"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine_code::MachineCode;
+    use touchstone_executor::guest::HeapPages;
+
+    const CHANGES: Changes = Changes { memory_of_ours: false, clock: false };
+
+    /// Compiles a guest, and gives its code, its frames, and it as it was first rewritten.
+    fn compiled(text: &str) -> (Code, Frames, Rewritten) {
+        let guest = GuestModule::new("guest", &wat::parse_str(text).unwrap(), HeapPages::default());
+        let (guest, none) = (guest.unwrap(), Frames::default());
+        let first = || rewrite(&guest, CHANGES, &none).unwrap();
+        let code = Code::compiled("engine", &guest, CHANGES, first()).unwrap();
+        let frames = Frames::read(code.compiled.bytes(), first().arguments).unwrap();
+        let restored = CompiledCode::new(code.compiled.bytes().to_vec());
+        let restored = Code::restored(&guest, CHANGES, &first(), restored).unwrap();
+        assert_eq!(code.rewritten.stack, restored.rewritten.stack);
+        (code, frames, first())
+    }
+
+    /// A function that keeps a thousand values over a call.
+    fn keeping(call: &str) -> String {
+        let stores: String = (0..1000)
+            .map(|index| {
+                let factor = 1_000_003 + 2 * index;
+                format!("(i64.store (i32.const 0) (i64.mul (local.get 0) (i64.const {factor})))")
+            })
+            .collect();
+        format!(
+            r#"(module (memory 1) (table 1 funcref) (elem (i32.const 0) $f)
+              (type $t (func (param i64)))
+              (func $f (export "f") (type $t) {stores} {call} {stores}))"#
+        )
+    }
+
+    #[test]
+    fn an_ordinary_guest_is_compiled_as_it_was_first_rewritten() {
+        let text = r#"(module (table 1 funcref) (elem (i32.const 0) $f)
+          (func $f (export "f") (param i32) (result i32)
+            (i32.add (i32.const 1) (call $f (local.get 0)))))"#;
+        let (code, frames, first) = compiled(text);
+        assert_eq!(code.rewritten.wasm, first.wasm);
+        assert!((8..=200).contains(&frames.of(0)), "{frames:?}");
+    }
+
+    #[test]
+    fn large_frames_are_found_and_counted() {
+        let directly = keeping("(call $f (local.get 0))");
+        // By the frame pointer: WasmEdge makes room on the stack for a call of an import.
+        let through_a_table = keeping("(call_indirect (type $t) (local.get 0) (i32.const 0))");
+        for text in [directly, through_a_table] {
+            let (code, frames, first) = compiled(&text);
+            assert!((7000..20_000).contains(&frames.of(0)), "{frames:?}");
+            assert_ne!(code.rewritten.wasm, first.wasm);
+            assert!(code.rewritten.stack >= first.stack + 3000);
+        }
+    }
+
+    #[test]
+    fn machine_code_that_is_cut_off_or_of_another_layout_is_not_read() {
+        let (code, ..) = compiled(r#"(module (func (export "f")))"#);
+        let section = machine_code::section(code.compiled.bytes()).unwrap();
+        let read = MachineCode::read(section).unwrap();
+        assert_eq!((read.functions.len(), read.entries.len()), (1, 1));
+        for length in 0..section.len() {
+            assert!(MachineCode::read(&section[..length]).is_err(), "{length}");
+        }
+        let mut other = section.to_vec();
+        other[0] += 1;
+        assert!(MachineCode::read(&other).is_err());
+    }
 }

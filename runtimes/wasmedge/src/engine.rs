@@ -2,6 +2,7 @@
 
 use crate::api::{self, RunMode};
 use crate::code::{COMPILER, Code, changes};
+use crate::frames::Frames;
 use crate::module::Loaded;
 use crate::rewrite::{Rewritten, rewrite};
 use crate::{raw, signals};
@@ -57,7 +58,8 @@ impl WasmEdge {
         config: &Config,
         rewritten: &Rewritten,
     ) -> Option<ArtifactKey> {
-        let made_of = format!("{COMPILER}; of {:x?}", Sha256::digest(&rewritten.wasm));
+        let made_of =
+            format!("{COMPILER}; frames measured; of {:x?}", Sha256::digest(&rewritten.wasm));
         (self.mode == Mode::Compiled)
             .then(|| ArtifactKey::new(self, guest, strategy, config, &made_of))
             .flatten()
@@ -169,9 +171,12 @@ impl Engine for WasmEdge {
             signals::guard(self.id())?;
         }
         let changes = changes(strategy, config);
-        let rewritten = rewrite(guest, changes)?;
+        let rewritten = rewrite(guest, changes, &Frames::default())?;
         let key = self.key(guest, strategy, config, &rewritten);
-        let code = Code::new(self.id(), guest, changes, rewritten, native)?;
+        let code = match native {
+            true => Code::compiled(self.id(), guest, changes, rewritten)?,
+            false => Code::interpreted(guest, changes, rewritten),
+        };
         Ok(self.artifact(code).keyed(key))
     }
 
@@ -187,10 +192,10 @@ impl Engine for WasmEdge {
         }
         self.check(strategy, guest)?;
         let changes = changes(strategy, config);
-        let rewritten = rewrite(guest, changes)?;
+        let rewritten = rewrite(guest, changes, &Frames::default())?;
         let Some(key) = self.key(guest, strategy, config, &rewritten) else { return Ok(None) };
         let Some(compiled) = folder.read(&key)? else { return Ok(None) };
-        let code = Code::of(guest, changes, rewritten, compiled);
+        let code = Code::restored(guest, changes, &rewritten, compiled)?;
         Ok(Some(self.artifact(code).keyed(Some(key))))
     }
 

@@ -6,14 +6,16 @@
 //!
 //! The adapter works around two defects of WasmEdge 0.17: threads race when it installs and
 //! removes signal handlers (`signals`), and a guest's recursion has no limit (`calls`,
-//! `rewrite`).
+//! `rewrite`, `frames`).
 
 mod api;
 mod calls;
 mod code;
 mod engine;
+mod frames;
 mod fresh;
 mod host;
+mod machine_code;
 mod module;
 mod raw;
 mod reuse;

@@ -18,6 +18,7 @@
 //! carried over as it is.
 
 use crate::calls::Calls;
+use crate::frames::Frames;
 use std::borrow::Cow;
 use touchstone_executor::Error;
 use touchstone_executor::guest::{ADDED, GuestModule, MEMORY, is_bulk};
@@ -60,6 +61,8 @@ pub(crate) struct Rewritten {
     pub(crate) taken: Option<String>,
     /// Bytes of machine stack that a call may take, as `calls.rs` reckons them.
     pub(crate) stack: u64,
+    /// The most that the arguments of one call may take on the machine's stack, bytes.
+    pub(crate) arguments: u64,
 }
 
 /// An import that rewriting adds, of type `() -> ()` if nothing else is said.
@@ -78,12 +81,18 @@ fn taken() -> String {
     format!("{ADDED}taken")
 }
 
-pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten, Error> {
+/// Rewrites a guest. `frames` are those of an earlier compilation; without any, all functions weigh
+/// what `calls.rs` reckons.
+pub(crate) fn rewrite(
+    guest: &GuestModule,
+    changes: Changes,
+    frames: &Frames,
+) -> Result<Rewritten, Error> {
     let unreadable = |error: BinaryReaderError| Error::Invalid {
         reason: error.message().to_owned(),
         offset: error.offset(),
     };
-    let mut calls = Calls::of(guest.wasm()).map_err(unreadable)?;
+    let mut calls = Calls::of(guest.wasm(), frames).map_err(unreadable)?;
     let mut added = Vec::new();
     let has_code = guest.info().functions > guest.info().imports.len();
     if !has_code {
@@ -95,6 +104,7 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
     added.extend(guest.info().grows_memory.then_some(Added::Grow));
     let stack = calls.uncounted + if calls.recursive { COUNTED } else { 0 };
     let counts = calls.recursive.then(taken);
+    let arguments = calls.arguments;
     let mut rewriter = Rewriter {
         guest,
         changes,
@@ -117,7 +127,7 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
             reason: format!("it cannot be rewritten for WasmEdge: {error}"),
         },
     )?;
-    Ok(Rewritten { wasm: module.finish(), added: rewriter.added, taken: counts, stack })
+    Ok(Rewritten { wasm: module.finish(), added: rewriter.added, taken: counts, stack, arguments })
 }
 
 struct Rewriter<'a> {
@@ -479,7 +489,7 @@ mod tests {
     fn rewritten(text: &str, changes: Changes) -> (Rewritten, Result<ModuleInfo, Error>) {
         let bytes = wat::parse_str(text).unwrap();
         let guest = GuestModule::new("guest", &bytes, HeapPages::default()).unwrap();
-        let rewritten = rewrite(&guest, changes).unwrap();
+        let rewritten = rewrite(&guest, changes, &Frames::default()).unwrap();
         wasmparser::validate(&rewritten.wasm).unwrap();
         let info = ModuleInfo::read(&rewritten.wasm);
         (rewritten, info)

@@ -4,9 +4,10 @@ use std::cell::Cell;
 use touchstone_executor::{Error, Result};
 
 /// Compiled frames may be larger than `calls.rs` reckons, by spilled vectors and
-/// inlined functions: twice as much has to be there,
-const FACTOR: u64 = 2;
-/// and this for the runtime and the host functions.
+/// inlined functions: twice as much has to be there. Functions with larger frames
+/// weigh more (`frames.rs`).
+pub(crate) const FACTOR: u64 = 2;
+/// So much has to be there for the runtime and the host functions.
 const MARGIN: u64 = 192 << 10;
 
 thread_local! {
