@@ -38,8 +38,9 @@ pub(crate) const HOST: &str = "host";
 pub(crate) const COUNTED: u64 = 512 << 10;
 /// Functions and turns of loops between two looks at the clock.
 const SLICE: i32 = 10_000;
-/// How many of these an instruction counts as that may write all of a memory or table.
-const BULK: i32 = 1000;
+/// How many of these an instruction counts as that may write all of a memory or table: the host
+/// looks at the clock before each.
+const BULK: i32 = SLICE;
 
 /// What is changed beside names and recursive calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
