@@ -13,7 +13,8 @@
 //!
 //! The interface gives out the address of the limits. Where in them the number lies is
 //! transcribed from `ast/type.h` of WasmEdge 0.17 and compared with limits of our own before
-//! it is used: where it lies elsewhere, nothing shrinks.
+//! it is used. Later versions may keep the number of pages in a second place, which that does not
+//! show: with another release than those whose sources were read, nothing shrinks.
 
 use crate::api::{self, Limits, Memory};
 use crate::running::start_of;
@@ -33,10 +34,21 @@ struct Known {
     maximum: u64,
 }
 
+/// Releases that keep the number of pages in the limits alone.
+const RELEASES: [&str; 2] = ["0.17.0", "0.17.1"];
+
+/// Whether it is one of them, and none of a state between two releases.
+fn is_known_release(version: &str) -> bool {
+    RELEASES.contains(&version)
+}
+
 /// Whether this is how the linked library lays out limits.
 fn is_known() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| {
+        if !is_known_release(&api::version()) {
+            return false;
+        }
         let (minimum, maximum, other) = (0x0123_4567, 0x89ab_cdef, 0x0246_8ace);
         // SAFETY: makes limits of our own, which `Limits` deletes.
         let made = unsafe {
@@ -265,4 +277,18 @@ impl Kept {
 fn failed() -> Error {
     let error = std::io::Error::last_os_error();
     Error::system("cannot close what a memory has grown by")(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_put_back_in_releases_alone_whose_sources_were_read() {
+        assert!(RELEASES.into_iter().all(is_known_release));
+        for other in ["0.17.2", "0.18.0", "0.17.1-45-g0123abc", "0.17.1-rc.1", "0.17", ""] {
+            assert!(!is_known_release(other), "{other}");
+        }
+        assert_eq!(is_known(), is_known_release(&api::version()));
+    }
 }
