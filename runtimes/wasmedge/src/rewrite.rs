@@ -11,6 +11,8 @@
 //!   compiled code takes 16 bytes of the machine's stack for each call of an import through a table,
 //!   and gives them back only when the caller returns.
 //! * `memory.grow` is a call of the host (`sizes.rs`).
+//! * A start function of a module with a memory is exported and called by the host, which first
+//!   looks whether WasmEdge could make the memory.
 //! * A memory that Touchstone resets is imported, and brings its content along where the
 //!   bytes of the module tell it.
 //!
@@ -59,6 +61,8 @@ pub(crate) struct Rewritten {
     pub(crate) added: Vec<Added>,
     /// Name of the exported global with the stack that is taken.
     pub(crate) taken: Option<String>,
+    /// Whether the start function is exported under the name of [`start`], and not run by WasmEdge.
+    pub(crate) has_start: bool,
     /// Bytes of machine stack that a call may take, as `calls.rs` reckons them.
     pub(crate) stack: u64,
 }
@@ -77,6 +81,11 @@ pub(crate) enum Added {
 /// Name of the global that counts the stack.
 fn taken() -> String {
     format!("{ADDED}taken")
+}
+
+/// Name of the exported start function.
+pub(crate) fn start() -> String {
+    format!("{ADDED}start")
 }
 
 pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten, Error> {
@@ -107,9 +116,15 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
         imports_done: false,
         globals_done: false,
         body: 0,
+        start: None,
     };
     let mut wasm = Cow::Borrowed(guest.wasm());
-    if changes.memory_of_ours && guest.info().image_refusal().is_none() {
+    if guest.info().memory.is_some()
+        && let Some((without, start)) = guest.without_start()?
+    {
+        // It may write to the memory: the segments stay.
+        (wasm, rewriter.start) = (Cow::Owned(without), Some(start));
+    } else if changes.memory_of_ours && guest.info().image_refusal().is_none() {
         wasm = Cow::Owned(guest.without_data()?);
     }
     let mut module = Module::new();
@@ -118,7 +133,8 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
             reason: format!("it cannot be rewritten for WasmEdge: {error}"),
         },
     )?;
-    Ok(Rewritten { wasm: module.finish(), added: rewriter.added, taken: counts, stack })
+    let has_start = rewriter.start.is_some();
+    Ok(Rewritten { wasm: module.finish(), added: rewriter.added, taken: counts, has_start, stack })
 }
 
 struct Rewriter<'a> {
@@ -136,6 +152,8 @@ struct Rewriter<'a> {
     globals_done: bool,
     /// Functions whose bodies were carried over.
     body: u32,
+    /// The guest's start function, where it becomes an export.
+    start: Option<u32>,
 }
 
 impl Rewriter<'_> {
@@ -408,6 +426,9 @@ impl Reencode for Rewriter<'_> {
             };
             exports.export(export.name, kind, index);
         }
+        if let Some(function) = self.start {
+            exports.export(&start(), ExportKind::Func, self.function_index(function)?);
+        }
         if self.calls.recursive {
             exports.export(&taken(), ExportKind::Global, self.taken());
         }
@@ -544,6 +565,24 @@ mod tests {
         let (rewritten, info) = rewritten(text, ALL);
         assert_eq!(rewritten.added, [Added::Clock]);
         assert_eq!(info.unwrap().functions, 5);
+    }
+
+    /// Where there is a memory, which the module always exports.
+    #[test]
+    fn a_start_function_becomes_an_export() {
+        let text = |memory, start| {
+            format!(
+                r#"(module (import "env" "f" (func $import)) (func $own) {memory} (start {start}))"#
+            )
+        };
+        for start in ["$import", "$own"] {
+            let (rewritten, info) = rewritten(&text("(memory 1)", start), NONE);
+            let info = info.unwrap();
+            assert!(rewritten.has_start && !info.has_start);
+            assert!(info.exports.iter().any(|export| export.name == super::start()), "{start}");
+        }
+        let (rewritten, info) = rewritten(&text("", "$own"), NONE);
+        assert!(!rewritten.has_start && info.unwrap().has_start);
     }
 
     #[test]
