@@ -63,10 +63,10 @@ const BROKEN: Error = Error::Misuse("an earlier growth has failed: the memory mu
 
 impl Steps {
     /// Rights to what this use has opened, for as long as the guest runs or somebody accesses
-    /// its memory.
+    /// its memory. They also give the thread back what a trap of the guest takes from it.
     #[inline]
     pub fn rights(&self) -> Rights {
-        if self.locked { Rights::to(self.now.count) } else { Rights::default() }
+        if self.locked { Rights::to(self.now.count) } else { Rights::unchanged() }
     }
 
     /// Opens what lies between the memory's size and a larger one.
@@ -318,6 +318,28 @@ mod tests {
         memory.grow(4);
         memory.close();
         assert_eq!((memory.readable(), memory.steps.locked), (1, true));
+    }
+
+    /// A host function calls a guest that grows nothing, and that traps: its signal handler jumps
+    /// away.
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mprotect and system calls that look at memory")]
+    fn a_trap_of_an_inner_guest_takes_no_rights_of_an_outer_one() {
+        let Some(mut memory) = Growing::locked(&[3, 4]) else {
+            println!("skipped: this machine has no protection keys");
+            return;
+        };
+        let at = memory.mapping.base() as usize + PAGE;
+        let rights = memory.steps.rights();
+        memory.grow(3);
+        let inner = Growing::new().steps.rights();
+        keys::deny_all();
+        assert!(!can_read(at));
+        drop(inner);
+        assert!(can_read(at) && !can_read(at + 2 * PAGE));
+        drop(rights);
+        assert!(!can_read(at));
+        memory.close();
     }
 
     #[test]
