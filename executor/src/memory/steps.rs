@@ -7,6 +7,7 @@
 //! closed is zero, so a processor that reads ahead in spite of the key finds nothing there.
 
 use super::keys::{self, MOST, Rights};
+use super::mappings::Held;
 use crate::error::{Error, Result};
 use rustix::mm::MprotectFlags;
 
@@ -55,6 +56,8 @@ pub struct Steps {
     last: Path,
     /// Whether each step of `last` has a key.
     locked: bool,
+    /// A mapping for each of these steps.
+    held: Option<Held>,
     /// Whether the kernel has done a part of what was asked, so that nobody knows what is open.
     broken: bool,
 }
@@ -143,8 +146,10 @@ impl Steps {
         let (length, none) = (grown - size, MprotectFlags::empty());
         // SAFETY: the caller's promise.
         let closed = unsafe {
-            let with_keys = if again && now.has_keys() { self.lock(base) } else { 0 };
+            self.held = if again && now.has_keys() { Held::new(now.count) } else { None };
+            let with_keys = if self.held.is_some() { self.lock(base) } else { 0 };
             self.locked = with_keys > 0 && with_keys == now.count;
+            self.held = self.held.take().filter(|_| self.locked);
             let behind = base.add(size);
             match with_keys {
                 _ if self.locked => Ok(()),
@@ -195,7 +200,7 @@ impl Steps {
                 unsafe { keys::unlock(base.add(from), to - from, rights) }.map_err(failed)?;
             }
         }
-        (self.locked, self.broken) = (false, false);
+        (self.locked, self.broken, self.held) = (false, false, None);
         Ok(())
     }
 }

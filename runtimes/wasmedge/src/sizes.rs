@@ -22,7 +22,7 @@ use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::memory::{Restorer, Rights, Steps};
+use touchstone_executor::memory::{HeldMappings, Restorer, Rights, Steps};
 use touchstone_executor::{Error, Result};
 use wasmedge_sys::ffi;
 
@@ -114,12 +114,35 @@ pub(crate) struct Kept {
     steps: Option<RefCell<Steps>>,
     /// Whether the memory ends with a region and keeps its size.
     fixed: bool,
+    /// Its mappings; `None` without a memory.
+    held: RefCell<Option<HeldMappings>>,
+    /// Whether one of them is for what it grows by.
+    has_grown: Cell<bool>,
 }
 
+/// The addresses that WasmEdge reserves for a memory, and those that are accessible.
+const MAPPINGS: usize = 2;
+
 impl Kept {
-    /// Nothing is kept yet.
-    pub(crate) fn new(closed: bool, fixed: bool) -> Self {
-        Self { end: Cell::new(0), steps: closed.then(RefCell::default), fixed }
+    /// Nothing is kept yet. What has no memory takes no mappings for it.
+    ///
+    /// # Errors
+    ///
+    /// When too few mappings would be left to the rest of the process.
+    pub(crate) fn new(closed: bool, fixed: bool, has_memory: bool) -> Result<Self> {
+        let held = if has_memory { Some(HeldMappings::new(MAPPINGS)?) } else { None };
+        let (end, has_grown) = (Cell::new(0), Cell::new(false));
+        let steps = closed.then(RefCell::default);
+        Ok(Self { end, steps, fixed, held: RefCell::new(held), has_grown })
+    }
+
+    /// Takes a mapping for what a memory grows by. Whether there is one.
+    fn hold_growth(&self) -> bool {
+        if !self.has_grown.get() {
+            let has_one = self.held.borrow_mut().as_mut().is_none_or(HeldMappings::grow);
+            self.has_grown.set(has_one);
+        }
+        self.has_grown.get()
     }
 
     /// Nothing is kept any more: what comes is another memory.
@@ -146,7 +169,8 @@ impl Kept {
     }
 
     /// Makes a memory larger by so many pages, all zero; gives the number that it had, or
-    /// `None` where it must not grow so far, keeps its size or the kernel refuses.
+    /// `None` where it must not grow so far, keeps its size, the kernel refuses, or too few mappings
+    /// would be left to the rest of the process.
     ///
     /// # Safety
     ///
@@ -158,7 +182,7 @@ impl Kept {
         if more == 0 {
             return Some(pages as u32);
         }
-        if self.fixed {
+        if self.fixed || !self.hold_growth() {
             return None;
         }
         let wanted = pages + u64::from(more);

@@ -54,10 +54,11 @@ impl Slot {
         let executor = Executor::new(&shared.settings).map_err(failed())?;
         let store = Store::new().map_err(failed())?;
         let imports = Instance::collection(HOST).map_err(failed())?;
-        // Machine code checks no bounds.
-        let kept = Kept::new(shared.code.executable > 0, shared.config.region.is_some());
-        let host = OwnedHost(NonNull::from(Box::leak(Box::new(Host::new(shared.host(), kept)))));
         let info = shared.info();
+        // Machine code checks no bounds.
+        let closed = shared.code.executable > 0;
+        let kept = Kept::new(closed, shared.config.region.is_some(), info.memory.is_some())?;
+        let host = OwnedHost(NonNull::from(Box::leak(Box::new(Host::new(shared.host(), kept)))));
         // SAFETY: both live in this slot and are dropped after everything that
         // can call them.
         let provided =

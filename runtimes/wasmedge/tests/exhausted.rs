@@ -7,6 +7,7 @@
 use std::process::{Command, Stdio};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::memory::HeldMappings;
 use touchstone_executor::{Config, Engine, Error, Outcome, Strategy};
 
 const ENGINE: &str = "TOUCHSTONE_EXHAUSTED_ENGINE";
@@ -72,6 +73,46 @@ fn one_engine() {
         let strategies = Strategy::all();
         let here = strategies.into_iter().filter(|strategy| try_guest(&**engine, *strategy, guest));
         assert!(here.count() > 0, "{}", guest.0);
+    }
+}
+
+/// Whoever makes too many memories gets an error. Without a mapping left, the process would end at
+/// its next allocation.
+#[test]
+fn the_last_mappings_are_left_to_others() {
+    let allowed = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    let allowed: usize = allowed.trim().parse().unwrap();
+    let text = r#"(module (memory 1 9) (data (i32.const 8) "data")
+        (func (export "grow") (result i32) (memory.grow (i32.const 1))))"#;
+    let guest =
+        GuestModule::new("growing", &wat::parse_str(text).unwrap(), HeapPages::default()).unwrap();
+    let config = Config::default();
+    for engine in touchstone_wasmedge::engines() {
+        for strategy in Strategy::all() {
+            if !engine.support_for(strategy, &guest).is_supported() {
+                continue;
+            }
+            let artifact = engine.compile(&guest, strategy, &config).unwrap();
+            let module = engine.load(&guest, &artifact, strategy, &config).unwrap();
+            let mut instance = module.new_instance().unwrap();
+            let others = HeldMappings::new(allowed - allowed / 16 - 1).unwrap();
+            let error = instance.prepare().unwrap_err();
+            assert!(error.to_string().contains("vm.max_map_count"), "{strategy}: {error}");
+            drop(others);
+            let export = module.export("grow", Abi::Plain).unwrap();
+            let mut output = Vec::new();
+            instance.prepare().unwrap();
+            let most = (0..allowed).rev().find_map(|count| HeldMappings::new(count).ok());
+            let mut others = most.unwrap();
+            while others.grow() {}
+            let outcome = instance.invoke(export, b"", &mut output).unwrap();
+            assert_eq!(outcome, Outcome::Returned, "{strategy}");
+            assert_eq!(output, (-1_i32).to_le_bytes(), "{strategy}");
+            drop(others);
+            let outcome = instance.invoke(export, b"", &mut output).unwrap();
+            assert_eq!(outcome, Outcome::Returned, "{strategy}");
+            assert_eq!(output, 1_i32.to_le_bytes(), "{strategy}");
+        }
     }
 }
 
