@@ -218,6 +218,20 @@ impl GuestModule {
         rewrite::without_data(&self.wasm)
     }
 
+    /// The module without its start section, and the index of its start function, for runtimes
+    /// that would run it before anybody could look at the instance. `None` without one, and for
+    /// components.
+    ///
+    /// # Errors
+    ///
+    /// When the module cannot be read.
+    pub fn without_start(&self) -> Result<Option<(Vec<u8>, u32)>> {
+        if self.info.component.is_some() || !self.info.has_start {
+            return Ok(None);
+        }
+        rewrite::without_start(&self.wasm)
+    }
+
     /// The memories of the core modules in a component, for hosts that provide them; none in
     /// a core module.
     ///

@@ -72,6 +72,18 @@ pub(super) fn without_data_and_with(wasm: &[u8], limits: Option<MemoryLimits>) -
     Ok(sections.finish())
 }
 
+/// The module without its start section, and the index of the function that the section names.
+pub(super) fn without_start(wasm: &[u8]) -> Result<Option<(Vec<u8>, u32)>> {
+    for payload in Parser::new(0).parse_all(wasm) {
+        if let Payload::StartSection { func, .. } = payload.map_err(unreadable)? {
+            let mut sections = Sections::of(wasm)?;
+            sections.remove(SectionId::Start);
+            return Ok(Some((sections.finish(), func)));
+        }
+    }
+    Ok(None)
+}
+
 /// Limits with the extra heap pages in them.
 fn raised(limits: MemoryLimits, heap: HeapPages) -> Result<MemoryLimits> {
     let minimum = limits.minimum.saturating_add(heap.extra);

@@ -511,6 +511,12 @@ fn the_last_mappings_are_left_to_others() {
     assert!(mappings::Held::new(limit - 10).is_none());
     drop((memory, plan));
     assert!(mappings::Held::new(limit).is_some());
+    // Those of others' memories count, too.
+    let mut others = super::HeldMappings::new(limit).unwrap();
+    assert!(super::HeldMappings::new(1).unwrap_err().to_string().contains("vm.max_map_count"));
+    assert!(others.grow());
+    drop(others);
+    assert!(super::HeldMappings::new(limit).is_ok());
 }
 
 /// A part of it is gone, so that the kernel refuses to open and to close it.

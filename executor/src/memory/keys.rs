@@ -9,6 +9,11 @@
 //! The kernel gives new threads the rights of their maker, and denies signal handlers and all
 //! other threads the use of every key. Nothing here relies on that: [`Rights`] says for each
 //! guest what it may use while it runs. No instruction of WebAssembly writes the register.
+//!
+//! A signal handler that jumps away instead of returning leaves its thread without all rights: only
+//! the return gives them back. WasmEdge's handler ends a guest's trap so. A guest of which nothing
+//! is locked may be called by a host function of one that needs its rights afterwards, or by a host
+//! with keys of its own. So there are [`Rights`] for it, too, wherever there is the register.
 
 use rustix::mm::MprotectFlags;
 use std::io;
@@ -104,6 +109,13 @@ pub struct Rights {
 }
 
 impl Rights {
+    /// Those that the thread has, for a guest that needs none.
+    #[inline]
+    pub(super) fn unchanged() -> Self {
+        let before = kernel::has_register().then(kernel::read);
+        Self { before, thread: PhantomData }
+    }
+
     /// The use of the first `count` keys, and of no others of this process's.
     #[inline]
     pub(super) fn to(count: usize) -> Self {
@@ -127,7 +139,9 @@ impl Drop for Rights {
 mod kernel {
     use rustix::mm::MprotectFlags;
     use std::arch::asm;
+    use std::arch::x86_64::{__cpuid, __cpuid_count};
     use std::io;
+    use std::sync::LazyLock;
 
     /// A key that this thread may not use yet.
     pub(super) fn take_key() -> Option<u32> {
@@ -161,7 +175,18 @@ mod kernel {
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// The register. Called only where the kernel has given a key, so there is one.
+    /// Whether threads have the register, and may read and write it.
+    #[inline]
+    pub(super) fn has_register() -> bool {
+        static HAS: LazyLock<bool> = LazyLock::new(|| {
+            // The bit says that the kernel has turned the keys on, too.
+            const TURNED_ON: u32 = 1 << 4;
+            __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ecx & TURNED_ON != 0
+        });
+        *HAS
+    }
+
+    /// The register. Called only where the kernel has given a key or [`has_register`] says so.
     #[inline]
     pub(super) fn read() -> u32 {
         let rights;
@@ -209,11 +234,21 @@ mod kernel {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    pub(super) fn has_register() -> bool {
+        false
+    }
+
     pub(super) fn read() -> u32 {
         0
     }
 
     pub(super) fn write(_rights: u32) {}
+}
+
+/// Takes this thread's rights to all keys, as the kernel does for signal handlers.
+#[cfg(test)]
+pub(super) fn deny_all() {
+    kernel::write(0x5555_5554);
 }
 
 #[cfg(test)]
@@ -237,5 +272,18 @@ mod tests {
     fn keys_are_taken_where_the_kernel_gives_them() {
         let has_keys = cfg!(all(target_arch = "x86_64", target_os = "linux")) && are_granted();
         assert_eq!(protection_keys(), if has_keys { MOST } else { 0 });
+    }
+
+    /// By the kernel's word for "the processor's keys are turned on". Reading a register that is
+    /// not there would end the process.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads a file of the system")]
+    fn there_is_the_register_where_the_kernel_says_so() {
+        let said = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let flags = said.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+        let has_keys = cfg!(target_arch = "x86_64") && flags.split(' ').any(|flag| flag == "ospke");
+        assert_eq!(kernel::has_register(), has_keys);
+        assert!(has_keys || protection_keys() == 0);
+        drop(Rights::unchanged());
     }
 }

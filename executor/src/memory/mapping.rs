@@ -42,6 +42,27 @@ pub(super) fn hold(mappings: usize) -> Result<Held> {
     Held::new(mappings).ok_or_else(too_many)
 }
 
+/// The mappings of a memory that a runtime has made, as long as this value lives: they count with
+/// those of Touchstone's memories.
+#[derive(Debug)]
+pub struct HeldMappings(Held);
+
+impl HeldMappings {
+    /// Those of a new memory.
+    ///
+    /// # Errors
+    ///
+    /// When too few would be left to the rest of the process.
+    pub fn new(mappings: usize) -> Result<Self> {
+        hold(mappings).map(Self)
+    }
+
+    /// One more, for a memory that begins to grow. Whether enough are left to others.
+    pub fn grow(&mut self) -> bool {
+        self.0.grow()
+    }
+}
+
 #[cold]
 fn too_many() -> Error {
     Error::System {

@@ -81,7 +81,7 @@ mod write_protect;
 pub use faults::{UsedOn, are_logged as faults_are_logged, written_elsewhere};
 pub use image::{Image, InitialMemory};
 pub use keys::{Rights, protection_keys};
-pub use mapping::Mapping;
+pub use mapping::{HeldMappings, Mapping};
 pub use memory::{Memory, writable};
 pub use pagemap::is_available as pagemap_scan_available;
 pub use recycler::{Lease, Recycler};

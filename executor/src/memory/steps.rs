@@ -7,6 +7,7 @@
 //! closed is zero, so a processor that reads ahead in spite of the key finds nothing there.
 
 use super::keys::{self, MOST, Rights};
+use super::mappings::Held;
 use crate::error::{Error, Result};
 use rustix::mm::MprotectFlags;
 
@@ -55,6 +56,8 @@ pub struct Steps {
     last: Path,
     /// Whether each step of `last` has a key.
     locked: bool,
+    /// A mapping for each of these steps.
+    held: Option<Held>,
     /// Whether the kernel has done a part of what was asked, so that nobody knows what is open.
     broken: bool,
 }
@@ -63,10 +66,10 @@ const BROKEN: Error = Error::Misuse("an earlier growth has failed: the memory mu
 
 impl Steps {
     /// Rights to what this use has opened, for as long as the guest runs or somebody accesses
-    /// its memory.
+    /// its memory. They also give the thread back what a trap of the guest takes from it.
     #[inline]
     pub fn rights(&self) -> Rights {
-        if self.locked { Rights::to(self.now.count) } else { Rights::default() }
+        if self.locked { Rights::to(self.now.count) } else { Rights::unchanged() }
     }
 
     /// Opens what lies between the memory's size and a larger one.
@@ -143,8 +146,10 @@ impl Steps {
         let (length, none) = (grown - size, MprotectFlags::empty());
         // SAFETY: the caller's promise.
         let closed = unsafe {
-            let with_keys = if again && now.has_keys() { self.lock(base) } else { 0 };
+            self.held = if again && now.has_keys() { Held::new(now.count) } else { None };
+            let with_keys = if self.held.is_some() { self.lock(base) } else { 0 };
             self.locked = with_keys > 0 && with_keys == now.count;
+            self.held = self.held.take().filter(|_| self.locked);
             let behind = base.add(size);
             match with_keys {
                 _ if self.locked => Ok(()),
@@ -195,7 +200,7 @@ impl Steps {
                 unsafe { keys::unlock(base.add(from), to - from, rights) }.map_err(failed)?;
             }
         }
-        (self.locked, self.broken) = (false, false);
+        (self.locked, self.broken, self.held) = (false, false, None);
         Ok(())
     }
 }
@@ -318,6 +323,28 @@ mod tests {
         memory.grow(4);
         memory.close();
         assert_eq!((memory.readable(), memory.steps.locked), (1, true));
+    }
+
+    /// A host function calls a guest that grows nothing, and that traps: its signal handler jumps
+    /// away.
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mprotect and system calls that look at memory")]
+    fn a_trap_of_an_inner_guest_takes_no_rights_of_an_outer_one() {
+        let Some(mut memory) = Growing::locked(&[3, 4]) else {
+            println!("skipped: this machine has no protection keys");
+            return;
+        };
+        let at = memory.mapping.base() as usize + PAGE;
+        let rights = memory.steps.rights();
+        memory.grow(3);
+        let inner = Growing::new().steps.rights();
+        keys::deny_all();
+        assert!(!can_read(at));
+        drop(inner);
+        assert!(can_read(at) && !can_read(at + 2 * PAGE));
+        drop(rights);
+        assert!(!can_read(at));
+        memory.close();
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::ffi::CStr;
 use std::fmt;
 use std::path::Path;
 use std::ptr::NonNull;
+use touchstone_executor::guest::MemoryLimits;
 use wasmedge_sys::ffi;
 
 /// What WasmEdge refused.
@@ -116,6 +117,8 @@ owners! {
     FunctionType = WasmEdge_FunctionTypeContext, WasmEdge_FunctionTypeDelete;
     Limits = WasmEdge_LimitContext, WasmEdge_LimitDelete;
     MemoryType = WasmEdge_MemoryTypeContext, WasmEdge_MemoryTypeDelete;
+    /// A memory that no instance has yet.
+    NewMemory = WasmEdge_MemoryInstanceContext, WasmEdge_MemoryInstanceDelete;
 }
 
 // SAFETY: after validation the library only reads a module: instances copy or
@@ -307,31 +310,13 @@ impl Instance {
         Ok(())
     }
 
-    /// Adds a memory of `minimum` pages.
-    pub(crate) fn add_memory(
-        &self,
-        field: &str,
-        minimum: u32,
-        maximum: Option<u32>,
-    ) -> Result<(), &'static str> {
-        // SAFETY: limits and type are copied; the memory's owner becomes `self`.
+    /// Adds a memory.
+    pub(crate) fn add_memory(&self, field: &str, memory: NewMemory) {
+        // SAFETY: the name is copied; the memory's owner becomes `self`.
         unsafe {
-            let limits = match maximum {
-                Some(maximum) => {
-                    ffi::WasmEdge_LimitCreateWithMax(minimum.into(), maximum.into(), false, false)
-                }
-                None => ffi::WasmEdge_LimitCreate(minimum.into(), false),
-            };
-            let limits = Limits::own(limits).ok_or(NO_MEMORY)?;
-            let ty = MemoryType::own(ffi::WasmEdge_MemoryTypeCreate(limits.as_ptr()))
-                .ok_or(NO_MEMORY)?;
-            let memory = ffi::WasmEdge_MemoryInstanceCreate(ty.as_ptr());
-            if memory.is_null() {
-                return Err(NO_MEMORY);
-            }
-            ffi::WasmEdge_ModuleInstanceAddMemory(self.as_ptr(), name(field), memory);
+            ffi::WasmEdge_ModuleInstanceAddMemory(self.as_ptr(), name(field), memory.as_ptr());
         }
-        Ok(())
+        std::mem::forget(memory);
     }
 
     pub(crate) fn function(&self, export: &str) -> Option<Function> {
@@ -358,6 +343,57 @@ impl Instance {
         let found = unsafe { ffi::WasmEdge_ModuleInstanceFindTable(self.as_ptr(), name(export)) };
         NonNull::new(found)
     }
+}
+
+impl NewMemory {
+    /// A memory of so many pages.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no addresses or no room for it.
+    pub(crate) fn new(limits: MemoryLimits) -> Result<Self, &'static str> {
+        let minimum = limits.minimum.into();
+        // SAFETY: limits and type are copied; nobody else has the memory.
+        unsafe {
+            let made = match limits.maximum {
+                Some(maximum) => {
+                    ffi::WasmEdge_LimitCreateWithMax(minimum, maximum.into(), false, false)
+                }
+                None => ffi::WasmEdge_LimitCreate(minimum, false),
+            };
+            let made = Limits::own(made).ok_or(NO_MEMORY)?;
+            let ty =
+                MemoryType::own(ffi::WasmEdge_MemoryTypeCreate(made.as_ptr())).ok_or(NO_MEMORY)?;
+            let memory =
+                Self::own(ffi::WasmEdge_MemoryInstanceCreate(ty.as_ptr())).ok_or(NO_MEMORY)?;
+            check_memory(memory.0, limits)?;
+            Ok(memory)
+        }
+    }
+}
+
+/// Checks that a memory lies somewhere and has its pages. Where WasmEdge could not map one, it gives
+/// out a memory without pages at the address 0, and compiled code checks no bounds.
+///
+/// # Safety
+///
+/// The memory must live.
+///
+/// # Errors
+///
+/// When it must not be used.
+pub(crate) unsafe fn check_memory(
+    memory: Memory,
+    limits: MemoryLimits,
+) -> Result<(), &'static str> {
+    // SAFETY: the caller's promise; of zero bytes only the address is asked for.
+    let (pages, base) = unsafe {
+        (
+            ffi::WasmEdge_MemoryInstanceGetPageSize(memory.as_ptr()),
+            ffi::WasmEdge_MemoryInstanceGetPointer(memory.as_ptr(), 0, 0),
+        )
+    };
+    if base.is_null() || pages < limits.minimum.into() { Err(NO_MEMORY) } else { Ok(()) }
 }
 
 /// A function of an instance, good as long as that is.

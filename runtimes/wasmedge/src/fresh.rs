@@ -1,5 +1,6 @@
 //! A new instance for each call, with a memory of its own or one of Touchstone's.
 
+use crate::host::bytes;
 use crate::module::Shared;
 use crate::running::Running;
 use crate::slot::Slot;
@@ -31,8 +32,10 @@ impl FreshInstance {
         let slot = Slot::new(&self.shared)?;
         if let (Some(memory), Some(plan)) = (slot.memory_of_ours(), &self.shared.plan) {
             let base = crate::running::start_of(memory);
+            // SAFETY: the memory is of the slot, and no guest has it yet.
+            self.shared.check_size(unsafe { bytes(memory.as_ptr()) }.len(), plan)?;
             // SAFETY: WasmEdge has just made this memory, page-aligned, private, zero
-            // and of the module's initial size, which is the plan's whole size; only this
+            // and, by the check above, of the plan's whole size; only this
             // slot has it, and `restorer` is let go before the slot. Compiled code writes to
             // a region (`Loaded::new`), and nobody else does.
             let mut restorer = unsafe { plan.install(base as *mut u8) }?;

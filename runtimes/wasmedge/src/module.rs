@@ -28,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) added: Vec<Added>,
     /// The exported global with the stack that is taken.
     pub(crate) taken: Option<String>,
+    /// Whether the start function is an export that the host calls.
+    pub(crate) has_start: bool,
     /// Bytes of machine stack that a call may take, 0 for the interpreter, which
     /// takes none.
     pub(crate) stack: u64,
@@ -48,6 +50,15 @@ impl Shared {
     /// The host's side of a clean instance.
     pub(crate) fn host(&self) -> HostState {
         HostState::new(self.info().heap_base, &self.config)
+    }
+
+    /// Checks that a memory of so many bytes has the size of the plan that is to look after it.
+    pub(crate) fn check_size(&self, bytes: usize, plan: &Plan) -> Result<()> {
+        if bytes != plan.whole_size() {
+            let failed = Error::runtime(self.engine, "lay out the memory");
+            return Err(failed("it has another size than the module says"));
+        }
+        Ok(())
     }
 
     /// Whether the memory at `base` is what the strategy's name says.
@@ -127,6 +138,7 @@ impl Loaded {
             changes: code.changes,
             added: code.rewritten.added.clone(),
             taken: code.rewritten.taken.clone(),
+            has_start: code.rewritten.has_start,
             stack: if compiled { code.rewritten.stack } else { 0 },
             config: config.clone(),
             strategy,

@@ -6,7 +6,7 @@ use crate::slot::Slot;
 use crate::snapshot::Snapshot;
 use std::sync::Arc;
 use touchstone_executor::memory::{InitialMemory, Plan, Restorer, RestorerMut};
-use touchstone_executor::{Error, Result, driver};
+use touchstone_executor::{Result, driver};
 
 /// An instance and what it looked like when it was new.
 pub(crate) struct Resident {
@@ -36,10 +36,7 @@ impl driver::Resident for Resident {
         };
         let mut restorer = None;
         if let Some(plan) = &plan {
-            if running.bytes().map(|bytes| bytes.len()) != Some(plan.whole_size()) {
-                let failed = Error::runtime(shared.engine, "lay out the memory");
-                return Err(failed("it has another size than the module says"));
-            }
+            shared.check_size(running.bytes().map_or(0, |bytes| bytes.len()), plan)?;
             if plan.size() > 0 {
                 // SAFETY: WasmEdge's memory is page-aligned, private and, by the check
                 // above, of the plan's whole size; only this instance has it, and no slice

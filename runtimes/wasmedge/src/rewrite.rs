@@ -11,6 +11,8 @@
 //!   compiled code takes 16 bytes of the machine's stack for each call of an import through a table,
 //!   and gives them back only when the caller returns.
 //! * `memory.grow` is a call of the host (`sizes.rs`).
+//! * A start function of a module with a memory is exported and called by the host, which first
+//!   looks whether WasmEdge could make the memory.
 //! * A memory that Touchstone resets is imported, and brings its content along where the
 //!   bytes of the module tell it.
 //!
@@ -39,8 +41,9 @@ pub(crate) const HOST: &str = "host";
 pub(crate) const COUNTED: u64 = 512 << 10;
 /// Functions and turns of loops between two looks at the clock.
 const SLICE: i32 = 10_000;
-/// How many of these an instruction counts as that may write all of a memory or table.
-const BULK: i32 = 1000;
+/// How many of these an instruction counts as that may write all of a memory or table: the host
+/// looks at the clock before each.
+const BULK: i32 = SLICE;
 
 /// What is changed beside names and recursive calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +62,8 @@ pub(crate) struct Rewritten {
     pub(crate) added: Vec<Added>,
     /// Name of the exported global with the stack that is taken.
     pub(crate) taken: Option<String>,
+    /// Whether the start function is exported under the name of [`start`], and not run by WasmEdge.
+    pub(crate) has_start: bool,
     /// Bytes of machine stack that a call may take, as `calls.rs` reckons them.
     pub(crate) stack: u64,
     /// The most that the arguments of one call may take on the machine's stack, bytes.
@@ -79,6 +84,11 @@ pub(crate) enum Added {
 /// Name of the global that counts the stack.
 fn taken() -> String {
     format!("{ADDED}taken")
+}
+
+/// Name of the exported start function.
+pub(crate) fn start() -> String {
+    format!("{ADDED}start")
 }
 
 /// Rewrites a guest. `frames` are those of an earlier compilation; without any, all functions weigh
@@ -116,9 +126,15 @@ pub(crate) fn rewrite(
         imports_done: false,
         globals_done: false,
         body: 0,
+        start: None,
     };
     let mut wasm = Cow::Borrowed(guest.wasm());
-    if changes.memory_of_ours && guest.info().image_refusal().is_none() {
+    if guest.info().memory.is_some()
+        && let Some((without, start)) = guest.without_start()?
+    {
+        // It may write to the memory: the segments stay.
+        (wasm, rewriter.start) = (Cow::Owned(without), Some(start));
+    } else if changes.memory_of_ours && guest.info().image_refusal().is_none() {
         wasm = Cow::Owned(guest.without_data()?);
     }
     let mut module = Module::new();
@@ -127,7 +143,9 @@ pub(crate) fn rewrite(
             reason: format!("it cannot be rewritten for WasmEdge: {error}"),
         },
     )?;
-    Ok(Rewritten { wasm: module.finish(), added: rewriter.added, taken: counts, stack, arguments })
+    let has_start = rewriter.start.is_some();
+    let (wasm, added) = (module.finish(), rewriter.added);
+    Ok(Rewritten { wasm, added, taken: counts, has_start, stack, arguments })
 }
 
 struct Rewriter<'a> {
@@ -145,6 +163,8 @@ struct Rewriter<'a> {
     globals_done: bool,
     /// Functions whose bodies were carried over.
     body: u32,
+    /// The guest's start function, where it becomes an export.
+    start: Option<u32>,
 }
 
 impl Rewriter<'_> {
@@ -417,6 +437,9 @@ impl Reencode for Rewriter<'_> {
             };
             exports.export(export.name, kind, index);
         }
+        if let Some(function) = self.start {
+            exports.export(&start(), ExportKind::Func, self.function_index(function)?);
+        }
         if self.calls.recursive {
             exports.export(&taken(), ExportKind::Global, self.taken());
         }
@@ -553,6 +576,24 @@ mod tests {
         let (rewritten, info) = rewritten(text, ALL);
         assert_eq!(rewritten.added, [Added::Clock]);
         assert_eq!(info.unwrap().functions, 5);
+    }
+
+    /// Where there is a memory, which the module always exports.
+    #[test]
+    fn a_start_function_becomes_an_export() {
+        let text = |memory, start| {
+            format!(
+                r#"(module (import "env" "f" (func $import)) (func $own) {memory} (start {start}))"#
+            )
+        };
+        for start in ["$import", "$own"] {
+            let (rewritten, info) = rewritten(&text("(memory 1)", start), NONE);
+            let info = info.unwrap();
+            assert!(rewritten.has_start && !info.has_start);
+            assert!(info.exports.iter().any(|export| export.name == super::start()), "{start}");
+        }
+        let (rewritten, info) = rewritten(&text("", "$own"), NONE);
+        assert!(!rewritten.has_start && info.unwrap().has_start);
     }
 
     #[test]

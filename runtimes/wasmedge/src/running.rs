@@ -3,8 +3,8 @@
 use crate::api::{self, Function, Memory};
 use crate::host::bytes;
 use crate::signals::{Running as Whose, while_running};
-use crate::slot::Slot;
-use crate::{stack, trap};
+use crate::slot::{MAKE_MEMORY, Slot};
+use crate::{rewrite, stack, trap};
 use touchstone_executor::abi::Live;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
@@ -50,8 +50,28 @@ impl Running {
             let failed = Error::runtime(self.slot.shared.engine, "find the memory");
             return Err(failed("it is not exported"));
         }
+        if let (Some(memory), Some(limits)) = (self.memory, self.slot.shared.info().memory) {
+            let failed = Error::runtime(self.slot.shared.engine, MAKE_MEMORY);
+            // SAFETY: the memory is of the slot's instance, or of the slot.
+            unsafe { api::check_memory(memory, limits) }.map_err(failed)?;
+        }
         self.base = self.memory.map_or(0, start_of);
-        Ok(())
+        self.start()
+    }
+
+    /// Runs the start function, where WasmEdge has not done it.
+    fn start(&self) -> Result<()> {
+        let shared = &self.slot.shared;
+        if !shared.has_start {
+            return Ok(());
+        }
+        let name = rewrite::start();
+        let function = self.slot.instance().and_then(|instance| instance.function(&name));
+        let missing = Error::runtime(shared.engine, "find the start function");
+        let function = function.ok_or_else(|| missing("it is not exported"))?;
+        let _rights = self.slot.kept().rights();
+        let ended = invoke(&self.slot, self.base, function, &[], &mut [])?;
+        ended.map_err(|trap| Error::Instantiation { trap })
     }
 
     /// Drops the instance.

@@ -13,7 +13,8 @@
 //!
 //! The interface gives out the address of the limits. Where in them the number lies is
 //! transcribed from `ast/type.h` of WasmEdge 0.17 and compared with limits of our own before
-//! it is used: where it lies elsewhere, nothing shrinks.
+//! it is used. Later versions may keep the number of pages in a second place, which that does not
+//! show: with another release than those whose sources were read, nothing shrinks.
 
 use crate::api::{self, Limits, Memory};
 use crate::running::start_of;
@@ -21,7 +22,7 @@ use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::memory::{Restorer, Rights, Steps};
+use touchstone_executor::memory::{HeldMappings, Restorer, Rights, Steps};
 use touchstone_executor::{Error, Result};
 use wasmedge_sys::ffi;
 
@@ -33,10 +34,21 @@ struct Known {
     maximum: u64,
 }
 
+/// Releases that keep the number of pages in the limits alone.
+const RELEASES: [&str; 2] = ["0.17.0", "0.17.1"];
+
+/// Whether it is one of them, and none of a state between two releases.
+fn is_known_release(version: &str) -> bool {
+    RELEASES.contains(&version)
+}
+
 /// Whether this is how the linked library lays out limits.
 fn is_known() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| {
+        if !is_known_release(&api::version()) {
+            return false;
+        }
         let (minimum, maximum, other) = (0x0123_4567, 0x89ab_cdef, 0x0246_8ace);
         // SAFETY: makes limits of our own, which `Limits` deletes.
         let made = unsafe {
@@ -102,12 +114,35 @@ pub(crate) struct Kept {
     steps: Option<RefCell<Steps>>,
     /// Whether the memory ends with a region and keeps its size.
     fixed: bool,
+    /// Its mappings; `None` without a memory.
+    held: RefCell<Option<HeldMappings>>,
+    /// Whether one of them is for what it grows by.
+    has_grown: Cell<bool>,
 }
 
+/// The addresses that WasmEdge reserves for a memory, and those that are accessible.
+const MAPPINGS: usize = 2;
+
 impl Kept {
-    /// Nothing is kept yet.
-    pub(crate) fn new(closed: bool, fixed: bool) -> Self {
-        Self { end: Cell::new(0), steps: closed.then(RefCell::default), fixed }
+    /// Nothing is kept yet. What has no memory takes no mappings for it.
+    ///
+    /// # Errors
+    ///
+    /// When too few mappings would be left to the rest of the process.
+    pub(crate) fn new(closed: bool, fixed: bool, has_memory: bool) -> Result<Self> {
+        let held = if has_memory { Some(HeldMappings::new(MAPPINGS)?) } else { None };
+        let (end, has_grown) = (Cell::new(0), Cell::new(false));
+        let steps = closed.then(RefCell::default);
+        Ok(Self { end, steps, fixed, held: RefCell::new(held), has_grown })
+    }
+
+    /// Takes a mapping for what a memory grows by. Whether there is one.
+    fn hold_growth(&self) -> bool {
+        if !self.has_grown.get() {
+            let has_one = self.held.borrow_mut().as_mut().is_none_or(HeldMappings::grow);
+            self.has_grown.set(has_one);
+        }
+        self.has_grown.get()
     }
 
     /// Nothing is kept any more: what comes is another memory.
@@ -134,7 +169,8 @@ impl Kept {
     }
 
     /// Makes a memory larger by so many pages, all zero; gives the number that it had, or
-    /// `None` where it must not grow so far, keeps its size or the kernel refuses.
+    /// `None` where it must not grow so far, keeps its size, the kernel refuses, or too few mappings
+    /// would be left to the rest of the process.
     ///
     /// # Safety
     ///
@@ -146,7 +182,7 @@ impl Kept {
         if more == 0 {
             return Some(pages as u32);
         }
-        if self.fixed {
+        if self.fixed || !self.hold_growth() {
             return None;
         }
         let wanted = pages + u64::from(more);
@@ -265,4 +301,18 @@ impl Kept {
 fn failed() -> Error {
     let error = std::io::Error::last_os_error();
     Error::system("cannot close what a memory has grown by")(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_put_back_in_releases_alone_whose_sources_were_read() {
+        assert!(RELEASES.into_iter().all(is_known_release));
+        for other in ["0.17.2", "0.18.0", "0.17.1-45-g0123abc", "0.17.1-rc.1", "0.17", ""] {
+            assert!(!is_known_release(other), "{other}");
+        }
+        assert_eq!(is_known(), is_known_release(&api::version()));
+    }
 }

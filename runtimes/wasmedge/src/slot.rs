@@ -2,7 +2,7 @@
 //! after the other: executor, store, host functions, and a memory of Touchstone's where
 //! the strategy has one.
 
-use crate::api::{self, Executor, Instance, Store};
+use crate::api::{self, Executor, Instance, NewMemory, Store};
 use crate::host::{self, Host, Import};
 use crate::module::Shared;
 use crate::rewrite::HOST;
@@ -15,6 +15,9 @@ use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::{Error, Result};
 use wasmedge_sys::ffi;
+
+/// What fails where the system has no addresses or no room for a memory.
+pub(crate) const MAKE_MEMORY: &str = "make a memory";
 
 /// Fields are dropped in this order: what others point to comes last.
 pub(crate) struct Slot {
@@ -51,16 +54,18 @@ impl Slot {
         let executor = Executor::new(&shared.settings).map_err(failed())?;
         let store = Store::new().map_err(failed())?;
         let imports = Instance::collection(HOST).map_err(failed())?;
-        // Machine code checks no bounds.
-        let kept = Kept::new(shared.code.executable > 0, shared.config.region.is_some());
-        let host = OwnedHost(NonNull::from(Box::leak(Box::new(Host::new(shared.host(), kept)))));
         let info = shared.info();
+        // Machine code checks no bounds.
+        let closed = shared.code.executable > 0;
+        let kept = Kept::new(closed, shared.config.region.is_some(), info.memory.is_some())?;
+        let host = OwnedHost(NonNull::from(Box::leak(Box::new(Host::new(shared.host(), kept)))));
         // SAFETY: both live in this slot and are dropped after everything that
         // can call them.
         let provided =
             unsafe { host::provide(engine, &imports, &info.imports, &shared.added, host.0) }?;
         if let (Some(limits), true) = (info.memory, shared.changes.memory_of_ours) {
-            imports.add_memory(MEMORY, limits.minimum, limits.maximum).map_err(failed())?;
+            let memory = NewMemory::new(limits).map_err(Error::runtime(engine, MAKE_MEMORY))?;
+            imports.add_memory(MEMORY, memory);
         }
         // SAFETY: both are of this slot, and `imports` is dropped later.
         unsafe { executor.offer(&store, &imports) }
@@ -76,7 +81,8 @@ impl Slot {
         })
     }
 
-    /// Makes a new instance in the place of an old one, and runs its start function.
+    /// Makes a new instance in the place of an old one. A start function has yet to be run
+    /// (`Rewritten::has_start`) if there is a memory.
     pub(crate) fn instantiate(&mut self) -> Result<()> {
         self.instance = None;
         stack::check(self.shared.engine, self.shared.stack)?;
@@ -98,8 +104,14 @@ impl Slot {
                 Ok(())
             }
             Err(failure) => {
-                let sorted = crate::trap::sort(self.shared.engine, failure, self.take_stop());
-                Err(Error::of_instantiation(sorted))
+                let (stop, engine) = (self.take_stop(), self.shared.engine);
+                if let (Some(limits), false) =
+                    (self.shared.info().memory, self.shared.changes.memory_of_ours)
+                {
+                    // No segment fits into a memory that could not be made: that is no trap.
+                    NewMemory::new(limits).map_err(Error::runtime(engine, MAKE_MEMORY))?;
+                }
+                Err(Error::of_instantiation(crate::trap::sort(engine, failure, stop)))
             }
         }
     }
