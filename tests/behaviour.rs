@@ -61,8 +61,11 @@ macro_rules! strategies {
                     growth_in_a_recursion_moves_no_limit
                     a_host_function_in_a_table_uses_up_no_stack
                     bulk_instructions_take_no_number_as_negative
+                    bulk_instructions_reach_behind_two_gibibytes
+                    a_segment_that_does_not_fit_is_a_trap_of_the_guest
                     a_missing_import_traps_by_name
                     one_name_may_be_imported_with_two_types
+                    one_function_may_be_imported_twice
                     a_host_function_refuses_by_name
                     a_result_outside_the_memory_is_a_trap
                     an_endless_loop_ends_at_its_deadline

@@ -124,6 +124,8 @@ fn unless_it_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(std::mem::forget).ok()
 }
 
+/// What is kept of the buffer of the input from call to call, bytes.
+const KEPT_INPUT: usize = 1 << 20;
 /// Bytes of a text that are logged at most.
 const LONGEST_TEXT: usize = 64 << 10;
 
@@ -217,11 +219,11 @@ impl HostState {
         wasi::Lines::new(&self.log)
     }
 
-    /// Resets the state to that of a clean instance, keeping buffers.
+    /// Resets the state to that of a clean instance, keeping buffers of moderate size.
     pub fn reset(&mut self) {
         self.extension = None;
         self.heap = Heap::new(self.heap_base.unwrap_or(u32::MAX));
-        self.input.clear();
+        self.drop_input();
         if let Some(wasi) = &mut self.wasi {
             wasi.reset();
         }
@@ -241,7 +243,7 @@ impl HostState {
     #[inline]
     pub fn reset_to(&mut self, clean: &CleanHost) {
         self.heap.clone_from(&clean.heap);
-        self.input.clear();
+        self.drop_input();
         if self.wasi.is_some() {
             self.reset_wasi_to(clean);
         }
@@ -287,6 +289,13 @@ impl HostState {
     /// The allocator.
     pub fn heap(&mut self) -> &mut Heap {
         &mut self.heap
+    }
+
+    /// Empties the input. An idle instance keeps no large buffer.
+    #[inline]
+    fn drop_input(&mut self) {
+        self.input.clear();
+        self.input.shrink_to(KEPT_INPUT);
     }
 
     /// Stores the input for guests that fetch it.
@@ -414,5 +423,22 @@ mod tests {
         let host = HostState::new(None, &config);
         host.log_texts(0, b"target", b"a message that the sink does not like");
         assert_eq!(host.log(b"ab", 0, 1 << 32, 1 << 32 | 1), Ok(()));
+    }
+    #[test]
+    fn a_reset_keeps_no_large_input() {
+        let mut host = HostState::new(None, &crate::Config::default());
+        let clean = host.save();
+        let resets: [&dyn Fn(&mut HostState); 2] =
+            [&HostState::reset, &|host| host.reset_to(&clean)];
+        for reset in resets {
+            host.set_input(&vec![1; 4 * KEPT_INPUT]);
+            reset(&mut host);
+            assert!(host.input_bytes().is_empty());
+            assert!(host.input.capacity() <= KEPT_INPUT, "{}", host.input.capacity());
+            host.set_input(b"short");
+            let capacity = host.input.capacity();
+            reset(&mut host);
+            assert_eq!(host.input.capacity(), capacity);
+        }
     }
 }

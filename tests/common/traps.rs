@@ -2,12 +2,15 @@
 
 use super::calling::kind;
 use super::guests::{COSTLY, RECURSION, SUBSTRATE, TRAPS, TWO_TYPES};
-use super::{Loaded, each, each_with, guest};
+use super::{Loaded, each, each_with, guest, load};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::host::LogSink;
-use touchstone_executor::{Claim, Config, ExportId, Instance, Outcome, Strategy, TrapKind};
+use touchstone_executor::{
+    Claim, Config, Error, ExportId, Instance, InstanceFrom, MemoryFrom, Outcome, Strategy, Support,
+    TrapKind,
+};
 
 /// After this, both counters of the guest must be at their first value.
 fn next_call_is_clean(loaded: &Loaded, instance: &mut dyn Instance, after: &str) {
@@ -93,6 +96,25 @@ pub(crate) fn one_name_may_be_imported_with_two_types(strategy: Strategy) {
             let trap = trap_of(loaded, instance, name, export);
             assert_eq!(trap, missing, "{}: {name}", loaded.name);
         }
+    });
+}
+
+/// The second import does not move the functions behind it.
+pub(crate) fn one_function_may_be_imported_twice(strategy: Strategy) {
+    let text = r#"(module
+        (import "env" "absent" (func))
+        (import "env" "absent" (func))
+        (type $t (func (result i32)))
+        (table 2 funcref)
+        (elem declare func $one)
+        (func $one (result i32) (i32.const 1))
+        (func (export "f") (result i32)
+          (table.fill (i32.const 0) (ref.func $one) (i32.const 2))
+          (call_indirect (type $t) (i32.const 0))))"#;
+    each(strategy, &guest(text), |loaded| {
+        let export = loaded.export("f", Abi::Plain);
+        let instance = &mut *loaded.instance();
+        assert_eq!(loaded.output(instance, export, b""), [1, 0, 0, 0], "{}", loaded.name);
     });
 }
 
@@ -264,4 +286,53 @@ pub(crate) fn bulk_instructions_take_no_number_as_negative(strategy: Strategy) {
             assert_eq!(loaded.output(instance, grown, b""), [0; 4], "{} {name}", loaded.name);
         }
     });
+}
+
+/// Addresses that would be negative with a sign, but lie in the memory.
+pub(crate) fn bulk_instructions_reach_behind_two_gibibytes(strategy: Strategy) {
+    let text = r#"(module
+        (memory (export "memory") 32769)
+        (func (export "fill") (result i32)
+          (memory.fill (i32.const 0x80000010) (i32.const 1) (i32.const 2))
+          (i32.load (i32.const 0x80000010)))
+        (func (export "copy") (result i32)
+          (i32.store8 (i32.const 0x80000021) (i32.const 1))
+          (memory.copy (i32.const 0x80000030) (i32.const 0x80000020) (i32.const 4))
+          (memory.copy (i32.const 0x80000031) (i32.const 0x80000030) (i32.const 2))
+          (i32.load (i32.const 0x80000030))))"#;
+    each(strategy, &guest(text), |loaded| {
+        let instance = &mut *loaded.instance();
+        for (name, expected) in [("fill", [1, 1, 0, 0]), ("copy", [0, 0, 1, 0])] {
+            let export = loaded.export(name, Abi::Plain);
+            assert_eq!(loaded.output(instance, export, b""), expected, "{} {name}", loaded.name);
+        }
+    });
+}
+
+pub(crate) fn a_segment_that_does_not_fit_is_a_trap_of_the_guest(strategy: Strategy) {
+    let data = r#"(module (memory 1) (data (i32.const 65536) "x") (func (export "f")))"#;
+    let elements = r#"(module (table 1 funcref) (elem (i32.const 1) $f) (func $f (export "f")))"#;
+    let owns_memory =
+        strategy.memory == MemoryFrom::Segments && strategy.instance != InstanceFrom::Reuse;
+    for (text, expected) in
+        [(data, TrapKind::MemoryOutOfBounds), (elements, TrapKind::TableOutOfBounds)]
+    {
+        let guest = guest(text);
+        for engine in touchstone_runtimes::engines() {
+            if matches!(engine.support_for(strategy, &guest), Support::Unsupported { .. }) {
+                continue;
+            }
+            // Some make an instance when they load.
+            let made = load(&*engine, &guest, strategy, &Config::default())
+                .and_then(|module| module.new_instance()?.prepare());
+            match made {
+                Err(Error::Instantiation { trap }) => {
+                    assert_eq!(trap.kind, expected, "{} {strategy}", engine.id());
+                }
+                // Found when Touchstone makes the content of its own memories.
+                Err(Error::Unhostable { .. }) if !owns_memory => {}
+                other => panic!("{} {strategy}: {other:?}, not {expected}", engine.id()),
+            }
+        }
+    }
 }

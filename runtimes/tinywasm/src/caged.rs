@@ -55,7 +55,7 @@ impl Caged {
         let desk = Desk::default();
         let imports = imports.define(&mut store, &desk);
         let instance = ModuleInstance::instantiate_no_start(&mut store, module, Some(imports))
-            .map_err(Error::runtime(ID, "instantiate the module"))?;
+            .map_err(crate::trap::of_instantiation)?;
         let memory = match memory.and_then(|at| instance.exports().nth(at)) {
             Some((_, ExternItem::Memory(memory))) => Some((memory, made.address())),
             _ => None,

@@ -47,25 +47,21 @@ enum Answer {
 }
 
 impl Imports {
-    /// Decides once for every import what answers it. `largest` is of a memory that the
-    /// host sizes.
+    /// Decides once for every import what answers it, also where one name stands several times
+    /// (with one type, else the module is refused): tinywasm's `table.fill` takes a function's
+    /// address in the store for an index in the module, so that both must be the same.
+    /// `largest` is of a memory that the host sizes.
     pub(crate) fn of(
         module: &tinywasm::Module,
         functions: &[FunctionImport],
         largest: Option<u32>,
     ) -> Result<Self> {
         let failed = |reason: String| Error::runtime(ID, "link the module")(reason);
-        let mut imports: Vec<Import> = Vec::new();
+        let mut imports = Vec::new();
         for (import, known) in module.imports().zip(functions) {
             let tinywasm::types::ImportType::Func(ty) = import.ty else {
                 return Err(failed(format!("{}.{} is no function", import.module, import.name)));
             };
-            // Of the same type, else the module is refused.
-            let is_known =
-                |other: &Import| other.name.0 == import.module && other.name.1 == import.name;
-            if imports.iter().any(is_known) {
-                continue;
-            }
             let signature = known.signature.as_ref();
             let host =
                 signature.and_then(|found| HostFunction::find(import.module, import.name, found));

@@ -39,6 +39,11 @@ pub(crate) fn backend(home: &Arc<Recycler>, made: &Made) -> MemoryBackend {
 /// addresses of 32 bits, with zeros or with their sign in front.
 const SIZING: usize = 1 << 48;
 
+/// A number of 32 bits, without the sign that tinywasm puts in front of those from 2^31 on.
+const fn unsigned(number: usize) -> usize {
+    if number >> 31 == usize::MAX >> 31 { number as u32 as usize } else { number }
+}
+
 /// Makes a memory of [`backend`] have so many bytes, also fewer than it has. Whether that
 /// was done. tinywasm has a count of pages of its own, which `memory.size` and `memory.grow`
 /// would read: the guest must have calls of the host instead.
@@ -170,11 +175,13 @@ impl LinearMemory for Lent {
             }
             return self.grow_to(length).ok();
         }
+        let (address, length) = (unsigned(address), unsigned(length));
         self.bytes_mut().get_mut(address..)?.get_mut(..length)?.fill(value);
         Some(())
     }
 
     fn copy_within(&mut self, to: usize, from: usize, length: usize) -> Option<()> {
+        let [to, from, length] = [to, from, length].map(unsigned);
         let (size, end) = (self.size, from.checked_add(length)?);
         if end > size || to.checked_add(length)? > size {
             return None;

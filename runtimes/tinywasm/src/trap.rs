@@ -39,6 +39,18 @@ pub(crate) fn sort(error: Inner) -> Result<Trap> {
     Ok(kind.into())
 }
 
+/// Why a module cannot be instantiated, before its start function runs: a segment does not fit,
+/// or tinywasm failed.
+pub(crate) fn of_instantiation(error: Inner) -> Error {
+    use InnerTrap::{MemoryOutOfBounds, TableOutOfBounds};
+    match error {
+        error @ Inner::Trap(MemoryOutOfBounds { .. } | TableOutOfBounds { .. }) => {
+            Error::of_instantiation(sort(error))
+        }
+        other => Error::runtime(ID, "instantiate the module")(other),
+    }
+}
+
 /// tinywasm wraps what a host function returns once more.
 fn from_host(error: Box<dyn std::error::Error + Send + Sync>) -> Result<Trap> {
     let error = match error.downcast::<Trap>() {

@@ -6,8 +6,8 @@
 //! * `memory.grow` becomes a call to the host for a memory of Touchstone's: Wasm3 would
 //!   hand it to `realloc`.
 //! * Under a deadline, every function and every loop begins with a call to the
-//!   host, which looks at the clock. Wasm3's own hook, `m3_Yield`, is not asked
-//!   in loops.
+//!   host, which looks at the clock, and each bulk instruction follows one.
+//!   Wasm3's own hook, `m3_Yield`, is not asked in loops.
 //! * A memory of Touchstone's brings its content along: the module then declares an
 //!   empty one, without data.
 
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::CString;
 use touchstone_executor::Error;
-use touchstone_executor::guest::{GuestModule, MEMORY};
+use touchstone_executor::guest::{GuestModule, MEMORY, is_bulk};
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
 use wasm_encoder::{
     CodeSection, EntityType, ExportKind, ExportSection, ImportSection, Instruction, Module,
@@ -237,6 +237,9 @@ impl Reencode for Rewriter<'_> {
                 _ => {}
             }
             self.nesting = self.nesting.max(open.saturating_sub(1));
+            if self.changes.clock && is_bulk(&operator) {
+                function.instruction(&Instruction::Call(self.clock));
+            }
             match operator {
                 Operator::MemoryGrow { .. } if self.changes.growth => {
                     function.instruction(&Instruction::Call(self.grow));

@@ -283,3 +283,29 @@ fn after_a_function_that_cannot_be_compiled_nothing_runs_before_the_next_call() 
         }
     }
 }
+
+/// Bulk instructions and host functions that take long, without a loop around them: some tenths
+/// of a second in all.
+#[test]
+fn a_deadline_ends_code_without_a_loop() {
+    let random = "(drop (call $random (i32.const 0) (i32.const 16777216)))".repeat(200);
+    let fill = "(memory.fill (i32.const 0) (i32.const 1) (i32.const 16777216))".repeat(500);
+    let text = format!(
+        r#"(module
+             (import "wasi_snapshot_preview1" "random_get"
+               (func $random (param i32 i32) (result i32)))
+             (memory (export "memory") 256)
+             (func (export "host") {random})
+             (func (export "fill") {fill}))"#
+    );
+    let config = Config { deadline: Some(Duration::from_millis(30)), ..Config::default() };
+    everywhere(&text, &config, |name, module| {
+        let mut instance = module.new_instance().unwrap();
+        for export in ["host", "fill", "host", "fill"] {
+            let id = module.export(export, Abi::Plain).unwrap();
+            let outcome = instance.call(id, b"", &mut Vec::new()).unwrap();
+            let kind = outcome.trap().map(|trap| &trap.kind);
+            assert_eq!(kind, Some(&TrapKind::DeadlineExceeded), "{name}: {export}");
+        }
+    });
+}

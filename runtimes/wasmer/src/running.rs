@@ -12,8 +12,8 @@ use touchstone_executor::driver::Disposable;
 use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::{Error, Result, Signature, Trap, Value, ValueType};
 use wasmer::{
-    Extern, Function, FunctionEnv, Instance, Memory, RuntimeError, Store, TypedFunction,
-    Value as Val,
+    Extern, Function, FunctionEnv, Instance, InstantiationError, Memory, RuntimeError, Store,
+    TypedFunction, Value as Val,
 };
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
@@ -53,8 +53,14 @@ impl Running {
         let env =
             FunctionEnv::new(&mut store, Host { state, memory: None, clock: Clock::default() });
         let imports = shared.imports.define(&mut store, &env);
-        let instance = Instance::new_by_index(&mut store, &shared.module, &imports)
-            .map_err(Error::runtime(ID, "instantiate the module"))?;
+        let instance =
+            Instance::new_by_index(&mut store, &shared.module, &imports).map_err(|error| {
+                match error {
+                    // The start function is not part of the module: a segment does not fit.
+                    InstantiationError::Start(error) => Error::of_instantiation(trap::sort(error)),
+                    other => Error::runtime(ID, "instantiate the module")(other),
+                }
+            })?;
         let memory = match shared.memory.and_then(|at| nth(&instance, at)) {
             Some(Extern::Memory(memory)) => Some(memory.clone()),
             _ => None,

@@ -3,6 +3,7 @@
 use std::fmt;
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 use wasmi::TrapCode;
+use wasmi::errors::{ErrorKind, InstantiationError};
 
 /// A trap of Touchstone's inside wasmi's error type.
 #[derive(Debug)]
@@ -30,6 +31,12 @@ pub(crate) fn find(
 ) -> Result<Trap> {
     if let Some(Carried(trap)) = error.downcast_ref() {
         return Ok(trap.clone());
+    }
+    // wasmi has no code for this trap.
+    if let ErrorKind::Instantiation(InstantiationError::ElementSegmentDoesNotFit { .. }) =
+        error.kind()
+    {
+        return Ok(TrapKind::TableOutOfBounds.into());
     }
     match error.as_trap_code() {
         Some(code) => Ok(translate(code)),

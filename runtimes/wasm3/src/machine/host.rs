@@ -8,9 +8,8 @@ use crate::module::{Import, Program};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::{Answer, HostState, parameters};
+use touchstone_executor::host::{Answer, Clock, HostState, parameters};
 use touchstone_executor::{Trap, TrapKind};
 use wasm3_sys as ffi;
 
@@ -25,7 +24,7 @@ pub(super) struct State {
     pub(super) program: Arc<Program>,
     pub(super) lent: Option<Lent>,
     /// When the call's time is over.
-    pub(super) until: Option<Instant>,
+    pub(super) clock: Clock,
     /// What a host function stopped the guest with.
     pub(super) trap: Option<Trap>,
 }
@@ -142,14 +141,7 @@ unsafe fn answer(
                 *slots = u64::from(if grown { old } else { u32::MAX });
                 return Ok(());
             }
-            Import::Clock => {
-                return match (*state).until {
-                    Some(until) if Instant::now() >= until => {
-                        Err(TrapKind::DeadlineExceeded.into())
-                    }
-                    _ => Ok(()),
-                };
-            }
+            Import::Clock => return (*state).clock.check(),
         };
         let first = signature.results.len();
         let values = parameters((0..signature.params.len()).map(|index| slot(first + index)));
@@ -160,6 +152,8 @@ unsafe fn answer(
                 Answer::NeedsMemory { pages } => return Err(function.full(pages)),
             }
         };
+        // What the host did may have taken long.
+        (*state).clock.check()?;
         if first > 0 {
             *slots = result;
         }

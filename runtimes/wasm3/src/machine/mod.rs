@@ -42,8 +42,7 @@ pub(crate) use lent::Lent;
 use snapshot::Snapshot;
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::time::Instant;
-use touchstone_executor::host::HostState;
+use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::memory::RestorerMut;
 use touchstone_executor::{Error, Result};
 use trap::{Stop, text, translate};
@@ -115,6 +114,10 @@ pub(crate) struct Machine {
 impl Machine {
     /// Parses, loads, links, and compiles where that is asked for. The start
     /// function has not run yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Instantiation`] where a segment does not fit, else when Wasm3 fails.
     pub(crate) fn new(environment: Environment, shared: &Arc<Shared>) -> Result<Self> {
         let program = &shared.program;
         let failed = |reason| Error::runtime(program.engine, "load the module")(reason);
@@ -122,7 +125,7 @@ impl Machine {
             host: shared.host(),
             program: Arc::clone(program),
             lent: None,
-            until: None,
+            clock: Clock::default(),
             trap: None,
         }));
         // SAFETY: the environment is alive and will outlive the runtime.
@@ -145,7 +148,10 @@ impl Machine {
             if !result.is_null() {
                 let reason = text(result);
                 ffi::m3_FreeModule(module);
-                return Err(failed(reason));
+                return Err(match trap::of_segment(&reason) {
+                    Some(kind) => Error::Instantiation { trap: kind.into() },
+                    None => failed(reason),
+                });
             }
         }
         handle.module = module.cast();
@@ -264,9 +270,7 @@ impl Machine {
                 .to_owned());
         }
         let limit = self.check_stack()?;
-        let until =
-            self.shared.deadline().and_then(|deadline| Instant::now().checked_add(deadline));
-        self.state().until = until;
+        self.state().clock = Clock::start(self.shared.deadline());
         // SAFETY: the runtime is alive and idle.
         unsafe { (*self.handle.runtime).stack_limit = limit };
         Ok(())

@@ -31,6 +31,16 @@ pub(super) fn translate(result: M3Result, text: &str) -> Stop {
     }
 }
 
+/// The trap of a module that cannot be loaded because a segment does not fit. Wasm3 takes the
+/// offset of data as a number with a sign: behind 2 GiB no data fits for it.
+pub(super) fn of_segment(text: &str) -> Option<TrapKind> {
+    match text {
+        "data segment out of bounds" => Some(TrapKind::MemoryOutOfBounds),
+        "table underflow" | "out of bounds table access" => Some(TrapKind::TableOutOfBounds),
+        _ => None,
+    }
+}
+
 /// Wasm3's words for a result that is not null.
 ///
 /// # Safety
