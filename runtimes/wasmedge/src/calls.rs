@@ -8,7 +8,7 @@
 //! written, which is computed here.
 
 use crate::frames::Frames;
-use crate::stack::FACTOR;
+use crate::stack::{FACTOR, MOST_FACTOR};
 use std::collections::HashMap;
 use wasmparser::{
     BinaryReaderError, CompositeInnerType, ElementItems, ElementKind, FuncType, Operator, Parser,
@@ -46,6 +46,8 @@ pub(crate) struct Calls {
     pub(crate) held_imports: Vec<(u32, u32, u32)>,
     /// The most that the arguments of one call may take on the machine's stack, bytes.
     pub(crate) arguments: u64,
+    /// How many times the stack that is reckoned has to be there.
+    pub(crate) factor: u64,
 }
 
 /// What the sections say.
@@ -59,6 +61,8 @@ struct Seen {
     weight: Vec<u64>,
     direct: Vec<Vec<u32>>,
     indirect: Vec<Vec<u32>>,
+    /// How many times the weights have to be there.
+    factor: u64,
     /// Functions with a tail call, and what they call: `None` is any function of a table.
     tail_calls: Vec<(u32, Option<u32>)>,
 }
@@ -113,6 +117,7 @@ impl Calls {
             uncounted,
             held_imports,
             arguments,
+            factor: seen.factor.max(FACTOR),
         })
     }
 
@@ -284,7 +289,12 @@ impl Seen {
         let own = self.imported..self.weight.len() as u32;
         for (index, function) in own.chain(self.held_imports().collect::<Vec<_>>()).enumerate() {
             let weight = &mut self.weight[function as usize];
-            *weight = (*weight).max(frames.of(index).div_ceil(FACTOR));
+            let frame = frames.of(index);
+            if frame > MOST_FACTOR * *weight {
+                *weight = frame.div_ceil(FACTOR);
+            } else if frame > FACTOR * *weight {
+                self.factor = MOST_FACTOR;
+            }
         }
     }
 

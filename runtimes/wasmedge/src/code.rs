@@ -246,7 +246,7 @@ mod tests {
             let (code, frames, first) = compiled(&text);
             assert!((7000..20_000).contains(&frames.of(0)), "{frames:?}");
             assert_ne!(code.rewritten.wasm, first.wasm);
-            assert!(code.rewritten.stack >= first.stack + 3000);
+            assert!(code.rewritten.stack >= first.stack + 6000);
         }
     }
 

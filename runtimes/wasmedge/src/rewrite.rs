@@ -64,7 +64,7 @@ pub(crate) struct Rewritten {
     pub(crate) taken: Option<String>,
     /// Whether the start function is exported under the name of [`start`], and not run by WasmEdge.
     pub(crate) has_start: bool,
-    /// Bytes of machine stack that a call may take, as `calls.rs` reckons them.
+    /// Bytes of machine stack that have to be there for a call.
     pub(crate) stack: u64,
     /// The most that the arguments of one call may take on the machine's stack, bytes.
     pub(crate) arguments: u64,
@@ -113,6 +113,7 @@ pub(crate) fn rewrite(
     added.extend((changes.clock && has_code).then_some(Added::Clock));
     added.extend(guest.info().grows_memory.then_some(Added::Grow));
     let stack = calls.uncounted + if calls.recursive { COUNTED } else { 0 };
+    let stack = stack * calls.factor;
     let counts = calls.recursive.then(taken);
     let arguments = calls.arguments;
     let mut rewriter = Rewriter {
