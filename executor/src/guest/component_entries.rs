@@ -99,7 +99,7 @@ impl ComponentInfo {
 /// Export of [`module`] for [`entered`].
 const ENTERED: &str = "entered";
 
-/// Name of the function `() -> u32` of a component with [entries](ComponentInfo::entry) that tells
+/// Name of the function `() -> u32` of a component with [entries](ComponentInfo::entries) that tells
 /// how many calls have come through one so far: a call that failed may have done so before.
 #[must_use]
 pub fn entered() -> String {

@@ -247,7 +247,7 @@ impl GuestModule {
 
     /// A component with functions that save and restore the state of the core instances in
     /// it: see [`ComponentInfo::reset_functions`]. Where it can be, its own functions also have
-    /// [entries](ComponentInfo::entry). A core module stays as it is: its state
+    /// [entries](ComponentInfo::entries). A core module stays as it is: its state
     /// is exported.
     ///
     /// # Errors

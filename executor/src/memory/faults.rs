@@ -168,7 +168,7 @@ pub(super) fn is_counted() -> bool {
 ///
 /// An [`Instance`](crate::Instance) may be sent to another thread in between. A memory of
 /// kind [`Reset::Gated`](super::Reset::Gated) or [`Reset::Auto`](super::Reset::Auto), or one
-/// that was told that its [use begins](Restorer::begin_use), is reset by the faults of one
+/// that was told that its [use begins](super::Restorer::begin_use), is reset by the faults of one
 /// thread, so whoever implements `Instance` over such memories notes the thread of each step
 /// here.
 /// When they were not all the same, the reset after [`end`](Self::end) asks the kernel.

@@ -26,7 +26,7 @@ pub(super) struct ResetPlan {
     /// Whether there are handles in it.
     pub(super) has_handles: bool,
     /// Whether the state comes back when the next use enters the component: each function has an
-    /// [entry](touchstone_executor::guest::ComponentInfo::entry). The function that counts them.
+    /// [entry](touchstone_executor::guest::ComponentInfo::entries). The function that counts them.
     pub(super) enters: Option<ComponentExportIndex>,
 }
 
