@@ -424,6 +424,7 @@ mod tests {
         host.log_texts(0, b"target", b"a message that the sink does not like");
         assert_eq!(host.log(b"ab", 0, 1 << 32, 1 << 32 | 1), Ok(()));
     }
+
     #[test]
     fn a_reset_keeps_no_large_input() {
         let mut host = HostState::new(None, &crate::Config::default());
