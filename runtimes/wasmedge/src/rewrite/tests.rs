@@ -1,0 +1,100 @@
+//! Rewritten guests: valid, and changed where it is asked for.
+
+use super::*;
+use touchstone_executor::guest::{HeapPages, ModuleInfo};
+
+const NONE: Changes = Changes { memory_of_ours: false, clock: false };
+const ALL: Changes = Changes { memory_of_ours: true, clock: true };
+
+fn rewritten(text: &str, changes: Changes) -> (Rewritten, Result<ModuleInfo, Error>) {
+    let bytes = wat::parse_str(text).unwrap();
+    let guest = GuestModule::new("guest", &bytes, HeapPages::default()).unwrap();
+    let rewritten = rewrite(&guest, changes, &Frames::default()).unwrap();
+    wasmparser::validate(&rewritten.wasm).unwrap();
+    let info = ModuleInfo::read(&rewritten.wasm);
+    (rewritten, info)
+}
+
+#[test]
+fn nothing_but_names_changes_where_nothing_recurs() {
+    let text = r#"(module
+      (import "env" "twice" (func (param i32)))
+      (import "env" "twice" (func (param i64)))
+      (memory 3 5) (data (i32.const 9) "content")
+      (func $f (export "a") (export "b") (loop (drop (memory.grow (i32.const 1)))))
+      (func (export "c") (call $f)))"#;
+    let (rewritten, info) = rewritten(text, NONE);
+    let info = info.unwrap();
+    let names: Vec<_> = info.imports.iter().map(|import| import.name.as_str()).collect();
+    assert_eq!(names, ["0", "1", "2"]);
+    assert_eq!(rewritten.added, [Added::Grow]);
+    assert!(rewritten.taken.is_none() && !info.grows_memory);
+    assert!(info.mutable_globals.is_empty() && info.data_bytes == 7);
+}
+
+#[test]
+fn recursive_calls_count_and_the_guest_has_no_such_sections_of_its_own() {
+    let text = r#"(module (func $f (export "f") (param i32)
+        (call $f (i32.sub (local.get 0) (i32.const 1)))))"#;
+    let (rewritten, info) = rewritten(text, NONE);
+    let info = info.unwrap();
+    assert_eq!(rewritten.added, [Added::StackUsedUp]);
+    assert_eq!(info.imports.len(), 1);
+    assert_eq!(info.mutable_globals[0].export, rewritten.taken);
+    assert!(rewritten.stack > COUNTED);
+}
+
+#[test]
+fn everything_at_once_is_a_valid_module() {
+    let text = r#"(module (import "env" "f" (func $import (result f64)))
+      (memory 3 5) (data (i32.const 9) "content") (data $passive "passive")
+      (global $hidden (mut i32) (i32.const 1)) (global (export "__heap_base") i32 (i32.const 8))
+      (table 2 funcref) (elem (i32.const 0) $f $import)
+      (type $t (func (result f64)))
+      (func $f (export "f") (result f64)
+        (memory.init $passive (i32.const 0) (i32.const 0) (i32.const 1))
+        (loop (br_if 0 (global.get $hidden)))
+        (drop (call $f)) (call_indirect (type $t) (i32.const 1))))"#;
+    let (rewritten, info) = rewritten(text, ALL);
+    assert_eq!(rewritten.added, [Added::StackUsedUp, Added::Clock]);
+    // The memory is imported.
+    assert_eq!(info.unwrap().supplied.len(), 1);
+}
+
+/// Behind the guest's functions, of which the compiler knows the code.
+#[test]
+fn references_to_imports_are_to_functions_that_call_them() {
+    let text = r#"(module (import "env" "f" (func $import (param i32 i64) (result f64)))
+      (import "env" "g" (func $named))
+      (table 2 funcref) (elem (i32.const 0) $import) (elem declare func $import)
+      (export "import" (func $import)) (global funcref (ref.func $import))
+      (func (export "f") (call $named) (drop (ref.func $import)) (drop (call $import
+        (i32.const 1) (i64.const 2)))))"#;
+    let (rewritten, info) = rewritten(text, ALL);
+    assert_eq!(rewritten.added, [Added::Clock]);
+    assert_eq!(info.unwrap().functions, 5);
+}
+
+/// Where there is a memory, which the module always exports.
+#[test]
+fn a_start_function_becomes_an_export() {
+    let text = |memory, start| {
+        format!(
+            r#"(module (import "env" "f" (func $import)) (func $own) {memory} (start {start}))"#
+        )
+    };
+    for start in ["$import", "$own"] {
+        let (rewritten, info) = rewritten(&text("(memory 1)", start), NONE);
+        let info = info.unwrap();
+        assert!(rewritten.has_start && !info.has_start);
+        assert!(info.exports.iter().any(|export| export.name == super::start()), "{start}");
+    }
+    let (rewritten, info) = rewritten(&text("", "$own"), NONE);
+    assert!(!rewritten.has_start && info.unwrap().has_start);
+}
+
+#[test]
+fn a_module_without_code_stays_without_imports() {
+    let (rewritten, info) = rewritten("(module (memory 1))", Changes { clock: true, ..NONE });
+    assert!(rewritten.added.is_empty() && info.unwrap().imports.is_empty());
+}
