@@ -4,7 +4,7 @@
 //! Therefore each core module that defines a memory gets a distinct maximum size.
 
 use super::component::{ComponentInfo, CoreModule};
-use super::info::{ALL_PAGES, MemoryLimits, Segment};
+use super::info::{ALL_PAGES, MemoryLimits};
 use super::rewrite;
 use crate::error::{Error, Result};
 use crate::memory::InitialMemory;
@@ -86,9 +86,7 @@ pub(super) fn limits(info: &ComponentInfo) -> Result<Vec<MemoryLimits>, String> 
     }
     let mut all: Vec<MemoryLimits> = Vec::new();
     for (module, memory) in info.with_memory() {
-        let size = memory.initial_bytes();
-        let end = |data: &Segment| data.offset.unwrap_or_default() as usize + data.bytes.len();
-        if module.segments.iter().any(|data| end(data) > size) {
+        if module.segments.iter().any(|data| data.end() > memory.initial_bytes()) {
             return Err("a data segment in the component lies outside its memory".to_owned());
         }
         let is_taken = |largest: u32| all.iter().any(|other| other.largest() == largest);

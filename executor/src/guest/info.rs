@@ -130,6 +130,13 @@ pub struct Segment {
     pub bytes: Range<usize>,
 }
 
+impl Segment {
+    /// Where it ends in its memory, if its offset is known.
+    pub(crate) fn end(&self) -> usize {
+        self.offset.unwrap_or_default() as usize + self.bytes.len()
+    }
+}
+
 /// A global that the guest can change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MutableGlobal {

@@ -51,7 +51,7 @@ impl InitialMemory {
         for segment in segments {
             let offset = segment.offset.unwrap_or_default() as usize;
             let bytes = wasm[segment.bytes.clone()].to_vec();
-            if offset + bytes.len() > size {
+            if segment.end() > size {
                 return Err(Error::Unhostable {
                     reason: format!(
                         "a data segment of {} bytes at {offset:#x} lies outside its memory of \

@@ -28,9 +28,7 @@ pub struct Mapping {
     /// open, or not zero.
     broken: bool,
     /// What is accessible, the rest, and what else it is split into.
-    held: Held,
-    /// Whether it has grown: what it has grown by is a mapping of its own.
-    has_grown: bool,
+    held: HeldMappings,
 }
 
 /// Mappings for a memory.
@@ -42,10 +40,14 @@ pub(super) fn hold(mappings: usize) -> Result<Held> {
     Held::new(mappings).ok_or_else(too_many)
 }
 
-/// The mappings of a memory that a runtime has made, as long as this value lives: they count with
-/// those of Touchstone's memories.
+/// The mappings of a memory, as long as this value lives. For one that a runtime has made: they count
+/// with those of Touchstone's memories.
 #[derive(Debug)]
-pub struct HeldMappings(Held);
+pub struct HeldMappings {
+    held: Held,
+    /// Whether one of them is for what the memory has grown by.
+    has_grown: bool,
+}
 
 impl HeldMappings {
     /// Those of a new memory.
@@ -54,12 +56,13 @@ impl HeldMappings {
     ///
     /// When too few would be left to the rest of the process.
     pub fn new(mappings: usize) -> Result<Self> {
-        hold(mappings).map(Self)
+        Ok(Self { held: hold(mappings)?, has_grown: false })
     }
 
-    /// One more, for a memory that begins to grow. Whether enough are left to others.
+    /// One more if it is the first time that the memory grows. Whether enough are left to others.
     pub fn grow(&mut self) -> bool {
-        self.0.grow()
+        self.has_grown = self.has_grown || self.held.grow();
+        self.has_grown
     }
 }
 
@@ -106,7 +109,7 @@ impl Mapping {
     pub fn new(accessible: usize, reserved: usize) -> Result<Self> {
         let accessible = whole_pages(accessible)?;
         let reserved = whole_pages(reserved)?.max(accessible).max(host_page());
-        let held = hold(2)?;
+        let held = HeldMappings::new(2)?;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let base = unsafe {
             rustix::mm::mmap_anonymous(
@@ -127,7 +130,6 @@ impl Mapping {
             apart: 0,
             broken: false,
             held,
-            has_grown: false,
         };
         mapping.resize(accessible)?;
         Ok(mapping)
@@ -139,7 +141,7 @@ impl Mapping {
     ///
     /// When too few mappings would be left to the rest of the process.
     pub fn split(&mut self) -> Result<()> {
-        self.held.join(hold(1)?);
+        self.held.held.join(hold(1)?);
         Ok(())
     }
 
@@ -186,11 +188,8 @@ impl Mapping {
             return Err(too_large());
         }
         self.check()?;
-        if accessible > self.accessible && self.accessible > 0 && !self.has_grown {
-            if !self.held.grow() {
-                return Err(too_many());
-            }
-            self.has_grown = true;
+        if accessible > self.accessible && self.accessible > 0 && !self.held.grow() {
+            return Err(too_many());
         }
         if self.apart > 0 && accessible > self.apart {
             // Before it is opened: two ranges that were each written alone stay two, and where

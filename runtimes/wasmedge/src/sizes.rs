@@ -116,8 +116,6 @@ pub(crate) struct Kept {
     fixed: bool,
     /// Its mappings; `None` without a memory.
     held: RefCell<Option<HeldMappings>>,
-    /// Whether one of them is for what it grows by.
-    has_grown: Cell<bool>,
 }
 
 /// The addresses that WasmEdge reserves for a memory, and those that are accessible.
@@ -131,18 +129,13 @@ impl Kept {
     /// When too few mappings would be left to the rest of the process.
     pub(crate) fn new(closed: bool, fixed: bool, has_memory: bool) -> Result<Self> {
         let held = if has_memory { Some(HeldMappings::new(MAPPINGS)?) } else { None };
-        let (end, has_grown) = (Cell::new(0), Cell::new(false));
-        let steps = closed.then(RefCell::default);
-        Ok(Self { end, steps, fixed, held: RefCell::new(held), has_grown })
+        let (end, steps) = (Cell::new(0), closed.then(RefCell::default));
+        Ok(Self { end, steps, fixed, held: RefCell::new(held) })
     }
 
     /// Takes a mapping for what a memory grows by. Whether there is one.
     fn hold_growth(&self) -> bool {
-        if !self.has_grown.get() {
-            let has_one = self.held.borrow_mut().as_mut().is_none_or(HeldMappings::grow);
-            self.has_grown.set(has_one);
-        }
-        self.has_grown.get()
+        self.held.borrow_mut().as_mut().is_none_or(HeldMappings::grow)
     }
 
     /// Nothing is kept any more: what comes is another memory.
