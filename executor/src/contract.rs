@@ -430,13 +430,20 @@ impl ExportId {
 /// The exported functions of a module: the part of [`Module::export`] that is
 /// the same for every backend.
 #[derive(Debug, Clone)]
-pub struct Exports(Arc<[crate::guest::FunctionExport]>);
+pub struct Exports {
+    all: Arc<[crate::guest::FunctionExport]>,
+    /// Their positions in the order of their names.
+    by_name: Arc<[u32]>,
+}
 
 impl Exports {
     /// The list of a guest.
     #[must_use]
     pub fn of(guest: &GuestModule) -> Self {
-        Self(guest.info().exports.clone().into())
+        let all: Arc<[_]> = guest.info().exports.clone().into();
+        let mut by_name: Vec<u32> = (0..all.len() as u32).collect();
+        by_name.sort_by_key(|index| &all[*index as usize].name);
+        Self { by_name: by_name.into(), all }
     }
 
     /// Looks an export up and checks its signature.
@@ -447,11 +454,11 @@ impl Exports {
     /// fit. The same holds for the allocator, if the convention needs it.
     pub fn find(&self, name: &str, abi: Abi) -> Result<ExportId> {
         let index = self.position(name)?;
-        abi.check(name, self.0[index as usize].signature.as_ref())?;
+        abi.check(name, self.all[index as usize].signature.as_ref())?;
         let allocator = match abi {
             Abi::Bytes => {
                 let position = self.position(ALLOCATOR)?;
-                abi.check_allocator(self.0[position as usize].signature.as_ref())?;
+                abi.check_allocator(self.all[position as usize].signature.as_ref())?;
                 Some(position)
             }
             _ => None,
@@ -465,25 +472,27 @@ impl Exports {
     ///
     /// When there is no such function, or it is a re-exported import.
     pub fn position(&self, name: &str) -> Result<u32> {
-        let Some(index) = self.0.iter().position(|export| export.name == name) else {
+        let named = |index: &u32| self.all[*index as usize].name.as_str();
+        let Ok(place) = self.by_name.binary_search_by_key(&name, named) else {
             return Err(Error::NoSuchExport {
                 name: name.to_owned(),
                 candidates: crate::guest::similar(
                     name,
-                    self.0.iter().map(|export| export.name.as_str()),
+                    self.all.iter().map(|export| export.name.as_str()),
                 ),
             });
         };
-        if self.0[index].imported {
+        let index = self.by_name[place];
+        if self.all[index as usize].imported {
             return Err(Error::ExportImported { name: name.to_owned() });
         }
-        Ok(index as u32)
+        Ok(index)
     }
 
     /// The export at a handle's position; `None` for the handle of another module.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<&crate::guest::FunctionExport> {
-        self.0.get(index as usize)
+        self.all.get(index as usize)
     }
 
     /// Type of the export; `None` also if it uses other types than numbers.
@@ -494,6 +503,6 @@ impl Exports {
 
     /// All of them, in the order of their handles.
     pub fn iter(&self) -> impl Iterator<Item = &crate::guest::FunctionExport> {
-        self.0.iter()
+        self.all.iter()
     }
 }

@@ -2,7 +2,7 @@
 //! does to a module.
 
 use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::{Growth, GuestModule, HeapPages, ModuleInfo};
+use touchstone_executor::guest::{Growth, GuestModule, HeapPages, ModuleInfo, similar};
 use touchstone_executor::memory::InitialMemory;
 use touchstone_executor::{Error, Exports, Feature, Features, InstanceFrom, MemoryFrom, Strategy};
 
@@ -376,6 +376,18 @@ fn an_import_that_is_passed_on_cannot_be_called() {
     assert!(exports.find("own", Abi::Plain).is_ok());
     let error = exports.find("passed_on", Abi::Plain).unwrap_err();
     assert!(matches!(error, Error::ExportImported { .. }), "{error}");
+}
+
+#[test]
+fn names_that_resemble_are_looked_for_within_bounds() {
+    let names: Vec<String> = (0..100_000).map(|at| format!("{at}{}", "x".repeat(200))).collect();
+    let all = || names.iter().map(String::as_str);
+    assert_eq!(similar("7y", all().take(10).chain(["7"])), ["7"]);
+    // Of very many names, only the first ones are looked at.
+    let wanted = format!("{}{}", 99_999, "x".repeat(199));
+    assert!(!similar(&wanted, all()).contains(&names[99_999]));
+    assert_eq!(similar(&wanted, all().skip(99_990))[0], names[99_999]);
+    assert_eq!(similar(&"x".repeat(1_000_000), all()), [""; 0]);
 }
 
 #[test]

@@ -9,17 +9,28 @@ use touchstone::run::seconds;
 use touchstone::systems::host::{Offer, executors};
 use touchstone::terminal::complain;
 use touchstone_executor::Strategy;
-use touchstone_systems::host::{self, Conduct, Limits, Server};
+use touchstone_systems::host::{self, Conduct, Limits, Most, Server};
 
 /// Serves the functions of components and modules over HTTP.
 ///
 /// X-Contract names a file of DIR without its ending. A GET lists its functions with their types.
 /// A POST calls the function that X-Func names. The body is the list of its parameters, in the
 /// format of the codec that X-Codec names: json or toml, or a file of CODECS without its ending.
-/// The answer is the list of the results. X-Target names the file of DIR that provides what the
-/// contract imports. A function that takes bytes needs no codec and answers with bytes.
+/// The answer is the list of the results: as text, or in JSON if Accept or Content-Type says
+/// application/json. X-Target names the file of DIR that provides what the contract imports. A
+/// function that takes bytes needs no codec and answers with bytes.
 ///
-/// Each call has a clean instance. SIGTERM and Ctrl-C end the host after the requests that it has.
+/// Each call has a clean instance. A file is loaded when a request first names it, and again when it
+/// has changed. At most --guests of them stay loaded, each contract with a target as one more; the
+/// one that was used least recently goes first. When all connections are taken, a new one gets the
+/// place of the one that has the host wait longest for its client.
+///
+/// SIGTERM and Ctrl-C end the host after the requests that it has, a second signal at once.
+///
+/// This is an instrument, not a production host. It has one thread for connections, one for
+/// deadlines, --threads for calls, and one per processor to compile. It keeps at most --guests
+/// guests and one instance of each per thread, and for each connection a request, an answer and
+/// 256 KiB.
 #[derive(Debug, clap::Args)]
 pub(super) struct Serve {
     /// Offer the .wasm and .wat files in DIR
@@ -43,9 +54,18 @@ pub(super) struct Serve {
     /// Answer 504 to a call that takes more than SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
     timeout: Duration,
+    /// Keep at most N guests loaded
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=65_536), default_value_t = 64)]
+    guests: u32,
+    /// Keep guests loaded whose modules and code have at most BYTES together
+    #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
+    guest_bytes: usize,
     /// Answer 413 to a body of more than BYTES
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     max_body: usize,
+    /// Answer 500 where a call has results of more than BYTES
+    #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
+    max_answer: usize,
     /// Answer 431 to headers of more than BYTES, at least 8192
     #[arg(long, value_name = "BYTES", default_value_t = 16 << 10)]
     max_headers: usize,
@@ -67,16 +87,15 @@ impl Serve {
             executors: executors(&engines, self.engine.as_deref(), self.strategy)?,
             time: self.timeout,
             threads,
+            most: Most { entries: self.guests as usize, bytes: self.guest_bytes },
         };
         let catalogue = offer.catalogue()?;
-        for (name, reason) in catalogue.load_all() {
-            complain(&format!("left out: {name}: {reason}"));
-        }
         let limits = Limits {
             body: self.max_body,
             headers: self.max_headers,
+            answer: self.max_answer,
             time: self.timeout,
-            connections: self.connections as usize,
+            connections: self.connections,
             waiting: self.waiting as usize,
             threads,
         };

@@ -318,11 +318,25 @@ impl GuestModule {
     }
 }
 
+/// Longest name that others are compared with, bytes.
+const LONGEST_WANTED: usize = 256;
+/// Most steps of all comparisons of a name with others: about 10 ms.
+const MOST_STEPS: usize = 10_000_000;
+
 /// Up to three names that resemble the one that was asked for: they contain
-/// it, are contained in it, or share most of its letters in order.
+/// it, are contained in it, or share most of its letters in order. Where comparing all takes too
+/// long, some names are left out.
 pub fn similar<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    if wanted.len() > LONGEST_WANTED {
+        return Vec::new();
+    }
+    let mut left = MOST_STEPS;
     let mut scored: Vec<(usize, &str)> = names
-        .filter(|name| !name.is_empty())
+        .filter(|name| {
+            let rest = left.checked_sub((wanted.len() + 1) * (name.len() + 1));
+            left = rest.unwrap_or(left);
+            rest.is_some() && !name.is_empty()
+        })
         .filter_map(|name| {
             let distance = edit_distance(wanted, name);
             let near = name.contains(wanted)

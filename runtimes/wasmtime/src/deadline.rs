@@ -1,47 +1,184 @@
-//! Deadlines by Wasmtime's epochs: a thread that counts time for one engine.
+//! Deadlines by Wasmtime's epochs: one thread of the process counts them for all engines, and
+//! sleeps while no guest runs.
 
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use touchstone_executor::{Error, Result};
+use wasmtime::{EngineWeak, Store};
 
 /// Length of an epoch. A guest stops at most two of these after its deadline.
 const TICK: Duration = Duration::from_millis(10);
 
-/// So many epochs never pass; far from the end of the numbers, because Wasmtime adds the
-/// current epoch.
+/// An epoch that is never reached. A quarter of the range, because Wasmtime adds the current
+/// epoch.
 pub(crate) const FAR: u64 = u64::MAX / 4;
 
-/// The counting thread; it ends with this value.
+/// The deadline of an engine's guests.
 pub(crate) struct Clock {
     /// Epochs that a call may see.
     ticks: u64,
-    /// Dropped to tell the thread to end.
-    _stop: Sender<()>,
+    counted: Arc<Counted>,
+    ticker: &'static Ticker,
 }
 
+/// An engine, and how many of its guests run.
+struct Counted {
+    engine: EngineWeak,
+    running: AtomicUsize,
+    /// `true` while the ticker has it.
+    is_listed: AtomicBool,
+}
+
+/// A guest that runs; dropped at its end.
+pub(crate) struct Entered(Arc<Counted>);
+
 impl Clock {
+    /// The deadline of an engine's guests. Starts the ticker, if this is the first one.
     pub(crate) fn start(engine: &wasmtime::Engine, deadline: Duration) -> Result<Self> {
-        let engine = engine.weak();
-        let (stop, stopped) = channel::<()>();
-        std::thread::Builder::new()
-            .name("touchstone-epochs".to_owned())
-            .spawn(move || {
-                while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                    match engine.upgrade() {
-                        Some(engine) => engine.increment_epoch(),
-                        None => break,
-                    }
-                }
-            })
-            .map_err(Error::system("cannot start the thread that watches deadlines"))?;
+        static TICKER: Ticker = Ticker::new();
+        TICKER.start().map_err(Error::system("cannot start the thread that watches deadlines"))?;
+        Ok(Self::of(&TICKER, engine, deadline))
+    }
+
+    fn of(ticker: &'static Ticker, engine: &wasmtime::Engine, deadline: Duration) -> Self {
         // One more, because the first epoch may end right away.
         let ticks = deadline.as_nanos().div_ceil(TICK.as_nanos());
         let ticks = u64::try_from(ticks).unwrap_or(FAR).min(FAR) + 1;
-        Ok(Self { ticks, _stop: stop })
+        let (running, is_listed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let counted = Counted { engine: engine.weak(), running, is_listed };
+        Self { ticks, counted: Arc::new(counted), ticker }
     }
 
-    /// Epochs from now until a call is stopped.
-    pub(crate) fn ticks(&self) -> u64 {
-        self.ticks
+    /// Gives the store's guest its time. Epochs count until the result is dropped.
+    pub(crate) fn enter<T>(&self, store: &mut Store<T>) -> Entered {
+        store.set_epoch_deadline(self.ticks);
+        self.counted.running.fetch_add(1, Ordering::SeqCst);
+        if !self.counted.is_listed.swap(true, Ordering::SeqCst) {
+            self.ticker.list(&self.counted);
+        }
+        Entered(Arc::clone(&self.counted))
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Counted {
+    /// Begins an epoch. `false` if no guest runs, and the ticker has to let go of the engine.
+    fn tick(&self) -> bool {
+        if let Some(engine) = self.engine.upgrade() {
+            engine.increment_epoch();
+        }
+        if self.running.load(Ordering::SeqCst) > 0 {
+            return true;
+        }
+        self.is_listed.store(false, Ordering::SeqCst);
+        // A guest that was entered before that did not list its engine.
+        self.running.load(Ordering::SeqCst) > 0 && !self.is_listed.swap(true, Ordering::SeqCst)
+    }
+}
+
+/// Begins the epochs of all engines whose guests run.
+struct Ticker {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// The process of the thread: a forked one has no threads of its parent.
+    process: Option<u32>,
+    counted: Vec<Arc<Counted>>,
+}
+
+impl Ticker {
+    const fn new() -> Self {
+        let state = State { process: None, counted: Vec::new() };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the thread, if this process has none.
+    fn start(&'static self) -> std::io::Result<()> {
+        let (mut state, process) = (self.state(), std::process::id());
+        if state.process != Some(process) {
+            let thread = std::thread::Builder::new().name("touchstone-epochs".to_owned());
+            thread.spawn(|| self.run())?;
+            state.process = Some(process);
+        }
+        Ok(())
+    }
+
+    fn list(&self, counted: &Arc<Counted>) {
+        let mut state = self.state();
+        state.counted.push(Arc::clone(counted));
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    fn run(&self) {
+        loop {
+            let state = self.state();
+            let idle = self.changed.wait_while(state, |state| state.counted.is_empty());
+            drop(idle);
+            std::thread::sleep(TICK);
+            self.tick();
+        }
+    }
+
+    fn tick(&self) {
+        self.state().counted.retain(|counted| counted.tick());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wasmtime::Engine;
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    #[test]
+    fn engines_are_counted_while_their_guests_run() {
+        let ticker: &Ticker = Box::leak(Box::new(Ticker::new()));
+        let listed = || ticker.state().counted.len();
+        let engines = [Engine::default(), Engine::default()];
+        let [one, other] = engines.each_ref().map(|engine| Clock::of(ticker, engine, DAY));
+        let mut store = Store::new(&engines[0], ());
+        let mut second = Store::new(&engines[1], ());
+        assert_eq!(listed(), 0);
+        let entered = [one.enter(&mut store), one.enter(&mut store)];
+        assert_eq!(listed(), 1, "an engine is listed once");
+        let elsewhere = other.enter(&mut second);
+        ticker.tick();
+        assert_eq!(listed(), 2);
+        drop(entered);
+        ticker.tick();
+        assert_eq!(listed(), 1);
+        drop((elsewhere, other, second, engines));
+        ticker.tick();
+        assert_eq!(listed(), 0, "the thread has nothing to wake up for");
+        let again = one.enter(&mut store);
+        assert_eq!(listed(), 1);
+        drop(again);
+    }
+
+    #[test]
+    fn all_engines_have_one_thread() {
+        let engine = Engine::default();
+        let clocks: Vec<_> = (0..50).map(|_| Clock::start(&engine, DAY).unwrap()).collect();
+        let names = || {
+            let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+            threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok())
+        };
+        // The kernel keeps 15 bytes of a name, which the thread sets itself when it has started.
+        assert!(names().filter(|name| name.starts_with("touchstone-epoc")).count() <= 1);
+        drop(clocks);
     }
 }

@@ -1,5 +1,6 @@
 //! A live Wasmtime instance, as the calling conventions see it.
 
+use crate::deadline::Entered;
 use crate::module::{Function, Shape, Shared};
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
@@ -31,16 +32,15 @@ pub(crate) struct Running {
 impl Running {
     /// Makes a new instance in a store that has no other one now.
     pub(crate) fn instantiate(shared: Arc<Shared>, mut tenancy: Tenancy) -> Result<Self> {
-        if let Some(clock) = &shared.clock {
-            // Start functions run under the deadline too.
-            tenancy.store.set_epoch_deadline(clock.ticks());
-        }
+        // Start functions run under the deadline too.
+        let entered = shared.clock.as_ref().map(|clock| clock.enter(&mut tenancy.store));
         if shared.metered {
             meter::fill(shared.id, &mut tenancy.store)?;
         }
         let instance = tenancy
             .instantiate(|store| shared.pre.instantiate(store))
             .map_err(|error| trap::of_instantiation(shared.id, "instantiate the module", error))?;
+        drop(entered);
         let (first, called) = (true, [None; 2]);
         Ok(Self { tenancy, well: true, instance, memory: None, first, called, shared })
     }
@@ -150,10 +150,11 @@ impl Running {
         self.ended(ended)
     }
 
-    fn start_clock(&mut self) {
-        if let Some(clock) = &self.shared.clock {
-            self.tenancy.store.set_epoch_deadline(clock.ticks());
-        }
+    /// Starts the deadline, where there is one.
+    #[inline]
+    fn enter(&mut self) -> Option<Entered> {
+        let clock = self.shared.clock.as_ref()?;
+        Some(clock.enter(&mut self.tenancy.store))
     }
 
     #[inline]
@@ -224,7 +225,7 @@ impl Live for Running {
         if shape != Shape::Substrate {
             return Err(FOREIGN);
         }
-        self.start_clock();
+        let _entered = self.enter();
         // Not by `TypedFunc`: to make one, Wasmtime takes the function's type out of
         // its registry and puts it back, which takes longer than the call.
         let mut values = [ValRaw::u32(pointer), ValRaw::u32(length)];
@@ -244,7 +245,7 @@ impl Live for Running {
     ) -> Result<Result<(), Trap>> {
         let (function, shape) = self.function(index)?;
         if shape == Shape::Nothing && params.is_empty() && results.is_empty() {
-            self.start_clock();
+            let _entered = self.enter();
             let mut nothing: [ValRaw; 0] = [];
             // SAFETY: when the module was loaded, its own type of this export was
             // found to be `() -> ()`: there is nothing to be passed.
@@ -253,7 +254,7 @@ impl Live for Running {
             return self.ended(ended);
         }
         if shape == Shape::Numbers {
-            self.start_clock();
+            let _entered = self.enter();
             return self.call_numbers(function, index, params, results);
         }
         let params: Vec<Val> = params.iter().map(|value| to_wasmtime(*value)).collect();
@@ -269,7 +270,7 @@ impl Live for Running {
         if !fits {
             return Err(FOREIGN);
         }
-        self.start_clock();
+        let _entered = self.enter();
         let ended = function.call(&mut self.tenancy.store, &params, &mut outputs);
         for (result, output) in results.iter_mut().zip(outputs) {
             *result = from_wasmtime(output)?;

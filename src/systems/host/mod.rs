@@ -1,15 +1,17 @@
 //! The loader of a host over HTTP: files of a folder, and the executors that run them.
 
-use crate::case::{self, Guests};
-use crate::files::read_whole;
-use anyhow::{Context, Result, bail, ensure};
-use std::fs;
-use std::path::{Path, PathBuf};
+mod folder;
+
+use crate::case::Guests;
+use crate::terminal::complain;
+use anyhow::{Result, bail, ensure};
+use folder::Folder;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::guest::{Growth, GuestModule, HeapPages, unpack};
+use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 use touchstone_executor::{Config, Engine, Execution, Module, Strategy, Support};
-use touchstone_systems::host::{Catalogue, File, Load};
+use touchstone_systems::host::{Catalogue, File, Files, Guest, Load, Most};
 
 /// The codecs if no folder of codecs is given.
 const CODECS: [&str; 2] = ["wasm-serde-json", "wasm-serde-toml"];
@@ -28,6 +30,8 @@ pub struct Offer<'a> {
     pub time: Duration,
     /// Threads that make calls.
     pub threads: usize,
+    /// Guests that stay loaded.
+    pub most: Most,
 }
 
 /// The executors among `engines`, the preferred one first: of one engine or of one strategy,
@@ -62,24 +66,27 @@ pub fn executors(
 }
 
 impl Offer<'_> {
-    /// The catalogue of the host; nothing of it is loaded yet.
+    /// The catalogue of the host; nothing of it is loaded yet. Files that cannot be used are named
+    /// on standard error while the host serves.
     ///
     /// # Errors
     ///
-    /// When a folder or a file in it cannot be read, or there is no contract.
+    /// When a folder cannot be read, or there is no contract.
     pub fn catalogue(self) -> Result<Catalogue> {
-        let contracts = files(self.contracts)?;
+        let contracts = Folder::open(self.contracts)?;
         if contracts.is_empty() {
             bail!("there is no .wasm or .wat file in {}", self.contracts.display());
         }
-        let codecs = match self.codecs {
-            Some(folder) => files(folder)?,
-            None => built_in_codecs()?,
+        let codecs: Box<dyn Files> = match self.codecs {
+            Some(folder) => Box::new(Folder::open(folder)?),
+            None => Box::new(built_in_codecs()?),
         };
         let instances = u32::try_from(self.threads).unwrap_or(u32::MAX).saturating_add(1);
         let config = Config { instances, ..Config::default() };
         let loader = Loader { executors: self.executors, time: self.time, config };
-        Ok(Catalogue::new(contracts, codecs, Box::new(loader)))
+        let catalogue = Catalogue::new(Box::new(contracts), codecs, Box::new(loader), self.most);
+        let tell = |name: &str, reason: &str| complain(&format!("left out: {name}: {reason}"));
+        Ok(catalogue.checked(Box::new(tell)))
     }
 }
 
@@ -87,36 +94,9 @@ fn built_in_codecs() -> Result<Vec<File>> {
     let mut guests = Guests::built();
     let codec = |name: &&str| {
         let wasm = guests.file(name)?.bytes.to_vec();
-        Ok(File { name: name.replace('-', "_"), wasm })
+        Ok(File { name: name.replace('-', "_").into(), wasm })
     };
     CODECS.iter().map(codec).collect()
-}
-
-/// The modules and components of a folder, by name.
-fn files(folder: &Path) -> Result<Vec<File>> {
-    let unreadable = || format!("cannot read the folder {}", folder.display());
-    let entries = fs::read_dir(folder).with_context(unreadable)?;
-    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>();
-    let mut paths = paths.with_context(unreadable)?;
-    let is_module = |path: &PathBuf| {
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        matches!(ending, Some("wasm" | "wat")) && path.is_file()
-    };
-    paths.retain(is_module);
-    paths.sort();
-    let mut files: Vec<File> = Vec::new();
-    for path in paths {
-        let unusable = || format!("cannot use {}", path.display());
-        let bytes = read_whole(&path)?;
-        let wasm = case::binary(&bytes, &path).with_context(unusable)?;
-        let wasm = unpack(&wasm).with_context(unusable)?.into_owned();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let is_taken =
-            files.iter().any(|file| file.name.replace('-', "_") == name.replace('-', "_"));
-        ensure!(!is_taken, "two files of {} have the name {name}", folder.display());
-        files.push(File { name, wasm });
-    }
-    Ok(files)
 }
 
 /// Loads guests on the first executor that can run them.
@@ -126,50 +106,76 @@ struct Loader {
     config: Config,
 }
 
-impl Load for Loader {
-    fn guest(&self, name: &str, wasm: &[u8]) -> touchstone_executor::Result<GuestModule> {
-        // A component brings the limits of its memories.
-        let is_component = touchstone_executor::guest::ModuleInfo::read(wasm)?.component.is_some();
-        let growth = if is_component { Growth::default() } else { Growth::UpTo(MAX_PAGES) };
-        GuestModule::new(name, wasm, HeapPages { growth, ..HeapPages::default() })
-    }
-
-    fn load(&self, guest: &GuestModule) -> Result<Arc<dyn Module>> {
-        let mut reason = None;
-        for (engine, strategy) in &self.executors {
-            if let Support::Unsupported { reason: own } = engine.support_for(*strategy, guest) {
-                reason.get_or_insert_with(|| format!("{} with {strategy}: {own}", engine.id()));
-                continue;
-            }
-            match load(&**engine, *strategy, guest, &self.config, self.time) {
-                Ok(module) => return Ok(module),
-                Err(error) => reason = Some(error.to_string()),
+impl Loader {
+    /// The executors that support a guest. The reason of the first one, if none does.
+    fn candidates(&self, guest: &GuestModule) -> Result<Vec<&(Arc<dyn Engine>, Strategy)>> {
+        let (mut candidates, mut reason) = (Vec::new(), None);
+        for executor @ (engine, strategy) in &self.executors {
+            match engine.support_for(*strategy, guest) {
+                Support::Unsupported { reason: own } => {
+                    reason.get_or_insert_with(|| format!("{} with {strategy}: {own}", engine.id()));
+                }
+                _ => candidates.push(executor),
             }
         }
-        bail!("no executor can run it; {}", reason.unwrap_or_default())
+        if candidates.is_empty() {
+            bail!("no executor can run it; {}", reason.unwrap_or_default());
+        }
+        Ok(candidates)
     }
 }
 
+fn guest(name: &str, wasm: &[u8]) -> touchstone_executor::Result<GuestModule> {
+    // A component brings the limits of its memories.
+    let is_component = wasmparser::Parser::is_component(wasm);
+    let growth = if is_component { Growth::default() } else { Growth::UpTo(MAX_PAGES) };
+    GuestModule::new(name, wasm, HeapPages { growth, ..HeapPages::default() })
+}
+
+impl Load for Loader {
+    fn load(&self, name: &str, wasm: &[u8]) -> Result<Guest> {
+        let guest = guest(name, wasm)?;
+        let mut failed = None;
+        for (engine, strategy) in self.candidates(&guest)? {
+            match load(&**engine, *strategy, &guest, &self.config, self.time) {
+                Ok((module, code)) => {
+                    let bytes = guest.wasm().len() + code;
+                    return Ok(Guest { guest, module, bytes });
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        bail!("no executor can run it; {}", failed.map_or_else(String::new, |it| it.to_string()))
+    }
+
+    fn check(&self, name: &str, wasm: &[u8]) -> Result<()> {
+        let guest = guest(name, wasm)?;
+        self.candidates(&guest).map(drop)
+    }
+}
+
+/// The loaded module, and the size of its code.
 fn load(
     engine: &dyn Engine,
     strategy: Strategy,
     guest: &GuestModule,
     config: &Config,
     time: Duration,
-) -> touchstone_executor::Result<Arc<dyn Module>> {
+) -> touchstone_executor::Result<(Arc<dyn Module>, usize)> {
     let deadline = engine.has_deadline().then_some(time);
     let config = Config { deadline, ..config.clone() };
     let artifact = engine.compile(guest, strategy, &config)?;
     let mut module = engine.load(guest, &artifact, strategy, &config)?;
     module.probe()?;
-    Ok(module.into())
+    Ok((module.into(), artifact.size()))
 }
 
 /// A catalogue with one module that is loaded already.
 pub(super) fn catalogue_of(guest: &GuestModule, module: Arc<dyn Module>) -> Catalogue {
-    let file = File { name: guest.name().to_owned(), wasm: guest.wasm().to_vec() };
+    let file = File { name: guest.name().into(), wasm: guest.wasm().to_vec() };
     let loader = Box::new(Ready { guest: guest.clone(), module });
-    Catalogue::new(vec![file], Vec::new(), loader)
+    let most = Most { entries: 1, bytes: usize::MAX };
+    Catalogue::new(Box::new(vec![file]), Box::new(Vec::<File>::new()), loader, most)
 }
 
 struct Ready {
@@ -178,11 +184,12 @@ struct Ready {
 }
 
 impl Load for Ready {
-    fn guest(&self, _name: &str, _wasm: &[u8]) -> touchstone_executor::Result<GuestModule> {
-        Ok(self.guest.clone())
+    fn load(&self, _name: &str, _wasm: &[u8]) -> Result<Guest> {
+        let (guest, module) = (self.guest.clone(), Arc::clone(&self.module));
+        Ok(Guest { bytes: guest.wasm().len(), guest, module })
     }
 
-    fn load(&self, _guest: &GuestModule) -> Result<Arc<dyn Module>> {
-        Ok(Arc::clone(&self.module))
+    fn check(&self, _name: &str, _wasm: &[u8]) -> Result<()> {
+        Ok(())
     }
 }

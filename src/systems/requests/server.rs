@@ -20,6 +20,7 @@ use touchstone_systems::host::{Conduct, Limits, Server, State};
 const LIMITS: Limits = Limits {
     body: 1 << 20,
     headers: 16 << 10,
+    answer: 64 << 20,
     // Connections are idle while other hosts have their turn.
     time: Duration::from_secs(3600),
     connections: 256,

@@ -1,11 +1,14 @@
 //! What a host offers: components and modules, loaded when they are first needed.
 
-use super::Refusal;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::{self, FunctionType, GuestModule, ModuleInfo};
-use touchstone_executor::{ExportId, Module};
+use super::cache::{Cache, Most};
+use super::files::{Files, Found, Version};
+use super::loaded::Loaded;
+use super::{Refusal, text_of};
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use touchstone_executor::guest::{self, GuestModule};
+use touchstone_executor::{Module, text};
 
 /// Loads guests for calls by several threads.
 pub trait Load: Send + Sync {
@@ -14,215 +17,304 @@ pub trait Load: Send + Sync {
     /// # Errors
     ///
     /// When no executor of the host can run it.
-    fn load(&self, guest: &GuestModule) -> anyhow::Result<Arc<dyn Module>>;
+    fn load(&self, name: &str, wasm: &[u8]) -> anyhow::Result<Guest>;
 
-    /// The guest of some bytes, with the heap that the host gives it.
+    /// Finds most of what [`load`](Self::load) refuses, without compiling.
     ///
     /// # Errors
     ///
-    /// When it cannot be hosted.
-    fn guest(&self, name: &str, wasm: &[u8]) -> touchstone_executor::Result<GuestModule>;
+    /// When no executor of the host can run it.
+    fn check(&self, name: &str, wasm: &[u8]) -> anyhow::Result<()>;
 }
 
-/// A component or a module by its name.
-pub struct File {
-    /// The name of its file without the ending. `-` and `_` are the same in requests.
-    pub name: String,
-    /// Its bytes.
-    pub wasm: Vec<u8>,
+/// A guest that can be called.
+pub struct Guest {
+    /// What it was made from.
+    pub guest: GuestModule,
+    /// Its code, loaded.
+    pub module: Arc<dyn Module>,
+    /// Bytes of its module and its code.
+    pub bytes: usize,
 }
 
 /// What a host offers.
 pub struct Catalogue {
-    contracts: Vec<File>,
-    codecs: Vec<File>,
+    contracts: Box<dyn Files>,
+    codecs: Box<dyn Files>,
     loader: Box<dyn Load>,
-    loaded: Mutex<HashMap<Which, Slot>>,
+    cache: Mutex<Cache<Which, [Version; 2], Slot>>,
+    checks: Option<Checks>,
 }
 
-/// Which guest: a codec, or a contract with its target, by their places.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Which {
-    Codec(usize),
-    Contract(usize, Option<usize>),
+/// Which guest: a codec, or a contract with its target, by their names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Which {
+    Codec(Arc<str>),
+    Contract(Arc<str>, Option<Arc<str>>),
 }
 
-type Slot = Arc<OnceLock<Result<Arc<Loaded>, Refusal>>>;
+type Slot = OnceLock<Result<Arc<Loaded>, Failed>>;
 
-/// A loaded guest.
-pub(super) struct Loaded {
-    pub(super) module: Arc<dyn Module>,
-    functions: HashMap<String, Result<Function, Refusal>>,
+/// A guest that could not be loaded.
+struct Failed {
+    refusal: Refusal,
+    when: Instant,
 }
 
-/// A function that can be called.
-#[derive(Debug, Clone)]
-pub(super) struct Function {
-    pub(super) export: ExportId,
-    /// Its type if it takes values; `None` if it takes bytes.
-    pub(super) ty: Option<Arc<FunctionType>>,
+/// A failure is not tried again for so long. Its cause may be the host's, and pass.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Who is told of a file that cannot be used: its name, and the reason.
+pub type Tell = Box<dyn Fn(&str, &str) + Send + Sync>;
+
+/// The files that nobody has looked at so far.
+struct Checks {
+    tell: Tell,
+    left: Mutex<Vec<Kind>>,
 }
 
-/// The function of a codec.
-pub(super) const TO_JSON: &str = "to-json";
+enum Kind {
+    Codec(Arc<str>),
+    Contract(Arc<str>),
+}
+
 /// What codecs are called in requests, beside the names of their files.
 const SHORT: [(&str, &str); 2] = [("json", "wasm_serde_json"), ("toml", "wasm_serde_toml")];
-
-/// A name as requests are compared with it.
-fn plain(name: &str) -> String {
-    name.replace('-', "_")
-}
-
-fn place(files: &[File], kind: &'static str, name: &str) -> Result<usize, Refusal> {
-    let wanted = plain(name);
-    files.iter().position(|file| plain(&file.name) == wanted).ok_or_else(|| Refusal::Unknown {
-        kind,
-        name: touchstone_executor::text::name(name),
-        similar: guest::similar(name, files.iter().map(|file| file.name.as_str())),
-    })
-}
-
-fn names(files: &[File]) -> String {
-    let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
-    names.join(", ")
-}
+/// Names in a message at most.
+const SHOWN: usize = 20;
 
 impl Catalogue {
-    /// A catalogue of these files.
+    /// A catalogue of these files. At most so many guests stay loaded beside those of running
+    /// calls.
     #[must_use]
-    pub fn new(contracts: Vec<File>, codecs: Vec<File>, loader: Box<dyn Load>) -> Self {
-        Self { contracts, codecs, loader, loaded: Mutex::default() }
+    pub fn new(
+        contracts: Box<dyn Files>,
+        codecs: Box<dyn Files>,
+        loader: Box<dyn Load>,
+        most: Most,
+    ) -> Self {
+        Self { contracts, codecs, loader, cache: Mutex::new(Cache::new(most)), checks: None }
     }
 
-    /// Loads every codec and every contract without a target; the names of those that cannot be
-    /// loaded, with the reasons.
+    /// Has threads without a call look at all files, once, and tell of those that cannot be used.
     #[must_use]
-    pub fn load_all(&self) -> Vec<(String, String)> {
-        let codecs = (0..self.codecs.len()).map(Which::Codec);
-        let contracts = (0..self.contracts.len()).map(|place| Which::Contract(place, None));
-        let all = codecs.chain(contracts);
-        all.filter_map(|which| match self.loaded(which) {
-            Err(Refusal::Unusable { name, reason }) => Some((name, reason)),
-            _ => None,
-        })
-        .collect()
+    pub fn checked(mut self, tell: Tell) -> Self {
+        for (name, reason) in [&self.contracts, &self.codecs].map(|files| files.left_out()).concat()
+        {
+            tell(&name, &reason);
+        }
+        // Taken from the end.
+        let contracts = self.contracts.names().into_iter().rev().map(Kind::Contract);
+        let codecs = self.codecs.names().into_iter().rev().map(Kind::Codec);
+        let left = Mutex::new(contracts.chain(codecs).collect());
+        self.checks = Some(Checks { tell, left });
+        self
+    }
+
+    /// Looks at the next file, if there is one that nobody has looked at.
+    pub(super) fn check_next(&self) -> bool {
+        let Some(Checks { tell, left }) = &self.checks else { return false };
+        let next = left.lock().pop();
+        let Some(next) = next else { return false };
+        let (files, name) = match &next {
+            Kind::Codec(name) => (&self.codecs, name),
+            Kind::Contract(name) => (&self.contracts, name),
+        };
+        if let Some(found) = files.find(name)
+            && let Err(error) = files.read(&found).and_then(|wasm| self.loader.check(name, &wasm))
+        {
+            tell(&text::name(name), &text_of(&error));
+        }
+        true
+    }
+
+    /// Whether there are files that nobody has looked at.
+    pub(super) fn has_unchecked(&self) -> bool {
+        self.checks.as_ref().is_some_and(|checks| !checks.left.lock().is_empty())
     }
 
     /// The names of the contracts, for a message.
     pub(super) fn contracts(&self) -> String {
-        names(&self.contracts)
+        shown(&*self.contracts)
     }
 
     /// The names of the codecs, for a message.
     pub(super) fn codecs(&self) -> String {
-        names(&self.codecs)
+        shown(&*self.codecs)
     }
 
-    /// The functions of a contract with their types, a line each.
-    pub(super) fn functions(&self, contract: &str) -> Result<String, Refusal> {
-        let file = &self.contracts[place(&self.contracts, "contract", contract)?];
-        let info = ModuleInfo::read(&file.wasm).map_err(|error| unusable(&file.name, error))?;
-        let exports = info.exports.iter().enumerate();
-        let line = |(at, export): (usize, &guest::FunctionExport)| {
-            let component = info.component.as_ref();
-            let ty = match (component.and_then(|own| own.functions.get(at)), &export.signature) {
-                (Some(ty), _) => ty.to_string(),
-                (None, Some(signature)) => signature.to_string(),
-                (None, None) => "a type with other types than numbers".to_owned(),
-            };
-            format!("{}: {ty}\n", touchstone_executor::text::harmless(&export.name))
-        };
-        Ok(exports.map(line).collect())
-    }
-
-    pub(super) fn codec(&self, name: &str) -> Result<Which, Refusal> {
+    /// A codec, loaded.
+    pub(super) fn codec(&self, name: &str) -> Result<Arc<Loaded>, Refusal> {
         let short = SHORT.iter().find(|(short, _)| *short == name);
-        let name = short.map_or(name, |(_, name)| name);
-        place(&self.codecs, "codec", name).map(Which::Codec)
+        let found = find(&*self.codecs, "codec", short.map_or(name, |(_, name)| name))?;
+        let which = Which::Codec(Arc::clone(&found.name));
+        self.loaded(&which, &*self.codecs, &found, None)
     }
 
-    pub(super) fn contract(&self, name: &str, target: Option<&str>) -> Result<Which, Refusal> {
-        let contract = place(&self.contracts, "contract", name)?;
-        let target = target.map(|name| place(&self.contracts, "target", name)).transpose()?;
-        Ok(Which::Contract(contract, target))
+    /// A contract, loaded with its target.
+    pub(super) fn contract(
+        &self,
+        name: &str,
+        target: Option<&str>,
+    ) -> Result<Arc<Loaded>, Refusal> {
+        let files = &*self.contracts;
+        let found = find(files, "contract", name)?;
+        let target = target.map(|name| find(files, "target", name)).transpose()?;
+        let with = target.as_ref().map(|target| Arc::clone(&target.name));
+        let which = Which::Contract(Arc::clone(&found.name), with);
+        self.loaded(&which, files, &found, target.as_ref())
     }
 
-    /// The guest, loaded once.
-    pub(super) fn loaded(&self, which: Which) -> Result<Arc<Loaded>, Refusal> {
-        let slot = {
-            let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(loaded.entry(which).or_default())
-        };
-        slot.get_or_init(|| self.load(which).map(Arc::new)).clone()
-    }
-
-    fn load(&self, which: Which) -> Result<Loaded, Refusal> {
-        let (name, wasm) = match which {
-            Which::Codec(place) => (self.codecs[place].name.clone(), None),
-            Which::Contract(place, None) => (self.contracts[place].name.clone(), None),
-            Which::Contract(place, Some(target)) => {
-                let [user, provider] = [place, target].map(|place| &self.contracts[place]);
-                let name = format!("{} with {}", user.name, provider.name);
-                let wasm = guest::composed(&user.wasm, &provider.wasm);
-                (name.clone(), Some(wasm.map_err(|error| unusable(&name, error))?))
+    /// The guest of the files as they are now. Whoever comes first loads it, and others wait.
+    fn loaded(
+        &self,
+        which: &Which,
+        files: &dyn Files,
+        found: &Found,
+        target: Option<&Found>,
+    ) -> Result<Arc<Loaded>, Refusal> {
+        let version = [found.version, target.map_or(Version::default(), |target| target.version)];
+        // What is let go of is dropped without the lock.
+        let (mut slot, let_go) = self.cache.lock().get(which, version);
+        drop(let_go);
+        if matches!(slot.get(), Some(Err(failed)) if failed.when.elapsed() > RETRY) {
+            let let_go = self.cache.lock().forget(which, &slot);
+            drop(let_go);
+            slot = self.cache.lock().get(which, version).0;
+        }
+        let mut bytes = None;
+        let loaded = slot.get_or_init(|| match self.load(files, found, target) {
+            Ok((loaded, size)) => {
+                bytes = Some(size);
+                Ok(Arc::new(loaded))
             }
-        };
-        let wasm = match (&wasm, which) {
-            (Some(wasm), _) => wasm,
-            (None, Which::Codec(place)) => &self.codecs[place].wasm,
-            (None, Which::Contract(place, _)) => &self.contracts[place].wasm,
-        };
-        let guest = self.loader.guest(&name, wasm).map_err(|error| unusable(&name, error))?;
-        let module = self.loader.load(&guest).map_err(|error| Refusal::Unusable {
-            name: name.clone(),
-            reason: format!("{error:#}"),
-        })?;
-        let info = guest.info();
-        let types = info.component.as_ref().map(|own| &own.functions);
-        let functions = info.exports.iter().enumerate().map(|(at, export)| {
-            let ty = types.and_then(|types| types.get(at));
-            let function = function(&*module, &export.name, ty);
-            (export.name.clone(), function)
+            Err(refusal) => Err(Failed { refusal, when: Instant::now() }),
         });
-        let functions = functions.collect();
-        Ok(Loaded { module, functions })
+        if let Some(bytes) = bytes {
+            let let_go = self.cache.lock().weigh(which, &slot, bytes);
+            drop(let_go);
+        }
+        loaded.as_ref().map(Arc::clone).map_err(|failed| failed.refusal.clone())
+    }
+
+    /// The guest with its size, bytes.
+    fn load(
+        &self,
+        files: &dyn Files,
+        found: &Found,
+        target: Option<&Found>,
+    ) -> Result<(Loaded, usize), Refusal> {
+        let mut name = text::name(&found.name);
+        if let Some(target) = target {
+            name = format!("{name} with {}", text::name(&target.name));
+        }
+        let load = || {
+            let mut wasm = files.read(found)?;
+            if let Some(target) = target {
+                wasm = guest::composed(&wasm, &files.read(target)?)?;
+            }
+            self.loader.load(&name, &wasm)
+        };
+        let guest = load()
+            .map_err(|error| Refusal::Unusable { reason: text_of(&error), name: name.clone() })?;
+        let bytes = guest.bytes;
+        let loaded = Loaded::new(guest);
+        let bytes = bytes + loaded.listing.len();
+        Ok((loaded, bytes))
     }
 }
 
-impl Loaded {
-    pub(super) fn function(&self, name: &str) -> Result<Function, Refusal> {
-        match self.functions.get(name) {
-            Some(function) => function.clone(),
-            None => Err(Refusal::Unknown {
-                kind: "function",
-                name: touchstone_executor::text::name(name),
-                similar: guest::similar(name, self.functions.keys().map(String::as_str)),
-            }),
+fn find(files: &dyn Files, kind: &'static str, name: &str) -> Result<Found, Refusal> {
+    files.find(name).ok_or_else(|| {
+        let names = files.names();
+        let similar = guest::similar(name, names.iter().map(|name| &**name));
+        let similar = similar.iter().map(|name| text::name(name)).collect();
+        Refusal::Unknown { kind, name: text::name(name), similar }
+    })
+}
+
+/// The first names, for a message.
+fn shown(files: &dyn Files) -> String {
+    let names = files.names();
+    let first: Vec<String> = names.iter().take(SHOWN).map(|name| text::name(name)).collect();
+    let more = names.len().saturating_sub(SHOWN);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("{}{more}", first.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::File;
+    use super::super::loaded::tests::guest;
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Loads texts; a text that is none stands for a failure.
+    #[derive(Default)]
+    struct Texts {
+        loads: Arc<AtomicUsize>,
+    }
+
+    impl Load for Texts {
+        fn load(&self, _name: &str, wasm: &[u8]) -> anyhow::Result<Guest> {
+            self.loads.fetch_add(1, Ordering::Relaxed);
+            self.check("", wasm)?;
+            Ok(guest("(module)").0)
+        }
+
+        fn check(&self, _name: &str, wasm: &[u8]) -> anyhow::Result<()> {
+            anyhow::ensure!(!wasm.is_empty(), "it is\nempty\u{1b}");
+            Ok(())
         }
     }
-}
 
-fn unusable(name: &str, error: touchstone_executor::Error) -> Refusal {
-    Refusal::Unusable { name: name.to_owned(), reason: error.to_string() }
-}
+    /// A catalogue of so many files, the last of which is empty; and how often it loads.
+    fn catalogue(files: usize, entries: usize) -> (Catalogue, Arc<AtomicUsize>) {
+        let file = |at| File { name: format!("f{at}").into(), wasm: vec![0; files - 1 - at] };
+        let contracts: Vec<File> = (0..files).map(file).collect();
+        let loader = Texts::default();
+        let (loads, most) = (Arc::clone(&loader.loads), Most { entries, bytes: usize::MAX });
+        let none = Box::new(Vec::<File>::new());
+        (Catalogue::new(Box::new(contracts), none, Box::new(loader), most), loads)
+    }
 
-/// Takes bytes where it can, and values otherwise.
-fn function(
-    module: &dyn Module,
-    name: &str,
-    ty: Option<&FunctionType>,
-) -> Result<Function, Refusal> {
-    let refused = |error: touchstone_executor::Error| Refusal::NotCallable {
-        name: name.to_owned(),
-        reason: error.to_string(),
-    };
-    let bytes = module.export(name, Abi::Bytes);
-    match (bytes, ty) {
-        (Ok(export), _) => Ok(Function { export, ty: None }),
-        (Err(error), None) => Err(refused(error)),
-        (Err(_), Some(ty)) => {
-            let export = module.export(name, Abi::Typed).map_err(refused)?;
-            Ok(Function { export, ty: Some(Arc::new(ty.clone())) })
+    #[test]
+    fn few_guests_stay_loaded() {
+        let (catalogue, loads) = catalogue(101, 3);
+        assert_eq!(loads.load(Ordering::Relaxed), 0);
+        let load = |at: usize| catalogue.contract(&format!("f{at}"), None).unwrap();
+        let loaded: Vec<_> = (0..100).map(|at| Arc::downgrade(&load(at))).collect();
+        assert_eq!(loaded.iter().filter(|loaded| loaded.upgrade().is_some()).count(), 3);
+        drop(load(99));
+        assert_eq!(loads.load(Ordering::Relaxed), 100);
+        drop(load(0));
+        assert_eq!(loads.load(Ordering::Relaxed), 101);
+    }
+
+    #[test]
+    fn files_that_cannot_be_used_are_told_of_once() {
+        let (catalogue, loads) = catalogue(5, 3);
+        let told = Arc::<Mutex<Vec<String>>>::default();
+        let own = Arc::clone(&told);
+        let tell = move |name: &str, reason: &str| own.lock().push(format!("{name}: {reason}"));
+        let catalogue = catalogue.checked(Box::new(tell));
+        while catalogue.check_next() {}
+        assert!(!catalogue.has_unchecked());
+        assert_eq!(*told.lock(), ["f4: it is empty\\u{1b}"]);
+        assert_eq!(loads.load(Ordering::Relaxed), 0);
+        // A failure is remembered for a while, and by its file.
+        for _ in 0..3 {
+            let refusal = catalogue.contract("f4", None).err().unwrap();
+            assert_eq!(refusal.status(), 422);
         }
+    }
+
+    #[test]
+    fn messages_show_some_names() {
+        let (catalogue, _) = catalogue(25, 3);
+        let names = catalogue.contracts();
+        assert!(names.starts_with("f0, f1, ") && names.ends_with("f19 and 5 more"), "{names}");
+        let refusal = catalogue.contract("f24x", None).err().unwrap().to_string();
+        assert!(refusal.contains("near: f24"), "{refusal}");
     }
 }

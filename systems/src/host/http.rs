@@ -1,6 +1,8 @@
 //! Requests and answers of HTTP.
 
-use super::pool::Pool;
+use super::connections::Turn;
+use super::format::wants_json;
+use super::pool::{Ask, Pool};
 use super::{Call, Catalogue, Output, Refusal};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes};
@@ -16,10 +18,13 @@ pub struct Limits {
     pub body: usize,
     /// Bytes of a request's headers; at least 8192.
     pub headers: usize,
-    /// Time of a call, with the time that it waits for a thread; also of a body to arrive.
+    /// Bytes of an answer.
+    pub answer: usize,
+    /// Time of a call, with the time that it waits for a thread; also of a request's headers and
+    /// of its body to arrive, and of a client to take a part of the answer.
     pub time: Duration,
-    /// Open connections; more of them wait to be accepted.
-    pub connections: usize,
+    /// Open connections. One more gets the place of one that has the host wait for its client.
+    pub connections: u32,
     /// Calls that wait for a thread.
     pub waiting: usize,
     /// Threads that make calls.
@@ -37,52 +42,54 @@ type Answer = Response<Full<Bytes>>;
 
 impl Service {
     /// The answer to a request.
-    pub(super) async fn answer<B>(&self, request: Request<B>) -> Answer
+    pub(super) async fn answer<B>(&self, request: Request<B>, turn: &Turn) -> Answer
     where
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        match self.result(request).await {
-            Ok(Output::Text(text)) => {
-                response(StatusCode::OK, "text/plain; charset=utf-8", text.into())
-            }
-            Ok(Output::Bytes(bytes)) => {
-                response(StatusCode::OK, "application/octet-stream", bytes.into())
-            }
+        let result = self.result(request, turn).await;
+        turn.is_the_clients();
+        match result {
+            Ok(Output::Text(text)) => response(StatusCode::OK, "text/plain; charset=utf-8", text),
+            Ok(Output::Json(json)) => response(StatusCode::OK, "application/json", json),
+            Ok(Output::Bytes(bytes)) => response(StatusCode::OK, "application/octet-stream", bytes),
             Err(refusal) => refused(&refusal),
         }
     }
 
-    async fn result<B>(&self, request: Request<B>) -> Result<Output, Refusal>
+    async fn result<B>(&self, request: Request<B>, turn: &Turn) -> Result<Output, Refusal>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        turn.is_the_clients();
         let (head, body) = request.into_parts();
         if head.uri.path() != "/" {
             return Err(Refusal::Path);
         }
         let header = |name| text(&head.headers, name);
-        let contract = header("X-Contract")?.ok_or_else(|| Refusal::Missing {
+        let [contract, function] = [header("X-Contract")?, header("X-Func")?];
+        let [codec, target] = [header("X-Codec")?, header("X-Target")?];
+        let contract = contract.ok_or_else(|| Refusal::Missing {
             header: "X-Contract",
             known: self.catalogue.contracts(),
         });
-        match (&head.method, header("X-Func")?) {
-            (&Method::GET | &Method::HEAD, None) => {
-                self.catalogue.functions(&contract?).map(Output::Text)
-            }
+        let ask = match (&head.method, function) {
+            (&Method::GET | &Method::HEAD, None) => Ask::List(contract?),
             (&Method::POST, function) => {
                 let function = function.ok_or_else(|| Refusal::Missing {
                     header: "X-Func",
                     known: "the functions that a GET without it lists".to_owned(),
                 });
                 let (contract, function) = (contract?, function?);
-                let (codec, target) = (header("X-Codec")?, header("X-Target")?);
+                let json = wants_json(&head.headers);
                 let body = self.body(body).await?;
-                self.call(Call { contract, function, codec, target, body }).await
+                Ask::Call(Call { contract, function, codec, target, body, json })
             }
-            (method, _) => Err(Refusal::Method(method.to_string())),
-        }
+            (method, _) => return Err(Refusal::Method(method.to_string())),
+        };
+        turn.is_the_hosts();
+        self.asked(ask).await
     }
 
     async fn body<B>(&self, body: B) -> Result<Bytes, Refusal>
@@ -100,9 +107,10 @@ impl Service {
         }
     }
 
-    async fn call(&self, call: Call) -> Result<Output, Refusal> {
+    /// The answer of a thread of the pool.
+    async fn asked(&self, ask: Ask) -> Result<Output, Refusal> {
         let time = self.limits.time;
-        let answered = self.pool.call(call)?;
+        let answered = self.pool.ask(ask)?;
         match tokio::time::timeout(time, answered).await {
             Ok(Ok(Err(Refusal::TooLong(_)))) | Err(_) => Err(Refusal::TooLong(time.as_millis())),
             Ok(Ok(answer)) => answer,
@@ -113,8 +121,13 @@ impl Service {
 
 /// A header's text, if it is there.
 fn text(headers: &HeaderMap, name: &'static str) -> Result<Option<String>, Refusal> {
-    let value = headers.get(name).map(HeaderValue::to_str).transpose();
-    value.map(|text| text.map(str::to_owned)).map_err(|_| Refusal::NoText(name))
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(Refusal::Repeated(name));
+    }
+    let text = std::str::from_utf8(value.as_bytes()).map_err(|_| Refusal::NoText(name))?;
+    Ok(Some(text.to_owned()))
 }
 
 fn response(status: StatusCode, content: &'static str, body: Bytes) -> Answer {

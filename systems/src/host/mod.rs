@@ -8,20 +8,31 @@
 //! | `X-Target` | the component that provides what the contract imports |
 //!
 //! The body of a call is a list of the parameters in the codec's format. The answer is the list
-//! of the results. A function that takes bytes needs no codec: it gets the body as it is.
+//! of the results: as text with types, or in JSON where the request asks for it. A function that
+//! takes bytes needs no codec: it gets the body as it is.
 //!
-//! A thread receives and sends; others call, each on instances of its own.
+//! A thread receives and sends; others load guests and make calls, each on instances of its own.
 
+mod cache;
 mod catalogue;
+mod connections;
+mod files;
+mod format;
 mod http;
+mod loaded;
+mod patient;
 mod pool;
 mod refusal;
 mod server;
 mod values;
 mod worker;
 
-pub use catalogue::{Catalogue, File, Load};
+pub use cache::Most;
+pub use catalogue::{Catalogue, Guest, Load, Tell};
+pub use files::{File, Files, Found, Version, plain};
 pub use http::Limits;
-pub use refusal::Refusal;
 pub use server::{Ended, Server};
-pub use worker::{Call, Conduct, Output, State, Worker};
+pub use worker::{Conduct, State};
+
+use refusal::{Refusal, text_of};
+use worker::{Call, Output};

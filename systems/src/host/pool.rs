@@ -2,15 +2,23 @@
 
 use super::{Call, Catalogue, Conduct, Output, Refusal, Worker};
 use anyhow::{Context, Result};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// A call, and whom to answer.
+/// The part of a request that a thread answers.
+pub(super) enum Ask {
+    /// The functions of a contract.
+    List(String),
+    /// A call of one.
+    Call(Call),
+}
+
+/// What is asked for, and whom to answer.
 struct Job {
-    call: Call,
+    ask: Ask,
     answer: oneshot::Sender<Result<Output, Refusal>>,
 }
 
@@ -31,13 +39,17 @@ struct Waiting {
 }
 
 impl Queue {
-    /// The next job; `None` after the end, when all are done.
-    fn take(&self) -> Option<Job> {
+    /// The next job; `None` after the end, when all are done. Threads without one look at files
+    /// of the catalogue.
+    fn take(&self, catalogue: &Catalogue) -> Option<Job> {
         let mut waiting = self.waiting.lock();
         loop {
             match waiting.jobs.pop_front() {
                 Some(job) => return Some(job),
                 None if waiting.has_ended => return None,
+                None if catalogue.has_unchecked() => {
+                    MutexGuard::unlocked(&mut waiting, || catalogue.check_next());
+                }
                 None => self.changed.wait(&mut waiting),
             }
         }
@@ -51,35 +63,37 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Starts threads; at most `most` calls wait for one.
+    /// Starts threads; at most `most` calls wait for one. Answers have at most `most_bytes`.
     pub(super) fn start(
         threads: usize,
         most: usize,
+        most_bytes: usize,
         catalogue: &Arc<Catalogue>,
         conduct: Conduct,
     ) -> Result<Self> {
         let pool = Self { queue: Arc::default(), most };
         for index in 0..threads {
-            let (queue, catalogue) = (Arc::clone(&pool.queue), Arc::clone(catalogue));
+            let queue = Arc::clone(&pool.queue);
+            let worker = Worker::new(Arc::clone(catalogue), conduct, index, most_bytes);
             std::thread::Builder::new()
                 .name(format!("calls-{index}"))
-                .spawn(move || serve(&queue, &catalogue, conduct))
+                .spawn(move || serve(&queue, worker))
                 .context("cannot start a thread")?;
         }
         Ok(pool)
     }
 
-    /// Queues a call.
-    pub(super) fn call(
+    /// Queues a job.
+    pub(super) fn ask(
         &self,
-        call: Call,
+        ask: Ask,
     ) -> Result<oneshot::Receiver<Result<Output, Refusal>>, Refusal> {
         let (answer, answered) = oneshot::channel();
         let mut waiting = self.queue.waiting.lock();
         if waiting.jobs.len() >= self.most {
             return Err(Refusal::Busy(self.most));
         }
-        waiting.jobs.push_back(Job { call, answer });
+        waiting.jobs.push_back(Job { ask, answer });
         drop(waiting);
         self.queue.changed.notify_one();
         Ok(answered)
@@ -93,20 +107,25 @@ impl Drop for Pool {
     }
 }
 
-fn serve(queue: &Queue, catalogue: &Arc<Catalogue>, conduct: Conduct) {
-    let mut worker = Worker::new(Arc::clone(catalogue), conduct);
-    while let Some(Job { call, answer }) = queue.take() {
+fn serve(queue: &Queue, mut worker: Worker) {
+    let panicked = || Refusal::Failed("a thread that makes calls panicked".to_owned());
+    let catalogue = worker.catalogue();
+    loop {
+        // A panic while a file is looked at ends no thread.
+        let taken = catch_unwind(AssertUnwindSafe(|| queue.take(&catalogue)));
+        let job = match taken {
+            Ok(Some(job)) => job,
+            Ok(None) => return,
+            Err(_) => continue,
+        };
         // Nobody waits any more.
-        if answer.is_closed() {
+        if job.answer.is_closed() {
             continue;
         }
-        let answered = catch_unwind(AssertUnwindSafe(|| worker.answer(&call)));
-        let answered = answered.unwrap_or_else(|_| {
-            // Its instances may be in any state.
-            worker = Worker::new(Arc::clone(catalogue), conduct);
-            Err(Refusal::Failed("a thread that makes calls panicked".to_owned()))
-        });
+        // The instance of a call that panics is dropped with the call.
+        let answered = catch_unwind(AssertUnwindSafe(|| worker.answer(&job.ask)));
+        let answered = answered.unwrap_or_else(|_| Err(panicked()));
         // The connection may be closed.
-        let _ = answer.send(answered);
+        let _ = job.answer.send(answered);
     }
 }

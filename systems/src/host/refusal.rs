@@ -1,6 +1,13 @@
 //! Requests that get no result.
 
-use touchstone_executor::near;
+use touchstone_executor::{near, text};
+
+/// An error as one line, in which texts of guests and files are harmless.
+pub(super) fn text_of(error: &anyhow::Error) -> String {
+    let whole = format!("{error:#}");
+    let lines: Vec<&str> = whole.split_ascii_whitespace().collect();
+    text::harmless(&lines.join(" "))
+}
 
 /// Why a request gets no result. Its text is the answer's body.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,8 +27,11 @@ pub enum Refusal {
         known: String,
     },
     /// A header is no text.
-    #[error("the header {0} is no text in ASCII")]
+    #[error("the header {0} is no text in UTF-8")]
     NoText(&'static str),
+    /// A header stands there more than once.
+    #[error("the header {0} stands there more than once; send it once")]
+    Repeated(&'static str),
     /// A header names something that there is not.
     #[error("there is no {kind} '{name}'{}", near(.similar))]
     Unknown {
@@ -69,6 +79,9 @@ pub enum Refusal {
     /// The function calls an import that nobody provides.
     #[error("the function calls {0}, which nobody provides; name a target in X-Target")]
     NoTarget(String),
+    /// The answer is longer than the host keeps.
+    #[error("the answer has more than {0} bytes")]
+    TooMuch(usize),
     /// The guest trapped.
     #[error("the function trapped: {0}")]
     Trapped(String),
@@ -82,14 +95,15 @@ impl Refusal {
     #[must_use]
     pub fn status(&self) -> u16 {
         match self {
-            Self::Missing { .. } | Self::NoText(_) | Self::Body(_) | Self::Broken(_) => 400,
+            Self::Missing { .. } | Self::NoText(_) | Self::Repeated(_) => 400,
+            Self::Body(_) | Self::Broken(_) => 400,
             Self::NotCallable { .. } | Self::NoTarget(_) => 400,
             Self::Path | Self::Unknown { .. } => 404,
             Self::Method(_) => 405,
             Self::TooSlow(_) => 408,
             Self::TooLarge(_) => 413,
             Self::Unusable { .. } => 422,
-            Self::Trapped(_) | Self::Failed(_) => 500,
+            Self::Trapped(_) | Self::Failed(_) | Self::TooMuch(_) => 500,
             Self::Busy(_) => 503,
             Self::TooLong(_) => 504,
         }

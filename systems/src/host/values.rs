@@ -46,6 +46,16 @@ pub(super) fn results(output: &[u8], ty: &FunctionType) -> Result<String, Refusa
     written().ok_or_else(|| Refusal::Failed(format!("the result is no {ty}")))
 }
 
+/// The same list in JSON.
+pub(super) fn in_json(output: Vec<u8>, ty: &FunctionType) -> Vec<u8> {
+    let mut list = vec![b'['];
+    if ty.result.is_some() {
+        list.extend(output);
+    }
+    list.push(b']');
+    list
+}
+
 /// A name as JSON texts have it.
 fn json_name(name: &str) -> String {
     name.replace('-', "_")
@@ -234,8 +244,10 @@ mod tests {
         }
         let nothing = FunctionType { params: Vec::new(), result: None };
         assert_eq!(results(b"", &nothing).unwrap(), "[]");
+        assert_eq!(in_json(Vec::new(), &nothing), b"[]");
         let number = FunctionType { result: Some(primitive("u8")), ..nothing };
         assert_eq!(results(b"\"x\"", &number).unwrap_err().status(), 500);
+        assert_eq!(in_json(b"7".to_vec(), &number), b"[7]");
     }
 
     #[test]

@@ -1,35 +1,36 @@
 //! A thread's side of the host: it makes calls, each on a clean instance.
 
-use super::catalogue::{Catalogue, Loaded, TO_JSON, Which};
-use super::{Refusal, values};
+use super::loaded::Loaded;
+use super::pool::Ask;
+use super::{Catalogue, Refusal, values};
+use hyper::body::Bytes;
 use serde_json::Value;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::{ExportId, Instance, Outcome, Trap, TrapKind};
+use touchstone_executor::{ExportId, Outcome, Trap, TrapKind};
 
 /// A call, as a request states it.
-#[derive(Debug, Clone, Default)]
-pub struct Call {
-    /// The contract.
-    pub contract: String,
-    /// The function.
-    pub function: String,
+pub(super) struct Call {
+    pub(super) contract: String,
+    pub(super) function: String,
     /// The codec of the body.
-    pub codec: Option<String>,
+    pub(super) codec: Option<String>,
     /// Who provides the contract's imports.
-    pub target: Option<String>,
+    pub(super) target: Option<String>,
     /// The parameters.
-    pub body: hyper::body::Bytes,
+    pub(super) body: Bytes,
+    /// Whether the results are to be JSON.
+    pub(super) json: bool,
 }
 
-/// The result of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Output {
+/// What a thread answers.
+pub(super) enum Output {
+    /// The list of the results, or of functions.
+    Text(Bytes),
     /// The list of the results.
-    Text(String),
+    Json(Bytes),
     /// The results' bytes.
-    Bytes(Vec<u8>),
+    Bytes(Bytes),
 }
 
 /// In which state a call finds its instance.
@@ -54,61 +55,81 @@ pub struct Conduct {
 /// Calls from one that takes longer to the next.
 const STALL_EVERY: u64 = 200;
 
+/// The function of a codec.
+const TO_JSON: &str = "to-json";
+
 /// A thread's side of the host.
-pub struct Worker {
+pub(super) struct Worker {
     catalogue: Arc<Catalogue>,
     conduct: Conduct,
-    kept: HashMap<Which, Kept>,
+    /// Its number.
+    thread: usize,
+    /// Bytes of an answer at most.
+    most_bytes: usize,
     calls: u64,
 }
 
-/// A loaded guest with the thread's instance of it.
-struct Kept {
-    loaded: Arc<Loaded>,
-    instance: Option<Box<dyn Instance>>,
-    is_prepared: bool,
-}
-
 impl Worker {
-    /// A worker without instances; it makes them when they are needed.
-    #[must_use]
-    pub fn new(catalogue: Arc<Catalogue>, conduct: Conduct) -> Self {
-        Self { catalogue, conduct, kept: HashMap::new(), calls: 0 }
+    pub(super) fn new(
+        catalogue: Arc<Catalogue>,
+        conduct: Conduct,
+        thread: usize,
+        most_bytes: usize,
+    ) -> Self {
+        Self { catalogue, conduct, thread, most_bytes, calls: 0 }
     }
 
-    /// Makes a call.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such function, the body does not fit, or the guest traps.
-    pub fn answer(&mut self, call: &Call) -> Result<Output, Refusal> {
+    pub(super) fn catalogue(&self) -> Arc<Catalogue> {
+        Arc::clone(&self.catalogue)
+    }
+
+    pub(super) fn answer(&mut self, ask: &Ask) -> Result<Output, Refusal> {
+        let output = match ask {
+            Ask::List(contract) => {
+                Output::Text(self.catalogue.contract(contract, None)?.listing.clone())
+            }
+            Ask::Call(call) => self.call(call)?,
+        };
+        let (Output::Text(bytes) | Output::Json(bytes) | Output::Bytes(bytes)) = &output;
+        if bytes.len() > self.most_bytes {
+            return Err(Refusal::TooMuch(self.most_bytes));
+        }
+        Ok(output)
+    }
+
+    fn call(&mut self, call: &Call) -> Result<Output, Refusal> {
         self.calls += 1;
         if !self.conduct.stall.is_zero() && self.calls.is_multiple_of(STALL_EVERY) {
             std::thread::sleep(self.conduct.stall);
         }
         let contract = self.catalogue.contract(&call.contract, call.target.as_deref())?;
-        let function = self.kept(contract)?.loaded.function(&call.function)?;
+        let function = contract.function(&call.function)?;
         let Some(ty) = &function.ty else {
-            return self.run(contract, function.export, &call.body).map(Output::Bytes);
+            let output = self.run(&contract, function.export, &call.body)?;
+            return Ok(Output::Bytes(output.into()));
         };
         let json = self.json(call)?;
         let input = values::arguments(&json, ty)?;
-        let output = self.run(contract, function.export, &input)?;
-        values::results(&output, ty).map(Output::Text)
+        let output = self.run(&contract, function.export, &input)?;
+        Ok(if call.json {
+            Output::Json(values::in_json(output, ty).into())
+        } else {
+            Output::Text(values::results(&output, ty)?.into())
+        })
     }
 
     /// The body as JSON.
-    fn json(&mut self, call: &Call) -> Result<String, Refusal> {
+    fn json(&self, call: &Call) -> Result<String, Refusal> {
         let Some(codec) = &call.codec else {
             return Err(Refusal::Missing { header: "X-Codec", known: self.catalogue.codecs() });
         };
         let codec = self.catalogue.codec(codec)?;
-        let function = self.kept(codec)?.loaded.function(TO_JSON)?;
+        let function = codec.function(TO_JSON)?;
         let body = std::str::from_utf8(&call.body).map_err(|error| {
             Refusal::Body(format!("it is no UTF-8 from byte {} on", error.valid_up_to()))
         })?;
         let input = Value::String(body.to_owned()).to_string();
-        let answer = self.run(codec, function.export, input.as_bytes())?;
+        let answer = self.run(&codec, function.export, input.as_bytes())?;
         let answer = serde_json::from_slice(&answer);
         let answer: Value = answer.map_err(|error| Refusal::Failed(error.to_string()))?;
         if let Some(json) = answer.get("ok").and_then(Value::as_str) {
@@ -121,55 +142,12 @@ impl Worker {
         Err(Refusal::Body(format!("{} ({place})", message.trim())))
     }
 
-    fn kept(&mut self, which: Which) -> Result<&mut Kept, Refusal> {
-        if !self.kept.contains_key(&which) {
-            let loaded = self.catalogue.loaded(which)?;
-            self.kept.insert(which, Kept { loaded, instance: None, is_prepared: false });
-        }
-        self.kept.get_mut(&which).ok_or_else(|| Refusal::Failed("nothing was loaded".to_owned()))
-    }
-
-    fn run(&mut self, which: Which, export: ExportId, input: &[u8]) -> Result<Vec<u8>, Refusal> {
-        let state = self.conduct.state;
-        let kept = self.kept(which)?;
-        let called = kept.call(export, input, state);
-        // What failed once is not used again.
-        if !matches!(called, Ok((Outcome::Returned, _))) {
-            kept.instance = None;
-        }
+    fn run(&self, guest: &Loaded, export: ExportId, input: &[u8]) -> Result<Vec<u8>, Refusal> {
+        let called = guest.call(self.thread, export, input, self.conduct.state);
         match called.map_err(|error| Refusal::Failed(error.to_string()))? {
             (Outcome::Returned, output) => Ok(output),
             (Outcome::Trapped(trap), _) => Err(trapped(trap)),
         }
-    }
-}
-
-impl Kept {
-    fn call(
-        &mut self,
-        export: ExportId,
-        input: &[u8],
-        state: State,
-    ) -> touchstone_executor::Result<(Outcome, Vec<u8>)> {
-        let instance = match &mut self.instance {
-            Some(instance) => instance,
-            none => {
-                self.is_prepared = false;
-                none.insert(self.loaded.module.new_instance()?)
-            }
-        };
-        let mut output = Vec::new();
-        let outcome = match state {
-            State::Clean => instance.call(export, input, &mut output)?,
-            State::Used => {
-                if !self.is_prepared {
-                    instance.prepare()?;
-                    self.is_prepared = true;
-                }
-                instance.invoke(export, input, &mut output)?
-            }
-        };
-        Ok((outcome, output))
     }
 }
 

@@ -1,21 +1,8 @@
 //! The host over HTTP: the command, as its clients and its operators see it.
 
+use super::host::{Host, built};
 use crate::command::{Folder, touchstone};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-
-/// A host that runs, and the folder of its contracts.
-struct Host {
-    process: Child,
-    address: String,
-    _folder: Folder,
-}
-
-fn built(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("test-runtime/built/{name}.wasm"))
-}
+use std::io::{Read, Write};
 
 /// A module whose functions take bytes, and one that never ends.
 const MODULE: &str = r#"(module
@@ -28,70 +15,17 @@ const MODULE: &str = r#"(module
         (i32.load (i32.const 0)))
     (func (export "spin") (param i32 i32) (loop $again (br $again)))
     (func (export "trap") (param i32 i32) unreachable)
+    (func (export "größe") (export "new\nline") (param i32 i32))
     (func (export "number") (param i64)))"#;
 
-impl Host {
-    fn start(arguments: &[&str]) -> Self {
-        let folder = Folder::new();
-        for name in ["contract", "mul"] {
-            std::fs::copy(built(name), folder.at(&format!("{name}.wasm"))).unwrap();
-        }
-        std::fs::write(folder.at("module.wat"), MODULE).unwrap();
-        let mut process = Command::new(env!("CARGO_BIN_EXE_touchstone"))
-            .arg("serve")
-            .arg(folder.at("contract.wasm").parent().unwrap())
-            .args(["--listen", "127.0.0.1:0"])
-            .args(arguments)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on http://").expect(&line).to_owned();
-        Self { process, address, _folder: folder }
+/// A host of published contracts and of the module.
+fn start(arguments: &[&str]) -> Host {
+    let folder = Folder::new();
+    for name in ["contract", "mul"] {
+        std::fs::copy(built(name), folder.at(&format!("{name}.wasm"))).unwrap();
     }
-
-    /// Sends bytes and reads until the host closes the connection.
-    fn raw(&self, request: &[u8]) -> String {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        // A host that refuses a request early may not read all of it.
-        let _ = stream.write_all(request);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        String::from_utf8_lossy(&answer).into_owned()
-    }
-
-    /// Status code and body of the answer.
-    fn ask(&self, method: &str, headers: &[(&str, &str)], body: &[u8]) -> (u16, String) {
-        let lines = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
-        let head = format!(
-            "{method} / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\
-             {}\r\n",
-            body.len(),
-            lines.collect::<String>()
-        );
-        let answer = self.raw(&[head.as_bytes(), body].concat());
-        let (head, body) = answer.split_once("\r\n\r\n").expect(&answer);
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
-    }
-
-    fn call(&self, headers: &[(&str, &str)], body: &str) -> (u16, String) {
-        self.ask("POST", headers, body.as_bytes())
-    }
-
-    /// Ends the host by a signal; its exit code.
-    fn end(mut self, signal: &str) -> i32 {
-        let pid = self.process.id().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
-        self.process.wait().unwrap().code().expect("it ended in order")
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+    std::fs::write(folder.at("module.wat"), MODULE).unwrap();
+    Host::of(folder, arguments)
 }
 
 const CONTRACT: (&str, &str) = ("X-Contract", "contract");
@@ -108,7 +42,7 @@ fn ok(text: &str) -> (u16, String) {
 
 #[test]
 fn the_published_examples_run_word_for_word() {
-    let host = Host::start(&[]);
+    let host = start(&[]);
     assert_eq!(
         host.ask("GET", &[CONTRACT], b""),
         ok("myapp:app/custom@0.1.0#greet: func(s: string) -> string\n\
@@ -123,6 +57,14 @@ fn the_published_examples_run_word_for_word() {
     let foo = r#"[{ foo = "myfoo", bar = "mybar" }]"#;
     assert_eq!(host.call(&[CONTRACT, FOO, TOML, MUL], foo), ok("[U64(42)]"));
     assert_eq!(host.call(&[CONTRACT, ADD, ("X-Codec", "toml")], "[3, 5]"), ok("[U64(8)]"));
+    // The same in JSON, for those who ask for it.
+    let json = ("Accept", "application/json");
+    assert_eq!(host.call(&[CONTRACT, ADD, TOML, json], "[3, 5]"), ok("[8]"));
+    let json = ("Content-Type", "application/json; charset=utf-8");
+    let greeting = "[\"Hello, world!\"]";
+    assert_eq!(host.call(&[CONTRACT, GREET, JSON, json], r#"["world"]"#), ok(greeting));
+    let text = ("Accept", "text/plain");
+    assert_eq!(host.call(&[CONTRACT, ADD, JSON, json, text], "[3, 5]"), ok("[U64(8)]"));
 }
 
 #[test]
@@ -130,18 +72,26 @@ fn codecs_come_from_a_folder_as_well() {
     let codecs = Folder::new();
     std::fs::copy(built("wasm-serde-json"), codecs.at("wasm_serde_json.wasm")).unwrap();
     let codecs = codecs.at("wasm_serde_json.wasm");
-    let host = Host::start(&[codecs.parent().unwrap().to_str().unwrap()]);
+    let host = start(&[codecs.parent().unwrap().to_str().unwrap()]);
     assert_eq!(host.call(&[CONTRACT, ADD, JSON], "[3, 5]"), ok("[U64(8)]"));
     assert_eq!(host.call(&[CONTRACT, ADD, TOML], "[3, 5]").0, 404);
 }
 
 #[test]
 fn modules_take_and_give_bytes_and_every_call_is_clean() {
-    let host = Host::start(&["--threads", "1"]);
+    let host = start(&["--threads", "1"]);
     let module = ("X-Contract", "module");
     let (status, functions) = host.ask("GET", &[module], b"");
     assert_eq!(status, 200);
     assert!(functions.contains("length: (i32, i32) -> (i64)\n"), "{functions}");
+    // What cannot be called is listed with the reason.
+    assert!(functions.contains("number: (i64) -> () (not callable: "), "{functions}");
+    assert!(
+        functions.contains("new\\nline: (i32, i32) -> () (not callable: no header"),
+        "{functions}"
+    );
+    let named = host.call(&[module, ("X-Func", "größe")], "");
+    assert_eq!(named, ok(""));
     let length = host.call(&[module, ("X-Func", "length")], "12345");
     assert_eq!(length, ok("\u{5}\0\0\0\0\0\0\0"));
     for _ in 0..3 {
@@ -156,7 +106,7 @@ fn modules_take_and_give_bytes_and_every_call_is_clean() {
 
 #[test]
 fn bad_requests_get_an_answer_that_says_what_to_do() {
-    let host = Host::start(&["--timeout", "2", "--max-body", "100", "--max-headers", "8192"]);
+    let host = start(&["--timeout", "2", "--max-body", "100", "--max-headers", "8192"]);
     let long = "x".repeat(101);
     let broken = r#"[3, "#;
     for (headers, body, status, says) in [
@@ -193,6 +143,11 @@ fn bad_requests_get_an_answer_that_says_what_to_do() {
     let header = format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(20_000));
     assert!(host.raw(header.as_bytes()).contains(" 431 "));
     assert!(host.raw(b"what is this\r\n\r\n").contains(" 400 "));
+    for (name, value) in [CONTRACT, ADD, JSON, MUL] {
+        let headers = [CONTRACT, ADD, JSON, MUL, (name, value)];
+        let (status, text) = host.call(&headers, "[1, 2]");
+        assert!(status == 400 && text.contains(&format!("the header {name} stands")), "{text}");
+    }
     // A client that says less than it announces.
     let cut = host.raw(
         b"POST / HTTP/1.1\r\nX-Contract: contract\r\nX-Func: a\r\n\
@@ -204,10 +159,59 @@ fn bad_requests_get_an_answer_that_says_what_to_do() {
 }
 
 #[test]
+fn bodies_end_where_everybody_sees_their_end() {
+    let host = start(&[]);
+    let head = "POST / HTTP/1.1\r\nX-Contract: module\r\nX-Func: length\r\n";
+    let five = "\u{5}\0\0\0\0\0\0\0";
+    let answer = |rest: &str| host.raw(format!("{head}{rest}").as_bytes());
+    let chunks = "Transfer-Encoding: chunked\r\n";
+    let chunked = "\r\n2\r\n12\r\n3\r\n345\r\n0\r\n\r\n";
+    assert!(answer(&format!("Connection: close\r\n{chunks}{chunked}")).ends_with(five));
+    // Two lengths that differ, two codings, and a chunk without a length.
+    for rest in [
+        "Content-Length: 5\r\nContent-Length: 6\r\n\r\n123456",
+        "Content-Length: 5, 6\r\n\r\n123456",
+        "Content-Length: +5\r\n\r\n12345",
+        "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        &format!("{chunks}\r\nx\r\n12\r\n0\r\n\r\n"),
+    ] {
+        let answer = answer(rest);
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{rest}: {answer}");
+    }
+    // Nothing follows a body whose end another server might see elsewhere.
+    let next = "GET / HTTP/1.1\r\nX-Contract: module\r\nConnection: close\r\n\r\n";
+    for lengths in
+        [format!("Content-Length: 4\r\n{chunks}"), format!("{chunks}Content-Length: 4\r\n")]
+    {
+        let answer = answer(&format!("{lengths}{chunked}{next}"));
+        assert!(answer.contains(five) && !answer.contains("length: (i32"), "{answer}");
+    }
+    // A client of 1996.
+    let old = host.raw(b"GET / HTTP/1.0\r\nX-Contract: module\r\n\r\n");
+    assert!(old.starts_with("HTTP/1.0 200 ") && old.contains("length: (i32"), "{old}");
+    let old = format!("POST / HTTP/1.0\r\n{chunks}{chunked}");
+    assert!(host.raw(old.as_bytes()).contains(" 400 "));
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let host = start(&["--timeout", "3600", "--threads", "1"]);
+    let mut stream = host.connect();
+    let request = "POST / HTTP/1.1\r\nX-Contract: module\r\nX-Func: length\r\n\
+                   Content-Length: 1\r\nExpect: 100-continue\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    stream.read_exact(&mut [0; 25]).unwrap();
+    host.signal("-INT");
+    // It listens no more: the first one has arrived.
+    while std::net::TcpStream::connect(&host.address).is_ok() {}
+    assert_eq!(host.end("-TERM"), 130);
+}
+
+#[test]
 fn signals_end_it_after_the_requests_that_it_has() {
     for (signal, code) in [("-TERM", 0), ("-INT", 130)] {
-        let host = Host::start(&["--timeout", "1", "--threads", "1"]);
-        let mut stream = TcpStream::connect(&host.address).unwrap();
+        let host = start(&["--timeout", "1", "--threads", "1"]);
+        let mut stream = host.connect();
         // Held by a body that is not whole yet, then by a call that does not end.
         stream
             .write_all(

@@ -46,7 +46,7 @@ struct Live {
 
 impl Live {
     fn new(shared: &Shared, mut tenancy: Tenancy) -> Result<Self> {
-        shared.start_clock(&mut tenancy.store);
+        let entered = shared.start_clock(&mut tenancy.store);
         shared.fill(&mut tenancy.store)?;
         let failed = |error| trap::of_instantiation(shared.id, "instantiate the component", error);
         let mut instantiate = || tenancy.instantiate(|store| shared.pre.instantiate(store));
@@ -55,6 +55,7 @@ impl Live {
             return Ok(Self { tenancy, instance, well: true, in_place: None });
         };
         let (instance, places) = collecting(instantiate);
+        drop(entered);
         let instance = instance.map_err(failed)?;
         shared.stop_clock(&mut tenancy.store);
         let in_place = Some(InPlace::new(plan, &mut tenancy.store, instance, places)?);
@@ -82,7 +83,7 @@ impl Live {
         }
         let way = self.in_place.as_ref().map_or(function.index, |own| own.way(function));
         let func = self.instance.get_func(&mut *store, way).ok_or(FOREIGN)?;
-        shared.start_clock(store);
+        let _entered = shared.start_clock(store);
         let ended = match (abi, function.shape) {
             (Abi::Plain, Shape::Nothing) => call_nothing(store, func).map(|()| None),
             (Abi::Input, Shape::Nothing) => {

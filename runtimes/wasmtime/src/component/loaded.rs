@@ -7,7 +7,7 @@ use super::memories::ComponentMemories;
 use super::plan::Plan;
 use super::shape::{self, Shape};
 use super::{PREVIEW2, linker, probe};
-use crate::deadline::{Clock, FAR};
+use crate::deadline::{Clock, Entered, FAR};
 use crate::engine::Compiler;
 use crate::{meter, settings};
 use std::sync::{Arc, OnceLock};
@@ -106,11 +106,9 @@ impl Shared {
         }
     }
 
-    /// From now on the deadline counts, where there is one.
-    pub(crate) fn start_clock(&self, store: &mut Store<HostState>) {
-        if let Some(clock) = &self.clock {
-            store.set_epoch_deadline(clock.ticks());
-        }
+    /// Starts the deadline, where there is one. It counts until the result is dropped.
+    pub(crate) fn start_clock(&self, store: &mut Store<HostState>) -> Option<Entered> {
+        self.clock.as_ref().map(|clock| clock.enter(store))
     }
 }
 
