@@ -27,10 +27,9 @@ use touchstone_systems::host::{self, Conduct, Limits, Most, Server};
 ///
 /// SIGTERM and Ctrl-C end the host after the requests that it has, a second signal at once.
 ///
-/// This is an instrument, not a production host. It has one thread for connections, one for
-/// deadlines, --threads for calls, and one per processor to compile. It keeps at most --guests
-/// guests and one instance of each per thread, and for each connection a request, an answer and
-/// 256 KiB.
+/// This is an instrument, not a production host. It has --threads threads for calls, up to three
+/// others, and up to two per processor to compile. It keeps at most --guests guests and one instance
+/// of each per thread, and for each connection a request, an answer and 256 KiB.
 #[derive(Debug, clap::Args)]
 pub(super) struct Serve {
     /// Offer the .wasm and .wat files in DIR

@@ -166,12 +166,12 @@ mod tests {
             all.evict(Duration::ZERO);
             assert_eq!(evicted(&places).await, [1]);
             all.evict(Duration::MAX);
-            assert_eq!(evicted(&places).await, []);
+            assert_eq!(evicted(&places).await, [0; 0]);
             places[3].turn.is_the_hosts();
             all.evict(Duration::ZERO);
             assert_eq!(evicted(&places).await, [2]);
             all.evict(Duration::ZERO);
-            assert_eq!(evicted(&places).await, [], "calls are not ended");
+            assert_eq!(evicted(&places).await, [0; 0], "calls are not ended");
             places[0].turn.is_the_clients();
             all.evict(Duration::ZERO);
             assert_eq!(evicted(&places).await, [0]);

@@ -3,7 +3,8 @@
 use super::connections::Turn;
 use super::format::wants_json;
 use super::pool::{Ask, Pool};
-use super::{Call, Catalogue, Output, Refusal};
+use super::worker::{Call, Output};
+use super::{Catalogue, Refusal};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes};
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};

@@ -35,4 +35,3 @@ pub use server::{Ended, Server};
 pub use worker::{Conduct, State};
 
 use refusal::{Refusal, text_of};
-use worker::{Call, Output};

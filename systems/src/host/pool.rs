@@ -1,6 +1,7 @@
 //! Threads that make calls.
 
-use super::{Call, Catalogue, Conduct, Output, Refusal, Worker};
+use super::worker::{Call, Output, Worker};
+use super::{Catalogue, Conduct, Refusal};
 use anyhow::{Context, Result};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;

@@ -11,7 +11,7 @@ pub(super) fn text_of(error: &anyhow::Error) -> String {
 
 /// Why a request gets no result. Its text is the answer's body.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub(super) enum Refusal {
     /// A path other than `/`.
     #[error("there is only the path /; name the contract in the header X-Contract")]
     Path,
@@ -92,8 +92,8 @@ pub enum Refusal {
 
 impl Refusal {
     /// The status code of the answer.
-    #[must_use]
-    pub fn status(&self) -> u16 {
+
+    pub(super) fn status(&self) -> u16 {
         match self {
             Self::Missing { .. } | Self::NoText(_) | Self::Repeated(_) => 400,
             Self::Body(_) | Self::Broken(_) => 400,

@@ -13,8 +13,8 @@ use std::time::Duration;
 pub(super) struct Host {
     process: Child,
     pub(super) address: String,
-    /// What it says on standard error.
-    lines: Mutex<Receiver<String>>,
+    /// What it says on standard error: the lines so far that nobody waited for, and the next.
+    lines: Mutex<(Vec<String>, Receiver<String>)>,
     pub(super) folder: Folder,
 }
 
@@ -41,20 +41,26 @@ impl Host {
         std::thread::spawn(move || {
             errors.lines().map_while(Result::ok).all(|line| tell.send(line).is_ok())
         });
-        let mut host = Self { process, address: String::new(), lines: Mutex::new(lines), folder };
+        let lines = Mutex::new((Vec::new(), lines));
+        let mut host = Self { process, address: String::new(), lines, folder };
         let line = host.says("listening on http://");
         host.address = line.trim_start_matches("listening on http://").to_owned();
         host
     }
 
-    /// The next line on standard error that begins so.
+    /// A line on standard error that begins so.
     pub(super) fn says(&self, begin: &str) -> String {
-        let lines = self.lines.lock().unwrap();
+        let mut lines = self.lines.lock().unwrap();
+        let (earlier, next) = &mut *lines;
+        if let Some(at) = earlier.iter().position(|line| line.starts_with(begin)) {
+            return earlier.remove(at);
+        }
         loop {
-            let line = lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("never: {begin}"));
+            let line = next.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("never: {begin}"));
             if line.starts_with(begin) {
                 return line;
             }
+            earlier.push(line);
         }
     }
 
