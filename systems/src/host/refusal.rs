@@ -92,7 +92,6 @@ pub(super) enum Refusal {
 
 impl Refusal {
     /// The status code of the answer.
-
     pub(super) fn status(&self) -> u16 {
         match self {
             Self::Missing { .. } | Self::NoText(_) | Self::Repeated(_) => 400,
