@@ -50,7 +50,7 @@ pub(super) struct Serve {
     /// Make calls on N threads [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Answer 504 to a call that takes more than SECONDS
+    /// Answer 504 to a call that takes more than SECONDS, with loading its guests
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
     timeout: Duration,
     /// Keep at most N guests loaded

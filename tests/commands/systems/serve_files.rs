@@ -38,7 +38,7 @@ fn files_that_cannot_be_used_end_nothing_and_are_named() {
     assert_eq!(f(&host, "good"), answer(1));
     for (name, says) in [
         ("bad-bytes", "it is a text file"),
-        ("bad-text", "bad-text.wat:1:22"),
+        ("bad-text", "bad-text.wat:1:16"),
         ("link", "it leads out of the folder"),
         ("pipe", "it is a pipe"),
     ] {
