@@ -52,8 +52,8 @@ fn good(host: &Host, number: usize) -> bool {
             ("X-Codec", "json"),
             ("X-Target", "mul"),
         ];
-        let foo = r#"[{"foo":"myfoo","bar":"mybar"}]"#;
-        return call(host, &headers, foo).is_some_and(|answer| answer.ends_with(b"[U64(42)]"));
+        let body = r#"[{"foo":"myfoo","bar":"mybar"}]"#;
+        return call(host, &headers, body).is_some_and(|answer| answer.ends_with(b"[U64(42)]"));
     }
     let contract = format!("c{number}");
     let answer = call(host, &[("X-Contract", &contract), ("X-Func", "number")], "");
