@@ -42,14 +42,18 @@ fn units(c: char) -> Vec<u16> {
     c.encode_utf16(&mut [0; 2]).to_vec()
 }
 
-/// A text in Markdown, in a paragraph, a list or a cell of a table: it is shown as it is.
+/// A text in Markdown, in a paragraph, a list or a cell of a table: it is shown as it is, but for
+/// what stands between two backticks, which is [`code`].
 pub(crate) fn markdown(text: &str) -> String {
     let text = line(text);
     let text = text.trim();
     let mut shown = String::with_capacity(text.len());
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    let mut is_within = false;
+    let (mut is_within, mut end) = (false, 0);
     for (at, c) in text.char_indices() {
+        if at < end {
+            continue;
+        }
         let (before, after) = (&text[..at], &text[at + c.len_utf8()..]);
         match c {
             '<' => shown.push_str("&lt;"),
@@ -65,7 +69,14 @@ pub(crate) fn markdown(text: &str) -> String {
             '@' if after.starts_with(|c: char| !c.is_whitespace()) => {
                 shown.push_str("<span>@</span>")
             }
-            '\\' | '`' | '*' | '[' | ']' | '|' | '~' => shown.extend(['\\', c]),
+            '`' => match quoted(before, after) {
+                Some(name) => {
+                    shown += &code(name);
+                    end = at + name.len() + 2;
+                }
+                None => shown.push_str("\\`"),
+            },
+            '\\' | '*' | '[' | ']' | '|' | '~' => shown.extend(['\\', c]),
             '_' => {
                 // The signs around a row of them decide for all of it.
                 if !before.ends_with('_') {
@@ -87,6 +98,13 @@ pub(crate) fn markdown(text: &str) -> String {
         }
     }
     shown
+}
+
+/// The text up to the backtick that ends it, if both backticks are single ones.
+fn quoted<'a>(before: &str, after: &'a str) -> Option<&'a str> {
+    let (name, rest) = after.split_once('`')?;
+    let is_one = !name.trim().is_empty() && !before.ends_with('`') && !rest.starts_with('`');
+    is_one.then_some(name)
 }
 
 /// `true` if a text ends with the first part of an address.
@@ -116,14 +134,14 @@ pub(crate) fn code(name: impl Display) -> String {
 }
 
 /// Markdown that an author wrote, in a cell of a table.
-pub(crate) fn cell(markdown: &str) -> String {
+pub(crate) fn in_cell(markdown: &str) -> String {
     markdown.trim().replace('\n', " ").replace('|', "\\|")
 }
 
-/// Text between tags or in the quotes of an attribute, in HTML and SVG.
+/// Text between tags or in the double quotes of an attribute, in HTML and SVG.
 pub(crate) fn html(text: &str) -> String {
     let text = line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    text.replace('"', "&quot;").replace('\'', "&#39;")
+    text.replace('"', "&quot;")
 }
 
 /// JSON that does not end the script element that it stands in.
@@ -168,6 +186,7 @@ mod tests {
             (" a|b\n<script> ", "a\\|b &lt;script&gt;"),
             ("![x](https://h/i)", "!\\[x\\](https<span>:</span>//h/i)"),
             ("a`b\\", "a\\`b\\\\"),
+            ("`a_` ``b` `|` ` `", "`a_` \\`\\`b\\` <code>&#124;</code> \\` \\`"),
             ("__a__ *b*", "\\_\\_a\\_\\_ \\*b\\*"),
             ("# a", "\\# a"),
             ("1. a", "1\\. a"),
@@ -191,7 +210,7 @@ mod tests {
     #[test]
     fn html_stays_text() {
         assert_eq!(in_script(r#"["</script><!--"]"#), r#"["\u003c/script>\u003c!--"]"#);
-        assert_eq!(html(r#"<a b="&'">"#), "&lt;a b=&quot;&amp;&#39;&quot;&gt;");
+        assert_eq!(html(r#"<a b="&'">"#), "&lt;a b=&quot;&amp;'&quot;&gt;");
     }
 
     #[test]

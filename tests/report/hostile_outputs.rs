@@ -83,8 +83,8 @@ fn assert_markdown(what: &str, known: &str, text: &str) {
     assert!(more.iter().all(|tag| own.contains(&tag.as_str())), "{what}: {more:?}");
     // GitHub makes links of these without further signs.
     for address in ["://evil", "www.evil", "@evil"] {
-        let at = found.source.find(address);
-        assert_eq!(at, None, "{what}: {address} in\n{}", found.source);
+        let lines = found.source.lines().filter(|line| line.contains(address));
+        assert_eq!(lines.collect::<Vec<_>>(), [""; 0], "{what}");
     }
 }
 
@@ -93,7 +93,7 @@ struct Document {
     tags: BTreeMap<String, usize>,
     links: BTreeSet<String>,
     elements: BTreeSet<String>,
-    /// The source without code spans.
+    /// The source without code spans and blocks of HTML, of which nobody makes links.
     source: String,
 }
 
@@ -112,8 +112,11 @@ impl Document {
                     // Blocks of HTML are told apart by their elements.
                     *document.tags.entry(kind.to_owned()).or_default() += 1;
                 }
-                Event::Html(own) | Event::InlineHtml(own) => html += &own,
-                Event::Code(_) => {
+                Event::InlineHtml(own) => html += &own,
+                Event::Html(_) | Event::Code(_) => {
+                    if matches!(event, Event::Html(_)) {
+                        html += &text[range.clone()];
+                    }
                     let blank = " ".repeat(range.len());
                     document.source.replace_range(range, &blank);
                 }

@@ -1,7 +1,7 @@
 //! What the page says of the gate.
 
 use super::Gate;
-use crate::escape::{cell, code, markdown};
+use crate::escape::{code, in_cell, markdown};
 use crate::report::markdown::Table;
 use crate::report::units;
 use indexmap::IndexMap;
@@ -29,7 +29,7 @@ pub(in crate::report) fn anomalies(gate: &Gate) -> String {
             0 => String::new(),
             more => format!(" and {more} more of the same call"),
         };
-        table.row(format!("{cell}{more}"), [found.clone(), cell(explanation)]);
+        table.row(format!("{cell}{more}"), [found.clone(), in_cell(explanation)]);
     }
     format!(
         "These numbers break a rule of publication. They are published with the cause, as far as it \

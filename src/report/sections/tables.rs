@@ -1,7 +1,7 @@
 //! The tables that are laid out by hand.
 
 use super::{OPERATORS, function, order, refused};
-use crate::escape::markdown;
+use crate::escape::{in_cell, markdown};
 use crate::record::{Estimate, Metric};
 use crate::report::Content;
 use crate::report::markdown::{Footnotes, NOTHING, Table};
@@ -92,7 +92,7 @@ fn table(
 
 /// What others published, a value a line.
 fn theirs(published: &str) -> String {
-    let lines = published.lines().map(|line| format!("*{}*", markdown(line)));
+    let lines = published.lines().map(|line| format!("*{}*", in_cell(line)));
     lines.collect::<Vec<_>>().join("<br>")
 }
 
