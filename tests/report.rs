@@ -10,6 +10,10 @@ mod counts;
 mod fixtures;
 #[path = "report/gate.rs"]
 mod gate;
+#[path = "report/hostile.rs"]
+mod hostile;
+#[path = "report/hostile_outputs.rs"]
+mod hostile_outputs;
 #[path = "report/needs.rs"]
 mod needs;
 #[path = "report/order.rs"]

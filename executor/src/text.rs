@@ -1,23 +1,64 @@
 //! Texts in messages. Those of guests are not trusted: they may be long, and may hold sequences
 //! that move a terminal's cursor.
 
+use std::ops::RangeInclusive;
+
 /// Longest name of a guest in a message, characters.
 pub const NAME: usize = 80;
 
-/// A text with its control characters escaped, and those that change the direction of writing.
+/// A text with its [hostile](is_hostile) characters escaped.
 #[must_use]
 pub fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() || is_mark(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if is_hostile(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     shown
 }
 
-/// Characters without a width that reorder or separate others.
-fn is_mark(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// A text as one [harmless] line: breaks of lines and tabulators are spaces.
+#[must_use]
+pub fn line(text: &str) -> String {
+    harmless(&text.replace(['\n', '\r', '\t'], " "))
 }
+
+/// `true` if a character controls a terminal, changes the direction of writing, breaks a line, or
+/// cannot be seen: the categories Cc, Cf, Zl and Zp of Unicode, what it calls default ignorable
+/// (without the 16 selectors of a variant, which emoji have), and noncharacters, which XML forbids.
+#[must_use]
+pub fn is_hostile(c: char) -> bool {
+    let is_hidden = || HIDDEN.iter().any(|range| range.contains(&c));
+    c.is_control() || (!c.is_ascii() && is_hidden()) || u32::from(c) & 0xfffe == 0xfffe
+}
+
+/// Characters without a width of their own, in the order of their numbers.
+const HIDDEN: [RangeInclusive<char>; 25] = [
+    '\u{ad}'..='\u{ad}',
+    '\u{34f}'..='\u{34f}',
+    '\u{600}'..='\u{605}',
+    '\u{61c}'..='\u{61c}',
+    '\u{6dd}'..='\u{6dd}',
+    '\u{70f}'..='\u{70f}',
+    '\u{890}'..='\u{891}',
+    '\u{8e2}'..='\u{8e2}',
+    '\u{115f}'..='\u{1160}',
+    '\u{17b4}'..='\u{17b5}',
+    '\u{180b}'..='\u{180f}',
+    '\u{200b}'..='\u{200f}',
+    '\u{2028}'..='\u{202e}',
+    '\u{2060}'..='\u{206f}',
+    '\u{3164}'..='\u{3164}',
+    '\u{fdd0}'..='\u{fdef}',
+    '\u{feff}'..='\u{feff}',
+    '\u{ffa0}'..='\u{ffa0}',
+    '\u{fff0}'..='\u{fffb}',
+    '\u{110bd}'..='\u{110bd}',
+    '\u{110cd}'..='\u{110cd}',
+    '\u{13430}'..='\u{1343f}',
+    '\u{1bca0}'..='\u{1bca3}',
+    '\u{1d173}'..='\u{1d17a}',
+    '\u{e0000}'..='\u{e0fff}',
+];
 
 /// The first `most` characters of a text, and `…` if there are more.
 #[must_use]
@@ -49,6 +90,15 @@ mod tests {
     fn a_guests_text_cannot_move_the_cursor() {
         assert_eq!(harmless("a\x1b[2Jb\nü"), "a\\u{1b}[2Jb\\nü");
         assert_eq!(harmless("a\u{202e}b"), "a\\u{202e}b");
+        for hidden in
+            ['\u{61c}', '\u{feff}', '\u{ad}', '\u{9b}', '\u{2028}', '\u{ffff}', '\u{e0041}']
+        {
+            assert_eq!(harmless(&format!("a{hidden}b")), format!("a{}b", hidden.escape_default()));
+        }
+        for plain in ["µs – 2 ×†", "日本 עברית", "👍\u{fe0f}", "a\u{a0}b"] {
+            assert_eq!(harmless(plain), plain);
+        }
+        assert_eq!(line("a\r\n\tb\0"), "a   b\\u{0}");
     }
 
     #[test]

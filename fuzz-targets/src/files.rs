@@ -3,8 +3,14 @@
 use std::io::Write;
 use std::path::Path;
 use touchstone::case;
-use touchstone::compare::{MARGIN, judge};
-use touchstone::record::{self, Book, Line, Metric, RecordFile, Sink};
+use touchstone::compare::{MARGIN, of_records};
+use touchstone::record::{
+    self, BENCH, CHECKS, COUNTS, DENSITY, Line, PEERS, RESETS, RecordFile, SWAPS, SYSTEMS, Sink,
+};
+use touchstone::report::units::ratio_with_interval;
+use touchstone::report::{self, Options};
+use touchstone::{pages, show, tables};
+use touchstone_executor::text::is_hostile;
 
 /// Reads a case file.
 ///
@@ -21,7 +27,7 @@ pub fn cases(text: &[u8]) {
 }
 
 /// Reads a record file, opens it for appending as a run does, and appends what was
-/// believed once more; and makes of it what is published.
+/// believed once more.
 ///
 /// # Panics
 ///
@@ -42,22 +48,50 @@ pub fn records(lines: &[u8]) {
         let after = record::load(path).map(|after| after.runs).unwrap_or_default();
         let (old, new) = after.split_at(before.runs.len().min(after.len()));
         assert!(old == before.runs && new == before.runs, "runs before and after");
-        for (header, lines) in before.runs {
-            publish(&Book::of(header, lines));
-        }
     });
 }
 
-/// Asks for everything that a page would show.
-fn publish(book: &Book) {
-    for cell in book.cells.keys() {
-        for metric in Metric::ALL {
-            let _ = book.estimate(cell, *metric);
+/// Reads a record file and makes of it what `show`, `compare` and `report` make, the report as if
+/// each of its files had these records.
+///
+/// # Panics
+///
+/// When a text has characters that no terminal may get.
+pub fn outputs(lines: &[u8]) {
+    let Ok(folder) = tempfile::tempdir() else { return };
+    let at = |name: &str| folder.path().join(name);
+    for name in [BENCH, PEERS, SWAPS, DENSITY, RESETS, SYSTEMS, COUNTS, CHECKS] {
+        if std::fs::write(at(name), lines).is_err() {
+            return;
         }
-        let _ = (book.throughput(cell), book.refusal(cell), book.name(cell));
     }
-    for processes in book.comparisons.values() {
-        let _ = judge(processes, MARGIN);
+    let Ok((book, _)) = record::newest(&at(BENCH), "make bench") else { return };
+    let mut texts = show::all(&book);
+    for entry in show::entries(&book) {
+        texts += &entry.name(&book);
+        if let Ok(line) = entry.json(&book, true) {
+            texts += &line.to_string();
+        }
+    }
+    for (cell, judged) in of_records(&book, &book, MARGIN) {
+        texts += &(book.name(&cell) + &ratio_with_interval(&judged.ratio));
+    }
+    let hostile = texts.chars().find(|c| is_hostile(*c) && *c != '\n');
+    assert_eq!(hostile, None, "{texts}");
+    let made = report::check(&Options {
+        records: at(BENCH),
+        page: at("BENCHMARK.md"),
+        readme: None,
+        images: at("image"),
+        pages: at("benchmark"),
+        division: pages::default_path(),
+        tables: tables::default_folder(),
+        charts: tables::charts::default_path(),
+        explanations: at("explanations.toml"),
+        draft: true,
+    });
+    if let Err(error) = made {
+        panic!("a report of records that can be read: {error:#}");
     }
 }
 

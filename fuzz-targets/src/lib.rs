@@ -11,7 +11,7 @@ mod modules;
 mod mutations;
 
 pub use codecs::codecs;
-pub use files::{cases, records};
+pub use files::{cases, outputs, records};
 pub use modules::{arguments, blob, inspection, module};
 pub use mutations::Mutations;
 

@@ -15,7 +15,7 @@ use touchstone::record::{
 use touchstone::run::header;
 use touchstone_executor::Strategy;
 use touchstone_fuzz_targets::{
-    Mutations, Target, arguments, blob, cases, codecs, inspection, module, records,
+    Mutations, Target, arguments, blob, cases, codecs, inspection, module, outputs, records,
 };
 
 /// Changed files of the fixed row.
@@ -24,7 +24,7 @@ const FIXED: u64 = 300;
 const LARGEST: u64 = 200 << 10;
 
 /// Names, targets, and where the files are that are changed.
-fn targets() -> [(&'static str, Target, Vec<Vec<u8>>); 7] {
+fn targets() -> [(&'static str, Target, Vec<Vec<u8>>); 8] {
     let built = files("test-runtime/built", "wasm");
     let blobs = built.iter().map(|wasm| compress_to_vec(&wasm[..], CompressionLevel::Fastest));
     let blobs = blobs.collect();
@@ -37,6 +37,7 @@ fn targets() -> [(&'static str, Target, Vec<Vec<u8>>); 7] {
         ("blob", blob, blobs),
         ("cases", cases, files("benches/cases", "toml")),
         ("records", records, record_files()),
+        ("outputs", outputs, record_files()),
         ("codecs", codecs, messages),
     ]
 }

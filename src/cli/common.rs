@@ -10,9 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use strum::VariantNames;
 use touchstone::case::{self, Case, Guests};
-use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::plan::{Budget, Compare, Plan};
-use touchstone::record::{self, Book, Comparison, Header, Refusal, Replacement, Sink};
+use touchstone::record::{self, Book, Header, Refusal, Replacement, Sink};
 use touchstone::run::{Came, Finished, Host, Job, header, run, shown, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
 use touchstone::terminal::progress::Progress;
@@ -104,11 +103,6 @@ pub(super) fn newest(path: &Path, made_by: &str) -> Result<Book> {
     let (book, skipped) = record::newest(path, made_by)?;
     warn_of_skipped(path, &skipped);
     Ok(book)
-}
-
-/// What the processes of a comparison come to together.
-pub(super) fn judged(processes: &[Comparison]) -> Option<Judged> {
-    judge(processes, MARGIN)
 }
 
 /// How a run ended.

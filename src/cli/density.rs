@@ -117,7 +117,7 @@ impl Density {
         }
         drop(progress);
         file.finish()?;
-        print(&super::show::all(&newest(&path, "make density")?))?;
+        print(&touchstone::show::all(&newest(&path, "make density")?))?;
         complain(&format!("records: {}", shown(&path)));
         Ok(ended)
     }

@@ -26,7 +26,7 @@ mod systems;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use touchstone_executor::text::{abridged, harmless};
+use touchstone_executor::text::abridged;
 
 /// Compares WebAssembly executors side by side: runtimes, instantiation
 /// strategies, threads and payloads, on the same guests.
@@ -96,19 +96,13 @@ impl Ended {
 /// Longest message, characters.
 const MESSAGE: usize = 8000;
 
-/// A message in which texts of guests and files cannot move the cursor.
-fn message(text: &str) -> String {
-    let lines: Vec<String> = abridged(text, MESSAGE).lines().map(harmless).collect();
-    lines.join("\n")
-}
-
 pub(crate) fn main() -> ExitCode {
     match Arguments::parse().command.execute() {
         Ok(Ended::Well) => ExitCode::SUCCESS,
         Ok(Ended::Badly) => ExitCode::from(1),
         Ok(Ended::Stopped) => ExitCode::from(130),
         Err(error) => {
-            touchstone::terminal::complain(&message(&format!("error: {error:#}")));
+            touchstone::terminal::complain(&abridged(&format!("error: {error:#}"), MESSAGE));
             ExitCode::from(2)
         }
     }

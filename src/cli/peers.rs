@@ -1,11 +1,12 @@
 //! `touchstone peers`.
 
 use super::Ended;
-use super::common::{Known, ended, judged};
+use super::common::{Known, ended};
 use anyhow::Result;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
-use touchstone::compare::Judged;
+use touchstone::compare::{Judged, MARGIN, judge};
+use touchstone::escape::tsv;
 use touchstone::plan::{Budget, Filter, Rows, default_rows};
 use touchstone::record::{self, Book, Line, Match, Means, Purpose, Replacement, Sink};
 use touchstone::run::seed;
@@ -74,7 +75,7 @@ impl Peers {
         }
         let book = Book::of(header, lines);
         for of in &matches {
-            let measured = book.comparisons.get(of).and_then(|processes| judged(processes));
+            let measured = book.comparisons.get(of).and_then(|processes| judge(processes, MARGIN));
             print(&line(of, measured.ok_or("it failed, as was said above")))?;
         }
         complain(&format!(
@@ -117,7 +118,6 @@ fn line(of: &Match, measured: Result<Judged, &str>) -> String {
         slower.map_or_else(|| "-".to_owned(), |slower| format!("{:.3}", 1.0 / slower))
     }));
     fields.extend(ratios.err().map(str::to_owned));
-    let fields: Vec<String> =
-        fields.iter().map(|field| field.replace(char::is_control, " ")).collect();
+    let fields: Vec<String> = fields.iter().map(|field| tsv(field)).collect();
     format!("{}\n", fields.join("\t"))
 }

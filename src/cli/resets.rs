@@ -127,9 +127,9 @@ impl Resets {
         }
         file.finish()?;
         let book = newest(&path, "make resets")?;
-        print(&super::show::all(&book))?;
+        print(&touchstone::show::all(&book))?;
         for race in races(&book) {
-            print(&format!("{}: {race}\n", race.course))?;
+            print(&format!("{}: {}\n", race.course, race.sentence()))?;
         }
         complain(&format!("records: {}", shown(&path)));
         Ok(ended)

@@ -1,7 +1,7 @@
 //! `touchstone swap`.
 
+use super::Ended;
 use super::common::{Known, newest};
-use super::{Ended, show};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ impl Swap {
             };
             failed += keep(&mut records, &name, made)?;
         }
-        print(&show::all(&newest(&path, "make swap")?))?;
+        print(&touchstone::show::all(&newest(&path, "make swap")?))?;
         complain(&format!("records: {}", shown(&path)));
         Ok(Ended::well_if(failed == 0))
     }

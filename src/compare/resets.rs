@@ -1,6 +1,7 @@
 //! Dropping written pages against restoring them, from records of resets.
 
 use super::{Crossings, Judged, MARGIN, crossings, judge_rounds};
+use crate::escape::code;
 use crate::record::{
     Book, Drift, Estimate, Executor, PAGE, Place, ResetKey, ResetPoint, Sample, Touch,
 };
@@ -150,29 +151,30 @@ pub fn races(book: &Book) -> Vec<Race> {
     races
 }
 
-/// As a sentence without its course.
-impl fmt::Display for Race {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Race {
+    /// A sentence without the course, with the names of both executors in code style in Markdown.
+    #[must_use]
+    pub fn sentence(&self) -> String {
         use super::Verdict::Faster;
         let Self { dropping, restoring, crossings, .. } = self;
-        let (drop, restore) =
-            (format!("dropping (`{dropping}`)"), format!("restoring (`{restoring}`)"));
+        let drop = format!("dropping ({})", code(dropping));
+        let restore = format!("restoring ({})", code(restoring));
         let Some(first) = crossings.first else {
-            return write!(f, "no difference found between {drop} and {restore}");
+            return format!("no difference found between {drop} and {restore}");
         };
         let claim = |verdict| match verdict {
             Faster => format!("{drop} is faster than {restore}"),
             _ => format!("{restore} is faster than {drop}"),
         };
         if crossings.changes.is_empty() {
-            return write!(f, "{} at every size where they differ", claim(first));
+            return format!("{} at every size where they differ", claim(first));
         }
         let from = |change: &super::Change| {
             let [low, high] = [change.between.0, change.between.1].map(|n| page_size(n as f64));
             let about = page_size(change.pages);
             format!("from {about} on ({low} to {high}), {}", claim(change.then))
         };
-        f.write_str(&crossings.changes.iter().map(from).collect::<Vec<_>>().join("; "))
+        crossings.changes.iter().map(from).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -243,7 +245,7 @@ mod tests {
             ("instance_reuse_gated", &[(16, 100.0), (1024, 500.0)]),
             ("recreate_instance_resident", &[(16, 300.0), (1024, 1000.0)]),
         ]);
-        let sentences: Vec<String> = races(&book).iter().map(ToString::to_string).collect();
+        let sentences: Vec<String> = races(&book).iter().map(Race::sentence).collect();
         let drop = "dropping (`some_pooling_cow`)";
         assert_eq!(
             sentences,

@@ -4,9 +4,11 @@ use super::{Book, Header, Line, SCHEMA};
 use crate::files::read_whole;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use serde_json::Value;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use touchstone_executor::text::{abridged, line};
 
 /// A file of the project's `records` folder.
 #[must_use]
@@ -83,7 +85,11 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// Reads a record file. A damaged line (cut off by a kill, written by another
+/// Longest reason for skipping a line, characters: it may quote the line.
+const REASON: usize = 300;
+
+/// Reads a record file. [Hostile](touchstone_executor::text::is_hostile) characters of texts are
+/// replaced. A damaged line (cut off by a kill, written by another
 /// version, edited by hand) is skipped and reported.
 ///
 /// # Errors
@@ -100,7 +106,7 @@ pub fn load(path: &Path) -> Result<Loaded> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let parsed = serde_json::from_slice(bytes);
+        let parsed = harmless(bytes);
         // A header of another version is reported as such, even if it has other fields.
         let version = match &parsed {
             Ok(Line::Run(header)) => Some(header.schema),
@@ -122,10 +128,33 @@ pub fn load(path: &Path) -> Result<Loaded> {
                 Some((_, lines)) if is_ours => lines.push(line),
                 _ => skip("there is no header above it that this build reads".to_owned()),
             },
-            Err(error) => skip(error.to_string()),
+            Err(error) => skip(line(&abridged(&error.to_string(), REASON))),
         }
     }
     Ok(loaded)
+}
+
+/// A line whose texts have no hostile characters, also in the names of engines and settings.
+fn harmless(bytes: &[u8]) -> serde_json::Result<Line> {
+    let line = serde_json::from_slice(bytes);
+    // Without escapes and in ASCII, there are none.
+    let is_plain = bytes.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'\\');
+    if is_plain || line.is_err() {
+        return line;
+    }
+    serde_json::from_value(replaced(serde_json::from_slice(bytes)?))
+}
+
+/// A value of JSON with its texts as [`line`].
+fn replaced(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(line(&text)),
+        Value::Array(all) => all.into_iter().map(replaced).collect(),
+        Value::Object(all) => {
+            all.into_iter().map(|(name, value)| (line(&name), replaced(value))).collect()
+        }
+        plain => plain,
+    }
 }
 
 /// What headers of all versions have.

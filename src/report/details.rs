@@ -43,8 +43,6 @@ pub(super) fn text(content: &Content<'_>, page: &Page) -> String {
         let own = content.shares.iter().filter(|shares| shares.name == *name);
         text.extend(own.map(|shares| shares::section(content.matrix, shares)));
     }
-    // A name in a record cannot hide what follows.
-    let text = text.replace("<!--", "< !--");
     format!("<!-- Made by: make report. Edits are lost. -->\n\n{}\n", text.trim_end())
 }
 

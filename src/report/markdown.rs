@@ -1,24 +1,11 @@
-//! Pieces of Markdown: tables, code spans, footnotes.
+//! Pieces of Markdown: tables, folds, footnotes.
 
+use crate::escape::markdown;
 use indexmap::IndexSet;
-use std::fmt::{Display, Write};
+use std::fmt::Write;
 
 /// What stands where there is no value.
 pub(super) const NOTHING: &str = "–";
-
-/// Text that cannot break out of a table cell or start HTML.
-pub(super) fn escape(text: &str) -> String {
-    let text = text.trim().replace(char::is_control, " ");
-    text.replace('|', "\\|").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-/// A name in code style. Backticks within would end it; they become quotes. Within a table
-/// a bar ends the cell even in a code span, unless escaped.
-pub(super) fn code(name: impl Display) -> String {
-    let name = name.to_string();
-    let name = name.trim().replace('`', "'").replace(char::is_control, " ");
-    format!("`{}`", name.replace('|', "\\|"))
-}
 
 /// A table whose cells are Markdown already.
 #[derive(Debug)]
@@ -76,7 +63,7 @@ impl Table {
     }
 }
 
-/// A fold that is closed at first; nothing where there is nothing in it.
+/// A fold that is closed at first, with a summary in HTML; nothing where there is nothing in it.
 pub(super) fn details(summary: &str, body: &str) -> String {
     if body.is_empty() {
         return String::new();
@@ -100,7 +87,7 @@ impl Footnotes {
     /// The notes, to stand below the table. Empty if nothing was marked.
     pub(super) fn finish(self) -> String {
         let note = |(number, reason): (usize, &String)| {
-            format!("<sup>{number}</sup> {}<br>\n", escape(reason))
+            format!("<sup>{number}</sup> {}<br>\n", markdown(reason))
         };
         let notes: String = (1..).zip(&self.reasons).map(note).collect();
         if notes.is_empty() { notes } else { notes + "\n" }
@@ -110,12 +97,6 @@ impl Footnotes {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_from_records_cannot_break_the_table() {
-        assert_eq!(escape("a|b\n<script>"), "a\\|b &lt;script&gt;");
-        assert_eq!(code("a`b\nc"), "`a'b c`");
-    }
 
     #[test]
     fn a_reason_is_given_once() {

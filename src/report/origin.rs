@@ -1,8 +1,8 @@
 //! Where numbers come from: which run, on which commit and which machine.
 
 use super::Records;
-use super::markdown::{code, escape};
 use super::units::count;
+use crate::escape::{code, markdown};
 use crate::pages::{Page, Part};
 use crate::record::{
     CHECKS, COUNTS, Check, DENSITY, Header, Machine, PEERS, RESETS, SWAPS, SYSTEMS,
@@ -35,9 +35,9 @@ pub(super) fn other_builds(records: &Records) -> Vec<String> {
         is_other.then(|| {
             format!(
                 "{name} is of commit {}{}, the benchmarks of {}",
-                escape(&other.tools.commit),
+                markdown(&other.tools.commit),
                 machine.map(|machine| format!(" {machine}")).unwrap_or_default(),
-                escape(&own.tools.commit)
+                markdown(&own.tools.commit)
             )
         })
     };
@@ -75,7 +75,7 @@ pub(super) fn of_page(records: &Records, page: &Page) -> String {
         let machine = another_machine(header, own);
         format!(
             "{}, commit {}{}",
-            escape(header.started_at.split('T').next().unwrap_or_default()),
+            markdown(header.started_at.split('T').next().unwrap_or_default()),
             code(&header.tools.commit),
             machine.map(|machine| format!(", {machine}")).unwrap_or_default()
         )
@@ -121,9 +121,9 @@ fn another_machine(header: &Header, bench: &Header) -> Option<String> {
     (key(&header.machine) != key(&bench.machine)).then(|| {
         format!(
             "on another machine: {}, {}, Linux {}",
-            escape(cpu),
+            markdown(cpu),
             count(*cores, "processor"),
-            escape(kernel)
+            markdown(kernel)
         )
     })
 }

@@ -10,9 +10,6 @@ pub(super) const END: &str = "<!-- END -->";
 
 /// The generated part, markers included.
 pub(super) fn generated(body: &str) -> String {
-    // A name in a record cannot end the part early: the next run would take
-    // what follows for text of the page's owner and keep it.
-    let body = body.replace("<!--", "< !--");
     format!(
         "{BEGIN}\n<!-- Made by: make report\n     Edits up to the END marker are lost. -->\n\n{body}{END}\n"
     )

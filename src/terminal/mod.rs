@@ -1,7 +1,9 @@
-//! Terminal output: tables, colours, and writing to a pipe that may close.
+//! Terminal output: tables, colours, and writing to a pipe that may close. All that is written
+//! passes [`escape`](crate::escape), which leaves only the sequences of [`Style`].
 
 pub mod progress;
 
+use crate::escape::terminal;
 use crate::record::Skipped;
 use anyhow::{Context, Result};
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -13,8 +15,9 @@ use std::path::Path;
 ///
 /// When writing fails for another reason.
 pub fn print(text: &str) -> Result<()> {
+    let allowed: &[&str] = if Style::of_stdout().colour { &CODES } else { &[] };
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(terminal(text, allowed).as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(error).context("cannot write to the standard output")
         }
@@ -24,7 +27,7 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Writes a line to the standard error and ignores failures.
 pub fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", terminal(text, &[]));
 }
 
 /// Prints which lines of a record file were skipped.
@@ -40,6 +43,9 @@ pub fn takes_escapes() -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
 }
+
+/// The attributes that a [`Style`] sets; the first takes them back.
+const CODES: [&str; 5] = ["0", "1", "2", "31", "32"];
 
 /// Colours of the output; none if it is not a terminal.
 #[derive(Debug, Clone, Copy)]

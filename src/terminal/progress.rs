@@ -1,9 +1,9 @@
 //! The progress of longer work, on the standard error.
 
-use super::takes_escapes;
+use super::{complain, takes_escapes};
+use crate::escape::terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// Interval between lines where the standard error is not a terminal.
@@ -37,7 +37,7 @@ impl Progress {
 
     /// Begins the next step.
     pub fn next(&self, what: impl Into<String>) {
-        let what = what.into();
+        let what = terminal(&what.into(), &[]);
         self.bar.set_message(what.clone());
         self.bar.inc(1);
         let mut last_line = self.last_line.lock();
@@ -67,7 +67,7 @@ impl Progress {
     /// Prints a sentence above the bar.
     pub fn print(&self, sentence: &str) {
         // A closed standard error does not stop the work.
-        self.bar.suspend(|| drop(writeln!(std::io::stderr(), "{sentence}")));
+        self.bar.suspend(|| complain(sentence));
     }
 }
 

@@ -1,10 +1,12 @@
 //! A second record file: its estimates are those of the report, and a bad file changes
 //! nothing.
 
-use super::{MADE, Page, open, rows};
+use super::fixtures::{Run, cell};
+use super::{MADE, Page, open, options, rows};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use touchstone::record::{self, BENCH};
+use touchstone::report::{self, Options};
 
 const INPUT: &str = "document.getElementById('file')";
 const ALL: &str = "#case=*&guest=*&threads=*&sort=second";
@@ -39,17 +41,21 @@ fn second(page: &mut Page) -> String {
     page.text("document.getElementById('second').textContent")
 }
 
-/// All cells of the view: median and interval here and in the second file, and the ratio of
-/// the medians.
-fn pairs(page: &mut Page) -> Vec<[String; 5]> {
-    // The file that the page would offer as a download.
-    let text = page.text(
+/// The file that the page would offer as a download.
+fn csv(page: &mut Page) -> String {
+    page.text(
         "new Promise((done) => { const make = URL.createObjectURL; \
          URL.createObjectURL = (blob) => { URL.createObjectURL = make; blob.text().then(done); return make(blob); }; \
          const click = HTMLAnchorElement.prototype.click; \
          HTMLAnchorElement.prototype.click = () => { HTMLAnchorElement.prototype.click = click; }; \
          document.getElementById('csv').click(); })",
-    );
+    )
+}
+
+/// All cells of the view: median and interval here and in the second file, and the ratio of
+/// the medians.
+fn pairs(page: &mut Page) -> Vec<[String; 5]> {
+    let text = csv(page);
     let pair = |line: &str| {
         let fields: Vec<&str> = line.split(',').collect();
         let place = |at: usize| fields[at].to_owned();
@@ -191,5 +197,34 @@ fn a_file_can_be_dropped() {
         );
     }
     assert!(second(&mut page).contains(&MADE.book.header.run));
+    page.assert_clean();
+}
+
+#[test]
+fn texts_of_both_files_stay_text() {
+    if open("").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let of = Options { records: folder.path().join(BENCH), ..options(folder.path()) };
+    let hostile = "=1+1<img src=x onerror=alert(1)></script>\u{202e}";
+    let mut run = Run::of_cells([cell(hostile, "recreate_instance", hostile, 1, 10.0)]);
+    run.header.run = hostile.to_owned();
+    run.append(&of.records);
+    report::write(&of).unwrap();
+    let mut page =
+        Page::open(&format!("file://{}", of.pages.join("index.html").display())).unwrap();
+    // The name as the report shows it, because a page reads a second file as it is.
+    let name = touchstone_executor::text::line(hostile);
+    let cells = Run::of_cells([cell(&name, "recreate_instance", &name, 1, 10.0)]);
+    let other = folder.path().join("other.jsonl");
+    Run { header: run.header, ..cells }.append(&other);
+    page.choose(INPUT, &other);
+    let text = second(&mut page);
+    assert!(text.contains("=1+1<img") && !text.contains('\u{202e}'), "{text}");
+    assert_eq!(page.number("document.querySelectorAll('img').length"), 0.0);
+    let text = csv(&mut page);
+    assert_eq!(text.matches(",'=1+1").count(), 3, "{text}");
+    assert!(!text.contains(",=") && text.lines().nth(1).unwrap().starts_with("'="), "{text}");
     page.assert_clean();
 }

@@ -3,11 +3,13 @@
 //! The files come out the same on every machine: text is measured with an embedded font,
 //! coordinates are whole tenths of a pixel, and nothing depends on the clock or the locale.
 
+use crate::escape::html;
 use anyhow::{Context, Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontDesc, register_font};
+use touchstone_executor::text::line;
 
 /// Text of labels and numbers, px: the smallest in any chart.
 pub(super) const SMALL: f64 = 13.0;
@@ -79,8 +81,8 @@ impl Canvas {
         side: HPos,
         color: RGBColor,
     ) {
-        // XML has no way to write most control characters.
-        let text = text.replace(char::is_control, " ");
+        // Plotters escapes the syntax of XML, which has no way to write most control characters.
+        let text = line(text);
         self.items.push((Item::Text { at, text, size, bold, side }, color));
     }
 
@@ -161,7 +163,7 @@ impl Canvas {
         let (_, shapes) =
             document.split_once('>').context("drawing a chart: no SVG was written")?;
         // Readers that cannot show the picture read its title.
-        let title = self.title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let title = html(&self.title);
         let svg = format!(
             "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {wide} {high}\" \
              xmlns=\"http://www.w3.org/2000/svg\" role=\"img\">\n<title>{title}</title>{shapes}"

@@ -11,8 +11,8 @@ mod lines;
 mod picks;
 mod theme;
 
-use super::markdown::escape;
 use super::matrix::Matrix;
+use crate::escape::html;
 use crate::pages::Part;
 use crate::tables::Layout;
 use crate::tables::charts::Charts;
@@ -34,7 +34,7 @@ pub(super) struct Chart {
     pub name: String,
     /// What it shows.
     pub title: String,
-    /// What can be seen in it, in one sentence with numbers.
+    /// What can be seen in it, in one sentence with numbers: Markdown.
     pub finding: String,
     /// The part of a detailed page that it stands in; the short page where there is none.
     pub part: Option<Part>,
@@ -118,8 +118,7 @@ pub(super) fn of_part(charts: &[Chart], part: Option<Part>, folder: &str) -> Str
     let mut text = String::new();
     let own = charts.iter().filter(|chart| chart.part == part);
     for Chart { name, title, finding, .. } in own {
-        let ([light, dark], finding) = (file_names(name), escape(finding));
-        let title = escape(title).replace('"', "'");
+        let ([light, dark], title) = (file_names(name), html(title));
         let _ = writeln!(
             text,
             "{finding}\n\n<picture>\n  <source media=\"(prefers-color-scheme: dark)\" \

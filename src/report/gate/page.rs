@@ -1,7 +1,8 @@
 //! What the page says of the gate.
 
 use super::Gate;
-use crate::report::markdown::{Table, code, escape};
+use crate::escape::{code, in_cell, markdown};
+use crate::report::markdown::Table;
 use crate::report::units;
 use indexmap::IndexMap;
 use std::fmt::Write;
@@ -14,7 +15,7 @@ pub(in crate::report) fn anomalies(gate: &Gate) -> String {
     let mut rows: IndexMap<&str, Vec<(String, String)>> = IndexMap::new();
     for (violation, explanation) in &gate.explained {
         if let (Some((cell, _)), (found, limit)) = (&violation.cell, &violation.found) {
-            let found = escape(&format!("{found} ({limit})"));
+            let found = markdown(&format!("{found} ({limit})"));
             rows.entry(explanation).or_default().push((code(cell.name(None)), found));
         }
     }
@@ -28,7 +29,7 @@ pub(in crate::report) fn anomalies(gate: &Gate) -> String {
             0 => String::new(),
             more => format!(" and {more} more of the same call"),
         };
-        table.row(format!("{cell}{more}"), [found.clone(), explanation.replace('|', "\\|")]);
+        table.row(format!("{cell}{more}"), [found.clone(), in_cell(explanation)]);
     }
     format!(
         "These numbers break a rule of publication. They are published with the cause, as far as it \
@@ -51,7 +52,7 @@ pub(in crate::report) fn draft(gate: &Gate) -> String {
     }
     let mut text = format!("**Draft: {}.**\n\n", broken(reasons.len()));
     for reason in reasons.iter().take(MOST) {
-        let _ = writeln!(text, "- {}", escape(reason));
+        let _ = writeln!(text, "- {}", markdown(reason));
     }
     if reasons.len() > MOST {
         let _ = writeln!(text, "- and {} more", units::count(reasons.len() - MOST, "line"));

@@ -1,13 +1,17 @@
 // Downloads.
-const quote = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
+// A spreadsheet computes what begins so.
+const quote = (value) => {
+  const text = String(value ?? "").replace(/^[=+@-]/, "'$&");
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
 const csv = () => {
   const head = ["executor", "engine", "strategy", "case", "guest", "threads", "median_ns", "low_ns", "high_ns", "marked", "ratio", "baseline",
     ...(second ? ["second_ns", "second_low_ns", "second_high_ns", "second_marked", "second_over_first"] : []), "status", "reason"];
   const lines = view.map((row) => {
-    const other = second && second.cells.get(row.key);
+    const other = second?.cells.get(row.key);
     return [row.executor.name, row.executor.engine, row.executor.strategy, row.work.case, row.work.guest, row.threads,
-      row.median, row.low || "", row.high || "", row.reason ? "" : Boolean(row.marked), row.ratio && row.ratio.median, state.base,
-      ...(second ? [other && other.median, (other && other.low) || "", (other && other.high) || "", other && other.marked, row.second && row.second.median] : []),
+      row.median, row.low || "", row.high || "", row.reason ? "" : Boolean(row.marked), row.ratio?.median, state.base,
+      ...(second ? [other?.median, other?.low || "", other?.high || "", other?.marked, row.second?.median] : []),
       row.status, row.reason];
   });
   return [head, ...lines].map((line) => `${line.map(quote).join(",")}\r\n`).join("");

@@ -1,6 +1,6 @@
 //! What stands at the top of the page before its script runs.
 
-use super::escape;
+use crate::escape::html;
 use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
 use crate::report::matrix::Matrix;
 use crate::report::picks::Pick;
@@ -33,7 +33,7 @@ pub(super) fn facts(matrix: &Matrix<'_>) -> String {
     ];
     let mut text = String::new();
     for (name, value) in rows {
-        let _ = writeln!(text, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(&value));
+        let _ = writeln!(text, "<div><dt>{name}</dt><dd>{}</dd></div>", html(&value));
     }
     text
 }
@@ -49,12 +49,12 @@ pub(super) fn headlines(matrix: &Matrix<'_>, all: &[Pick<'_>]) -> String {
             text,
             "<tr><th scope=\"row\">{}<div class=\"note\">{} on {}</div></th>\
              <td><a href=\"{}\">{}</a></td><td class=\"number\">{}</td></tr>",
-            escape(&need.need),
+            html(&need.need),
             breakable(case),
             breakable(guest),
-            escape(&view),
+            html(&view),
             breakable(&name),
-            escape(&time_with_interval(time)).replace(" – ", "&nbsp;–&nbsp;"),
+            html(&time_with_interval(time)).replace(" – ", "&nbsp;–&nbsp;"),
         );
     }
     if text.is_empty() {
@@ -65,7 +65,7 @@ pub(super) fn headlines(matrix: &Matrix<'_>, all: &[Pick<'_>]) -> String {
 
 /// A name that may be broken at each underscore.
 fn breakable(name: &str) -> String {
-    escape(name).replace('_', "_<wbr>")
+    html(name).replace('_', "_<wbr>")
 }
 
 /// What † means, and how far the run can be trusted.
@@ -76,7 +76,7 @@ pub(super) fn note(matrix: &Matrix<'_>) -> String {
         other => format!(
             " <strong>Caution</strong>: this run was sampled with {} instead of full. Its numbers \
              are a sketch.",
-            escape(other)
+            html(other)
         ),
     };
     format!(

@@ -144,8 +144,8 @@ const COLUMNS = [
   { name: "threads", label: "Threads", value: (row) => row.threads, optional: () => !state.threads, number: true },
   { name: "median", label: "Median", value: (row) => row.median, number: true },
   { name: "interval", label: "95 % interval", hint: "sorts by width over the median", value: (row) => (row.low ? (row.high - row.low) / row.median : undefined), number: true },
-  { name: "ratio", label: "Ratio", value: (row) => row.ratio && row.ratio.median, number: true },
-  { name: "second", label: "Second / first", value: (row) => row.second && row.second.median, optional: () => second, number: true },
+  { name: "ratio", label: "Ratio", value: (row) => row.ratio?.median, number: true },
+  { name: "second", label: "Second / first", value: (row) => row.second?.median, optional: () => second, number: true },
   { name: "samples", label: "Samples", hint: "sorts by spread over the median", value: (row) => spread(row) },
   { name: "mark", label: "†", hint: "sorts by interference", value: (row) => Number(row.marked) },
 ];
@@ -230,7 +230,7 @@ const line = (row) => {
     median: () => [time(row.median)],
     ratio: () => [row.ratio ? bar(row.ratio.median) : null, h("span", {}, ...estimate(row.ratio))],
     interval: () => [interval(row)],
-    second: () => [...estimate(row.second), ...(row.second && row.second.low ? [` [${significant(row.second.low, 3)} – ${significant(row.second.high, 3)}]`] : [])],
+    second: () => [...estimate(row.second), ...(row.second?.low ? [` [${significant(row.second.low, 3)} – ${significant(row.second.high, 3)}]`] : [])],
     samples: () => [strip(row)],
     mark: () => (row.marked ? [h("span", { class: "mark", title: "Interference: too few clean samples" }, "†")] : []),
   };
@@ -250,7 +250,7 @@ const details = (row) => {
   const settings = setup ? [["strategy", setup[2] < 0 ? "by the runtime itself" : data.texts[setup[2]]]] : [];
   for (let i = 0; i < pairs.length; i += 2) settings.push([data.texts[pairs[i]], data.texts[pairs[i + 1]]]);
   const all = row.samples.flatMap((own) => own.slice(1));
-  const other = second && second.cells.get(row.key);
+  const other = second?.cells.get(row.key);
   const rows = row.samples.map((own) => h("tr", {}, h("th", { scope: "row" }, `Process ${own[0]}`),
     ...own.slice(1).map((value) => h("td", { class: "number" }, time(Math.abs(value)), value < 0 ? h("span", { class: "mark", title: "interference" }, "†") : ""))));
   const cell = h("td", { colspan: COLUMNS.filter(isShown).length }, h("div", {},
@@ -268,7 +268,7 @@ const details = (row) => {
 };
 const sorted = (column) => (column.name !== state.sort ? "none" : state.desc ? "descending" : "ascending");
 const drawHead = () => {
-  const old = document.activeElement && document.activeElement.dataset.sort;
+  const old = document.activeElement?.dataset.sort;
   $("head").replaceChildren(...COLUMNS.filter(isShown).map((column) => h("th", { scope: "col", class: `${column.number ? "number " : ""}${column.name}`, "aria-sort": sorted(column) },
     h("button", { type: "button", "data-sort": column.name, title: column.hint }, column.label))));
   if (old) $("head").querySelector(`[data-sort="${old}"]`)?.focus();

@@ -28,7 +28,7 @@ const ofProcesses = (processes) => {
   const middle = ofValues(all.map((one) => one.median));
   if (!middle) return null;
   const pooled = ofValues(groups.flat());
-  if (pooled && pooled.ends) all.push(pooled);
+  if (pooled?.ends) all.push(pooled);
   const ends = all.flatMap((one) => one.ends || [one.median]);
   const has = groups.flat().length >= fewest;
   return { median: middle.median, marked, low: has ? Math.min(...ends) : 0, high: has ? Math.max(...ends) : 0 };
@@ -38,6 +38,7 @@ const unpack = (samples) => {
   const { calls = 1, total, noisy = [] } = samples;
   return total.map((sum, at) => ({ value: sum / Math.max(1, calls instanceof Array ? calls[at] ?? 0 : calls), clean: !noisy.includes(at) }));
 };
+const HOSTILE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 const FAILURES = ["wrong", "trapped", "failed"];
 const readLines = (text) => {
   let [run, problem, bad, version] = [null, "", 0, null];
@@ -49,17 +50,17 @@ const readLines = (text) => {
     if (!own.trim()) return;
     let line;
     try {
-      line = JSON.parse(own);
+      line = JSON.parse(own, (_, value) => (value?.replace ? value.replace(HOSTILE, " ") : value));
     } catch {
       return skip(at, "not JSON");
     }
-    if (line && line.kind === "run") {
+    if (line?.kind === "run") {
       if (line.schema === data.schema) return void (run = { header: line, cells: new Map(), refusals: [] });
       version = line.schema;
       run = null;
       return skip(at, `layout version ${version} where this page reads ${data.schema}`);
     }
-    if (!line || !line.kind || !run) return skip(at, line && line.kind ? "no header above it that this page reads" : "not a record");
+    if (!line?.kind || !run) return skip(at, line?.kind ? "no header above it that this page reads" : "not a record");
     try {
       if (line.kind === "refusal") run.refusals.push(line);
       if (line.kind !== "observations") return;
@@ -85,7 +86,7 @@ const compareWith = (file, text) => {
   const { run, problem, bad } = readLines(text);
   if (!run) throw new Error(`it holds no run that this page can read${problem ? ` (${problem})` : ""}. Choose a records.jsonl that \`touchstone bench\` wrote.`);
   const { header } = run;
-  const digests = new Map((header.works || []).map((own) => [`${own.case} ${own.guest}`, String((own.init || {}).sha256 || own.guest_sha256).slice(0, 16)]));
+  const digests = new Map((header.works || []).map((own) => [`${own.case} ${own.guest}`, String(own.init?.sha256 || own.guest_sha256).slice(0, 16)]));
   const changedGuests = new Set(works.filter((own) => (digests.get(`${own.case} ${own.guest}`) ?? own.digest) !== own.digest).map((own) => own.guest));
   const found = new Map();
   let alone = 0;
@@ -99,7 +100,7 @@ const compareWith = (file, text) => {
   if (!found.size) throw new Error("none of its cells is a cell of this page with the same guest. Choose a file of the same cases.");
   const machine = header.machine || {};
   const notes = [
-    `Second file: ${file}, run ${header.run}, commit ${header.tools && header.tools.commit}, ${machine.cpu}.`,
+    `Second file: ${file}, run ${header.run}, commit ${header.tools?.commit}, ${machine.cpu}.`,
     `${count(found.size, "cell")} compared, ${(cells.length - found.size).toLocaleString("en")} only in the first, ${alone.toLocaleString("en")} only in the second.`,
   ];
   if (machine.cpu !== data.run.cpu || machine.kernel !== data.run.kernel) notes.push("The machines differ: ratios compare machines as well.");

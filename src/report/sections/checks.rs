@@ -1,9 +1,10 @@
 //! Correctness and robustness: what `make checks` found.
 
 use super::source;
+use crate::escape::{code, markdown};
 use crate::record::{Check, Finding, Outcome, without_offset};
 use crate::report::checks::{Checked, Checks};
-use crate::report::markdown::{NOTHING, Table, code, details, escape};
+use crate::report::markdown::{NOTHING, Table, details};
 use crate::report::units::{count, grouped};
 use indexmap::{IndexMap, IndexSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,12 +36,12 @@ pub(in crate::report) fn section(checks: &Checks, check: Check) -> String {
 fn conformance(checked: &Checked) -> String {
     let engines = checked.engines();
     let heading = |engine: &&str| {
-        let version = checked.header.engines.get(*engine).map(|facts| escape(&facts.version));
+        let version = checked.header.engines.get(*engine).map(|facts| markdown(&facts.version));
         format!("{}<br>{}", code(engine), version.unwrap_or_default())
     };
     let mut table = Table::new("Scripts", engines.iter().map(heading));
     for name in checked.names() {
-        table.row(escape(name), engines.iter().map(|engine| tally(checked, name, engine)));
+        table.row(markdown(name), engines.iter().map(|engine| tally(checked, name, engine)));
     }
     format!(
         "## Conformance\n\nAssertions of the WebAssembly specification's test scripts: passed of those that an engine ran. \
@@ -94,7 +95,7 @@ fn causes(checked: &Checked, outcome: Outcome, heading: &str) -> String {
     for (cause, (engines, example)) in causes {
         let engines: Vec<String> =
             engines.iter().map(|(engine, number)| format!("{} {number}", code(engine))).collect();
-        table.row(escape(cause), [engines.join(", "), escape(example)]);
+        table.row(markdown(cause), [engines.join(", "), markdown(example)]);
     }
     table.finish()
 }
@@ -160,9 +161,9 @@ fn survival(checked: &Checked) -> String {
             0 => "0".to_owned(),
             failed => format!("**{failed}**"),
         };
-        let said: Vec<String> = finding.evidence.iter().map(|said| escape(said)).collect();
+        let said: Vec<String> = finding.evidence.iter().map(|said| markdown(said)).collect();
         let held = finding.number(Outcome::Held).to_string();
-        table.row(escape(&finding.name), [held, failed, said.join("<br>")]);
+        table.row(markdown(&finding.name), [held, failed, said.join("<br>")]);
     }
     format!(
         "## Survival\n\nRuns that are killed, run out of disk or lose an engine's process, \
@@ -228,7 +229,7 @@ fn reasons(checked: &Checked, outcome: Outcome) -> String {
         };
         let engines: Vec<String> = engines.into_iter().map(engine).collect();
         let (engines, names) = (engines.join(", "), Vec::from_iter(names).join(", "));
-        let _ = writeln!(text, "- **{word}**: {names} on {engines}: {}", escape(&reason));
+        let _ = writeln!(text, "- **{word}**: {names} on {engines}: {}", markdown(&reason));
     }
     text
 }

@@ -4,9 +4,10 @@
 
 use super::function;
 use crate::compare::{self, Judged, MARGIN, Verdict};
+use crate::escape::{code, markdown};
 use crate::record::{Book, Contender, Match, Purpose};
 use crate::report::Records;
-use crate::report::markdown::{Table, code, escape};
+use crate::report::markdown::Table;
 use crate::report::rank::Noise;
 use crate::report::units::{self, count, percent, ratio_with_interval};
 use indexmap::IndexMap;
@@ -125,7 +126,7 @@ fn tables(rows: &[Row<'_>]) -> String {
         let table = groups.entry(work).or_insert_with(|| Table::new("Subject", headings));
         let time = |ns: f64| units::marked(units::time(ns), judged.ratio.marked);
         let cells = [
-            escape(&of.baseline.to_string()),
+            markdown(&of.baseline.to_string()),
             ratio_with_interval(&judged.ratio),
             time(judged.subject_ns),
             time(judged.baseline_ns),

@@ -1,7 +1,8 @@
 //! Density: what a live instance takes, and calls on one of many.
 
+use crate::escape::{code, markdown};
 use crate::record::{Book, Density, Executor, Refusal};
-use crate::report::markdown::{Table, code, escape};
+use crate::report::markdown::Table;
 use crate::report::units::{grouped, time};
 use std::collections::BTreeMap;
 use touchstone_executor::{InstanceFrom, MemoryFrom, Strategy};
@@ -88,10 +89,10 @@ fn failed(book: &Book) -> String {
         let Some(strategy) = refusal.strategy else { continue };
         let executor = Executor { engine: refusal.engine.clone(), strategy };
         let Some((tried, made, reason)) = numbers(refusal) else {
-            table.row(code(&executor), [None, None, Some(escape(&refusal.reason))]);
+            table.row(code(&executor), [None, None, Some(markdown(&refusal.reason))]);
             continue;
         };
-        let cells = [grouped(tried), grouped(made), escape(reason)];
+        let cells = [grouped(tried), grouped(made), markdown(reason)];
         table.row(code(&executor), cells.map(Some));
     }
     let table = table.finish();

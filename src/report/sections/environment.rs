@@ -1,8 +1,9 @@
 //! What the numbers were made on and with.
 
+use crate::escape::{code, markdown};
 use crate::record::{Header, Sampling};
 use crate::report::Records;
-use crate::report::markdown::{NOTHING, Table, code, escape};
+use crate::report::markdown::{NOTHING, Table};
 use crate::report::matrix::Matrix;
 use crate::report::units::{count, grouped, percent};
 use std::collections::BTreeMap;
@@ -46,19 +47,19 @@ fn table<N: AsRef<str>>(
 
 fn machine(header: &Header) -> String {
     let machine = &header.machine;
-    let mut siblings: Vec<String> = machine.siblings.iter().map(|list| escape(list)).collect();
+    let mut siblings: Vec<String> = machine.siblings.iter().map(|list| markdown(list)).collect();
     siblings.dedup();
     let siblings = if siblings.is_empty() { "unknown".to_owned() } else { siblings.join("; ") };
     let rows = [
-        ("CPU", escape(&machine.cpu)),
+        ("CPU", markdown(&machine.cpu)),
         ("Processors used", machine.cores.to_string()),
         ("Hardware threads of one core", siblings),
         ("Memory", format!("{} KiB", machine.memory_kib)),
-        ("Linux version", escape(&machine.kernel)),
-        ("OS", escape(&machine.os)),
+        ("Linux version", markdown(&machine.kernel)),
+        ("OS", markdown(&machine.os)),
         ("`PAGEMAP_SCAN`", if machine.pagemap_scan { "yes" } else { "no" }.to_owned()),
         ("Protection keys (PKU)", if machine.protection_keys { "yes" } else { "no" }.to_owned()),
-        ("Transparent huge pages", escape(&machine.huge_pages)),
+        ("Transparent huge pages", markdown(&machine.huge_pages)),
     ];
     table(["Hardware and system", ""], rows)
 }
@@ -72,9 +73,9 @@ fn versions(header: &Header) -> String {
         ("compiler", &tools.rustc),
         ("build profile", &tools.profile),
     ];
-    let rows = rows.into_iter().map(|(name, value)| (name.to_owned(), escape(value)));
+    let rows = rows.into_iter().map(|(name, value)| (name.to_owned(), markdown(value)));
     let engines = header.engines.iter();
-    let engines = engines.map(|(engine, facts)| (code(engine), escape(&facts.version)));
+    let engines = engines.map(|(engine, facts)| (code(engine), markdown(&facts.version)));
     table(["Item", "Version"], rows.chain(engines))
 }
 
@@ -85,7 +86,7 @@ fn sampling(matrix: &Matrix<'_>) -> String {
     let share = if cells == 0 { 0.0 } else { marked as f64 / cells as f64 };
     let engines = if *in_process { "all engines in one process" } else { "a process per engine" };
     let rows = [
-        ("Run", format!("{}, started {}", escape(&header.run), escape(&header.started_at))),
+        ("Run", format!("{}, started {}", markdown(&header.run), markdown(&header.started_at))),
         ("Sampling", code(name)),
         ("Seed of the order of cells", seed.to_string()),
         ("Processes per cell", format!("{processes} ({engines})")),
@@ -109,7 +110,7 @@ fn left_out(records: &Records) -> String {
     if !skipped.is_empty() {
         let _ = writeln!(text, " {} could not be read:", count(skipped.len(), "line"));
         for line in skipped {
-            let _ = write!(text, "\n- line {}: {}", line.line, escape(&line.reason));
+            let _ = write!(text, "\n- line {}: {}", line.line, markdown(&line.reason));
         }
     }
     text + "\n\n"

@@ -1,7 +1,8 @@
 //! The cells without a time, by reason.
 
+use crate::escape::{code, markdown};
 use crate::record::{Book, Refusal, Status};
-use crate::report::markdown::{Table, code, escape};
+use crate::report::markdown::Table;
 use crate::report::units::count;
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::Strategy;
@@ -27,7 +28,7 @@ pub(in crate::report) fn section(book: &Book) -> String {
     }
     let mut table = Table::of_words("Status", ["Engines", "Reason", "Cells"]);
     for ((_, status, reason, what), engines) in rows {
-        table.row(status.to_string(), [engines.join(", "), escape(reason), what]);
+        table.row(status.to_string(), [engines.join(", "), markdown(reason), what]);
     }
     format!(
         "{heading}A cell that is wrong, traps, fails or cannot be run is listed with its reason, \
@@ -69,8 +70,8 @@ fn what(refusals: &[&Refusal]) -> String {
 /// Where a refusal holds; empty where it holds everywhere.
 fn place(refusal: &Refusal) -> String {
     let parts = [
-        refusal.case.as_ref().map(|case| format!("in {}", escape(case))),
-        refusal.guest.as_ref().map(|guest| format!("on {}", escape(guest))),
+        refusal.case.as_ref().map(|case| format!("in {}", markdown(case))),
+        refusal.guest.as_ref().map(|guest| format!("on {}", markdown(guest))),
         refusal.threads.map(|threads| format!("with {}", count(threads, "thread"))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")

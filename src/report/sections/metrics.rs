@@ -2,8 +2,9 @@
 //! what it takes from the kernel.
 
 use super::source;
+use crate::escape::code;
 use crate::record::{Metric, Role};
-use crate::report::markdown::{Table, code};
+use crate::report::markdown::Table;
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::units::{self, grouped};
 use indexmap::IndexMap;

@@ -16,9 +16,10 @@ pub(super) mod systems;
 pub(super) mod tables;
 pub(super) mod threads;
 
-use super::markdown::{Footnotes, code, escape};
+use super::markdown::Footnotes;
 use super::matrix::Cell;
 use super::units;
+use crate::escape::{code, markdown};
 use crate::record::{Header, Refusal};
 use std::fmt::Display;
 
@@ -47,6 +48,6 @@ fn refused(refusal: &Refusal, notes: &mut Footnotes) -> String {
 
 /// Where findings and counts come from.
 fn source(header: &Header) -> String {
-    let (kernel, cpu) = (escape(&header.machine.kernel), escape(&header.machine.cpu));
+    let (kernel, cpu) = (markdown(&header.machine.kernel), markdown(&header.machine.cpu));
     format!("Linux {kernel} ({cpu}), commit {}", code(&header.tools.commit))
 }

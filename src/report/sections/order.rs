@@ -2,8 +2,8 @@
 
 use super::OPERATORS;
 use super::tables::{heading, time};
+use crate::escape::code;
 use crate::record::Estimate;
-use crate::report::markdown::code;
 use crate::report::matrix::{Matrix, Work};
 use crate::report::units::factor;
 use crate::tables::{Cause, Layout, Row, number};

@@ -2,8 +2,9 @@
 //! and which way of finding written pages suits which host.
 
 use crate::compare::{Course, Race, fastest, page_size, races};
+use crate::escape::code;
 use crate::record::{Book, Drift, Executor, Place, ResetKey, Touch};
-use crate::report::markdown::{Table, code, details};
+use crate::report::markdown::{Table, details};
 use crate::report::units::{count, median};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -96,7 +97,7 @@ fn sentences(book: &Book) -> String {
     for (course, ways) in courses {
         let _ = writeln!(text, "* {}:", capital(&course.to_string()));
         for race in ways.values() {
-            let _ = writeln!(text, "  * {}.", capital(&race.to_string()));
+            let _ = writeln!(text, "  * {}.", capital(&race.sentence()));
         }
     }
     text + "\n"

@@ -1,7 +1,8 @@
 //! What was really in force for each executor, probed after loading.
 
+use crate::escape::{code, html, markdown};
 use crate::record::Book;
-use crate::report::markdown::{code, details, escape};
+use crate::report::markdown::details;
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::Strategy;
 
@@ -16,8 +17,8 @@ pub(in crate::report) fn section(book: &Book) -> String {
         let effective = setup.effective.iter();
         let effective = effective.filter_map(|(name, value)| Some((&**name, value.as_deref()?)));
         for (name, value) in effective.chain([("strategy", emulated)]) {
-            let values = settings.entry(escape(name)).or_default();
-            values.entry(escape(value)).or_default().insert(executor.strategy);
+            let values = settings.entry(markdown(name)).or_default();
+            values.entry(markdown(value)).or_default().insert(executor.strategy);
         }
     }
     if engines.is_empty() {
@@ -27,7 +28,7 @@ pub(in crate::report) fn section(book: &Book) -> String {
     let blocks: String = by_engines(&engines)
         .into_iter()
         .map(|(engines, settings)| {
-            let names = engines.iter().map(|engine| format!("<code>{}</code>", escape(engine)));
+            let names = engines.iter().map(|engine| format!("<code>{}</code>", html(engine)));
             details(&names.collect::<Vec<_>>().join(", "), &settings.concat())
         })
         .collect();

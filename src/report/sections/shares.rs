@@ -2,8 +2,9 @@
 //! that does nothing, each on a clean and on a used instance, and one that only takes the
 //! input.
 
+use crate::escape::{code, markdown};
 use crate::record::{Estimate, Metric};
-use crate::report::markdown::{Table, code, escape};
+use crate::report::markdown::Table;
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::units::{median, percent, times};
 use crate::tables::{Panel, Shares};
@@ -13,7 +14,7 @@ const PARTS: [&str; 4] =
     ["instance and call", "first touches and cleaning", "taking the input", "the guest's work"];
 
 pub(in crate::report) fn section(matrix: &Matrix<'_>, shares: &Shares) -> String {
-    let mut text = format!("## {}\n\n{}\n\n", escape(&shares.title), shares.text.trim());
+    let mut text = format!("## {}\n\n{}\n\n", markdown(&shares.title), shares.text.trim());
     for panel in &shares.panels {
         let headings = ["clean instance", "used instance", "clean / used"];
         let mut table = Table::new("Executor", headings.into_iter().chain(PARTS));
@@ -24,7 +25,7 @@ pub(in crate::report) fn section(matrix: &Matrix<'_>, shares: &Shares) -> String
         }
         let table = table.finish();
         if !table.is_empty() {
-            text += &format!("### {}\n\n{table}", escape(&panel.heading));
+            text += &format!("### {}\n\n{table}", markdown(&panel.heading));
         }
     }
     text

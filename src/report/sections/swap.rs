@@ -1,8 +1,9 @@
 //! Hot swap: what changing the module costs, and what callers see of it.
 
 use super::comparisons::{Row, legend, of};
+use crate::escape::code;
 use crate::record::{Book, Executor, Means, Purpose, SwapFound};
-use crate::report::markdown::{Table, code};
+use crate::report::markdown::Table;
 use crate::report::units::{grouped, marked, ratio_with_interval, time};
 use std::fmt::Write;
 

@@ -1,9 +1,10 @@
 //! The tables that are laid out by hand.
 
 use super::{OPERATORS, function, order, refused};
+use crate::escape::{in_cell, markdown};
 use crate::record::{Estimate, Metric};
 use crate::report::Content;
-use crate::report::markdown::{Footnotes, NOTHING, Table, escape};
+use crate::report::markdown::{Footnotes, NOTHING, Table};
 use crate::report::matrix::{Cell, Executor, Matrix, Work};
 use crate::report::units::{self, grouped};
 use crate::tables::{Layout, Row};
@@ -12,7 +13,7 @@ use crate::tables::{Layout, Row};
 pub(in crate::report) fn section(matrix: &Matrix<'_>, layout: &Layout) -> String {
     let mut notes = Footnotes::default();
     let table = table(matrix, layout, |executor, row| cell(matrix, executor, row, &mut notes));
-    let (title, lead) = (escape(&layout.title), layout.text.trim());
+    let (title, lead) = (markdown(&layout.title), layout.text.trim());
     let differing = order::section(matrix, layout);
     format!("## {title}\n\n{lead}\n\n{table}{}{differing}", notes.finish())
 }
@@ -21,7 +22,7 @@ pub(in crate::report) fn section(matrix: &Matrix<'_>, layout: &Layout) -> String
 /// cells stand in the tables of threads on the same page, and beside the published values in
 /// the summary.
 pub(in crate::report) fn without_cells(content: &Content<'_>, layout: &Layout) -> String {
-    let (title, lead) = (escape(&layout.title), layout.text.trim());
+    let (title, lead) = (markdown(&layout.title), layout.text.trim());
     let differing = order::section(content.matrix, layout);
     format!(
         "## {title}\n\n{lead}\n\nThe table stands in the [summary]({}), with medians. The \
@@ -50,7 +51,7 @@ pub(in crate::report) fn brief(content: &Content<'_>, layout: &Layout) -> String
         time(matrix, executor, row).map_or_else(|| NOTHING.to_owned(), |time| units::median(&time))
     });
     let link = content.link_to_table(&layout.name);
-    format!("### {}\n\n{link}\n\n{table}", escape(&layout.title))
+    format!("### {}\n\n{link}\n\n{table}", markdown(&layout.title))
 }
 
 /// A row for each function, ours above what was published.
@@ -60,8 +61,8 @@ fn table(
     mut print: impl FnMut(&Executor, &Row) -> String,
 ) -> String {
     let Layout { columns, rows, aside, operators: counted, relative, multiples, .. } = layout;
-    let before = [counted.then(|| OPERATORS.to_owned()), aside.as_deref().map(escape)];
-    let headings = columns.iter().map(|column| escape(&column.heading));
+    let before = [counted.then(|| OPERATORS.to_owned()), aside.as_deref().map(markdown)];
+    let headings = columns.iter().map(|column| markdown(&column.heading));
     let mut table = Table::new("Benchmark function", before.into_iter().flatten().chain(headings));
     for (down, row) in rows.iter().enumerate() {
         let before = [
@@ -91,14 +92,14 @@ fn table(
 
 /// What others published, a value a line.
 fn theirs(published: &str) -> String {
-    let lines = published.lines().map(|line| format!("*{}*", escape(line)));
+    let lines = published.lines().map(|line| format!("*{}*", in_cell(line)));
     lines.collect::<Vec<_>>().join("<br>")
 }
 
 pub(super) fn heading(row: &Row) -> String {
     match &row.heading {
-        Some(heading) => escape(heading),
-        None => escape(&function(&row.case, &row.guest, row.threads)),
+        Some(heading) => markdown(heading),
+        None => markdown(&function(&row.case, &row.guest, row.threads)),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Times on one and on several threads, of every executor on the guests of the overview.
 
 use super::time_or_word;
+use crate::escape::{code, markdown};
 use crate::record::Status;
-use crate::report::markdown::{Footnotes, Table, code};
+use crate::report::markdown::{Footnotes, Table};
 use crate::report::matrix::{Cell, Executor, Matrix, Work};
 use crate::report::units::{count, times};
 use std::collections::BTreeSet;
@@ -82,6 +83,6 @@ fn cells(
 fn heading(matrix: &Matrix<'_>, executor: &Executor) -> String {
     match matrix.records.checks.leaks(executor) {
         leaks if leaks.is_empty() => code(executor),
-        leaks => format!("{}<br>**leaks {}**", code(executor), leaks.join(", ")),
+        leaks => format!("{}<br>**leaks {}**", code(executor), markdown(&leaks.join(", "))),
     }
 }

@@ -1,10 +1,11 @@
 //! Correctness and isolation: totals and exceptions.
 
+use crate::escape::code;
 use crate::pages::Part;
 use crate::record::{Check, Outcome};
 use crate::report::Content;
 use crate::report::checks::Checked;
-use crate::report::markdown::{Table, code};
+use crate::report::markdown::Table;
 use crate::report::units::{count, grouped};
 use std::collections::BTreeSet;
 

@@ -1,10 +1,11 @@
 //! Engines at a glance.
 
 use super::{failed_assertions, named, verdict};
+use crate::escape::code;
 use crate::record::{Metric, Role};
 use crate::report::Content;
 use crate::report::charts::{self, Overall};
-use crate::report::markdown::{NOTHING, Table, code};
+use crate::report::markdown::{NOTHING, Table};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::rank::fastest;
 use crate::report::units::{self, prose_list, time};

@@ -1,7 +1,8 @@
 //! The environment in short, how to reproduce the page, and the detailed pages.
 
+use crate::escape::{code, markdown};
 use crate::report::Content;
-use crate::report::markdown::{Table, code, escape};
+use crate::report::markdown::Table;
 use std::collections::BTreeMap;
 
 pub(super) fn section(content: &Content<'_>) -> String {
@@ -12,11 +13,11 @@ pub(super) fn section(content: &Content<'_>) -> String {
     }
     let versions: Vec<String> = versions
         .into_iter()
-        .map(|(version, engines)| format!("{} ({})", escape(version), engines.join(", ")))
+        .map(|(version, engines)| format!("{} ({})", markdown(version), engines.join(", ")))
         .collect();
     let mut table = Table::of_words("Page", ["It answers"]);
     for page in &content.pages.pages {
-        table.row(content.link_named(&page.file, &page.title), [escape(&page.answers)]);
+        table.row(content.link_named(&page.file, &page.title), [markdown(&page.answers)]);
     }
     let matrix = format!(
         "[All cells]({}index.html): open it in a browser to sort, filter and compare them.\n\n",
@@ -27,8 +28,8 @@ pub(super) fn section(content: &Content<'_>) -> String {
          Every guest is the same bytes for every engine.\n\n`make bench` measures; `touchstone \
          report` generates this page, the detailed pages and the charts from `records/` alone. The \
          same records give the same bytes on any machine.\n\n{matrix}{}",
-        escape(&header.machine.os),
-        escape(&header.tools.rustc),
+        markdown(&header.machine.os),
+        markdown(&header.tools.rustc),
         header.machine.memory_kib,
         versions.join("; "),
         table.finish()

@@ -1,9 +1,10 @@
 //! Strategies beside each other.
 
 use super::new_instances;
+use crate::escape::code;
 use crate::record::Role;
 use crate::report::Content;
-use crate::report::markdown::{NOTHING, Table, code};
+use crate::report::markdown::{NOTHING, Table};
 use crate::report::matrix::{Cell, Executor};
 use crate::report::units::time_with_reach;
 use touchstone_executor::Strategy;

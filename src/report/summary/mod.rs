@@ -16,10 +16,10 @@ mod work;
 use super::Content;
 use super::charts;
 use super::gate;
-use super::markdown::code;
 use super::matrix::{Executor, Matrix};
 use super::origin;
 use super::units;
+use crate::escape::code;
 use crate::record::{Check, Estimate, Outcome};
 use std::fmt::Write;
 

@@ -2,10 +2,11 @@
 
 use super::{failed_assertions, own};
 use crate::compare::{self, Judged, MARGIN};
+use crate::escape::{code, markdown};
 use crate::pages::Need;
 use crate::record::{Contender, Purpose};
 use crate::report::Content;
-use crate::report::markdown::{Table, code};
+use crate::report::markdown::Table;
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::picks::Pick;
 use crate::report::units;
@@ -113,7 +114,7 @@ fn candidates_of(need: &Need) -> String {
 fn leaky(matrix: &Matrix<'_>) -> String {
     let leaks = matrix.executors.iter().filter_map(|executor| {
         let leaks = matrix.records.checks.leaks(executor);
-        (!leaks.is_empty()).then(|| format!("{} ({})", code(executor), leaks.join(", ")))
+        (!leaks.is_empty()).then(|| format!("{} ({})", code(executor), markdown(&leaks.join(", "))))
     });
     let names: Vec<String> = leaks.collect();
     if names.is_empty() {

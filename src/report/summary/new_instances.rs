@@ -1,7 +1,8 @@
 //! New instances on Touchstone's memories against those of the runtime itself.
 
+use crate::escape::code;
 use crate::report::Content;
-use crate::report::markdown::{Table, code};
+use crate::report::markdown::Table;
 use crate::report::matrix::{Executor, Work};
 use crate::report::rank::{fastest, ties};
 use crate::report::units::time_with_reach;

@@ -1,10 +1,10 @@
 //! Where a strategy of the runtime's own is faster than the advised one of Touchstone's.
 
 use crate::compare::{Course, Verdict, page_size, ratio};
+use crate::escape::{code, markdown};
 use crate::pages::Part;
 use crate::record::{Book, Estimate, ResetKey};
 use crate::report::Content;
-use crate::report::markdown::{code, escape};
 use crate::report::matrix::{Executor, Matrix, Work};
 use crate::report::rank::{fastest, ties};
 use crate::report::units::{median, prose_list};
@@ -139,7 +139,7 @@ fn works(content: &Content<'_>, pick: &Executor) -> (Vec<String>, Vec<String>) {
             let work = Work::from(row);
             let Some((own, time)) = fastest(matrix, &work, is_own) else { continue };
             let Some(picks) = matrix.time(pick, &work, 1) else { continue };
-            let call = format!("{} ({})", escape(&row.label), escape(&group.title));
+            let call = format!("{} ({})", markdown(&row.label), markdown(&group.title));
             if overlap(time, picks) {
                 tied.push(call);
             } else if time.median < picks.median {

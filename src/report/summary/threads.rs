@@ -1,8 +1,9 @@
 //! What a second thread costs the first one.
 
+use crate::escape::code;
 use crate::record::Role;
 use crate::report::Content;
-use crate::report::markdown::{Table, code};
+use crate::report::markdown::Table;
 use crate::report::units::{self, count};
 
 pub(super) fn section(content: &Content<'_>) -> String {

@@ -1,11 +1,11 @@
 //! The head of the page: where the numbers come from, and five findings.
 
 use crate::compare::{self, MARGIN};
+use crate::escape::{code, markdown};
 use crate::pages::Finding;
 use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
 use crate::record::{Book, Contender, Estimate, Executor, Match, Metric, Purpose};
 use crate::report::Content;
-use crate::report::markdown::{code, escape};
 use crate::report::matrix::{Matrix, Work};
 use crate::report::units::{self, MARK, count, percent};
 use std::fmt::Write;
@@ -26,10 +26,10 @@ pub(super) fn section(content: &Content<'_>) -> String {
     let _ = writeln!(
         text,
         "**Machine**: {}, {}, Linux {}. **Run**: {}, commit {}.",
-        escape(&header.machine.cpu),
+        markdown(&header.machine.cpu),
         count(header.machine.cores, "processor"),
-        escape(&header.machine.kernel),
-        escape(header.started_at.split('T').next().unwrap_or_default()),
+        markdown(&header.machine.kernel),
+        markdown(header.started_at.split('T').next().unwrap_or_default()),
         code(&header.tools.commit),
     );
     if cells > 0 {

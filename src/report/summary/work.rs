@@ -1,8 +1,9 @@
 //! Real work: a few calls of each suite.
 
+use crate::escape::{code, markdown};
 use crate::pages::Group;
 use crate::report::Content;
-use crate::report::markdown::{Table, code, escape};
+use crate::report::markdown::Table;
 use crate::report::matrix::Work;
 use crate::report::rank::fastest;
 use crate::report::units::time_with_reach;
@@ -32,7 +33,7 @@ fn group(content: &Content<'_>, group: &Group) -> Option<String> {
         });
         let cells: Vec<Option<String>> = best.collect();
         if cells.iter().any(Option::is_some) {
-            table.row(escape(&row.label), cells);
+            table.row(markdown(&row.label), cells);
         }
     }
     let table = table.finish();
@@ -41,6 +42,6 @@ fn group(content: &Content<'_>, group: &Group) -> Option<String> {
         note if note.is_empty() => note,
         note => note + "\n\n",
     };
-    let title = escape(&group.title);
+    let title = markdown(&group.title);
     (!table.is_empty()).then(|| format!("### {title}\n\n{link}\n\n{table}{note}"))
 }

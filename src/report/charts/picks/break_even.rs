@@ -4,6 +4,7 @@ use super::super::Form;
 use super::super::frame::{Frame, Value};
 use super::super::lines::{Crossing, DASHES, Lines, Series};
 use super::super::theme::Fill;
+use crate::escape::{code, markdown};
 use crate::record::Metric;
 use crate::report::matrix::{Matrix, Work};
 use crate::report::units::{self, MARK};
@@ -123,11 +124,11 @@ fn finding(chart: &BreakEven, winners: &[(f64, &Cost<'_>)]) -> Option<String> {
     let ((_, first), others) = winners.split_first()?;
     let name = |cost: &Cost<'_>| {
         let mark = if cost.marked { MARK } else { "" };
-        format!("`{}`{mark}", cost.of.executor)
+        format!("{}{mark}", code(&cost.of.executor))
     };
     let mut text = format!(
         "For {}, with compilation and load counted, {} is done first with {} ({}).",
-        chart.work.label,
+        markdown(&chart.work.label),
         name(first),
         if others.is_empty() { "any number of calls" } else { "few calls" },
         units::time_short(first.total(1.0))

@@ -5,6 +5,7 @@ use super::super::dumbbells::{Dumbbells, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
 use super::{baseline, ladder, slower, times};
+use crate::escape::{code, markdown};
 use crate::record::Executor;
 use crate::report::matrix::{Matrix, Work};
 use crate::report::rank::fastest;
@@ -101,9 +102,9 @@ fn finding(chart: &Engines, rows: &[Best<'_>], native: Option<(Value, &str)>) ->
     let least = |of: fn(&Best<'_>) -> Option<(String, Value)>| {
         rows.iter().filter_map(of).min_by(|a, b| a.1.median.total_cmp(&b.1.median))
     };
-    let ours = least(|best| best.ours.map(|(of, value)| (of.to_string(), value)));
-    let own = least(|best| best.own.map(|(of, value)| (of.to_string(), value)));
-    let label = &chart.work.label;
+    let ours = least(|best| best.ours.map(|(of, value)| (code(of), value)));
+    let own = least(|best| best.own.map(|(of, value)| (code(of), value)));
+    let label = markdown(&chart.work.label);
     let against = |value: Value| {
         native.map_or_else(String::new, |(native, name)| {
             format!(", {} as long as {name} ({})", times(value, native), native.time())
@@ -111,8 +112,8 @@ fn finding(chart: &Engines, rows: &[Best<'_>], native: Option<(Value, &str)>) ->
     };
     Some(match (ours, own) {
         (Some((ours, least)), Some((own, value))) => format!(
-            "The fastest clean call with {label} takes {} with `{ours}`{}. The fastest strategy of \
-             a runtime's own takes {} with `{own}` ({}).",
+            "The fastest clean call with {label} takes {} with {ours}{}. The fastest strategy of \
+             a runtime's own takes {} with {own} ({}).",
             least.time(),
             against(least),
             value.time(),
@@ -122,7 +123,7 @@ fn finding(chart: &Engines, rows: &[Best<'_>], native: Option<(Value, &str)>) ->
             let (name, least) = ours.or(own)?;
             let against = against(least);
             format!(
-                "The fastest clean call with {label} takes {} with `{name}`{against}.",
+                "The fastest clean call with {label} takes {} with {name}{against}.",
                 least.time()
             )
         }

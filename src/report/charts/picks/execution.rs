@@ -5,6 +5,7 @@ use super::super::frame::{Frame, Value};
 use super::super::heat::{Heat, Row};
 use super::super::theme::Fill;
 use super::{baseline, short};
+use crate::escape::code;
 use crate::record::{Estimate, Executor, Metric};
 use crate::report::matrix::{Matrix, Work};
 use crate::report::units::{self, MARK};
@@ -182,7 +183,7 @@ fn finding(matrix: &Matrix<'_>, rows: &[Row]) -> Option<String> {
             let high = own().map(|value| value.median).fold(0.0, f64::max);
             let mark = if own().any(|value| value.marked) { MARK } else { "" };
             format!("{} to {}{mark} times", short(low), short(high))
-                + &format!(" as long as native code with `{}`", row.label)
+                + &format!(" as long as native code with {}", code(&row.label))
         })
     };
     let texts = [

@@ -6,6 +6,7 @@ use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
 use super::{slower, time};
+use crate::escape::{code, markdown};
 use crate::report::matrix::Matrix;
 use crate::report::units;
 use crate::tables::charts::{ChartWork, Charts, Ladder, Named};
@@ -70,15 +71,20 @@ fn finding(matrix: &Matrix<'_>, ladder: &Ladder) -> Option<String> {
         ladder.rows.iter().filter_map(|named| Some((named, time(matrix, &named.executor, work)?)));
     let (first, least) = rows.next()?;
     let said = |(named, value): (&Named, Value)| {
-        format!("{} with `{}` ({})", value.time(), named.executor.strategy, slower(value, least))
+        format!(
+            "{} with {} ({})",
+            value.time(),
+            code(named.executor.strategy),
+            slower(value, least)
+        )
     };
     let others: Vec<String> = rows.map(said).collect();
     let text = format!(
-        "On {}, a clean {} takes {} with `{}`.",
-        ladder.engine,
-        work.label,
+        "On {}, a clean {} takes {} with {}.",
+        markdown(&ladder.engine),
+        markdown(&work.label),
         least.time(),
-        first.executor.strategy
+        code(first.executor.strategy)
     );
     Some(if others.is_empty() {
         text

@@ -5,6 +5,7 @@ use super::super::axis::Spread;
 use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
+use crate::escape::code;
 use crate::record::{Pipeline, SystemFound, Verifier};
 use crate::report::matrix::Matrix;
 use crate::report::units;
@@ -61,8 +62,10 @@ pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Titled) -> Opti
             group("Without guests".to_owned(), without),
         ],
     };
-    let texts: Vec<String> =
-        methods.iter().map(|(method, value)| format!("{} with `{method}`", value.time())).collect();
+    let texts: Vec<String> = methods
+        .iter()
+        .map(|(method, value)| format!("{} with {}", value.time(), code(method)))
+        .collect();
     let finding = format!(
         "{} messages take {}. The published time is {}, on another machine.",
         plan.messages,

@@ -6,6 +6,7 @@ use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
 use super::short;
+use crate::escape::code;
 use crate::record::{Estimate, InstanceState, Load, Rounds};
 use crate::report::matrix::Matrix;
 use crate::report::sections::systems::requests::rate;
@@ -75,10 +76,10 @@ fn finding<'a>(
         Some(units::marked(units::time_short(ns), differs))
     };
     let own = format!(
-        "At {} % of its capacity, `{}` answers {} on a {} instance, half of them within {} \
+        "At {} % of its capacity, {} answers {} on a {} instance, half of them within {} \
          and 99.9 % within {}.",
         Load::COMPARED,
-        first.executor,
+        code(first.executor),
         rate(first.at(Load::COMPARED, |load| load.completed)?),
         first.state,
         time(first, Load::p50)?,
@@ -102,9 +103,9 @@ fn finding<'a>(
         _ => String::new(),
     };
     Some(format!(
-        "{own} On `{}`, {} instance, the host answers {} times as many, half of them within {} and \
+        "{own} On {}, {} instance, the host answers {} times as many, half of them within {} and \
          99.9 % within {}.{beside}",
-        second.executor,
+        code(second.executor),
         second.state,
         short(second.over(first, |round| &round.loads, completed)?.median),
         time(second, Load::p50)?,

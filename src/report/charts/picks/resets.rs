@@ -5,6 +5,7 @@ use super::super::frame::{Frame, Value};
 use super::super::lines::{Crossing, DASHES, Lines, Series};
 use super::super::theme::Fill;
 use crate::compare::{Course, Verdict, crossings, drops, fastest, page_size, ratio};
+use crate::escape::code;
 use crate::record::{Book, Drift, Estimate, Executor, PAGE, ResetKey};
 use crate::report::matrix::Matrix;
 use crate::report::units;
@@ -143,14 +144,14 @@ fn finding(
         book.reset(&key).map(|call| units::time_short(call.median))
     };
     let mut text = format!(
-        "A clean call that writes {} is fastest with `{}` ({}).",
+        "A clean call that writes {} is fastest with {} ({}).",
         page_size(first as f64),
-        start.executor.strategy,
+        code(start.executor.strategy),
         time(start, first)?
     );
     for (crossing, stretch) in crossings.iter().zip(&stretches[1..]) {
         let size = page_size(crossing.x / PAGE as f64);
-        text += &format!(" From about {size} on, `{}` is.", stretch.executor.strategy);
+        text += &format!(" From about {size} on, {} is.", code(stretch.executor.strategy));
     }
     let end_time = time(end, last)?;
     text += &format!(" At {} it takes {end_time}.", page_size(last as f64));

@@ -6,6 +6,7 @@ use super::super::axis::Spread;
 use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
+use crate::escape::{code, markdown};
 use crate::report::matrix::{Matrix, Work};
 use crate::report::units;
 use crate::tables::charts::{Charts, ThenAndNow};
@@ -145,11 +146,13 @@ fn finding(chart: &ThenAndNow, functions: &[Function<'_>]) -> Option<String> {
         };
         let (then, now) = (ratio(&function.then)?, ratio(&function.now)?);
         Some(format!(
-            "`{first}` took {then} as long as `{last}` in {} and takes {now} as long now ({}, {}, \
+            "{} took {then} as long as {} in {} and takes {now} as long now ({}, {}, \
              {}).",
-            chart.then.split([',', ' ']).next().unwrap_or_default(),
-            chart.cases.get(&function.of.case)?,
-            function.of.guest,
+            code(first),
+            code(last),
+            markdown(chart.then.split([',', ' ']).next().unwrap_or_default()),
+            markdown(chart.cases.get(&function.of.case)?),
+            markdown(&function.of.guest),
             units::count(function.of.threads, "thread"),
         ))
     })

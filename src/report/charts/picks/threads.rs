@@ -5,6 +5,7 @@ use super::super::dumbbells::{Dumbbells, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
 use super::short;
+use crate::escape::{code, markdown};
 use crate::record::Estimate;
 use crate::report::matrix::{Matrix, Work};
 use crate::report::units;
@@ -66,14 +67,14 @@ pub(super) fn pick<'a>(
     };
     let (best, worst) = (rows.first()?, rows.last()?);
     let finding = format!(
-        "On {together} at the same time, one {} takes {} as long with `{}` ({} → {}). With `{}` it \
+        "On {together} at the same time, one {} takes {} as long with {} ({} → {}). With {} it \
          takes {} as long ({} → {}).",
-        chart.work.label,
+        markdown(&chart.work.label),
         best.times(),
-        best.named.executor,
+        code(&best.named.executor),
         best.alone.time(),
         best.beside.time(),
-        worst.named.executor,
+        code(&worst.named.executor),
         worst.times(),
         worst.alone.time(),
         worst.beside.time()

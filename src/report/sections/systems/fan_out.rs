@@ -1,7 +1,8 @@
 //! A state that many modules read.
 
+use crate::escape::code;
 use crate::record::{Book, Executor, FanOut, Shape, SystemFound, Way};
-use crate::report::markdown::{Table, code};
+use crate::report::markdown::Table;
 use crate::report::units::{bytes, factor, grouped, time};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! Blocks of transfers and queries over a database.
 
+use crate::escape::code;
 use crate::record::{Book, Executor, Node, SystemFound};
-use crate::report::markdown::{Table, code};
+use crate::report::markdown::Table;
 use crate::report::units::{grouped, percent, time};
 
 pub(in crate::report) fn section(book: Option<&Book>) -> String {

@@ -1,7 +1,8 @@
 //! Messages whose verifier is swapped.
 
+use crate::escape::code;
 use crate::record::{Book, Pipeline, System, SystemFound, Verifier};
-use crate::report::markdown::{Table, code};
+use crate::report::markdown::Table;
 use crate::report::units::{count, grouped, time};
 use crate::tables::pipeline::{PipelinePlan, plan};
 

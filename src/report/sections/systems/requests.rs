@@ -1,7 +1,8 @@
 //! A host over HTTP under load.
 
+use crate::escape::code;
 use crate::record::{Book, Estimate, InstanceState, Load, Requests, Rounds};
-use crate::report::markdown::{Table, code};
+use crate::report::markdown::Table;
 use crate::report::units::{marked, percent, ratio_with_interval, time};
 
 /// Requests a second: `17,300 /s`.

@@ -1,18 +1,20 @@
 //! The systems of a run in rows.
 
 use super::{Column, or_none};
+use crate::record::{Book, Executor, FanOut, Load, Node, Pipeline, Rounds, SystemFound, Verifier};
+use crate::report::units::time;
 use anyhow::Result;
 use serde_json::{Value, json};
-use touchstone::record::{
-    Book, Executor, FanOut, Load, Node, Pipeline, Rounds, SystemFound, Verifier,
-};
-use touchstone::report::units::time;
 
 /// What was found of a system under an executor.
-pub(super) enum Found<'a> {
+pub enum Found<'a> {
+    /// A host over HTTP under load.
     Requests(Rounds<'a>),
+    /// Blocks of transfers and queries over a database.
     Node(&'a Executor, &'a Node),
+    /// A state that many modules read.
     FanOut(&'a Executor, &'a FanOut),
+    /// Messages whose verifier is swapped.
     Pipeline(&'a Executor, &'a Pipeline),
 }
 

@@ -1,76 +1,46 @@
-//! `touchstone show`.
+//! A run in words: its entries in tables for a terminal, and as JSON.
 
 mod systems;
 
-use super::Ended;
-use super::common::{judged, newest, print_lines};
+use crate::compare::{Judged, MARGIN, judge};
+use crate::record::{
+    Book, CellKey, Count, Density, Estimate, Match, Metric, Refusal, ResetKey, SoakPoint, Swap,
+    SwapFound, Tail, Unit,
+};
+use crate::report::units::{marked, median, rate, ratio_with_interval, time, time_with_interval};
+use crate::terminal::{Style, Table};
 use anyhow::Result;
 use serde_json::{Value, json};
-use std::path::PathBuf;
-use touchstone::compare::Judged;
-use touchstone::plan::Filter;
-use touchstone::record::{
-    self, BENCH, Book, CellKey, Count, Density, Estimate, Match, Metric, Refusal, ResetKey,
-    SoakPoint, Swap, SwapFound, Tail, Unit,
-};
-use touchstone::report::units::{
-    marked, median, rate, ratio_with_interval, time, time_with_interval,
-};
-use touchstone::run::shown;
-use touchstone::terminal::{Style, Table, print};
-
-/// Shows the newest run of a record file.
-#[derive(Debug, clap::Args)]
-pub(super) struct Show {
-    /// Show only entries whose name this regular expression matches
-    filter: Option<String>,
-    /// Print one JSON object per line; values that were not measured are null
-    #[arg(long)]
-    json: bool,
-    /// With --json: also print the raw samples and rounds
-    #[arg(long, requires = "json")]
-    samples: bool,
-    /// Read the records from FILE [default: the project's records/records.jsonl]
-    #[arg(long, value_name = "FILE")]
-    records: Option<PathBuf>,
-}
+pub use systems::Found;
 
 /// A named entry of a run.
-enum Entry<'a> {
+pub enum Entry<'a> {
+    /// A cell with its metrics.
     Cell(&'a CellKey),
+    /// A comparison and its verdict.
     Comparison(&'a Match, Judged),
+    /// The counts of a case.
     Count(&'a Count),
+    /// Swaps under load, or memory over many swaps.
     Swap(&'a Swap),
+    /// Many live instances.
     Density(&'a Density),
+    /// Clean calls that write pages, and the time of one.
     Reset(&'a ResetKey, Estimate),
-    System(systems::Found<'a>),
+    /// A system under an executor.
+    System(Found<'a>),
+    /// The reason why something was not measured.
     Refusal(&'a Refusal),
 }
 
-impl Show {
-    pub(super) fn execute(self) -> Result<Ended> {
-        let path = self.records.unwrap_or_else(|| record::default_path(BENCH));
-        let book = newest(&path, "make bench")?;
-        let filter = Filter::new(self.filter.as_deref())?;
-        let none = format!("nothing in {}", shown(&path));
-        let entries = filter.select(&none, entries(&book), |entry| entry.name(&book))?;
-        if self.json {
-            let lines = entries.iter().map(|entry| entry.json(&book, self.samples));
-            print_lines(lines.collect::<Result<Vec<Value>>>()?)?;
-        } else {
-            print(&tables(&book, &entries))?;
-        }
-        Ok(Ended::Well)
-    }
-}
-
 /// All entries of a run, cells first.
-fn entries(book: &Book) -> Vec<Entry<'_>> {
+#[must_use]
+pub fn entries(book: &Book) -> Vec<Entry<'_>> {
     let cells = book.cells.keys().map(Entry::Cell);
     let comparisons = book
         .comparisons
         .iter()
-        .filter_map(|(of, processes)| Some(Entry::Comparison(of, judged(processes)?)));
+        .filter_map(|(of, processes)| Some(Entry::Comparison(of, judge(processes, MARGIN)?)));
     let counts = book.counts.values().map(Entry::Count);
     let swaps = book.swaps.iter().map(Entry::Swap);
     let densities = book.densities.iter().map(Entry::Density);
@@ -78,13 +48,14 @@ fn entries(book: &Book) -> Vec<Entry<'_>> {
     let resets = resets.filter_map(|key| Some(Entry::Reset(key, book.reset(key)?)));
     let refusals = book.refusals.iter().map(Entry::Refusal);
     let measured = cells.chain(comparisons).chain(counts).chain(swaps).chain(densities);
-    let systems = systems::Found::all(book).into_iter().map(Entry::System);
+    let systems = Found::all(book).into_iter().map(Entry::System);
     measured.chain(resets).chain(systems).chain(refusals).collect()
 }
 
 impl Entry<'_> {
     /// The name for filters.
-    fn name(&self, book: &Book) -> String {
+    #[must_use]
+    pub fn name(&self, book: &Book) -> String {
         match self {
             Self::Cell(cell) => book.name(cell),
             Self::Comparison(of, _) => of.name(),
@@ -108,8 +79,12 @@ impl Entry<'_> {
         }
     }
 
-    /// The JSON object of the entry: its record and its estimates.
-    fn json(&self, book: &Book, raw: bool) -> Result<Value> {
+    /// The JSON object of the entry: its record and its estimates; with the samples if `raw`.
+    ///
+    /// # Errors
+    ///
+    /// When a record cannot be written as JSON.
+    pub fn json(&self, book: &Book, raw: bool) -> Result<Value> {
         let (kind, mut line) = match self {
             Self::Cell(cell) => ("cell", serde_json::to_value(cell)?),
             Self::Comparison(of, _) => ("comparison", serde_json::to_value(of)?),
@@ -167,11 +142,14 @@ fn estimate(estimate: Option<Estimate>) -> Value {
 }
 
 /// Everything of a run in tables.
-pub(super) fn all(book: &Book) -> String {
+#[must_use]
+pub fn all(book: &Book) -> String {
     tables(book, &entries(book))
 }
 
-fn tables(book: &Book, entries: &[Entry<'_>]) -> String {
+/// Some entries of a run in tables.
+#[must_use]
+pub fn tables(book: &Book, entries: &[Entry<'_>]) -> String {
     let style = Style::of_stdout();
     let has =
         |metric: &&Metric| book.cells.keys().any(|cell| book.estimate(cell, **metric).is_some());
