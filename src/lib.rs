@@ -24,7 +24,6 @@ pub mod record;
 pub mod report;
 pub mod resets;
 pub mod run;
-pub mod scratch;
 pub mod solo;
 pub mod supervise;
 pub mod swap;
