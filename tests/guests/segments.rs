@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use touchstone::case::{self, Guests};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Strategy, Support};
+use touchstone_executor::{Config, Outcome, Strategy, Support};
 
 #[test]
 fn it_has_what_its_case_says() {
@@ -75,7 +75,8 @@ fn no_code_has_the_segments_that_touchstones_memories_bring_along() {
                     let (mut instance, mut output) = (module.new_instance().unwrap(), Vec::new());
                     let last = module.export("last", Abi::Plain).unwrap();
                     for _ in 0..2 {
-                        instance.call(last, b"", &mut output).unwrap();
+                        let outcome = instance.call(last, b"", &mut output).unwrap();
+                        assert_eq!(outcome, Outcome::Returned, "{} {strategy}", engine.id());
                         assert_eq!(output, b"rk>19999", "{} {strategy}", engine.id());
                     }
                 }
