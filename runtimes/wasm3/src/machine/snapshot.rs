@@ -2,6 +2,7 @@
 
 use super::Machine;
 use super::trap::text;
+use crate::rewrite::global_name;
 use std::ffi::c_void;
 use std::sync::Arc;
 use touchstone_executor::host::CleanHost;
@@ -30,11 +31,10 @@ impl Machine {
         let program = Arc::clone(&self.shared.program);
         let mut globals = Vec::with_capacity(program.globals.len());
         for index in &program.globals {
-            // SAFETY: the module is loaded and has a global of this index, which never moves in
-            // it. Looking for each by its name would take Wasm3 as long as there are globals.
+            let name = global_name(*index);
+            // SAFETY: the module is loaded, and a global never moves in it.
             unsafe {
-                let global: ffi::IM3Global =
-                    (*self.handle.module).globals.add(*index as usize).cast();
+                let global = ffi::m3_FindGlobal(self.handle.module.cast(), name.as_ptr());
                 let mut value = std::mem::zeroed();
                 let result = ffi::m3_GetGlobal(global, &raw mut value);
                 if !result.is_null() {
