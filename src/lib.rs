@@ -25,7 +25,6 @@ pub mod record;
 pub mod report;
 pub mod resets;
 pub mod run;
-pub mod scratch;
 pub mod show;
 pub mod solo;
 pub mod supervise;

@@ -9,11 +9,11 @@ use touchstone::density::{Ask, COUNTS, FromProcess, serve};
 use touchstone::plan::{Filter, Plan};
 use touchstone::record::{self, DENSITY, Line, Refusal, Replacement, Sampling, Sink};
 use touchstone::run::{header, seed, shown, watch_for_ctrl_c};
-use touchstone::scratch::Scratch;
 use touchstone::solo::{Asked, available_memory};
 use touchstone::supervise::{Parent, Stop};
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{complain, print};
+use touchstone_executor::Scratch;
 
 const CASE: &str = "call_empty_function";
 

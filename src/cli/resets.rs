@@ -17,12 +17,11 @@ use touchstone::resets::{
     Ask, FromProcess, Measured, Selection, Wanted, default_file, preferred_engine, serve,
 };
 use touchstone::run::{header, seed, shown, watch_for_ctrl_c};
-use touchstone::scratch::Scratch;
 use touchstone::solo::{Asked, available_memory};
 use touchstone::supervise::{Parent, Stop};
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{complain, print};
-use touchstone_executor::Engine;
+use touchstone_executor::{Engine, Scratch};
 
 /// Measures clean calls that write more and more pages, under each strategy.
 ///

@@ -8,7 +8,6 @@ use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
 use crate::record::{Comparison, Match, Status};
 use crate::run::{Performer, Task, perform_side};
-use crate::scratch::Scratch;
 use crate::supervise::{Child, Heard, Parent, Stop};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -16,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::Engine;
+use touchstone_executor::{Engine, Scratch};
 
 /// A message to a side.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -8,7 +8,6 @@ use crate::lab::VERY_LONG;
 use crate::measure::probe;
 use crate::plan::{Random, shuffled};
 use crate::record::{Comparison, Line, Observations, Refusal, Setup, Sink, Status};
-use crate::scratch::Scratch;
 use crate::supervise::{Death, Heard, Stop};
 use crate::terminal::progress::Progress;
 use anyhow::{Context, Result};
@@ -16,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::Engine;
+use touchstone_executor::{Engine, Scratch};
 
 /// The environment of a run.
 pub struct Host<'a> {

@@ -12,20 +12,21 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use touchstone::plan::Random;
 use touchstone::supervise::{Child, Death, Heard};
+use touchstone_executor::Scratch;
 
 /// How long a run may say nothing.
 const SILENCE: Duration = Duration::from_secs(120);
 
 pub(super) struct Place<'a> {
     plan: &'a Plan<'a>,
-    folder: tempfile::TempDir,
+    folder: Scratch,
     files: usize,
     random: Random,
 }
 
 impl<'a> Place<'a> {
     pub(super) fn new(plan_of: &'a Plan<'a>) -> Result<Self> {
-        let folder = tempfile::tempdir().context("cannot make a folder for the runs")?;
+        let folder = Scratch::new()?;
         write_case(folder.path())?;
         Ok(Self { plan: plan_of, folder, files: 0, random: Random::new(plan_of.seed) })
     }

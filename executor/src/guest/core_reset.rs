@@ -3,6 +3,7 @@
 //!
 //! All additions are at the end of an index space, so that no index changes.
 
+use super::data;
 use super::info::{ALL_PAGES, MemoryLimits};
 use super::rewrite::{Sections, unreadable};
 use crate::error::{Error, Result};
@@ -125,7 +126,7 @@ impl Shape {
 }
 
 /// The module with the function [`EXPORT`]. `tables`: whether it restores its tables, too;
-/// `limits`: other ones of its memory.
+/// `limits`: other ones of its memory, which then comes with its content.
 ///
 /// # Errors
 ///
@@ -148,6 +149,7 @@ pub(super) fn with_reset<'a>(
     let mut sections = Sections::of(wasm)?;
     if let Some(limits) = limits {
         sections.limit_memories(limits, ALL_PAGES)?;
+        data::leave_out(wasm, &mut sections)?;
     }
     let mut state = State { globals: shape.shadows().collect(), ..State::default() };
     let mut shadows = GlobalSection::new();

@@ -133,8 +133,13 @@ mod tests {
         let wasm = guest.without_data().unwrap();
         // Validates, too.
         assert_eq!(ModuleInfo::read(&wasm).unwrap().data_bytes, 0);
+        data_in(&wasm)
+    }
+
+    /// The same of a module, or of the last one in a component.
+    fn data_in(wasm: &[u8]) -> (Option<u32>, Option<u32>) {
         let (mut data, mut count) = (None, None);
-        for payload in Parser::new(0).parse_all(&wasm) {
+        for payload in Parser::new(0).parse_all(wasm) {
             match payload.unwrap() {
                 Payload::DataSection(section) => data = Some(section.count()),
                 Payload::DataCountSection { count: found, .. } => count = Some(found),
@@ -152,6 +157,40 @@ mod tests {
         // A function that names none.
         assert_eq!(left(&format!("(module (memory 1) {many} (func))")), (None, None));
         assert_eq!(left("(module (memory 1))"), (None, None));
+    }
+
+    /// All forms for Touchstone's memories.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn no_form_for_memories_with_an_image_has_its_segments() {
+        let guest = |text: String| {
+            let wasm = wat::parse_str(text).unwrap();
+            GuestModule::new("guest", &wasm, HeapPages::default()).unwrap()
+        };
+        let data: String = (0..57_000).map(|at| format!("(data (i32.const {at}) \"x\")")).collect();
+        let module = format!(
+            "(memory 1) {data} (global $g (mut i32) (i32.const 0))
+             (func (export \"f\") (global.set $g (i32.const 1)))"
+        );
+        let core = guest(format!("(module {module})"));
+        for form in [
+            core.without_data().unwrap(),
+            core.with_imported_memory().unwrap(),
+            core.resettable().unwrap().into_owned(),
+            core.with_entries().unwrap().unwrap(),
+            core.with_host_sized_memory().unwrap(),
+        ] {
+            assert_eq!(data_in(&form), (None, None));
+        }
+        let component = guest(format!(
+            "(component (core module $m {module}) (core instance (instantiate $m)))"
+        ));
+        for form in [component.without_data().unwrap(), component.resettable().unwrap().into()] {
+            assert_eq!(data_in(&form), (None, None));
+        }
+        // A start function needs them.
+        let started = guest(format!("(module {module} (func $s) (start $s))"));
+        assert_eq!(data_in(&started.resettable().unwrap()), (Some(57_000), None));
     }
 
     #[test]

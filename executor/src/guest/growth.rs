@@ -21,7 +21,7 @@ pub const HOST_GROW: &str = "grow";
 type Step<T = ()> = std::result::Result<T, ReencodeError>;
 
 impl GuestModule {
-    /// The module with two more imports, [`HOST_SIZE`] and [`HOST_GROW`] of [`HOST_SIZED`],
+    /// The module [`resettable`](Self::resettable) with two more imports, [`HOST_SIZE`] and [`HOST_GROW`] of [`HOST_SIZED`],
     /// which come after all others and are called for `memory.size` and `memory.grow`.
     /// Exports keep their order.
     ///
@@ -40,8 +40,8 @@ impl GuestModule {
         if self.info().imports.iter().any(|import| import.module == HOST_SIZED) {
             return refuse("it imports what the host adds to modules");
         }
-        let mut types = 0;
-        for payload in Parser::new(0).parse_all(self.wasm()) {
+        let (wasm, mut types) = (self.resettable()?, 0);
+        for payload in Parser::new(0).parse_all(&wasm) {
             if let Payload::TypeSection(section) = payload.map_err(unreadable)? {
                 for group in section {
                     types += group.map_err(unreadable)?.types().count() as u32;
@@ -51,7 +51,7 @@ impl GuestModule {
         let imported = self.info().imports.len() as u32;
         let mut rewriter = Rewriter { imported, types, typed: false, linked: false };
         let mut module = Module::new();
-        rewriter.parse_core_module(&mut module, Parser::new(0), self.wasm()).map_err(|error| {
+        rewriter.parse_core_module(&mut module, Parser::new(0), &wasm).map_err(|error| {
             Error::Unhostable { reason: format!("its memory cannot be sized by the host: {error}") }
         })?;
         Ok(module.finish())

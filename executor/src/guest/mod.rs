@@ -245,24 +245,33 @@ impl GuestModule {
         }
     }
 
-    /// A component with functions that save and restore the state of the core instances in
+    /// The guest for instances that are reset in place, on memories that come with their content
+    /// where it is known before instantiation. Active data segments of these memories are [left
+    /// out](Self::without_data).
+    ///
+    /// A component gets functions that save and restore the state of the core instances in
     /// it: see [`ComponentInfo::reset_functions`]. Where it can be, its own functions also have
-    /// [entries](ComponentInfo::entries). A core module stays as it is: its state
-    /// is exported.
+    /// [entries](ComponentInfo::entries). The state of a core module is exported already.
     ///
     /// # Errors
     ///
-    /// When its instances cannot be reset in place
-    /// ([`ComponentInfo::reset_refusal`]).
+    /// When the instances of a component cannot be reset in place
+    /// ([`ComponentInfo::reset_refusal`]), or the guest cannot be read.
     pub fn resettable(&self) -> Result<Cow<'_, [u8]>> {
-        let Some(component) = &self.info.component else { return Ok(Cow::Borrowed(&self.wasm)) };
+        let Some(component) = &self.info.component else {
+            let stays = self.info.segments.is_empty() || self.info.image_refusal().is_some();
+            return match stays {
+                true => Ok(Cow::Borrowed(&self.wasm)),
+                false => rewrite::without_data(&self.wasm).map(Cow::Owned),
+            };
+        };
         if let Some(reason) = component.reset_refusal() {
             return Err(Error::Unhostable { reason });
         }
         component_reset::resettable(&self.wasm, component).map(Cow::Owned)
     }
 
-    /// The module with an [`entry`] beside each exported function, which brings the globals back
+    /// The module [`resettable`](Self::resettable) with an [`entry`] beside each exported function, which brings the globals back
     /// that the module writes before it calls the function. They come back to what they are when
     /// [`RESET`] is called with [`StateCall::Save`]: once, after instantiation. `None` for a
     /// component, and where no global is written, many are, or others than numbers, or the module would
@@ -281,7 +290,7 @@ impl GuestModule {
         if self.info.component.is_some() || !is_worth_it || !fits {
             return Ok(None);
         }
-        let with_entries = entries::with_entries(&self.wasm, &globals)?;
+        let with_entries = entries::with_entries(&self.resettable()?, &globals)?;
         // Validators have limits of their own, for names and for all types of exports together.
         let is_valid = features::is_valid(&with_entries, self.info.features);
         Ok(is_valid.then_some(with_entries))

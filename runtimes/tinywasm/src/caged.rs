@@ -63,7 +63,12 @@ impl Caged {
         Ok(Self { store, instance, desk, host: Some(Host { state, memory }), largest })
     }
 
-    /// An export by its position.
+    /// All exports, by their positions.
+    pub(crate) fn exports(&self) -> Vec<ExternItem> {
+        self.instance.exports().map(|(_, item)| item).collect()
+    }
+
+    /// An export by its position: as many are looked at. For several take all of them.
     pub(crate) fn export(&self, position: usize) -> Option<ExternItem> {
         self.instance.exports().nth(position).map(|(_, item)| item)
     }

@@ -27,7 +27,8 @@ use touchstone_executor::{
 pub(crate) enum Class {
     /// Data segments are copied in at instantiation.
     Segments,
-    /// The same, and the host sizes the memory, so that it can shrink.
+    /// The host sizes the memory, so that it can shrink, and gives it its content where that is
+    /// known.
     HostSized,
     /// The memory brings its content along; segments are empty.
     OwnImage,
@@ -45,7 +46,7 @@ impl Class {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Segments => "segment-initialised",
-            Self::HostSized => "segment-initialised, host-sized",
+            Self::HostSized => "host-sized",
             Self::OwnImage => "pre-initialised",
         }
     }

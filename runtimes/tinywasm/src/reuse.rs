@@ -29,8 +29,9 @@ impl driver::Resident for Resident {
 
     fn new(shared: &Arc<Shared>) -> Result<Self> {
         let mut running = Running::instantiate(shared, Kept::new(shared))?;
-        let globals = globals(shared, &mut running)?;
-        let tables = tables(shared, &mut running)?;
+        let exports = running.caged.exports();
+        let globals = globals(shared, &exports, &mut running)?;
+        let tables = tables(shared, &exports, &mut running)?;
         let plan = match running.caged.memory() {
             Some(clean) => Some(match &shared.plan {
                 Some(plan) => plan.clone(),
@@ -95,12 +96,16 @@ impl driver::Resident for Resident {
 }
 
 /// Mutable globals with their first values.
-fn globals(shared: &Shared, running: &mut Running) -> Result<Vec<(Global, WasmValue)>> {
+fn globals(
+    shared: &Shared,
+    exports: &[ExternItem],
+    running: &mut Running,
+) -> Result<Vec<(Global, WasmValue)>> {
     shared
         .mutable_globals
         .iter()
-        .map(|position| match running.caged.export(*position) {
-            Some(ExternItem::Global(global)) => {
+        .map(|position| match exports.get(*position) {
+            Some(&ExternItem::Global(global)) => {
                 let value = global
                     .get(running.caged.store())
                     .map_err(Error::runtime(ID, "save a global"))?;
@@ -112,12 +117,16 @@ fn globals(shared: &Shared, running: &mut Running) -> Result<Vec<(Global, WasmVa
 }
 
 /// Tables with their first entries, where the guest can write them.
-fn tables(shared: &Shared, running: &mut Running) -> Result<Vec<(Table, Vec<WasmValue>)>> {
+fn tables(
+    shared: &Shared,
+    exports: &[ExternItem],
+    running: &mut Running,
+) -> Result<Vec<(Table, Vec<WasmValue>)>> {
     shared
         .written_tables
         .iter()
-        .map(|position| match running.caged.export(*position) {
-            Some(ExternItem::Table(table)) => {
+        .map(|position| match exports.get(*position) {
+            Some(&ExternItem::Table(table)) => {
                 let store = running.caged.store();
                 let entries = table
                     .size(store)

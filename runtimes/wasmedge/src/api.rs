@@ -7,8 +7,8 @@
 
 use std::ffi::CStr;
 use std::fmt;
-use std::path::Path;
 use std::ptr::NonNull;
+use touchstone_executor::Scratch;
 use touchstone_executor::guest::MemoryLimits;
 use wasmedge_sys::ffi;
 
@@ -197,9 +197,11 @@ fn length(bytes: &[u8]) -> Result<u32, String> {
 pub(crate) fn compile(
     wasm: &[u8],
     level: ffi::WasmEdge_CompilerOptimizationLevel,
-    output: &Path,
-) -> Result<(), String> {
-    let output = std::ffi::CString::new(output.as_os_str().as_encoded_bytes())
+) -> Result<Vec<u8>, String> {
+    // WasmEdge writes files only, and puts others beside the output meanwhile.
+    let folder = Scratch::new().map_err(|error| error.to_string())?;
+    let file = folder.path().join("module.wasm");
+    let output = std::ffi::CString::new(file.as_os_str().as_encoded_bytes())
         .map_err(|_| "the path of the output holds a zero".to_owned())?;
     let settings = Settings::new(ffi::WasmEdge_RunMode_AOT)?;
     // SAFETY: the contexts live across the calls; bytes and path are only read
@@ -214,8 +216,9 @@ pub(crate) fn compile(
         let compiler = Compiler::own(ffi::WasmEdge_CompilerCreate(context)).ok_or(NO_MEMORY)?;
         let bytes = ffi::WasmEdge_BytesWrap(wasm.as_ptr(), length(wasm)?);
         check(ffi::WasmEdge_CompilerCompileFromBytes(compiler.as_ptr(), bytes, output.as_ptr()))
-            .map_err(|failure| failure.to_string())
+            .map_err(|failure| failure.to_string())?;
     }
+    std::fs::read(&file).map_err(|error| format!("cannot read the compiled module: {error}"))
 }
 
 impl Executor {

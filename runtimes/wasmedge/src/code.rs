@@ -64,7 +64,8 @@ impl Code {
     ) -> Result<Self> {
         let mut frames = Frames::default();
         for _ in 0..COMPILATIONS {
-            let bytes = compile(engine, &rewritten.wasm)?;
+            let bytes = api::compile(&rewritten.wasm, LEVEL)
+                .map_err(Error::runtime(engine, "compile the module"))?;
             frames.grow_to(&Frames::read(&bytes, rewritten.arguments)?);
             let again = rewrite(guest, changes, &frames)?;
             if again.wasm == rewritten.wasm {
@@ -182,13 +183,6 @@ impl Drop for LoadedCode {
         let _alone = COMING_AND_GOING.lock().unwrap_or_else(PoisonError::into_inner);
         self.module = None;
     }
-}
-
-fn compile(engine: &'static str, wasm: &[u8]) -> Result<Vec<u8>> {
-    let folder = tempfile::tempdir().map_err(Error::system("cannot make a temporary folder"))?;
-    let file = folder.path().join("module.wasm");
-    api::compile(wasm, LEVEL, &file).map_err(Error::runtime(engine, "compile the module"))?;
-    std::fs::read(&file).map_err(Error::system("cannot read the compiled module"))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::signals::{self, Running, while_running};
 use std::collections::HashMap;
 use touchstone_executor::guest::{GuestModule, MEMORY};
 use touchstone_executor::heap::{HEADER, OCCUPIED};
-use touchstone_executor::{CodeFrom, Error, RawCall, RawCaller, Result, ValueType};
+use touchstone_executor::{CodeFrom, Error, RawCall, RawCaller, Result, Scratch, ValueType};
 use wasmedge_sdk::config::{CommonConfigOptions, CompilerConfigOptions, ConfigBuilder};
 use wasmedge_sdk::error::{CoreError, CoreExecutionError};
 use wasmedge_sdk::{
@@ -73,9 +73,9 @@ fn set_up(
         )
         .build()?;
     let module = if compiled {
-        let folder = tempfile::tempdir()?;
+        let folder = Scratch::new()?;
         let file =
-            Compiler::new(Some(&config))?.compile_from_bytes(guest.wasm(), "raw", &folder)?;
+            Compiler::new(Some(&config))?.compile_from_bytes(guest.wasm(), "raw", folder.path())?;
         match code {
             CodeFrom::InProcess => Module::from_bytes(Some(&config), std::fs::read(file)?)?,
             CodeFrom::Precompiled => Module::from_file(Some(&config), file)?,

@@ -424,13 +424,14 @@ impl Reencode for Rewriter<'_> {
                 }
                 ExternalKind::Memory if export.name == MEMORY => (ExportKind::Memory, 0),
                 ExternalKind::Table => (ExportKind::Table, export.index),
+                // In the order of their indices; there may be a million of each.
                 ExternalKind::Global
                     if self
                         .guest
                         .info()
                         .mutable_globals
-                        .iter()
-                        .any(|global| global.index == export.index) =>
+                        .binary_search_by_key(&export.index, |global| global.index)
+                        .is_ok() =>
                 {
                     (ExportKind::Global, export.index)
                 }

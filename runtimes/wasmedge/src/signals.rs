@@ -293,11 +293,7 @@ type Ready = SyncSender<Result<(), String>>;
 /// Comes back only when something fails.
 fn enter_and_stay(ready: &Ready) -> Result<(), String> {
     let mode: RunMode = ffi::WasmEdge_RunMode_AOT;
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let file = folder.path().join("guardian.wasm");
-    api::compile(CALLS_THE_HOST, ffi::WasmEdge_CompilerOptimizationLevel_O0, &file)?;
-    let bytes = std::fs::read(&file).map_err(|error| error.to_string())?;
-    drop(folder);
+    let bytes = api::compile(CALLS_THE_HOST, ffi::WasmEdge_CompilerOptimizationLevel_O0)?;
     let settings = Settings::new(mode)?;
     let module = Ast::load(&settings, Source::Bytes(&bytes))?;
     let (executor, store) = (Executor::new(&settings)?, Store::new()?);

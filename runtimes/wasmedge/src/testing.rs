@@ -31,10 +31,7 @@ pub fn trap_on_threads(
     if guard {
         signals::guard("wasmedge_aot").map_err(|error| error.to_string())?;
     }
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let file = folder.path().join("module.wasm");
-    api::compile(wasm, ffi::WasmEdge_CompilerOptimizationLevel_O0, &file)?;
-    let bytes = std::fs::read(&file).map_err(|error| error.to_string())?;
+    let bytes = api::compile(wasm, ffi::WasmEdge_CompilerOptimizationLevel_O0)?;
     std::thread::scope(|scope| {
         let started: Vec<_> =
             (0..threads).map(|_| scope.spawn(|| trap_often(&bytes, calls))).collect();

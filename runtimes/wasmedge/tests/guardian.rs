@@ -29,15 +29,7 @@ const HANGS_FROM: Duration = Duration::from_secs(120);
 /// Starts a scenario in a process of its own, and ends it where it hangs: without
 /// a guardian, threads were also seen to wait for each other for ever.
 fn run(scenario: &str) -> (ExitStatus, String) {
-    let program = std::env::current_exe().unwrap();
-    let mut child = Command::new(program)
-        .args(["scenarios", "--exact", "--nocapture", "--test-threads=1"])
-        .env(SCENARIO, scenario)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = start(scenario).spawn().unwrap();
     let started = Instant::now();
     while child.try_wait().unwrap().is_none() && started.elapsed() < HANGS_FROM {
         std::thread::sleep(Duration::from_millis(20));
@@ -47,7 +39,18 @@ fn run(scenario: &str) -> (ExitStatus, String) {
     (output.status, String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Does nothing unless it was started by `run`.
+fn start(scenario: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["scenarios", "--exact", "--nocapture", "--test-threads=1"])
+        .env(SCENARIO, scenario)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Does nothing unless `start` started it.
 #[test]
 fn scenarios() {
     let Ok(scenario) = std::env::var(SCENARIO) else { return };
@@ -58,6 +61,9 @@ fn scenarios() {
     match scenario.as_str() {
         "without a guardian" => trap(false),
         "with a guardian" => trap(true),
+        "one trap" => {
+            touchstone_wasmedge::testing::trap_on_threads(&wasm, 1, 1, true).unwrap();
+        }
         "other first" => {
             other::install();
             trap_on_threads();
@@ -101,6 +107,26 @@ fn without_a_guardian_trapping_threads_end_the_process() {
 fn with_a_guardian_all_threads_trap_in_peace() {
     let (status, errors) = run("with a guardian");
     assert!(status.success(), "{status}: {errors}");
+}
+
+/// WasmEdge compiles into files.
+#[test]
+fn the_folder_of_a_process_that_was_killed_while_it_compiled_goes_with_the_next() {
+    let parent = tempfile::tempdir().unwrap();
+    let count = || std::fs::read_dir(parent.path()).unwrap().count();
+    let start = || start("one trap").env("TMPDIR", parent.path()).spawn().unwrap();
+    let was_killed = (0..50).any(|_| {
+        let mut child = start();
+        while count() == 0 && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        count() > 0
+    });
+    assert!(was_killed, "WasmEdge makes no files any more");
+    assert!(start().wait().unwrap().success());
+    assert_eq!(count(), 0);
 }
 
 #[test]

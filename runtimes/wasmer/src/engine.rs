@@ -4,6 +4,7 @@ use crate::module::Loaded;
 use crate::raw;
 use crate::rewrite::{Changes, rewrite};
 use crate::settings::{self, Class, ID};
+use std::borrow::Cow;
 use std::os::fd::AsRawFd;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
@@ -91,16 +92,13 @@ impl Engine for Wasmer {
     ) -> Result<Artifact> {
         self.check(strategy, guest)?;
         let class = Class::of(strategy);
-        let stripped;
-        let wasm = match class {
-            Class::OwnImage => {
-                stripped = guest.without_data()?;
-                &stripped
-            }
-            Class::Segments => guest.wasm(),
+        let wasm: Cow<'_, [u8]> = match class {
+            Class::OwnImage => guest.without_data()?.into(),
+            Class::Resettable => guest.resettable()?,
+            Class::Segments => guest.wasm().into(),
         };
         let changes = Changes { start: guest.info().has_start, clock: config.deadline.is_some() };
-        let wasm = rewrite(wasm, changes)?;
+        let wasm = rewrite(&wasm, changes)?;
         let engine = settings::compiling(config);
         let bytes = wasmer::Module::new(&engine, wasm)
             .map_err(Error::runtime(ID, "compile the module"))?

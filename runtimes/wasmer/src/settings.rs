@@ -19,12 +19,16 @@ pub(crate) enum Class {
     Segments,
     /// The memory brings its content along; segments are empty.
     OwnImage,
+    /// The memory gets its content after instantiation, where that is known; segments are empty
+    /// then.
+    Resettable,
 }
 
 impl Class {
     pub(crate) fn of(strategy: Strategy) -> Self {
         match (strategy.instance, strategy.memory) {
-            (InstanceFrom::Reuse, _) | (_, MemoryFrom::Segments) => Self::Segments,
+            (InstanceFrom::Reuse, _) => Self::Resettable,
+            (_, MemoryFrom::Segments) => Self::Segments,
             _ => Self::OwnImage,
         }
     }
@@ -33,6 +37,7 @@ impl Class {
         match self {
             Self::Segments => "segment-initialised",
             Self::OwnImage => "pre-initialised",
+            Self::Resettable => "reset in place",
         }
     }
 }

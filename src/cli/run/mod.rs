@@ -20,13 +20,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 use target::{Source, Target};
 use touchstone::run::{seconds, watch_for_ctrl_c};
-use touchstone::scratch::Scratch;
 use touchstone::solo::available_memory;
 use touchstone::supervise::Stop;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, print};
-use touchstone_executor::Strategy;
 use touchstone_executor::abi::Abi;
+use touchstone_executor::{Scratch, Strategy};
 
 /// Calls an export of a module on every backend and strategy, side by side.
 ///

@@ -11,7 +11,6 @@ use crate::lab::{Lab, Refused, config_for};
 use crate::measure::Tails;
 use crate::plan::{Random, cores, refusal};
 use crate::record::{self, Executor, Refusal, Status, System, SystemFound, Verifier};
-use crate::scratch::Scratch;
 use crate::swap::{self, Kind, Messages, Method, Ready, random_order};
 use crate::tables::pipeline::{self as plan, PipelinePlan};
 use anyhow::Result;
@@ -20,7 +19,7 @@ use server::Server;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::{Engine, InstanceFrom, MemoryFrom, Strategy};
+use touchstone_executor::{Engine, InstanceFrom, MemoryFrom, Scratch, Strategy};
 use touchstone_systems::pipeline::{
     Handled, Message, Outage, Outcome, Places, Program, RedisServer, Run, Signed, is_valid,
 };

@@ -13,7 +13,6 @@ use crate::record::estimate::of_values;
 use crate::record::{
     Executor, InstanceState, Load, Refusal, Requests, Status, System, SystemFound,
 };
-use crate::scratch::Scratch;
 use crate::tables;
 use anyhow::{Context, Result};
 use rounds::{Row, Share, Turn};
@@ -23,6 +22,7 @@ use server::Ask;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use touchstone_executor::Scratch;
 
 /// What is measured: the data file.
 #[derive(Debug, Deserialize)]
