@@ -486,7 +486,7 @@ impl Exports {
         self.0.get(index as usize)
     }
 
-    /// Type of the export; `None` also if it uses other types than numbers.
+    /// Type of the export; `None` also if no host can call it.
     #[must_use]
     pub fn signature(&self, index: u32) -> Option<&Signature> {
         self.get(index)?.signature.as_ref()

@@ -70,7 +70,8 @@ pub struct ModuleInfo {
 pub struct FunctionExport {
     /// Its name.
     pub name: String,
-    /// Its type; `None` when it uses other types than numbers, and in a component.
+    /// Its type; `None` if no host can call it, because it has references of other types than
+    /// `funcref` and `externref`, and in a component.
     pub signature: Option<Signature>,
     /// Whether it is a re-exported import. Such a function cannot be called, because host
     /// functions work on the memory of the calling code.
@@ -84,7 +85,7 @@ pub struct FunctionImport {
     pub module: String,
     /// Field part of the name.
     pub name: String,
-    /// Its type; `None` when it uses other types than numbers.
+    /// Its type; `None` if it has references of other types than `funcref` and `externref`.
     pub signature: Option<Signature>,
 }
 
@@ -371,7 +372,7 @@ impl Reader {
             self.info.mutable_globals.push(MutableGlobal {
                 index,
                 export: None,
-                is_number: ValueType::of(ty.content_type).is_some(),
+                is_number: ValueType::of(ty.content_type).is_some_and(ValueType::is_number),
                 written: false,
             });
         }

@@ -82,6 +82,9 @@ fn function_type(signature: &Signature) -> FuncType {
                 ValueType::I64 => ValType::I64,
                 ValueType::F32 => ValType::F32,
                 ValueType::F64 => ValType::F64,
+                ValueType::V128 => ValType::V128,
+                ValueType::FuncRef => ValType::FUNCREF,
+                ValueType::ExternRef => ValType::EXTERNREF,
             })
             .collect()
     };

@@ -128,7 +128,7 @@ impl Catalogue {
             let ty = match (component.and_then(|own| own.functions.get(at)), &export.signature) {
                 (Some(ty), _) => ty.to_string(),
                 (None, Some(signature)) => signature.to_string(),
-                (None, None) => "a type with other types than numbers".to_owned(),
+                (None, None) => "a type with references that no host can pass".to_owned(),
             };
             format!("{}: {ty}\n", touchstone_executor::text::harmless(&export.name))
         };
