@@ -9,6 +9,9 @@
 //! | [`Abi::Wasi`] | `() -> ()`, of a program `_start` | `run` of `wasi:cli/run` | standard input of WASI preview 1, of a component 2 | standard output |
 //! | [`Abi::Typed`] | | any parameters | JSON, turned into the parameters' values once, and not again for a call with the same input | the result as JSON, none if there is no result |
 //! | [`Abi::Codec`] | | one parameter | JSON, which a codec component turns into the parameter's value for each call | none |
+//!
+//! "One after the other" are numbers little-endian, vectors of 16 bytes with the first lane first,
+//! and references of one byte, which is 0 for null: see [`Reference`](crate::Reference).
 
 use crate::contract::ExportId;
 use crate::error::{Error, Result};
