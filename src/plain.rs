@@ -38,6 +38,11 @@ fn number(ty: ValueType, text: &str) -> Result<Value> {
         ValueType::F64 => {
             Value::F64(float(text, |whole| whole as f64, f64::is_infinite)?.to_bits())
         }
+        ValueType::V128 => bail!("vectors cannot be given"),
+        ValueType::FuncRef | ValueType::ExternRef => {
+            ensure!(text == "null", "'{}' is not null", shown(text));
+            Value::zero(ty)
+        }
     })
 }
 

@@ -3,12 +3,15 @@
 //! | convention | export of a module | of a component | input | output |
 //! |---|---|---|---|---|
 //! | [`Abi::Substrate`] | `(i32, i32) -> (i64)` | | placed by the host's allocator, given as pointer and length | pointer in the low, length in the high half of the result |
-//! | [`Abi::Input`] | `() -> numbers` | `func()` | fetched by the guest: through `env.input_len` and `env.input`, or `input: func() -> list<u8>` | the results, little-endian, one after the other |
-//! | [`Abi::Bytes`] | `(i32, i32) -> numbers` | `func(list<u8>)` | in a module placed in a buffer that the guest's own `alloc: (i32) -> (i32)` gave, which the guest takes over; given as pointer and length | likewise |
-//! | [`Abi::Plain`] | any of number types | | the parameters, little-endian, one after the other | likewise |
+//! | [`Abi::Input`] | `() -> values` | `func()` | fetched by the guest: through `env.input_len` and `env.input`, or `input: func() -> list<u8>` | the results, little-endian, one after the other |
+//! | [`Abi::Bytes`] | `(i32, i32) -> values` | `func(list<u8>)` | in a module placed in a buffer that the guest's own `alloc: (i32) -> (i32)` gave, which the guest takes over; given as pointer and length | likewise |
+//! | [`Abi::Plain`] | any of [values](crate::ValueType) | | the parameters, little-endian, one after the other | likewise |
 //! | [`Abi::Wasi`] | `() -> ()`, of a program `_start` | `run` of `wasi:cli/run` | standard input of WASI preview 1, of a component 2 | standard output |
 //! | [`Abi::Typed`] | | any parameters | JSON, turned into the parameters' values once, and not again for a call with the same input | the result as JSON, none if there is no result |
 //! | [`Abi::Codec`] | | one parameter | JSON, which a codec component turns into the parameter's value for each call | none |
+//!
+//! "One after the other" are numbers little-endian, vectors of 16 bytes with the first lane first,
+//! and references of one byte, which is 0 for null: see [`Reference`](crate::Reference).
 
 use crate::contract::ExportId;
 use crate::error::{Error, Result};
@@ -33,7 +36,7 @@ pub enum Abi {
     Input,
     /// The guest gets the input's bytes in a buffer of its allocator.
     Bytes,
-    /// Numbers in, numbers out.
+    /// Values in, values out.
     Plain,
     /// A program reads its standard input and writes to its standard output.
     Wasi,
@@ -47,8 +50,7 @@ pub enum Abi {
 pub const ALLOCATOR: &str = "alloc";
 
 impl Abi {
-    /// Checks an export's signature; `None` stands for one with types other
-    /// than numbers.
+    /// Checks an export's signature; `None` stands for one that no host can call.
     pub(crate) fn check(self, name: &str, signature: Option<&Signature>) -> Result<()> {
         let (fits, expected) = match self {
             Self::Substrate => (
@@ -58,13 +60,15 @@ impl Abi {
                 "(i32, i32) -> (i64)",
             ),
             Self::Input => {
-                (signature.is_some_and(|s| s.params.is_empty()), "() -> () or () -> (numbers)")
+                (signature.is_some_and(|s| s.params.is_empty()), "() -> () or () -> (values)")
             }
             Self::Bytes => (
                 signature.is_some_and(|s| s.params == [ValueType::I32; 2]),
-                "(i32, i32) -> () or (i32, i32) -> (numbers)",
+                "(i32, i32) -> () or (i32, i32) -> (values)",
             ),
-            Self::Plain => (signature.is_some(), "numbers only"),
+            Self::Plain => {
+                (signature.is_some(), "numbers, vectors, and references of funcref and externref")
+            }
             Self::Wasi => (signature == Some(&Signature::default()), "() -> ()"),
             Self::Typed | Self::Codec => (false, "a function of a component"),
         };
@@ -81,7 +85,10 @@ impl Abi {
     }
 
     fn misfit(self, name: &str, found: Option<&Signature>, expected: &'static str) -> Error {
-        let found = found.cloned().unwrap_or_default().to_string();
+        let found = found.map_or_else(
+            || "with references of types that no host can pass".to_owned(),
+            ToString::to_string,
+        );
         Error::WrongSignature { name: name.to_owned(), abi: self, expected, found }
     }
 
@@ -163,7 +170,8 @@ pub trait Live {
         length: u32,
     ) -> Result<Result<u64, Trap>>;
 
-    /// Calls an export with numbers. `results` has the right number of entries.
+    /// Calls an export with values, of which no reference is opaque. `results` has the right number
+    /// of entries, each of its type.
     ///
     /// # Errors
     ///
@@ -201,7 +209,7 @@ pub fn invoke<L: Live>(
         Abi::Substrate => substrate(live, export.index, input, output)?,
         Abi::Input => {
             live.host().set_input(input);
-            numbers(live, export.index, &[], output)?
+            values(live, export.index, &[], output)?
         }
         Abi::Bytes => bytes(live, export, input, output)?,
         Abi::Plain => plain(live, export.index, input, output)?,
@@ -285,16 +293,16 @@ fn plain<L: Live>(
         ))));
     }
     let mut rest = input;
-    let params: Vec<_> = signature
-        .params
-        .iter()
-        .filter_map(|ty| {
-            let (bytes, tail) = rest.split_at(ty.size());
-            rest = tail;
-            Value::from_le_bytes(*ty, bytes)
-        })
-        .collect();
-    numbers(live, index, &params, output)
+    let mut params = Vec::with_capacity(signature.params.len());
+    for ty in &signature.params {
+        let (bytes, tail) = rest.split_at(ty.size());
+        rest = tail;
+        match Value::from_le_bytes(*ty, bytes).filter(|value| !value.is_opaque()) {
+            Some(value) => params.push(value),
+            None => return Ok(Err(refuse(format!("a {ty} can only be null, the byte 0")))),
+        }
+    }
+    values(live, index, &params, output)
 }
 
 /// Runs a program of WASI. An exit with code 0 is a return.
@@ -342,11 +350,11 @@ fn bytes<L: Live>(
         return Ok(Err(TrapKind::BadResult { claim: Some(claim) }.into()));
     };
     place.copy_from_slice(input);
-    numbers(live, export.index, &[Value::I32(start), size], output)
+    values(live, export.index, &[Value::I32(start), size], output)
 }
 
-/// Calls with numbers; the results become the output.
-fn numbers<L: Live>(
+/// Calls with values; the results become the output.
+fn values<L: Live>(
     live: &mut L,
     index: u32,
     params: &[Value],

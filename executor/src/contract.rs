@@ -50,11 +50,26 @@ pub trait Engine: Send + Sync {
     }
 
     /// Whether this engine supports the strategy for this module, decided from the
-    /// module's bytes. The default asks [`support`](Self::support), refuses components and
+    /// module's bytes. [`compile`](Self::compile) and [`load`](Self::load) refuse the same modules,
+    /// for the same reasons. The default asks [`support`](Self::support), refuses components and
     /// modules with other [`features`](Self::features), and refuses reuse in place for modules
     /// with state that cannot be restored.
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         self.support(strategy).unless(guest.info().refusal(strategy, self.features()))
+    }
+
+    /// Refuses what [`support_for`](Self::support_for) does not support.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`], with the reason.
+    fn check(&self, strategy: Strategy, guest: &GuestModule) -> Result<()> {
+        match self.support_for(strategy, guest) {
+            Support::Unsupported { reason } => {
+                Err(Error::Unsupported { engine: self.id(), strategy, reason })
+            }
+            Support::Native | Support::Emulated { .. } => Ok(()),
+        }
     }
 
     /// Whether a [`Region`](crate::memory::Region) can be mapped into the memories of a strategy, or
@@ -495,7 +510,7 @@ impl Exports {
         self.all.get(index as usize)
     }
 
-    /// Type of the export; `None` also if it uses other types than numbers.
+    /// Type of the export; `None` also if no host can call it.
     #[must_use]
     pub fn signature(&self, index: u32) -> Option<&Signature> {
         self.get(index)?.signature.as_ref()

@@ -49,6 +49,6 @@ pub use outcome::{Claim, Outcome, Trap, TrapKind};
 pub use padded::Padded;
 pub use pool::WithPool;
 pub use scratch::Scratch;
-pub use signature::{Signature, Value, ValueType};
+pub use signature::{Reference, Signature, Value, ValueType};
 pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, Owner, ParseStrategyError, Strategy};
 pub use support::Support;

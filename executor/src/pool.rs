@@ -99,7 +99,12 @@ impl Engine for WithPool {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
-        self.0.compile(guest, pooled(strategy).unwrap_or(strategy), config)
+        let Some(inner) = pooled(strategy) else {
+            return self.0.compile(guest, strategy, config);
+        };
+        // The refusal should name what was asked for.
+        self.check(strategy, guest)?;
+        self.0.compile(guest, inner, config)
     }
 
     fn restore(
@@ -133,10 +138,7 @@ impl Engine for WithPool {
             stay_first()?;
             return Ok(module);
         };
-        // The refusal should name what was asked for.
-        if let Support::Unsupported { reason } = self.support_for(strategy, guest) {
-            return Err(Error::Unsupported { engine: self.id(), strategy, reason });
-        }
+        self.check(strategy, guest)?;
         let module = self.0.load(guest, artifact, inner, config)?;
         stay_first()?;
         let late = strategy.instance == InstanceFrom::PoolingLate;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A number type of WebAssembly.
+/// A type of values that a host can pass to a guest and get from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are WebAssembly's own")]
 pub enum ValueType {
@@ -10,10 +10,13 @@ pub enum ValueType {
     I64,
     F32,
     F64,
+    V128,
+    FuncRef,
+    ExternRef,
 }
 
 impl ValueType {
-    /// The type, if it is a number's.
+    /// The type; `None` for references of other types than `funcref` and `externref`.
     #[must_use]
     pub fn of(ty: wasmparser::ValType) -> Option<Self> {
         Some(match ty {
@@ -21,16 +24,27 @@ impl ValueType {
             wasmparser::ValType::I64 => Self::I64,
             wasmparser::ValType::F32 => Self::F32,
             wasmparser::ValType::F64 => Self::F64,
-            _ => return None,
+            wasmparser::ValType::V128 => Self::V128,
+            wasmparser::ValType::FUNCREF => Self::FuncRef,
+            wasmparser::ValType::EXTERNREF => Self::ExternRef,
+            wasmparser::ValType::Ref(_) => return None,
         })
     }
 
-    /// Size in bytes.
+    /// `true` for integers and floats.
+    #[must_use]
+    pub const fn is_number(self) -> bool {
+        matches!(self, Self::I32 | Self::I64 | Self::F32 | Self::F64)
+    }
+
+    /// Size in bytes, in inputs and outputs. A reference takes one: see [`Reference`].
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
+            Self::FuncRef | Self::ExternRef => 1,
             Self::I32 | Self::F32 => 4,
             Self::I64 | Self::F64 => 8,
+            Self::V128 => 16,
         }
     }
 }
@@ -42,12 +56,24 @@ impl fmt::Display for ValueType {
             Self::I64 => "i64",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::V128 => "v128",
+            Self::FuncRef => "funcref",
+            Self::ExternRef => "externref",
         })
     }
 }
 
-/// A number that is passed into or out of a guest. Floats are passed as bits, so the payload of a
-/// NaN is kept.
+/// A reference, as far as a host sees it. A host can pass only null.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reference {
+    /// Null. The byte 0 in inputs and outputs.
+    Null,
+    /// A reference to a function or an object. The byte 1 in outputs.
+    Opaque,
+}
+
+/// A value that is passed into or out of a guest. Floats are passed as bits, so the payload of a
+/// NaN is kept. The first lane of a vector is its lowest bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are WebAssembly's own")]
 pub enum Value {
@@ -55,10 +81,13 @@ pub enum Value {
     I64(i64),
     F32(u32),
     F64(u64),
+    V128(u128),
+    FuncRef(Reference),
+    ExternRef(Reference),
 }
 
 impl Value {
-    /// A zero of the type.
+    /// A zero of the type, or null.
     #[must_use]
     pub const fn zero(ty: ValueType) -> Self {
         match ty {
@@ -66,6 +95,9 @@ impl Value {
             ValueType::I64 => Self::I64(0),
             ValueType::F32 => Self::F32(0),
             ValueType::F64 => Self::F64(0),
+            ValueType::V128 => Self::V128(0),
+            ValueType::FuncRef => Self::FuncRef(Reference::Null),
+            ValueType::ExternRef => Self::ExternRef(Reference::Null),
         }
     }
 
@@ -77,10 +109,20 @@ impl Value {
             Self::I64(_) => ValueType::I64,
             Self::F32(_) => ValueType::F32,
             Self::F64(_) => ValueType::F64,
+            Self::V128(_) => ValueType::V128,
+            Self::FuncRef(_) => ValueType::FuncRef,
+            Self::ExternRef(_) => ValueType::ExternRef,
         }
     }
 
-    /// Reads a value from little-endian bytes of exactly the type's size.
+    /// `true` for a reference that is not null, which no host can pass.
+    #[must_use]
+    pub const fn is_opaque(self) -> bool {
+        matches!(self, Self::FuncRef(Reference::Opaque) | Self::ExternRef(Reference::Opaque))
+    }
+
+    /// Reads a value from little-endian bytes of exactly the type's size. `None` for another size,
+    /// and for a reference that is neither 0 nor 1.
     #[must_use]
     pub fn from_le_bytes(ty: ValueType, bytes: &[u8]) -> Option<Self> {
         Some(match ty {
@@ -88,6 +130,9 @@ impl Value {
             ValueType::I64 => Self::I64(i64::from_le_bytes(bytes.try_into().ok()?)),
             ValueType::F32 => Self::F32(u32::from_le_bytes(bytes.try_into().ok()?)),
             ValueType::F64 => Self::F64(u64::from_le_bytes(bytes.try_into().ok()?)),
+            ValueType::V128 => Self::V128(u128::from_le_bytes(bytes.try_into().ok()?)),
+            ValueType::FuncRef => Self::FuncRef(Reference::of(bytes)?),
+            ValueType::ExternRef => Self::ExternRef(Reference::of(bytes)?),
         })
     }
 
@@ -98,11 +143,29 @@ impl Value {
             Self::I64(value) => output.extend(value.to_le_bytes()),
             Self::F32(bits) => output.extend(bits.to_le_bytes()),
             Self::F64(bits) => output.extend(bits.to_le_bytes()),
+            Self::V128(bits) => output.extend(bits.to_le_bytes()),
+            Self::FuncRef(reference) | Self::ExternRef(reference) => output.push(reference as u8),
         }
     }
 }
 
-/// Type of a function with only number types.
+impl Reference {
+    /// The reference that is null in this case.
+    #[must_use]
+    pub const fn null_if(is_null: bool) -> Self {
+        if is_null { Self::Null } else { Self::Opaque }
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [0] => Some(Self::Null),
+            [1] => Some(Self::Opaque),
+            _ => None,
+        }
+    }
+}
+
+/// Type of a function whose parameters and results a host can pass and get.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Signature {
     /// Types of the parameters.
@@ -118,12 +181,12 @@ impl Signature {
         Self { params: params.to_vec(), results: results.to_vec() }
     }
 
-    /// The type of a function, if all of it are numbers.
+    /// The type of a function; `None` if it has a reference of another type than `funcref` and
+    /// `externref`.
     #[must_use]
     pub fn of(ty: &wasmparser::FuncType) -> Option<Self> {
-        let numbers =
-            |types: &[_]| types.iter().map(|ty| ValueType::of(*ty)).collect::<Option<_>>();
-        Some(Self { params: numbers(ty.params())?, results: numbers(ty.results())? })
+        let all = |types: &[_]| types.iter().map(|ty| ValueType::of(*ty)).collect::<Option<_>>();
+        Some(Self { params: all(ty.params())?, results: all(ty.results())? })
     }
 }
 

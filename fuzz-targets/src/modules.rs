@@ -69,6 +69,8 @@ pub fn arguments(bytes: &[u8]) {
             'i' => ValueType::I32,
             'I' => ValueType::I64,
             'f' => ValueType::F32,
+            'v' => ValueType::V128,
+            'r' => ValueType::ExternRef,
             _ => ValueType::F64,
         })
         .collect();

@@ -5,6 +5,7 @@ use arbitrary::{Result, Unstructured};
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use std::fmt;
+use touchstone_executor::ValueType;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use wasm_smith::{Config, Module};
@@ -186,6 +187,14 @@ fn call(
     for (index, byte) in input.iter_mut().enumerate() {
         let wide: bool = random.ratio(1, 4)?;
         *byte = if wide || index % 4 == 0 { random.arbitrary()? } else { 0 };
+    }
+    let mut place = 0;
+    for ty in signature.params.iter().filter(|_| abi == Abi::Plain) {
+        if matches!(ty, ValueType::FuncRef | ValueType::ExternRef) {
+            // The only reference that a host can pass.
+            input[place] = 0;
+        }
+        place += ty.size();
     }
     Ok(Call { export: export.name.clone(), abi, input })
 }

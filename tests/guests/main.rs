@@ -4,6 +4,7 @@ mod accounts;
 mod components;
 #[path = "../fixtures/everywhere.rs"]
 mod everywhere;
+mod faults;
 mod init;
 mod json;
 mod karmem;
@@ -13,8 +14,10 @@ mod layouts;
 mod mocked;
 mod outputs;
 mod programs;
+mod refusals;
 mod regions;
 #[path = "../fixtures/run.rs"]
 mod run;
 mod segments;
 mod signatures;
+mod values;

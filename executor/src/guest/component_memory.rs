@@ -55,9 +55,10 @@ pub(super) fn without_data(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<u8>>
 /// the bytes: that of their own module's data segments.
 pub(super) fn known_limits(info: &ComponentInfo) -> Option<Vec<MemoryLimits>> {
     // A start function, or a data segment of a module that imports the memory, may write
-    // to the memory of another module.
+    // to the memory of another module. Of a segment that does not fit, the runtime tells.
     let is_changed = |module: &CoreModule| {
-        module.has_start || module.memory.is_none() && !module.segments.is_empty()
+        let size = module.memory.map_or(0, MemoryLimits::initial_bytes);
+        module.has_start || module.segments.iter().any(|data| data.end() > size)
     };
     if info.modules.iter().any(is_changed) { None } else { limits(info).ok() }
 }
@@ -85,10 +86,7 @@ pub(super) fn limits(info: &ComponentInfo) -> Result<Vec<MemoryLimits>, String> 
         return Err(reason);
     }
     let mut all: Vec<MemoryLimits> = Vec::new();
-    for (module, memory) in info.with_memory() {
-        if module.segments.iter().any(|data| data.end() > memory.initial_bytes()) {
-            return Err("a data segment in the component lies outside its memory".to_owned());
-        }
+    for (_, memory) in info.with_memory() {
         let is_taken = |largest: u32| all.iter().any(|other| other.largest() == largest);
         let largest = if memory.largest() > ALL_PAGES - LAST_PAGES {
             let mut lower = (ALL_PAGES - LAST_PAGES + 1..=memory.largest()).rev();

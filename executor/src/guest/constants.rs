@@ -11,8 +11,8 @@ use wasmparser::{Operator, Parser, Payload};
 /// A value that is known before instantiation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Constant {
+    /// A number or a vector.
     Number(Value),
-    ZeroVector,
     Null(wasmparser::HeapType),
 }
 
@@ -24,7 +24,8 @@ impl Constant {
             Self::Number(Value::I64(value)) => ConstExpr::i64_const(value),
             Self::Number(Value::F32(bits)) => ConstExpr::f32_const(Ieee32::new(bits)),
             Self::Number(Value::F64(bits)) => ConstExpr::f64_const(Ieee64::new(bits)),
-            Self::ZeroVector => ConstExpr::v128_const(0),
+            Self::Number(Value::V128(bits)) => ConstExpr::v128_const(bits.cast_signed()),
+            Self::Number(Value::FuncRef(_) | Value::ExternRef(_)) => return None,
             Self::Null(ty) => ConstExpr::ref_null(ty.try_into().ok()?),
         })
     }

@@ -10,13 +10,14 @@ use super::vectors::{have_vector, is_vector};
 use crate::error::{Error, Result};
 use crate::feature::{Feature, Features};
 use crate::heap::WASM_PAGE;
+use crate::outcome::TrapKind;
 use crate::signature::{Signature, ValueType};
 use crate::wasi;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{
-    CompositeInnerType, ConstExpr, DataKind, ExternalKind, FunctionBody, Operator, Parser, Payload,
-    TypeRef, ValType,
+    CompositeInnerType, ConstExpr, DataKind, ElementItems, ElementKind, ExternalKind, FunctionBody,
+    Operator, Parser, Payload, TypeRef, ValType,
 };
 
 /// Properties of a module, known without running it. Of a component, only the
@@ -46,8 +47,12 @@ pub struct ModuleInfo {
     pub tables: Vec<Table>,
     /// Number of functions, imported ones included.
     pub functions: usize,
+    /// The trap of each instantiation, where the bytes tell that a segment does not fit.
+    pub segment_trap: Option<TrapKind>,
     /// Whether a start function runs at each instantiation.
     pub has_start: bool,
+    /// Blocks inside each other in a function, where they are most.
+    pub nesting: u32,
     /// Whether any instruction can write a table's entries or grow it.
     pub writes_tables: bool,
     /// Whether any instruction drops a passive segment. Active and declared segments are
@@ -70,7 +75,8 @@ pub struct ModuleInfo {
 pub struct FunctionExport {
     /// Its name.
     pub name: String,
-    /// Its type; `None` when it uses other types than numbers, and in a component.
+    /// Its type; `None` if no host can call it, because it has references of other types than
+    /// `funcref` and `externref`, and in a component.
     pub signature: Option<Signature>,
     /// Whether it is a re-exported import. Such a function cannot be called, because host
     /// functions work on the memory of the calling code.
@@ -84,7 +90,7 @@ pub struct FunctionImport {
     pub module: String,
     /// Field part of the name.
     pub name: String,
-    /// Its type; `None` when it uses other types than numbers.
+    /// Its type; `None` if it has references of other types than `funcref` and `externref`.
     pub signature: Option<Signature>,
 }
 
@@ -259,6 +265,8 @@ struct Reader {
     named_tables: Vec<(String, u32)>,
     passive: Passive,
     set_globals: BTreeSet<u32>,
+    /// Initial bytes of all memories.
+    memories: Vec<u64>,
     /// Whether it imports anything but functions.
     imports_more: bool,
 }
@@ -322,13 +330,28 @@ impl Reader {
             Payload::StartSection { .. } => self.info.has_start = true,
             Payload::ElementSection(section) => {
                 for (index, element) in (0..).zip(section) {
-                    self.passive.element(index, &element.map_err(invalid)?.kind);
+                    let element = element.map_err(invalid)?;
+                    self.passive.element(index, &element.kind);
+                    if let ElementKind::Active { table_index, offset_expr } = &element.kind {
+                        let count = match &element.items {
+                            ElementItems::Functions(functions) => functions.count(),
+                            ElementItems::Expressions(_, expressions) => expressions.count(),
+                        };
+                        let table = self.table(table_index.unwrap_or(0)).minimum;
+                        let kind = TrapKind::TableOutOfBounds;
+                        self.place_segment(offset_expr, u64::from(count), table, kind);
+                    }
                 }
             }
             Payload::DataSection(section) => {
                 for (index, data) in (0..).zip(section) {
                     let data = data.map_err(invalid)?;
                     self.passive.data(index, &data.kind);
+                    if let DataKind::Active { memory_index, offset_expr } = &data.kind {
+                        let memory = self.memories[*memory_index as usize];
+                        let (length, kind) = (data.data.len(), TrapKind::MemoryOutOfBounds);
+                        self.place_segment(offset_expr, length as u64, memory, kind);
+                    }
                     if let DataKind::Active { memory_index: 0, offset_expr } = data.kind {
                         self.info.data_bytes += data.data.len();
                         let end = data.range.end;
@@ -371,7 +394,7 @@ impl Reader {
             self.info.mutable_globals.push(MutableGlobal {
                 index,
                 export: None,
-                is_number: ValueType::of(ty.content_type).is_some(),
+                is_number: ValueType::of(ty.content_type).is_some_and(ValueType::is_number),
                 written: false,
             });
         }
@@ -399,8 +422,18 @@ impl Reader {
                 ty.initial
             ));
         }
+        self.memories.push(ty.initial * WASM_PAGE as u64);
         self.info.memory.get_or_insert(MemoryLimits::of(&ty));
         Ok(())
+    }
+
+    /// Notes the first segment that does not fit. All elements come before all data, in a module as
+    /// at its instantiation.
+    fn place_segment(&mut self, offset: &ConstExpr<'_>, length: u64, room: u64, kind: TrapKind) {
+        let end = wide_constant(offset).map(|offset| offset.checked_add(length));
+        if end.is_some_and(|end| end.is_none_or(|end| end > room)) {
+            self.info.segment_trap.get_or_insert(kind);
+        }
     }
 
     fn types_need(&mut self, types: &[ValType]) {
@@ -415,6 +448,8 @@ impl Reader {
             self.types_need(&[ty]);
         }
         let mut operators = body.get_operators_reader().map_err(invalid)?;
+        // The function's own block ends with an `end` too.
+        let mut open = 1_u32;
         while !operators.eof() {
             let operator = operators.read().map_err(invalid)?;
             if is_vector(&operator) {
@@ -422,6 +457,14 @@ impl Reader {
             }
             self.passive.operator(&operator);
             match operator {
+                Operator::Block { .. }
+                | Operator::Loop { .. }
+                | Operator::If { .. }
+                | Operator::TryTable { .. } => {
+                    self.info.nesting = self.info.nesting.max(open);
+                    open += 1;
+                }
+                Operator::End => open = open.saturating_sub(1),
                 Operator::MemoryGrow { .. } => self.info.grows_memory = true,
                 Operator::MemoryCopy { .. }
                 | Operator::MemoryFill { .. }
@@ -475,6 +518,15 @@ impl Reader {
             }
         }
         self.info
+    }
+}
+
+/// The value of an expression that is a single `i32.const` or `i64.const`, without a sign.
+fn wide_constant(expression: &ConstExpr<'_>) -> Option<u64> {
+    let mut operators = expression.get_operators_reader();
+    match (operators.read().ok()?, operators.read().ok()?) {
+        (Operator::I64Const { value }, Operator::End) => Some(value.cast_unsigned()),
+        _ => constant(expression).map(u64::from),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::info::{FunctionImport, ModuleInfo, Segment};
 use crate::feature::{Feature, Features};
+use crate::memory::InitialMemory;
 use crate::signature::Signature;
 use crate::storage;
 use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
@@ -71,8 +72,12 @@ impl ModuleInfo {
     fn strategy_refusal(&self, strategy: Strategy) -> Option<String> {
         match (strategy.instance, strategy.memory) {
             // A pool of ours holds instances that are reset in place.
-            (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
-            | (InstanceFrom::Pooling, MemoryFrom::Tracked) => self.reuse_refusal(),
+            (InstanceFrom::Reuse | InstanceFrom::PoolingLate, memory)
+            | (InstanceFrom::Pooling, memory @ MemoryFrom::Tracked) => {
+                let has_image = memory != MemoryFrom::Segments;
+                let scattered = || has_image.then(|| InitialMemory::scattered(&self.segments));
+                self.reuse_refusal().or_else(|| scattered().flatten())
+            }
             (InstanceFrom::Recreate, memory) if memory.restores_in_place() => self.image_refusal(),
             _ => None,
         }
@@ -147,7 +152,7 @@ pub(super) fn image_refusal(has_start: bool, segments: &[Segment]) -> Option<Str
     if segments.iter().any(|segment| segment.offset.is_none()) {
         return Some("a data segment's place is only known at instantiation".to_owned());
     }
-    None
+    InitialMemory::scattered(segments)
 }
 
 #[cfg(test)]

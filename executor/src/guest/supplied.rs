@@ -68,13 +68,15 @@ impl fmt::Display for Item {
         match self {
             Self::Memory => f.write_str("a zeroed memory"),
             Self::Table => f.write_str("a table of null entries"),
-            Self::Global(None) => f.write_str("a global, null or zero"),
-            Self::Global(Some(value)) => match *value {
-                Value::I32(value) => write!(f, "a global, {value}"),
-                Value::I64(value) => write!(f, "a global, {value}"),
-                Value::F32(bits) => write!(f, "a global, {}", f32::from_bits(bits)),
-                Value::F64(bits) => write!(f, "a global, {}", f64::from_bits(bits)),
-            },
+            Self::Global(Some(Value::I32(value))) => write!(f, "a global, {value}"),
+            Self::Global(Some(Value::I64(value))) => write!(f, "a global, {value}"),
+            Self::Global(Some(Value::F32(bits))) => {
+                write!(f, "a global, {}", f32::from_bits(*bits))
+            }
+            Self::Global(Some(Value::F64(bits))) => {
+                write!(f, "a global, {}", f64::from_bits(*bits))
+            }
+            Self::Global(_) => f.write_str("a global, null or zero"),
             Self::Tag => f.write_str("a tag"),
         }
     }
@@ -297,17 +299,17 @@ impl Layout {
     }
 
     fn value(&mut self, module: &str, name: &str, ty: wasmparser::GlobalType) -> Result<Constant> {
-        let Some(number) = ValueType::of(ty.content_type) else {
-            return match ty.content_type {
-                ValType::Ref(reference) if reference.is_nullable() => {
-                    Ok(Constant::Null(reference.heap_type()))
-                }
-                ValType::Ref(_) => unhostable(format!(
+        if let ValType::Ref(reference) = ty.content_type {
+            return match reference.is_nullable() {
+                true => Ok(Constant::Null(reference.heap_type())),
+                false => unhostable(format!(
                     "it imports the global {module}.{name} of a type without a null value, which \
                      nothing here can supply"
                 )),
-                _ => Ok(Constant::ZeroVector),
             };
+        }
+        let Some(number) = ValueType::of(ty.content_type) else {
+            return unhostable(format!("it imports the global {module}.{name} of an unknown type"));
         };
         let address = match (module, name) {
             ("GOT.mem", "__heap_base") => self.top(),

@@ -6,6 +6,7 @@ use super::mapping::hold;
 use super::mappings::Held;
 use crate::error::{Error, Result};
 use crate::guest::{GuestModule, Segment};
+use crate::outcome::TrapKind;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ops::Range;
@@ -35,11 +36,14 @@ impl InitialMemory {
     ///
     /// # Errors
     ///
-    /// When a start function or a computed offset makes that impossible, or a
-    /// segment lies outside the memory (instantiation would trap).
+    /// When a start function or a computed offset makes that impossible.
+    /// [`Error::Instantiation`] where a segment does not fit.
     pub fn of(guest: &GuestModule) -> Result<Self> {
         if let Some(reason) = guest.info().image_refusal() {
             return Err(Error::Unhostable { reason });
+        }
+        if let Some(kind) = guest.info().segment_trap.clone() {
+            return Err(Error::Instantiation { trap: kind.into() });
         }
         let size = guest.info().memory.map_or(0, |limits| limits.initial_bytes());
         Self::of_segments(size, &guest.info().segments, guest.wasm())
@@ -52,17 +56,29 @@ impl InitialMemory {
             let offset = segment.offset.unwrap_or_default() as usize;
             let bytes = wasm[segment.bytes.clone()].to_vec();
             if segment.end() > size {
-                return Err(Error::Unhostable {
-                    reason: format!(
-                        "a data segment of {} bytes at {offset:#x} lies outside its memory of \
-                         {size} bytes",
-                        bytes.len()
-                    ),
-                });
+                return Err(Error::Instantiation { trap: TrapKind::MemoryOutOfBounds.into() });
             }
             parts.push((offset, bytes));
         }
         Ok(Self { parts, size })
+    }
+
+    /// Why data segments lie in too many places for an image; `None` where they do not. Zeros count
+    /// as data.
+    pub(crate) fn scattered(segments: &[Segment]) -> Option<String> {
+        let filled = segments.iter().filter(|segment| !segment.bytes.is_empty());
+        let places = || filled.clone().filter_map(|data| Some(data.offset? as usize..data.end()));
+        let reach = places()
+            .fold((usize::MAX, 0), |(from, to), place| (from.min(place.start), to.max(place.end)));
+        // The gaps that are mapped are no larger.
+        if reach.1.saturating_sub(reach.0) <= GAPS {
+            return None;
+        }
+        let page = host_page();
+        let mut pages: Vec<_> =
+            places().map(|place| place.start / page..place.end.div_ceil(page)).collect();
+        pages.sort_unstable_by_key(|pages| pages.start);
+        parts_of(&pages).err()
     }
 
     /// Taken from a memory that was just instantiated, after its start function.
@@ -241,7 +257,7 @@ impl Image {
     /// so many places far apart that memories would need too many mappings.
     pub fn new(content: &InitialMemory) -> Result<Option<Self>> {
         let touched = content.touched();
-        let parts = parts_of(&touched)?;
+        let parts = parts_of(&pages(&touched)).map_err(|reason| Error::Unhostable { reason })?;
         let Some(&Range { end, .. }) = parts.last() else { return Ok(None) };
         let file = rustix::fs::memfd_create(
             "touchstone-image",
@@ -341,26 +357,31 @@ impl Image {
     }
 }
 
-/// The pages with data, as runs in ascending order. Small gaps belong to them, and the
-/// smallest of the others where there are too many.
-fn parts_of(touched: &[Touched]) -> Result<Vec<Range<usize>>> {
+fn pages(touched: &[Touched]) -> Vec<Range<usize>> {
+    touched.iter().map(|touched| touched.page..touched.page + 1).collect()
+}
+
+/// Runs of pages with data in ascending order. Small gaps belong to them, and the smallest of the
+/// others where there are too many.
+///
+/// # Errors
+///
+/// The reason, if the content lies in too many places far apart.
+fn parts_of(pages: &[Range<usize>]) -> Result<Vec<Range<usize>>, String> {
     let page = host_page();
-    let touched: Vec<_> = touched.iter().map(|touched| touched.page..touched.page + 1).collect();
-    let mut parts = joined(&touched, GAP / page);
+    let mut parts = joined(pages, GAP / page);
     if parts.len() > PARTS {
         let mut gaps: Vec<usize> =
             parts.windows(2).map(|pair| pair[1].start - pair[0].end).collect();
         gaps.sort_unstable();
         let closed = &gaps[..parts.len() - PARTS];
         if closed.iter().sum::<usize>() * page > GAPS {
-            return Err(Error::Unhostable {
-                reason: format!(
-                    "its data lies in {} places more than {} KiB apart; a memory is mapped from \
-                     at most {PARTS}",
-                    parts.len(),
-                    GAP >> 10
-                ),
-            });
+            return Err(format!(
+                "its data lies in {} places more than {} KiB apart; a memory is mapped from at \
+                 most {PARTS}",
+                parts.len(),
+                GAP >> 10
+            ));
         }
         parts = joined(&parts, closed.last().copied().unwrap_or(0));
     }
@@ -394,10 +415,11 @@ mod tests {
     fn an_image_has_the_pages_with_data_and_small_gaps() {
         let gap = (64 << 10) / host_page();
         let parts =
-            parts_of(&content([2000, 3, 3, 4 + gap, 3000 + gap, 2001 + gap]).touched()).unwrap();
+            parts_of(&pages(&content([2000, 3, 3, 4 + gap, 3000 + gap, 2001 + gap]).touched()))
+                .unwrap();
         assert_eq!(parts, [3..5 + gap, 2000..2002 + gap, 3000 + gap..3001 + gap]);
-        assert_eq!(parts_of(&content([]).touched()).unwrap(), []);
-        assert_eq!(parts_of(&InitialMemory::zeroed(9).touched()).unwrap(), []);
+        assert_eq!(parts_of(&pages(&content([]).touched())).unwrap(), []);
+        assert_eq!(parts_of(&pages(&InitialMemory::zeroed(9).touched())).unwrap(), []);
     }
 
     #[test]
@@ -407,17 +429,24 @@ mod tests {
         (bytes[page], bytes[99 * page - 1]) = (1, 1);
         let content = InitialMemory { size: 1 << 32, parts: vec![(5 * page + 1, bytes)] };
         assert_eq!(content.first_data_byte(), Some(6 * page + 1));
-        assert_eq!(parts_of(&content.touched()).unwrap(), [6..7, 104..105]);
+        assert_eq!(parts_of(&pages(&content.touched())).unwrap(), [6..7, 104..105]);
     }
 
     #[test]
     fn of_many_places_the_nearest_are_one_part() {
         let near = content((0..PARTS).map(|place| place * 1000).chain([500, 1500]));
-        let parts = parts_of(&near.touched()).unwrap();
+        let parts = parts_of(&pages(&near.touched())).unwrap();
         assert!(parts.len() <= PARTS);
         assert_eq!(parts[0], 0..2001);
         let far = content((0..1000).map(|place| place * 1000));
-        assert!(parts_of(&far.touched()).unwrap_err().to_string().contains("1000 places"));
+        assert!(parts_of(&pages(&far.touched())).unwrap_err().contains("1000 places"));
+        let segments = (0..1000).map(|place| Segment {
+            offset: Some((place * 1000 * host_page()) as u32),
+            bytes: 0..1,
+        });
+        let segments: Vec<_> = segments.collect();
+        assert!(InitialMemory::scattered(&segments).unwrap().contains("1000 places"));
+        assert_eq!(InitialMemory::scattered(&segments[..60]), None);
     }
 
     #[test]

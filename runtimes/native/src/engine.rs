@@ -20,13 +20,8 @@ pub(crate) struct Native;
 
 impl Native {
     fn find(&self, guest: &GuestModule, strategy: Strategy) -> Result<&'static Guest> {
-        match (self.support_for(strategy, guest), guests::find(guest)) {
-            (Support::Unsupported { reason }, _) => {
-                Err(Error::Unsupported { engine: ID, strategy, reason })
-            }
-            (_, Ok(known)) => Ok(known),
-            (_, Err(reason)) => Err(Error::Misuse(reason)),
-        }
+        self.check(strategy, guest)?;
+        guests::find(guest).map_err(Error::Misuse)
     }
 }
 

@@ -18,10 +18,9 @@ pub(crate) struct Code {
 
 impl Code {
     /// Compiles a module.
-    pub(crate) fn compile(wasm: &[u8], settings: &Settings) -> Result<Self> {
-        let bytes =
-            sc_executor_wasmtime::prepare_runtime_artifact(blob(wasm)?, &settings.semantics)
-                .map_err(Error::runtime(ID, "compile the module"))?;
+    pub(crate) fn compile(blob: RuntimeBlob, settings: &Settings) -> Result<Self> {
+        let bytes = sc_executor_wasmtime::prepare_runtime_artifact(blob, &settings.semantics)
+            .map_err(Error::runtime(ID, "compile the module"))?;
         Ok(Self { compiled: Arc::new(CompiledCode::new(bytes)) })
     }
 

@@ -62,8 +62,10 @@ impl Engine for Substrate {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
+        check(strategy, guest)?;
         let settings = settings::settings(strategy, settings::heap(guest), config)?;
-        let code = Code::compile(guest.wasm(), &settings)?;
+        let blob = code::blob(guest.wasm()).map_err(|error| unsupported(strategy, &error))?;
+        let code = Code::compile(blob, &settings)?;
         let (bytes, class) = (code.bytes(), settings::class(strategy));
         Ok(Artifact::of_code(ID, bytes, Compiled { guest: guest.clone(), code, class }))
     }
@@ -75,10 +77,7 @@ impl Engine for Substrate {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        let unsupported = |reason| Error::Unsupported { engine: ID, strategy, reason };
-        if let Support::Unsupported { reason } = self.support(strategy) {
-            return Err(unsupported(reason));
-        }
+        check(strategy, guest)?;
         let compiled: &Compiled = artifact.content(ID)?;
         let bad = |reason| Error::BadArtifact { engine: ID, reason };
         let class = settings::class(strategy);
@@ -91,11 +90,9 @@ impl Engine for Substrate {
         if !compiled.guest.is_same(guest) {
             return Err(bad(format!("it was made from another guest, {}", compiled.guest.name())));
         }
-        let deadline = config.deadline.map(|_| {
-            "the executor has no way to stop a call; it runs without a deadline only".to_owned()
-        });
-        if let Some(reason) = refusal::of_known(guest.info()).or(deadline) {
-            return Err(unsupported(reason));
+        if config.deadline.is_some() {
+            let reason = "the executor has no way to stop a call; it runs without a deadline only";
+            return Err(unsupported(strategy, &reason));
         }
         Ok(Box::new(Loaded::new(guest, &compiled.code, strategy, config)?))
     }
@@ -128,6 +125,19 @@ impl Engine for Substrate {
                 .map_err(Error::runtime(ID, "call the guest"))?;
             Ok(())
         })))
+    }
+}
+
+fn unsupported(strategy: Strategy, reason: &dyn std::fmt::Display) -> Error {
+    Error::Unsupported { engine: ID, strategy, reason: reason.to_string() }
+}
+
+/// Refuses what [`Engine::support_for`] refuses, without reading the module again: that is no part
+/// of loading.
+fn check(strategy: Strategy, guest: &GuestModule) -> Result<()> {
+    match settings::support(strategy).unless(refusal::of_known(guest.info())) {
+        Support::Unsupported { reason } => Err(unsupported(strategy, &reason)),
+        Support::Native | Support::Emulated { .. } => Ok(()),
     }
 }
 

@@ -50,17 +50,6 @@ pub(crate) fn parse(wasm: &[u8]) -> Result<tinywasm::Module> {
         .map_err(|error| Error::runtime(ID, "translate the module")(format!("{error:?}")))
 }
 
-impl TinyWasm {
-    fn check(&self, strategy: Strategy, guest: &GuestModule) -> Result<()> {
-        match self.support_for(strategy, guest) {
-            Support::Unsupported { reason } => {
-                Err(Error::Unsupported { engine: ID, strategy, reason })
-            }
-            Support::Native | Support::Emulated { .. } => Ok(()),
-        }
-    }
-}
-
 impl Engine for TinyWasm {
     fn id(&self) -> &'static str {
         ID

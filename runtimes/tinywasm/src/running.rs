@@ -5,12 +5,12 @@ use crate::memory::Made;
 use crate::module::Shared;
 use crate::trap;
 use std::sync::Arc;
-use tinywasm::types::WasmValue;
+use tinywasm::types::{ExternRef, FuncRef, WasmValue};
 use tinywasm::{Engine, ExternItem, Function};
 use touchstone_executor::abi::Live;
 use touchstone_executor::driver::Disposable;
 use touchstone_executor::host::HostState;
-use touchstone_executor::{Error, Result, Signature, Trap, Value};
+use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value};
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
 
@@ -150,7 +150,7 @@ impl Live for Running {
             Err(trap) => return Ok(Err(trap)),
         };
         for (result, value) in results.iter_mut().zip(values) {
-            *result = from_tinywasm(value)?;
+            *result = from_tinywasm(value);
         }
         Ok(Ok(()))
     }
@@ -166,15 +166,21 @@ fn to_tinywasm(value: Value) -> WasmValue {
         Value::I64(value) => WasmValue::I64(value),
         Value::F32(bits) => WasmValue::F32(f32::from_bits(bits)),
         Value::F64(bits) => WasmValue::F64(f64::from_bits(bits)),
+        Value::V128(bits) => WasmValue::V128(bits.to_le_bytes()),
+        // The contract passes none but null.
+        Value::FuncRef(_) => WasmValue::RefFunc(FuncRef::null()),
+        Value::ExternRef(_) => WasmValue::RefExtern(ExternRef::null()),
     }
 }
 
-fn from_tinywasm(value: WasmValue) -> Result<Value> {
-    Ok(match value {
+fn from_tinywasm(value: WasmValue) -> Value {
+    match value {
         WasmValue::I32(value) => Value::I32(value),
         WasmValue::I64(value) => Value::I64(value),
         WasmValue::F32(value) => Value::F32(value.to_bits()),
         WasmValue::F64(value) => Value::F64(value.to_bits()),
-        _ => return Err(Error::Misuse("a result that is not a number")),
-    })
+        WasmValue::V128(bytes) => Value::V128(u128::from_le_bytes(bytes)),
+        WasmValue::RefFunc(function) => Value::FuncRef(Reference::null_if(function.is_null())),
+        WasmValue::RefExtern(object) => Value::ExternRef(Reference::null_if(object.is_null())),
+    }
 }

@@ -1,8 +1,9 @@
 //! The two engines: what they can do, making ready, and loading.
 
+use crate::blocks;
 use crate::fresh::FreshModule;
 use crate::machine::Environment;
-use crate::module::{Prepared, Shared};
+use crate::module::{self, Prepared, Shared};
 use crate::raw;
 use crate::recipe::Recipe;
 use crate::reuse::ReuseModule;
@@ -25,15 +26,6 @@ impl Wasm3 {
         // Header and library are built from one copy of Wasm3.
         let version = wasm3_sys::M3_VERSION.strip_suffix(b"\0").unwrap_or(wasm3_sys::M3_VERSION);
         Self { eager, version: format!("Wasm3 {}", String::from_utf8_lossy(version)) }
-    }
-
-    fn check(&self, strategy: Strategy, guest: &GuestModule) -> Result<()> {
-        match self.support_for(strategy, guest) {
-            Support::Unsupported { reason } => {
-                Err(Error::Unsupported { engine: self.id(), strategy, reason })
-            }
-            Support::Native | Support::Emulated { .. } => Ok(()),
-        }
     }
 }
 
@@ -81,9 +73,14 @@ impl Engine for Wasm3 {
     /// where that is dropped and not restored.
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         let info = guest.info();
-        let refusal = info.refusal(strategy, self.features()).or_else(|| {
-            (strategy.instance == InstanceFrom::Recreate).then(|| info.image_refusal()).flatten()
-        });
+        let refusal = info
+            .refusal(strategy, self.features())
+            .or_else(|| match strategy.instance {
+                InstanceFrom::Recreate => info.image_refusal(),
+                _ => None,
+            })
+            .or_else(|| blocks::refusal(info.nesting))
+            .or_else(|| module::refusal(strategy, info));
         self.support(strategy).unless(refusal)
     }
 

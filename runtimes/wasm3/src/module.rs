@@ -5,7 +5,7 @@ use crate::rewrite::{Changes, Rewritten, rewrite};
 use std::ffi::CString;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::guest::{GuestModule, ModuleInfo, Table};
+use touchstone_executor::guest::{GuestModule, ModuleInfo, Segment, Table};
 use touchstone_executor::host::{HostFunction, HostState};
 use touchstone_executor::{
     Config, EffectiveConfig, Error, Exports, InstanceFrom, Result, Signature, Strategy,
@@ -61,12 +61,27 @@ fn lends(strategy: Strategy) -> bool {
     strategy.instance != InstanceFrom::Interpreted
 }
 
+/// Whether the memory comes with its content, so that Wasm3 copies no data segment.
+fn brings_content(strategy: Strategy, info: &ModuleInfo) -> bool {
+    lends(strategy) && info.image_refusal().is_none()
+}
+
+/// Why Wasm3 cannot instantiate a module that others can.
+pub(crate) fn refusal(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
+    let is_negative = |segment: &Segment| segment.offset.is_some_and(|at| at > i32::MAX as u32);
+    let copies = !brings_content(strategy, info) && info.segment_trap.is_none();
+    (copies && info.segments.iter().any(is_negative)).then(|| {
+        "a data segment lies behind 2 GiB, and Wasm3 takes its address for a negative number"
+            .to_owned()
+    })
+}
+
 /// What has to be changed in a guest.
 fn changes(guest: &GuestModule, strategy: Strategy, config: &Config) -> Changes {
     Changes {
         growth: lends(strategy) && guest.info().grows_memory,
         clock: config.deadline.is_some(),
-        empty_memory: lends(strategy) && guest.info().image_refusal().is_none(),
+        empty_memory: brings_content(strategy, guest.info()),
     }
 }
 
@@ -84,10 +99,7 @@ impl Prepared {
         config: &Config,
     ) -> Result<Self> {
         let changes = changes(guest, strategy, config);
-        let Rewritten { wasm, functions, nesting } = rewrite(guest, changes)?;
-        if let Some(reason) = blocks::refusal(nesting) {
-            return Err(Error::Unsupported { engine, strategy, reason });
-        }
+        let Rewritten { wasm, functions } = rewrite(guest, changes)?;
         let info = guest.info();
         let mut imports: Vec<Import> = info
             .imports
@@ -112,7 +124,7 @@ impl Prepared {
             wasm,
             imports,
             functions,
-            nesting,
+            nesting: info.nesting,
             globals: info.mutable_globals.iter().map(|global| global.index).collect(),
             tables: info.tables.clone(),
             writes_tables: info.writes_tables,

@@ -39,7 +39,7 @@ pub(crate) fn caller(
     let module = Module::new(&engine, guest.wasm()).map_err(failed)?;
     let mut linker = Linker::new(&engine);
     for import in &guest.info().imports {
-        let Some(ty) = import.signature.as_ref().map(function_type) else { continue };
+        let Some(ty) = import.signature.as_ref().and_then(function_type) else { continue };
         let stub = |_: wasm3::Caller<'_, ()>, _: &[_], _: &mut [_]| {
             Err(wasm3::Error::new("the raw reference has no host functions"))
         };
@@ -73,17 +73,21 @@ pub(crate) fn caller(
     })))
 }
 
-fn function_type(signature: &Signature) -> FuncType {
-    let types = |types: &[ValueType]| -> Vec<ValType> {
+/// `None` with a vector, which Wasm3 does not have.
+fn function_type(signature: &Signature) -> Option<FuncType> {
+    let types = |types: &[ValueType]| -> Option<Vec<ValType>> {
         types
             .iter()
             .map(|ty| match ty {
-                ValueType::I32 => ValType::I32,
-                ValueType::I64 => ValType::I64,
-                ValueType::F32 => ValType::F32,
-                ValueType::F64 => ValType::F64,
+                ValueType::I32 => Some(ValType::I32),
+                ValueType::I64 => Some(ValType::I64),
+                ValueType::F32 => Some(ValType::F32),
+                ValueType::F64 => Some(ValType::F64),
+                ValueType::V128 => None,
+                ValueType::FuncRef => Some(ValType::FuncRef),
+                ValueType::ExternRef => Some(ValType::ExternRef),
             })
             .collect()
     };
-    FuncType::new(types(&signature.params), types(&signature.results))
+    Some(FuncType::new(types(&signature.params)?, types(&signature.results)?))
 }

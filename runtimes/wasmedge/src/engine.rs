@@ -11,8 +11,8 @@ use std::sync::{Arc, LazyLock};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::memory::Region;
 use touchstone_executor::{
-    Artifact, ArtifactFolder, ArtifactKey, CodeFrom, Config, Engine, Error, Execution, Feature,
-    Features, InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, ArtifactFolder, ArtifactKey, CodeFrom, Config, Engine, Execution, Feature, Features,
+    InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
 };
 use wasmedge_sys::ffi;
 
@@ -67,15 +67,6 @@ impl WasmEdge {
 
     fn artifact(&self, code: Code) -> Artifact {
         Artifact::of_code(self.id(), Arc::clone(&code.compiled), code)
-    }
-
-    fn check(&self, strategy: Strategy, guest: &GuestModule) -> Result<()> {
-        match self.support_for(strategy, guest) {
-            Support::Unsupported { reason } => {
-                Err(Error::Unsupported { engine: self.id(), strategy, reason })
-            }
-            Support::Native | Support::Emulated { .. } => Ok(()),
-        }
     }
 }
 

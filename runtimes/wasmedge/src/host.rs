@@ -19,6 +19,9 @@ use touchstone_executor::host::{Answer as Answered, Clock, HostFunction, HostSta
 use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, ValueType};
 use wasmedge_sys::ffi;
 
+/// References of other types need a feature that the engine refuses.
+const NO_TYPE: Error = Error::Misuse("an import of a type that WasmEdge does not have");
+
 /// Why the host stopped a guest.
 pub(crate) enum Stop {
     /// The guest trapped.
@@ -113,17 +116,10 @@ pub(crate) unsafe fn provide(
                 (types(&[ValueType::I32]), types(&[ValueType::I32]))
             }
             None => (Vec::new(), Vec::new()),
-            Some(known) => match &known.signature {
-                Some(ty) => (types(&ty.params), types(&ty.results)),
-                None => {
-                    return Err(Error::Unhostable {
-                        reason: format!(
-                            "it imports the function {}.{} with types other than numbers",
-                            known.module, known.name
-                        ),
-                    });
-                }
-            },
+            Some(known) => {
+                let ty = known.signature.as_ref().ok_or(NO_TYPE)?;
+                (types(&ty.params), types(&ty.results))
+            }
         };
         let data: *const Import = import;
         // SAFETY: `answer` takes an `Import`, which the caller keeps.
@@ -143,13 +139,16 @@ pub(crate) unsafe fn provide(
 fn types(types: &[ValueType]) -> Vec<ffi::WasmEdge_ValType> {
     types
         .iter()
-        // SAFETY: each makes a number.
+        // SAFETY: each makes the number of a type.
         .map(|ty| unsafe {
             match ty {
                 ValueType::I32 => ffi::WasmEdge_ValTypeGenI32(),
                 ValueType::I64 => ffi::WasmEdge_ValTypeGenI64(),
                 ValueType::F32 => ffi::WasmEdge_ValTypeGenF32(),
                 ValueType::F64 => ffi::WasmEdge_ValTypeGenF64(),
+                ValueType::V128 => ffi::WasmEdge_ValTypeGenV128(),
+                ValueType::FuncRef => ffi::WasmEdge_ValTypeGenFuncRef(),
+                ValueType::ExternRef => ffi::WasmEdge_ValTypeGenExternRef(),
             }
         })
         .collect()

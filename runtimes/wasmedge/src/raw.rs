@@ -111,6 +111,9 @@ fn value_type(ty: &ValueType) -> ValType {
         ValueType::I64 => ValType::I64,
         ValueType::F32 => ValType::F32,
         ValueType::F64 => ValType::F64,
+        ValueType::V128 => ValType::V128,
+        ValueType::FuncRef => ValType::FuncRef,
+        ValueType::ExternRef => ValType::ExternRef,
     }
 }
 

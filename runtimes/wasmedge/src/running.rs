@@ -9,7 +9,7 @@ use touchstone_executor::abi::Live;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{Restorer, Rights};
-use touchstone_executor::{Error, Result, Signature, Trap, Value};
+use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value};
 use wasmedge_sys::ffi;
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
@@ -27,8 +27,8 @@ pub(crate) struct Running {
     results: Vec<ffi::WasmEdge_Value>,
 }
 
-// SAFETY: the functions and the memory are of the slot's instance, and values hold
-// numbers only; a slot may be sent.
+// SAFETY: the functions and the memory are of the slot's instance, and values hold numbers,
+// null, and references to what is the instance's own; a slot may be sent.
 unsafe impl Send for Running {}
 
 impl Running {
@@ -250,7 +250,7 @@ impl Live for Running {
 }
 
 fn to_wasmedge(value: Value) -> ffi::WasmEdge_Value {
-    // SAFETY: each makes a value of a number.
+    // SAFETY: each makes a value of a number or null.
     unsafe {
         match value {
             Value::I32(value) => ffi::WasmEdge_ValueGenI32(value),
@@ -262,16 +262,30 @@ fn to_wasmedge(value: Value) -> ffi::WasmEdge_Value {
             Value::F64(bits) => {
                 ffi::WasmEdge_Value { Value: bits.into(), Type: ffi::WasmEdge_ValTypeGenF64() }
             }
+            Value::V128(bits) => {
+                ffi::WasmEdge_Value { Value: bits, Type: ffi::WasmEdge_ValTypeGenV128() }
+            }
+            // The contract passes none but null.
+            Value::FuncRef(_) => ffi::WasmEdge_ValueGenFuncRef(std::ptr::null()),
+            Value::ExternRef(_) => ffi::WasmEdge_ValueGenExternRef(std::ptr::null_mut()),
         }
     }
 }
 
-/// The number in a value, of the type that was asked for.
+/// The content of a value, of the type that was asked for.
 fn from_wasmedge(asked: Value, found: ffi::WasmEdge_Value) -> Value {
     match asked {
         Value::I32(_) => Value::I32(found.Value as i32),
         Value::I64(_) => Value::I64(found.Value as i64),
         Value::F32(_) => Value::F32(found.Value as u32),
         Value::F64(_) => Value::F64(found.Value as u64),
+        Value::V128(_) => Value::V128(found.Value),
+        Value::FuncRef(_) => Value::FuncRef(seen(found)),
+        Value::ExternRef(_) => Value::ExternRef(seen(found)),
     }
+}
+
+fn seen(found: ffi::WasmEdge_Value) -> Reference {
+    // SAFETY: only looks at the value.
+    Reference::null_if(unsafe { ffi::WasmEdge_ValueIsNullRef(found) })
 }

@@ -31,15 +31,6 @@ impl Wasmer {
     pub(crate) fn new() -> Self {
         Self { version: format!("wasmer {}", wasmer::sys::vm::VERSION) }
     }
-
-    fn check(&self, strategy: Strategy, guest: &GuestModule) -> Result<()> {
-        match self.support_for(strategy, guest) {
-            Support::Unsupported { reason } => {
-                Err(Error::Unsupported { engine: ID, strategy, reason })
-            }
-            Support::Native | Support::Emulated { .. } => Ok(()),
-        }
-    }
 }
 
 impl Engine for Wasmer {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use touchstone_executor::abi::Live;
 use touchstone_executor::driver::Disposable;
 use touchstone_executor::host::{Clock, HostState};
-use touchstone_executor::{Error, Result, Signature, Trap, Value, ValueType};
+use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value, ValueType};
 use wasmer::{
     Extern, Function, FunctionEnv, Instance, InstantiationError, Memory, RuntimeError, Store,
     TypedFunction, Value as Val,
@@ -234,6 +234,10 @@ fn to_wasmer(value: Value) -> Val {
         Value::I64(value) => Val::I64(value),
         Value::F32(bits) => Val::F32(f32::from_bits(bits)),
         Value::F64(bits) => Val::F64(f64::from_bits(bits)),
+        Value::V128(bits) => Val::V128(bits),
+        // The contract passes none but null.
+        Value::FuncRef(_) => Val::FuncRef(None),
+        Value::ExternRef(_) => Val::ExternRef(None),
     }
 }
 
@@ -243,6 +247,9 @@ fn from_wasmer(value: &Val) -> Result<Value> {
         Val::I64(value) => Value::I64(*value),
         Val::F32(value) => Value::F32(value.to_bits()),
         Val::F64(value) => Value::F64(value.to_bits()),
-        _ => return Err(Error::Misuse("a result that is not a number")),
+        Val::V128(bits) => Value::V128(*bits),
+        Val::FuncRef(function) => Value::FuncRef(Reference::null_if(function.is_none())),
+        Val::ExternRef(object) => Value::ExternRef(Reference::null_if(object.is_none())),
+        Val::ExceptionRef(_) => return Err(Error::Misuse("a result that is an exception")),
     })
 }

@@ -6,8 +6,8 @@ use crate::raw;
 use crate::reuse::ReuseModule;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, Execution, Feature, Features, InstanceFrom,
-    MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, CodeFrom, Config, Engine, Execution, Feature, Features, InstanceFrom, MemoryFrom,
+    Module, RawCall, RawCaller, Result, Strategy, Support,
 };
 use wasmi::{CompilationMode, CustomFuelCosts};
 
@@ -61,15 +61,6 @@ impl Wasmi {
             });
         }
         wasmi
-    }
-
-    fn check(&self, strategy: Strategy, guest: &GuestModule) -> Result<()> {
-        match self.support_for(strategy, guest) {
-            Support::Unsupported { reason } => {
-                Err(Error::Unsupported { engine: self.id(), strategy, reason })
-            }
-            Support::Native | Support::Emulated { .. } => Ok(()),
-        }
     }
 }
 

@@ -10,8 +10,8 @@ use touchstone_executor::driver::Disposable;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::memory::Plan;
-use touchstone_executor::{Error, Result, Signature, Trap, Value, ValueType};
-use wasmi::{F32, F64, Func, Memory, ResumableCall, StoreContextMut, TypedFunc, Val};
+use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value, ValueType};
+use wasmi::{F32, F64, Func, Memory, Nullable, ResumableCall, StoreContextMut, TypedFunc, Val};
 
 /// Fuel between two looks at the clock: about a millisecond.
 const SLICE: u64 = 1_000_000;
@@ -247,7 +247,7 @@ impl Live for Running {
         self.buffers.results.resize(results.len(), Val::I32(0));
         let ended = self.call_numbers(entry.func());
         for (result, value) in results.iter_mut().zip(&self.buffers.results) {
-            *result = from_wasmi(value).unwrap_or(*result);
+            *result = from_wasmi(value);
         }
         self.ended(ended)
     }
@@ -263,15 +263,21 @@ fn to_wasmi(value: Value) -> Val {
         Value::I64(value) => Val::I64(value),
         Value::F32(bits) => Val::F32(F32::from_bits(bits)),
         Value::F64(bits) => Val::F64(F64::from_bits(bits)),
+        Value::V128(bits) => Val::V128(bits.into()),
+        // The contract passes none but null.
+        Value::FuncRef(_) => Val::FuncRef(Nullable::Null),
+        Value::ExternRef(_) => Val::ExternRef(Nullable::Null),
     }
 }
 
-fn from_wasmi(value: &Val) -> Option<Value> {
-    Some(match value {
+fn from_wasmi(value: &Val) -> Value {
+    match value {
         Val::I32(value) => Value::I32(*value),
         Val::I64(value) => Value::I64(*value),
         Val::F32(value) => Value::F32(value.to_bits()),
         Val::F64(value) => Value::F64(value.to_bits()),
-        _ => return None,
-    })
+        Val::V128(value) => Value::V128(value.as_u128()),
+        Val::FuncRef(function) => Value::FuncRef(Reference::null_if(function.is_null())),
+        Val::ExternRef(object) => Value::ExternRef(Reference::null_if(object.is_null())),
+    }
 }

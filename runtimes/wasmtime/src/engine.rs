@@ -1,7 +1,7 @@
 //! The engine: what it supports, compiling and loading.
 
 use crate::module::Loaded;
-use crate::{collected, component, nearcore, raw, settings};
+use crate::{collected, component, image, nearcore, raw, settings};
 use std::borrow::Cow;
 use std::os::fd::AsRawFd;
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
@@ -146,8 +146,7 @@ impl Engine for Wasmtime {
                 .or_else(|| slots(strategy, info))
                 .or_else(|| collected::refusal(strategy, info)),
         };
-        let is_peer = self.compiler == Compiler::Nearcore;
-        let refusal = refusal.or_else(|| nearcore::refusal(info).filter(|_| is_peer));
+        let refusal = refusal.or_else(|| image::refusal(self.compiler, strategy, info));
         self.support(strategy).unless(refusal)
     }
 
@@ -171,6 +170,7 @@ impl Engine for Wasmtime {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
+        self.check(strategy, guest)?;
         let settings = settings::for_compiling(self.compiler, strategy, config, guest.info())
             .map_err(Error::runtime(self.id, "configure its compiler"))?;
         let engine = wasmtime::Engine::new(&settings)
@@ -214,9 +214,7 @@ impl Engine for Wasmtime {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        if let Support::Unsupported { reason } = self.support_for(strategy, guest) {
-            return Err(Error::Unsupported { engine: self.id, strategy, reason });
-        }
+        self.check(strategy, guest)?;
         let compiled: &Compiled = artifact.content(self.id)?;
         if compiled.class != settings::class(strategy) {
             return Err(Error::BadArtifact {

@@ -13,6 +13,7 @@ mod component;
 mod deadline;
 mod engine;
 mod extent;
+mod image;
 mod linker;
 mod live;
 mod loan;

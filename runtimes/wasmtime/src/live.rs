@@ -9,7 +9,7 @@ use touchstone_executor::abi::Live;
 use touchstone_executor::driver::Disposable;
 use touchstone_executor::guest::StateCall;
 use touchstone_executor::host::HostState;
-use touchstone_executor::{Error, Result, Signature, Trap, Value, ValueType};
+use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value, ValueType};
 use wasmtime::{Extern, Func, Instance, Memory, Store, Val, ValRaw};
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
@@ -293,6 +293,10 @@ fn to_wasmtime(value: Value) -> Val {
         Value::I64(value) => Val::I64(value),
         Value::F32(bits) => Val::F32(bits),
         Value::F64(bits) => Val::F64(bits),
+        Value::V128(bits) => Val::V128(bits.into()),
+        // The contract passes none but null.
+        Value::FuncRef(_) => Val::null_func_ref(),
+        Value::ExternRef(_) => Val::null_extern_ref(),
     }
 }
 
@@ -302,6 +306,9 @@ fn to_raw(value: Value) -> ValRaw {
         Value::I64(value) => ValRaw::i64(value),
         Value::F32(bits) => ValRaw::f32(bits),
         Value::F64(bits) => ValRaw::f64(bits),
+        Value::V128(bits) => ValRaw::v128(bits),
+        Value::FuncRef(_) => ValRaw::funcref(std::ptr::null_mut()),
+        Value::ExternRef(_) => ValRaw::externref(0),
     }
 }
 
@@ -311,6 +318,9 @@ fn from_raw(ty: ValueType, value: ValRaw) -> Value {
         ValueType::I64 => Value::I64(value.get_i64()),
         ValueType::F32 => Value::F32(value.get_f32()),
         ValueType::F64 => Value::F64(value.get_f64()),
+        ValueType::V128 => Value::V128(value.get_v128()),
+        ValueType::FuncRef => Value::FuncRef(Reference::null_if(value.get_funcref().is_null())),
+        ValueType::ExternRef => Value::ExternRef(Reference::null_if(value.get_externref() == 0)),
     }
 }
 
@@ -320,6 +330,9 @@ pub(crate) fn from_wasmtime(value: Val) -> Result<Value> {
         Val::I64(value) => Value::I64(value),
         Val::F32(bits) => Value::F32(bits),
         Val::F64(bits) => Value::F64(bits),
-        _ => return Err(Error::Misuse("a result that is not a number")),
+        Val::V128(bits) => Value::V128(bits.as_u128()),
+        Val::FuncRef(function) => Value::FuncRef(Reference::null_if(function.is_none())),
+        Val::ExternRef(object) => Value::ExternRef(Reference::null_if(object.is_none())),
+        _ => return Err(Error::Misuse("a result of a type that no host can get")),
     })
 }

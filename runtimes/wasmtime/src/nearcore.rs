@@ -3,8 +3,10 @@
 //! Taken from its Wasmtime runner. The one that Wasmtime 48 does not take is left
 //! out: a `max_wasm_stack` of 1 GiB needs asynchronous calls.
 
+use crate::engine::Compiler;
+use crate::image;
 use crate::settings::SlotSize;
-use touchstone_executor::guest::{ModuleInfo, Segment};
+use touchstone_executor::guest::ModuleInfo;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::{EffectiveConfig, InstanceFrom, MemoryFrom, Strategy, Support};
 use wasmtime::PoolingAllocationConfig;
@@ -25,32 +27,6 @@ pub(crate) fn support(strategy: Strategy) -> Support {
     }
 }
 
-/// Why a guest is not what these settings run copy-on-write.
-pub(crate) fn refusal(info: &ModuleInfo) -> Option<String> {
-    let modules = info.component.iter().flat_map(|component| &component.modules);
-    let mut all = modules.map(|module| &module.segments).chain([&info.segments]);
-    all.any(|segments| is_sparse(segments)).then(|| {
-        "its data lies so far apart that under nearcore's settings (a guaranteed dense image of 0 \
-         bytes) Wasmtime makes no image of it"
-            .to_owned()
-    })
-}
-
-/// Whether data segments reach over twice as much as they contain, or more: then
-/// Wasmtime's compiler leaves them as they are.
-fn is_sparse(segments: &[Segment]) -> bool {
-    let filled = segments.iter().filter(|segment| !segment.bytes.is_empty());
-    let places = filled.filter_map(|segment| {
-        let start = segment.offset? as usize;
-        Some((start, start + segment.bytes.len()))
-    });
-    let (mut from, mut to, mut bytes) = (usize::MAX, 0, 0);
-    for (start, end) in places {
-        (from, to, bytes) = (from.min(start), to.max(end), bytes + (end - start));
-    }
-    to.saturating_sub(from) >= 2 * bytes && bytes > 0
-}
-
 /// Bytes of a memory at most: nearcore's limit, or more if the guest starts with more.
 fn largest_memory(info: &ModuleInfo) -> u64 {
     let component = info.component.iter().flat_map(|component| component.with_memory());
@@ -67,7 +43,7 @@ pub(crate) fn tune(settings: &mut wasmtime::Config, info: &ModuleInfo) {
         .generate_address_map(false)
         .memory_init_cow(true)
         .force_memory_init_memfd(true)
-        .memory_guaranteed_dense_image_size(0)
+        .memory_guaranteed_dense_image_size(image::always(Compiler::Nearcore))
         .guard_before_linear_memory(false)
         .memory_guard_size(0)
         .memory_may_move(false)

@@ -102,7 +102,7 @@ pub fn initialized(bytes: &[u8], export: &str) -> Result<Vec<u8>, InitError> {
     };
     if found.signature.as_ref() != Some(&Signature::default()) {
         let signature = found.signature.as_ref().map(Signature::to_string);
-        let found = signature.unwrap_or_else(|| "of types other than numbers".to_owned());
+        let found = signature.unwrap_or_else(|| "of types that no host can pass".to_owned());
         return Err(InitError::WrongSignature { export: export.to_owned(), found });
     }
     #[cfg(feature = "wizer")]

@@ -265,5 +265,8 @@ fn number(value: Value) -> String {
         Value::I64(value) => format!("{value}: i64"),
         Value::F32(bits) => format!("{:?}: f32", f32::from_bits(bits)),
         Value::F64(bits) => format!("{:?}: f64", f64::from_bits(bits)),
+        Value::V128(bits) => format!("{bits:#034x}: v128"),
+        Value::FuncRef(reference) => format!("{reference:?}: funcref"),
+        Value::ExternRef(reference) => format!("{reference:?}: externref"),
     }
 }

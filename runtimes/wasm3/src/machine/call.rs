@@ -3,7 +3,7 @@
 use super::Machine;
 use super::trap::Stop;
 use std::ffi::c_void;
-use touchstone_executor::{Error, Result, Trap, TrapKind, Value, ValueType};
+use touchstone_executor::{Error, Reference, Result, Trap, TrapKind, Value, ValueType};
 use wasm3_sys as ffi;
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
@@ -62,7 +62,7 @@ impl Machine {
         let mut arguments: Vec<_> = inputs.iter().map(|slot| (&raw const *slot).cast()).collect();
         let mut places: Vec<_> =
             outputs.iter_mut().map(|slot| (&raw mut *slot).cast_const().cast()).collect();
-        // SAFETY: every slot is 8 bytes, enough for any number; Wasm3 itself
+        // SAFETY: every slot is 8 bytes, enough for a number or a reference; Wasm3 itself
         // compares how many there are with the function's type.
         let ended = unsafe { self.run(function, &mut arguments, &mut places) }?;
         for (result, bits) in results.iter_mut().zip(outputs) {
@@ -150,6 +150,8 @@ fn bits(value: Value) -> u64 {
         Value::I64(value) => value as u64,
         Value::F32(bits) => u64::from(bits),
         Value::F64(bits) => bits,
+        // The engine has no vectors, and the contract passes no reference but null.
+        Value::V128(_) | Value::FuncRef(_) | Value::ExternRef(_) => 0,
     }
 }
 
@@ -160,5 +162,8 @@ fn from_bits(ty: Value, bits: u64) -> Value {
         Value::I64(_) => Value::I64(bits as i64),
         Value::F32(_) => Value::F32(bits as u32),
         Value::F64(_) => Value::F64(bits),
+        Value::V128(_) => Value::V128(bits.into()),
+        Value::FuncRef(_) => Value::FuncRef(Reference::null_if(bits == 0)),
+        Value::ExternRef(_) => Value::ExternRef(Reference::null_if(bits == 0)),
     }
 }

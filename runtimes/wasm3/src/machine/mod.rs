@@ -148,7 +148,9 @@ impl Machine {
             if !result.is_null() {
                 let reason = text(result);
                 ffi::m3_FreeModule(module);
-                return Err(match trap::of_segment(&reason) {
+                // Wasm3 places data before elements, others after them.
+                let kind = shared.info().segment_trap.clone();
+                return Err(match trap::of_segment(&reason).map(|own| kind.unwrap_or(own)) {
                     Some(kind) => Error::Instantiation { trap: kind.into() },
                     None => failed(reason),
                 });
