@@ -12,8 +12,9 @@ use wasmparser::{Operator, Parser, Payload};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Constant {
     Number(Value),
-    ZeroVector,
+    Vector(i128),
     Null(wasmparser::HeapType),
+    Function(u32),
 }
 
 impl Constant {
@@ -24,7 +25,8 @@ impl Constant {
             Self::Number(Value::I64(value)) => ConstExpr::i64_const(value),
             Self::Number(Value::F32(bits)) => ConstExpr::f32_const(Ieee32::new(bits)),
             Self::Number(Value::F64(bits)) => ConstExpr::f64_const(Ieee64::new(bits)),
-            Self::ZeroVector => ConstExpr::v128_const(0),
+            Self::Vector(lanes) => ConstExpr::v128_const(lanes),
+            Self::Function(index) => ConstExpr::ref_func(index),
             Self::Null(ty) => ConstExpr::ref_null(ty.try_into().ok()?),
         })
     }
@@ -59,6 +61,14 @@ impl Values {
                 Operator::F64Const { value } => Value::F64(value.bits()),
                 Operator::RefNull { hty } => {
                     stack.push(Constant::Null(hty));
+                    continue;
+                }
+                Operator::V128Const { value } => {
+                    stack.push(Constant::Vector(value.i128()));
+                    continue;
+                }
+                Operator::RefFunc { function_index } => {
+                    stack.push(Constant::Function(function_index));
                     continue;
                 }
                 Operator::GlobalGet { global_index } => {

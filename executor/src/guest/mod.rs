@@ -20,6 +20,7 @@ mod constructors;
 mod core_reset;
 mod counting;
 mod data;
+mod deterministic;
 mod entries;
 mod features;
 mod growth;
@@ -31,6 +32,7 @@ mod spaces;
 mod supplied;
 mod tables;
 mod vectors;
+mod wrapped;
 
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};
 pub use change::Changeable;
@@ -42,12 +44,14 @@ pub use composed::composed;
 pub use constructors::{constructors, started_with};
 pub use core_reset::{EXPORT as RESET, StateCall};
 pub use counting::OPERATORS;
+pub use deterministic::{Open, deterministic};
 pub use entries::entry;
 pub use growth::{HOST_GROW, HOST_SIZE, HOST_SIZED};
 pub use info::{
     FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment, Table,
 };
 pub use supplied::{Item, Supplied};
+pub use wrapped::{Passed, PassedValues, wrapped};
 
 use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
