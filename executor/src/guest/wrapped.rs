@@ -10,12 +10,12 @@ use crate::error::{Error, Result};
 use crate::signature::{Signature, ValueType};
 use std::fmt;
 use wasm_encoder::{
-    CodeSection, ExportKind, ExportSection, Function, FunctionSection, HeapType, Instruction,
-    SectionId, TypeSection, ValType,
+    CodeSection, ElementSection, Elements, ExportKind, ExportSection, Function, FunctionSection,
+    HeapType, Instruction, SectionId, TypeSection, ValType,
 };
 use wasmparser::{CompositeInnerType, ExternalKind, FuncType, Parser, Payload};
 
-/// How a value of an export is passed in the plain convention.
+/// The form in which a value of an export is passed in the plain convention.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Passed {
     /// A number, as it is.
@@ -173,6 +173,10 @@ pub fn wrapped(wasm: &[u8], export: &str) -> Result<(Vec<u8>, PassedValues)> {
     code.function(&body);
     sections.append_all(SectionId::Code, &code);
     sections.replace(SectionId::Export, &exports);
+    // As long as it was exported, code could refer to the function.
+    let mut declared = ElementSection::new();
+    declared.declared(Elements::Functions(vec![index].into()));
+    sections.append_all(SectionId::Element, &declared);
     Ok((sections.finish(), values))
 }
 

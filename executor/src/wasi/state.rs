@@ -41,7 +41,7 @@ pub(crate) struct State {
     /// Bytes of the input that were read.
     pub(super) taken: usize,
     output: Vec<u8>,
-    /// Whether the output is that of a program that has ended.
+    /// `true` if the output is that of a program that has ended.
     is_given: bool,
     errors: Lines,
     random: fastrand::Rng,
