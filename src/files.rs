@@ -47,13 +47,19 @@ fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>> {
     Ok(content)
 }
 
+/// The bytes without the mark (U+FEFF) that some editors put in front of a text.
+#[must_use]
+pub fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
+}
+
 /// Text of a file or of a pipe.
 ///
 /// # Errors
 ///
 /// Those of [`read_whole`], and when it is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String> {
-    let text = String::from_utf8(read_whole(path)?);
+    let text = String::from_utf8(without_mark(&read_whole(path)?).to_vec());
     text.map_err(|error| error.utf8_error())
         .with_context(|| format!("cannot read {}: it is no text in UTF-8", path.display()))
 }

@@ -1,49 +1,143 @@
-//! Parameters as texts: numbers of the plain convention, and JSON for components.
+//! Values as texts: those of the plain convention, and JSON for components.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use touchstone_executor::text::{name as shown, plural};
-use touchstone_executor::{Signature, Value, ValueType};
+use touchstone_executor::{Reference, Value, ValueType};
 
 /// The input of the plain convention: the parameters that the texts name, little-endian, one
 /// after the other.
 ///
 /// Integers are decimal or `0x` and hexadecimal, with a sign or without. They have to fit the
-/// type as signed or as unsigned numbers. Floats are decimal, hexadecimal integers, `inf` or
-/// `nan`.
+/// type as signed or as unsigned numbers. Floats are decimal, hexadecimal integers, `inf`, `nan` or
+/// `nan:0x` and the payload, as in WebAssembly text. A vector is a shape with its lanes,
+/// `i32x4:1,2,3,4`, or an integer of 128 bits. A reference is `null`.
 ///
 /// # Errors
 ///
 /// When there is not one text for each parameter, or a text is no number of its type.
-pub fn parameters(signature: &Signature, texts: &[String]) -> Result<Vec<u8>> {
-    let (wanted, given) = (signature.params.len(), texts.len());
+pub fn parameters(params: &[ValueType], texts: &[String]) -> Result<Vec<u8>> {
+    let (wanted, given) = (params.len(), texts.len());
     let noun = plural("parameter", wanted);
     ensure!(wanted == given, "it takes {wanted} {noun}, and {given} are given");
     let mut input = Vec::new();
-    for (index, (ty, text)) in signature.params.iter().zip(texts).enumerate() {
-        let value = number(*ty, text);
-        let value = value.with_context(|| format!("parameter {} is {ty}", index + 1))?;
-        value.append_le_bytes(&mut input);
+    for (index, (ty, text)) in params.iter().zip(texts).enumerate() {
+        let read = value(*ty, text).with_context(|| format!("parameter {} is {ty}", index + 1))?;
+        read.append_le_bytes(&mut input);
     }
     Ok(input)
 }
 
-/// A number of a type.
-fn number(ty: ValueType, text: &str) -> Result<Value> {
+/// Values in words, from their little-endian bytes; `None` if these are of other types.
+#[must_use]
+pub fn words(types: &[ValueType], bytes: &[u8]) -> Option<Vec<String>> {
+    let mut rest = bytes;
+    let mut words = Vec::new();
+    for ty in types {
+        let (bytes, tail) = rest.split_at_checked(ty.size())?;
+        rest = tail;
+        words.push(format!("{}: {ty}", in_words(Value::from_le_bytes(*ty, bytes)?)));
+    }
+    rest.is_empty().then_some(words)
+}
+
+/// A value. A NaN has its bits, because engines may differ in them.
+fn in_words(value: Value) -> String {
+    match value {
+        Value::I32(value) => value.to_string(),
+        Value::I64(value) => value.to_string(),
+        Value::F32(bits) if f32::from_bits(bits).is_nan() => format!("NaN ({bits:#010x})"),
+        Value::F64(bits) if f64::from_bits(bits).is_nan() => format!("NaN ({bits:#018x})"),
+        Value::F32(bits) => format!("{:?}", f32::from_bits(bits)),
+        Value::F64(bits) => format!("{:?}", f64::from_bits(bits)),
+        Value::V128(bits) => {
+            let lanes = [0, 32, 64, 96].map(|shift| format!("{:#010x}", (bits >> shift) as u32));
+            format!("i32x4:{}", lanes.join(","))
+        }
+        Value::FuncRef(Reference::Null) | Value::ExternRef(Reference::Null) => "null".to_owned(),
+        Value::FuncRef(Reference::Opaque) | Value::ExternRef(Reference::Opaque) => {
+            "not null".to_owned()
+        }
+    }
+}
+
+/// The bits of a vector.
+fn vector(text: &str) -> Result<u128> {
+    let wrong = || {
+        format!("'{}' is no vector, such as i32x4:1,2,3,4 or an integer of 128 bits", shown(text))
+    };
+    let Some((shape, lanes)) = text.split_once(':') else {
+        let digits = text.strip_prefix("0x").with_context(wrong)?;
+        let is_hex = digits.chars().all(|digit| digit.is_ascii_hexdigit());
+        let value = u128::from_str_radix(digits, 16).ok().filter(|_| is_hex);
+        return value.with_context(wrong);
+    };
+    let (count, lane): (usize, fn(&str) -> Result<Vec<u8>>) = match shape {
+        "i8x16" => (16, |text| Ok(vec![integer(text, 8)? as u8])),
+        "i16x8" => (8, |text| Ok((integer(text, 16)? as u16).to_le_bytes().to_vec())),
+        "i32x4" => (4, |text| number_bytes(ValueType::I32, text)),
+        "i64x2" => (2, |text| number_bytes(ValueType::I64, text)),
+        "f32x4" => (4, |text| number_bytes(ValueType::F32, text)),
+        "f64x2" => (2, |text| number_bytes(ValueType::F64, text)),
+        _ => bail!(wrong()),
+    };
+    let lanes: Vec<&str> = lanes.split(',').map(str::trim).collect();
+    ensure!(lanes.len() == count, "{shape} has {count} lanes, and {} are given", lanes.len());
+    let bytes: Vec<Vec<u8>> = lanes.into_iter().map(lane).collect::<Result<_>>()?;
+    Ok(u128::from_le_bytes(bytes.concat().try_into().map_err(|_| anyhow!(wrong()))?))
+}
+
+fn number_bytes(ty: ValueType, text: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    value(ty, text)?.append_le_bytes(&mut bytes);
+    Ok(bytes)
+}
+
+/// A value of a type.
+fn value(ty: ValueType, text: &str) -> Result<Value> {
     Ok(match ty {
         ValueType::I32 => Value::I32(integer(text, 32)? as i32),
         ValueType::I64 => Value::I64(integer(text, 64)? as i64),
-        ValueType::F32 => {
-            Value::F32(float(text, |whole| whole as f32, f32::is_infinite)?.to_bits())
-        }
-        ValueType::F64 => {
-            Value::F64(float(text, |whole| whole as f64, f64::is_infinite)?.to_bits())
-        }
-        ValueType::V128 => bail!("vectors cannot be given"),
+        ValueType::F32 => Value::F32(match nan(text, 8, 23)? {
+            Some(bits) => bits as u32,
+            None => float(text, |whole| whole as f32, f32::is_infinite)?.to_bits(),
+        }),
+        ValueType::F64 => Value::F64(match nan(text, 11, 52)? {
+            Some(bits) => bits,
+            None => float(text, |whole| whole as f64, f64::is_infinite)?.to_bits(),
+        }),
+        ValueType::V128 => Value::V128(vector(text)?),
         ValueType::FuncRef | ValueType::ExternRef => {
-            ensure!(text == "null", "'{}' is not null", shown(text));
+            ensure!(
+                text == "null",
+                "'{}' is not null, the only reference a host can give",
+                shown(text)
+            );
             Value::zero(ty)
         }
     })
+}
+
+/// The bits of a NaN with a sign or a payload, for so many bits of exponent and fraction; `None` for
+/// another text. A NaN without a payload is the canonical one.
+fn nan(text: &str, exponent: u32, fraction: u32) -> Result<Option<u64>> {
+    let (sign, rest) = match text.strip_prefix('-') {
+        Some(rest) => (1, rest),
+        None => (0, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let lower = rest.to_ascii_lowercase();
+    let payload = match lower.strip_prefix("nan") {
+        Some("" | ":canonical") => 1 << (fraction - 1),
+        Some(payload) => {
+            let value = payload.strip_prefix(':').and_then(whole).flatten();
+            let value = value.and_then(|value| u64::try_from(value).ok());
+            value
+                .filter(|value| (1..1 << fraction).contains(value))
+                .with_context(|| format!("'{}' is no NaN, such as nan or nan:0x1", shown(text)))?
+        }
+        None => return Ok(None),
+    };
+    let exponents = ((1 << exponent) - 1) << fraction;
+    Ok(Some(sign << (exponent + fraction) | exponents | payload))
 }
 
 /// An integer of so many bits, as a signed or an unsigned number.
@@ -103,10 +197,10 @@ pub fn json(texts: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ValueType::{F32, F64, I32, I64};
+    use ValueType::{ExternRef, F32, F64, I32, I64, V128};
 
     fn bytes(ty: ValueType, text: &str) -> Result<Vec<u8>> {
-        parameters(&Signature::new(&[ty], &[]), &[text.to_owned()])
+        parameters(&[ty], &[text.to_owned()])
     }
 
     #[test]
@@ -125,7 +219,45 @@ mod tests {
         ] {
             assert_eq!(bytes(ty, text).unwrap(), expected, "{text}");
         }
-        assert!(f64::from_le_bytes(bytes(F64, "nan").unwrap().try_into().unwrap()).is_nan());
+        for (text, bits) in [
+            ("nan", 0x7ff8_0000_0000_0000_u64),
+            ("-nan", 0xfff8_0000_0000_0000),
+            ("nan:0x1", 0x7ff0_0000_0000_0001),
+            ("-NaN:0x760ffffffffff", 0xfff7_60ff_ffff_ffff),
+        ] {
+            assert_eq!(bytes(F64, text).unwrap(), bits.to_le_bytes(), "{text}");
+        }
+        assert_eq!(bytes(F32, "-nan:0x600000").unwrap(), 0xffe0_0000_u32.to_le_bytes());
+    }
+
+    #[test]
+    fn vectors_and_null_are_values() {
+        let types = [V128, ExternRef];
+        let of = |text: &str| parameters(&types, &[text.to_owned(), "null".to_owned()]);
+        let four = [1_u32, 2, 3, u32::MAX].map(u32::to_le_bytes).concat();
+        let given = [&four[..], &[0]].concat();
+        assert_eq!(of("i32x4:1,2, 3,-1").unwrap(), given);
+        assert_eq!(of("0xffffffff000000030000000200000001").unwrap(), given);
+        assert_eq!(of("i8x16:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,255").unwrap()[15], 255);
+        assert_eq!(of("f64x2:1,nan").unwrap()[8..16], 0x7ff8_0000_0000_0000_u64.to_le_bytes());
+        for (text, reason) in [
+            ("i32x4:1,2,3", "i32x4 has 4 lanes, and 3 are given"),
+            ("i8x16:256,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15", "is not from -128 to 255"),
+            ("i3x4:1", "is no vector"),
+            ("5", "is no vector"),
+            ("0x+5", "is no vector"),
+        ] {
+            let error = format!("{:#}", of(text).unwrap_err());
+            assert!(error.contains(reason) && error.contains("parameter 1 is v128"), "{error}");
+        }
+        let error = parameters(&types[1..], &["1".to_owned()]).unwrap_err();
+        assert!(format!("{error:#}").contains("is not null"), "{error:#}");
+        let results = [&four[..], &[1]].concat();
+        let expected = ["i32x4:0x00000001,0x00000002,0x00000003,0xffffffff: v128"];
+        assert_eq!(words(&types, &results).unwrap()[..1], expected);
+        assert_eq!(words(&types, &results).unwrap()[1], "not null: externref");
+        let nan = words(&[F64], &0xffff_60ff_ffff_ffff_u64.to_le_bytes());
+        assert_eq!(nan.unwrap(), ["NaN (0xffff60ffffffffff): f64"]);
     }
 
     #[test]
@@ -140,11 +272,14 @@ mod tests {
             (F32, "1e39", "too large"),
             (F64, "0xzz", "no number"),
             (F64, "one", "no number"),
+            (F64, "nan:0x0", "no NaN"),
+            (F32, "nan:0x800000", "no NaN"),
+            (F32, "nano", "no NaN"),
         ] {
             let error = format!("{:#}", bytes(ty, text).unwrap_err());
             assert!(error.contains(reason) && error.contains("parameter 1 is"), "{error}");
         }
-        let two = Signature::new(&[I32, F64], &[]);
+        let two = [I32, F64];
         let error = parameters(&two, &["1".to_owned()]).unwrap_err().to_string();
         assert_eq!(error, "it takes 2 parameters, and 1 are given");
     }

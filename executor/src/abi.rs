@@ -6,7 +6,7 @@
 //! | [`Abi::Input`] | `() -> values` | `func()` | fetched by the guest: through `env.input_len` and `env.input`, or `input: func() -> list<u8>` | the results, little-endian, one after the other |
 //! | [`Abi::Bytes`] | `(i32, i32) -> values` | `func(list<u8>)` | in a module placed in a buffer that the guest's own `alloc: (i32) -> (i32)` gave, which the guest takes over; given as pointer and length | likewise |
 //! | [`Abi::Plain`] | any of [values](crate::ValueType) | | the parameters, little-endian, one after the other | likewise |
-//! | [`Abi::Wasi`] | `() -> ()`, of a program `_start` | `run` of `wasi:cli/run` | standard input of WASI preview 1, of a component 2 | standard output |
+//! | [`Abi::Wasi`] | `() -> ()`, of a program `_start` | `run` of `wasi:cli/run` | standard input of WASI preview 1, of a component 2 | standard output, also that before an exit or a trap |
 //! | [`Abi::Typed`] | | any parameters | JSON, turned into the parameters' values once, and not again for a call with the same input | the result as JSON, none if there is no result |
 //! | [`Abi::Codec`] | | one parameter | JSON, which a codec component turns into the parameter's value for each call | none |
 //!
@@ -305,7 +305,8 @@ fn plain<L: Live>(
     values(live, index, &params, output)
 }
 
-/// Runs a program of WASI. An exit with code 0 is a return.
+/// Runs a program of WASI. An exit with code 0 is a return. The output is what the program has
+/// written, however it ends.
 fn program<L: Live>(
     live: &mut L,
     index: u32,
@@ -317,10 +318,7 @@ fn program<L: Live>(
         Err(Trap { kind: TrapKind::Exit { code: 0 }, .. }) => Ok(()),
         ended => ended,
     };
-    let written = live.host().end_program();
-    if ended.is_ok() {
-        output.extend_from_slice(written);
-    }
+    output.extend_from_slice(live.host().end_program());
     Ok(ended)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::guest::GuestModule;
-use crate::host::LogSink;
+use crate::host::{LogSink, StreamSink};
 
 /// Requested settings of a backend. Settings of the guest (heap pages, limits) are part of
 /// [`crate::guest::GuestModule`].
@@ -25,6 +25,9 @@ pub struct Config {
     /// Receiver of the guest's log lines, of each text the first 64 KiB. A pool may call it while it
     /// holds a lock, so it must not call instances of the same module.
     pub log: Option<Arc<LogSink>>,
+    /// Receiver of a copy of what guests write to the standard output and the standard error of
+    /// WASI. The rule for `log` holds for it too.
+    pub streams: Option<Arc<StreamSink>>,
     /// Number of instances that may live at the same time, for backends that reserve memory.
     pub instances: u32,
     /// Whether a compiler may use all processors.
@@ -47,7 +50,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// No deadline, no meter, no log, 32 instances, parallel compilation, no codec, nothing for
+    /// No deadline, no meter, no log, no copies of streams, 32 instances, parallel compilation, no codec, nothing for
     /// programs of WASI, no storage, no region.
     fn default() -> Self {
         Self {
@@ -55,6 +58,7 @@ impl Default for Config {
             metered: false,
             max_log_level: 0,
             log: None,
+            streams: None,
             instances: 32,
             parallel_compilation: true,
             codec: None,

@@ -353,7 +353,7 @@ pub trait Instance: Send {
     fn prepare(&mut self) -> Result<()>;
 
     /// Runs an export once. `output` is cleared, and holds the export's output if the result
-    /// is [`Outcome::Returned`].
+    /// is [`Outcome::Returned`], or what a program of [`Abi::Wasi`] wrote before a trap.
     ///
     /// # Errors
     ///

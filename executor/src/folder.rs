@@ -50,6 +50,7 @@ impl ArtifactKey {
             metered,
             max_log_level: _,
             log: _,
+            streams: _,
             instances: _,
             parallel_compilation: _,
             codec: _,

@@ -24,6 +24,19 @@ use std::sync::Arc;
 /// Takes a guest's log line: level (0 error … 4 trace), target, message.
 pub type LogSink = dyn Fn(u32, &str, &str) + Send + Sync;
 
+/// A standard stream of WASI that guests write to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// Takes a copy of what a guest writes to a standard stream, in any convention and also in a start
+/// function.
+pub type StreamSink = dyn Fn(Stream, &[u8]) + Send + Sync;
+
 /// A host function: of the import module `env`, or of WASI preview 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HostFunction {
@@ -134,6 +147,7 @@ const LONGEST_TEXT: usize = 64 << 10;
 pub(crate) struct Log {
     max_level: u32,
     sink: Option<Arc<LogSink>>,
+    streams: Option<Arc<StreamSink>>,
 }
 
 impl Log {
@@ -141,6 +155,13 @@ impl Log {
     /// that is logged counts from 1, because 0 there means off.
     pub(crate) fn logs(&self, level: u32) -> bool {
         self.sink.is_some() && level < self.max_level
+    }
+
+    /// Copies what is written to a stream. A panic of the sink is caught and loses the bytes.
+    pub(crate) fn copy(&self, stream: Stream, bytes: &[u8]) {
+        if let Some(sink) = &self.streams {
+            let _ = unless_it_panics(|| sink(stream, bytes));
+        }
     }
 
     /// Logs the first 64 KiB of texts. A panic of the sink is caught and loses the message, because it
@@ -188,7 +209,11 @@ impl HostState {
             heap: Heap::new(heap_base.unwrap_or(u32::MAX)),
             heap_base,
             input: Vec::new(),
-            log: Log { max_level: config.max_log_level, sink: config.log.clone() },
+            log: Log {
+                max_level: config.max_log_level,
+                sink: config.log.clone(),
+                streams: config.streams.clone(),
+            },
             settings: config.wasi.clone(),
             storage: config.storage.clone(),
             shared: config.region.as_ref().map_or(0, |region| region.length()),
@@ -219,6 +244,14 @@ impl HostState {
         wasi::Lines::new(&self.log)
     }
 
+    /// Receiver of what a backend with functions of its own writes to standard output.
+    #[must_use]
+    pub fn stream_sink(&self) -> Option<Arc<StreamSink>> {
+        let log = self.log.clone();
+        let is_wanted = log.streams.is_some();
+        is_wanted.then(|| Arc::new(move |stream, bytes: &[u8]| log.copy(stream, bytes)) as _)
+    }
+
     /// Resets the state to that of a clean instance, keeping buffers of moderate size.
     pub fn reset(&mut self) {
         self.extension = None;
@@ -234,7 +267,7 @@ impl HostState {
     pub fn save(&mut self) -> CleanHost {
         if let Some(wasi) = &mut self.wasi {
             // What the start function logged is not logged again.
-            wasi.end();
+            wasi.end_line();
         }
         CleanHost { heap: self.heap.clone(), wasi: self.wasi.clone() }
     }
@@ -269,7 +302,8 @@ impl HostState {
         wasi::answer(state, input, memory, function, parameters)
     }
 
-    /// Begins a program of WASI: sets its standard input, and empties its standard output.
+    /// Begins a program of WASI: sets its standard input. Of its standard output there is what a
+    /// start function has written.
     pub(crate) fn begin_program(&mut self, input: &[u8]) {
         self.set_input(input);
         if let Some(wasi) = &mut self.wasi {

@@ -10,7 +10,8 @@ use std::fmt;
 pub enum Outcome {
     /// The export returned; its output is in the caller's buffer.
     Returned,
-    /// The guest trapped; there is no output.
+    /// The guest trapped. There is no output, except what a program of
+    /// [`Abi::Wasi`](crate::abi::Abi::Wasi) wrote before.
     Trapped(Trap),
 }
 

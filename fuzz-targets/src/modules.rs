@@ -2,8 +2,8 @@
 
 use touchstone::inspect::inspect;
 use touchstone::plain;
+use touchstone_executor::ValueType;
 use touchstone_executor::guest::{ADDED, GuestModule, HeapPages, MAX_UNPACKED, PREFIX, unpack};
-use touchstone_executor::{Signature, ValueType};
 use wasmparser::{Validator, WasmFeatures};
 
 /// Loads a module. One that is accepted has to stay a valid module in every form that
@@ -75,7 +75,7 @@ pub fn arguments(bytes: &[u8]) {
         })
         .collect();
     let texts: Vec<String> = lines.collect();
-    if let Ok(input) = plain::parameters(&Signature::new(&types, &[]), &texts) {
+    if let Ok(input) = plain::parameters(&types, &texts) {
         assert_eq!(input.len(), types.iter().map(|ty| ty.size()).sum::<usize>());
     }
     let _ = plain::json(&texts);

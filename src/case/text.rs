@@ -1,5 +1,6 @@
 //! Modules in the text format.
 
+use crate::files::without_mark;
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -11,11 +12,12 @@ use std::path::Path;
 ///
 /// When the text is wrong: the message shows the line and the column.
 pub fn binary<'a>(bytes: &'a [u8], file: &Path) -> Result<Cow<'a, [u8]>, wat::Error> {
+    let text = without_mark(bytes);
     let named = file.extension().is_some_and(|extension| extension == "wat");
-    if bytes.starts_with(b"\0asm") || !(named || looks_like_text(bytes)) {
+    if bytes.starts_with(b"\0asm") || !(named || looks_like_text(text)) {
         return Ok(Cow::Borrowed(bytes));
     }
-    let translated = wat::Parser::new().parse_bytes(Some(file), bytes)?;
+    let translated = wat::Parser::new().parse_bytes(Some(file), text)?;
     Ok(Cow::Owned(translated.into_owned()))
 }
 
@@ -42,12 +44,20 @@ mod tests {
 
     #[test]
     fn text_is_translated_whatever_its_name_is() {
-        for text in ["(module)", "  ;; a (comment)\n(; another ;) ( module )", "(component)"] {
+        for text in [
+            "(module)",
+            "  ;; a (comment)\n(; another ;) ( module )",
+            "(component)",
+            "\u{feff}(module)",
+        ] {
             let binary = binary(text.as_bytes(), Path::new("file")).unwrap();
             assert!(binary.starts_with(b"\0asm"), "{text}");
         }
         // A module may consist of fields alone: only the name tells.
-        assert!(binary(b"(func)", Path::new("a.wat")).unwrap().starts_with(b"\0asm"));
+        for text in ["(func)", "\u{feff}(func)"] {
+            let binary = binary(text.as_bytes(), Path::new("a.wat")).unwrap();
+            assert!(binary.starts_with(b"\0asm"), "{text}");
+        }
     }
 
     #[test]

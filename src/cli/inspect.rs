@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use touchstone::case::binary;
 use touchstone::features::support_for;
 use touchstone::files::read_whole;
-use touchstone::inspect::{Inspection, Memory, inspect};
+use touchstone::inspect::{Identity, Inspection, Memory, inspect};
 use touchstone::terminal::{Style, Table, print};
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::text::{abridged, harmless, name, plural};
@@ -114,8 +114,9 @@ fn in_words(file: &Path, found: &Inspection, offers: &[Offer]) -> String {
     let mut facts = Table::new(&[]).indented(2);
     let mut fact = |key: &str, value: String| facts.row([key.to_owned(), value]);
     let kind = if found.is_component { "component" } else { "module" };
-    let packed = if found.is_packed { ", compressed" } else { "" };
-    fact(kind, format!("{} bytes{packed}, SHA-256 {}", found.bytes, found.sha256));
+    let Identity { is_packed, bytes, sha256 } = &found.identity;
+    let packed = if *is_packed { ", compressed" } else { "" };
+    fact(kind, format!("{bytes} bytes{packed}, SHA-256 {sha256}"));
     if let Some(reason) = &found.invalid {
         fact("invalid", harmless(reason));
     }

@@ -97,7 +97,7 @@ impl Ended {
 const MESSAGE: usize = 8000;
 
 pub(crate) fn main() -> ExitCode {
-    match Arguments::parse().command.execute() {
+    match Arguments::parse_from(run::spread(std::env::args_os())).command.execute() {
         Ok(Ended::Well) => ExitCode::SUCCESS,
         Ok(Ended::Badly) => ExitCode::from(1),
         Ok(Ended::Stopped) => ExitCode::from(130),

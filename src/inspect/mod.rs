@@ -12,12 +12,9 @@ use touchstone_executor::{Error, Feature};
 pub struct Inspection {
     /// Whether it is a component.
     pub is_component: bool,
-    /// Whether the file is a compressed blob.
-    pub is_packed: bool,
-    /// Size of the file, bytes.
-    pub bytes: usize,
-    /// SHA-256 of the file.
-    pub sha256: String,
+    /// The bytes themselves.
+    #[serde(flatten)]
+    pub identity: Identity,
     /// What is wrong with it under all known features; `None` if it is valid.
     pub invalid: Option<String>,
     /// Why Touchstone hosts it on no engine; `None` if it does.
@@ -44,6 +41,29 @@ pub struct Inspection {
     pub data: Segments,
     /// Element segments.
     pub elements: Segments,
+}
+
+/// The identity of a module or a component: of its binary form, also where the file is text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Identity {
+    /// `true` for a compressed blob.
+    pub is_packed: bool,
+    /// Number of bytes, compressed ones in a blob.
+    pub bytes: usize,
+    /// SHA-256 of these bytes.
+    pub sha256: String,
+}
+
+impl Identity {
+    /// That of a binary form.
+    #[must_use]
+    pub fn of(binary: &[u8]) -> Self {
+        Self {
+            is_packed: binary.starts_with(&PREFIX),
+            bytes: binary.len(),
+            sha256: crate::case::digest(binary),
+        }
+    }
 }
 
 /// An import.
@@ -137,17 +157,16 @@ pub struct Segments {
 /// When it is no WebAssembly, or a compressed blob that cannot be unpacked.
 pub fn inspect(bytes: &[u8]) -> touchstone_executor::Result<Inspection> {
     let wasm = unpack(bytes)?;
-    let mut found = Inspection {
-        is_packed: bytes.starts_with(&PREFIX),
-        bytes: bytes.len(),
-        sha256: crate::case::digest(bytes),
-        ..Inspection::default()
-    };
+    let mut found = Inspection { identity: Identity::of(bytes), ..Inspection::default() };
     match ModuleInfo::read(&wasm) {
         Ok(info) => found.features = info.features.iter().map(Feature::name).collect(),
         Err(error @ Error::NotAModule { .. }) => return Err(error),
         Err(error @ Error::Invalid { .. }) => found.invalid = Some(error.to_string()),
-        Err(error) => found.refused = Some(error.to_string()),
+        Err(error) => {
+            found.refused = Some(error.to_string());
+            let features = ModuleInfo::read_features(&wasm).unwrap_or_default();
+            found.features = features.iter().map(Feature::name).collect();
+        }
     }
     // What comes before a damaged place is shown.
     read::read(&wasm, &mut found);

@@ -1,7 +1,7 @@
 //! Reading and appending record files.
 
 use super::{Book, Header, Line, SCHEMA};
-use crate::files::read_whole;
+use crate::files::{read_whole, without_mark};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde_json::Value;
@@ -102,7 +102,7 @@ pub fn load(path: &Path) -> Result<Loaded> {
     let mut loaded = Loaded::default();
     // Whether lines belong to a header that was believed.
     let mut is_ours = false;
-    for (index, bytes) in content.split(|byte| *byte == b'\n').enumerate() {
+    for (index, bytes) in without_mark(&content).split(|byte| *byte == b'\n').enumerate() {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
@@ -324,4 +324,19 @@ fn close_last_line(file: &mut File) -> std::io::Result<()> {
         file.write_all(b"\n")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_in_front_is_no_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let (plain, marked) = (default_path(COUNTS), folder.path().join("marked"));
+        let content = std::fs::read(&plain).unwrap();
+        std::fs::write(&marked, ["\u{feff}".as_bytes(), &content].concat()).unwrap();
+        let (plain, marked) = (load(&plain).unwrap(), load(&marked).unwrap());
+        assert_eq!((plain.runs.len(), marked.skipped), (marked.runs.len(), Vec::new()));
+    }
 }

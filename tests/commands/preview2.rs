@@ -62,6 +62,26 @@ fn functions_of_an_interface_are_named_and_called() {
     }
 }
 
+/// A function with a result is called by the typed convention, and another one is told of it.
+#[cfg(feature = "wasmtime")]
+#[test]
+fn the_convention_of_a_component_is_guessed_and_named() {
+    let folder = Folder::new();
+    let component = folder.module(
+        r#"(component
+            (core module $m (func (export "make") (result i32) (i32.const 1)))
+            (core instance $i (instantiate $m))
+            (func (export "make") (result u32) (canon lift (core func $i "make"))))"#,
+    );
+    let call = ["run", &component, "--call", "make", "--backend", "^wasmtime$"];
+    let out = touchstone(&call).well();
+    assert!(out.contains("convention  typed") && out.contains(": \"1\"\n"), "{out}");
+    for abi in ["input", "bytes", "plain", "substrate"] {
+        let ran = touchstone(&[&call[..], &["--abi", abi]].concat());
+        assert!(ran.out.contains("--abi typed"), "{abi}: {}{}", ran.out, ran.err);
+    }
+}
+
 #[test]
 fn a_component_without_functions_is_said_to_have_none() {
     let folder = Folder::new();
@@ -118,6 +138,7 @@ mod programs {
         let trapped = lines.iter().filter(|line| line["status"] == "trapped");
         assert!(trapped.clone().count() >= 9 && returned(&ran).is_empty(), "{}", ran.out);
         assert!(trapped.clone().all(|line| line["reason"] == "exited with code 1"), "{}", ran.out);
+        assert!(trapped.clone().all(|line| line["exit_code"] == 1), "{}", ran.out);
     }
 
     #[test]

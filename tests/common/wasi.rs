@@ -61,7 +61,7 @@ pub(crate) fn programs_exit_with_their_code(strategy: Strategy) {
                 let (outcome, output) = loaded.outcome(instance, export, &code.to_le_bytes());
                 let trap = TrapKind::Exit { code: code.into() }.into();
                 assert_eq!(outcome, Outcome::Trapped(trap), "{}", loaded.name);
-                assert!(output.is_empty(), "{}", loaded.name);
+                assert_eq!(output, b"t", "{}", loaded.name);
             }
         }
         // Under another convention an exit is a trap whatever the code.
@@ -107,6 +107,18 @@ pub(crate) fn what_a_start_function_did_is_part_of_the_clean_state(strategy: Str
            (start $start)
            (func (export "_start")"#,
     );
+    let written = OBSERVER.replace(
+        r#"(func (export "_start")"#,
+        r#"(func $start (call $put (i32.const 16) (i32.const 4))) (start $start)
+           (func (export "_start")"#,
+    );
+    each_with(strategy, &guest(&written), &Config::default(), |loaded| {
+        let exit = loaded.export("exit", Abi::Wasi);
+        let instance = &mut *loaded.instance();
+        for _ in 0..3 {
+            assert_eq!(loaded.output(instance, exit, &[0]), b"textt", "{}", loaded.name);
+        }
+    });
     each_with(strategy, &guest(&started), &Config::default(), |loaded| {
         let time = loaded.export("time", Abi::Plain);
         let instance = &mut *loaded.instance();

@@ -14,6 +14,7 @@ pub(super) enum Constant {
     /// A number or a vector.
     Number(Value),
     Null(wasmparser::HeapType),
+    Function(u32),
 }
 
 impl Constant {
@@ -26,6 +27,7 @@ impl Constant {
             Self::Number(Value::F64(bits)) => ConstExpr::f64_const(Ieee64::new(bits)),
             Self::Number(Value::V128(bits)) => ConstExpr::v128_const(bits.cast_signed()),
             Self::Number(Value::FuncRef(_) | Value::ExternRef(_)) => return None,
+            Self::Function(index) => ConstExpr::ref_func(index),
             Self::Null(ty) => ConstExpr::ref_null(ty.try_into().ok()?),
         })
     }
@@ -60,6 +62,14 @@ impl Values {
                 Operator::F64Const { value } => Value::F64(value.bits()),
                 Operator::RefNull { hty } => {
                     stack.push(Constant::Null(hty));
+                    continue;
+                }
+                Operator::V128Const { value } => {
+                    stack.push(Constant::Number(Value::V128(value.i128().cast_unsigned())));
+                    continue;
+                }
+                Operator::RefFunc { function_index } => {
+                    stack.push(Constant::Function(function_index));
                     continue;
                 }
                 Operator::GlobalGet { global_index } => {

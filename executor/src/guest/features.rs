@@ -1,6 +1,7 @@
 //! Validation, and which features a module needs for it.
 
 use super::info::{invalid, unhostable};
+use super::supplied;
 use crate::error::Result;
 use crate::feature::{Feature, Features};
 use wasmparser::{Validator, WasmFeatures};
@@ -49,8 +50,22 @@ pub(super) fn is_valid(wasm: &[u8], features: Features) -> bool {
 ///
 /// # Errors
 ///
-/// When no feature makes it valid, or it needs one that cannot be hosted.
+/// When no feature makes it valid.
 pub(super) fn needed(wasm: &[u8]) -> Result<Features> {
+    let needed = validated(wasm)?;
+    if !needed.has(Feature::GarbageCollection) {
+        return Ok(needed);
+    }
+    // The validator lets constant expressions read a global of the module itself only together with
+    // garbage collection. Rewriting makes constants of them.
+    let folded = supplied::folded(wasm).and_then(|folded| validated(&folded));
+    let is_all = |folded: &Features| !folded.has(Feature::GarbageCollection);
+    let folded = folded.ok().filter(is_all);
+    Ok(folded.map_or(needed, |folded| folded.with(Feature::ExtendedConst)))
+}
+
+/// The features that the validator asks for.
+fn validated(wasm: &[u8]) -> Result<Features> {
     let validate = |features: WasmFeatures| {
         Validator::new_with_features(features).validate_all(wasm).map(drop)
     };
@@ -73,12 +88,20 @@ pub(super) fn needed(wasm: &[u8]) -> Result<Features> {
             needed = fewer;
         }
     }
-    for feature in needed.iter() {
-        if let Some(reason) = feature.refusal() {
-            return unhostable(format!("it uses {feature}: {reason}"));
-        }
-    }
     Ok(needed)
+}
+
+/// Checks that a module with these features can be hosted.
+///
+/// # Errors
+///
+/// When one of them cannot.
+pub(super) fn hostable(features: Features) -> Result<Features> {
+    let refused = |feature: Feature| Some((feature, feature.refusal()?));
+    match features.iter().find_map(refused) {
+        Some((feature, reason)) => unhostable(format!("it uses {feature}: {reason}")),
+        None => Ok(features),
+    }
 }
 
 #[cfg(test)]
@@ -87,7 +110,9 @@ mod tests {
     use crate::error::Error;
 
     fn of(text: &str) -> Result<String> {
-        needed(&wat::parse_str(text).unwrap()).map(|features| features.to_string())
+        needed(&wat::parse_str(text).unwrap())
+            .and_then(hostable)
+            .map(|features| features.to_string())
     }
 
     #[test]
@@ -126,6 +151,21 @@ mod tests {
                 Some(Feature::GarbageCollection),
             ),
             ("(module (tag $e) (func (throw $e)))", Some(Feature::Exceptions)),
+            (
+                "(module (global $a i32 (i32.const 4))
+                   (global i32 (i32.add (global.get $a) (i32.const 8))))",
+                Some(Feature::ExtendedConst),
+            ),
+            (
+                "(module (global $a v128 (v128.const i64x2 1 2)) (global v128 (global.get $a)))",
+                Some(Feature::ExtendedConst),
+            ),
+            (
+                "(module (func $f) (global $a funcref (ref.func $f)) (table 1 funcref)
+                   (global (mut funcref) (global.get $a))
+                   (elem (i32.const 0) funcref (global.get $a)))",
+                Some(Feature::ExtendedConst),
+            ),
         ] {
             let expected = feature.map_or_else(String::new, |feature| feature.to_string());
             assert_eq!(of(text).unwrap(), expected, "{text}");

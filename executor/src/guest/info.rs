@@ -68,6 +68,8 @@ pub struct ModuleInfo {
     pub features: Features,
     /// Properties of a component; `None` for a core module.
     pub component: Option<ComponentInfo>,
+    /// The import that has two types, as a reason for [`import_refusal`](Self::import_refusal).
+    pub(super) twofold_import: Option<String>,
 }
 
 /// An exported function.
@@ -93,6 +95,9 @@ pub struct FunctionImport {
     /// Its type; `None` if it has references of other types than `funcref` and `externref`.
     pub signature: Option<Signature>,
 }
+
+/// First bytes of a core module: the magic number and the version.
+const CORE: &[u8] = b"\0asm\x01\0\0\0";
 
 /// Pages of a memory that 32 bits can address.
 pub(super) const ALL_PAGES: u32 = 65_536;
@@ -202,7 +207,20 @@ impl ModuleInfo {
         {
             return unhostable("it is a component of a version that is not known here");
         }
-        Self::inspect(wasm, features::needed(wasm)?)
+        Self::inspect(wasm, features::hostable(features::needed(wasm)?)?)
+    }
+
+    /// The features that a core module needs, also where it cannot be hosted; none of a component.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes do not validate.
+    pub fn read_features(wasm: &[u8]) -> Result<Features> {
+        if !wasm.starts_with(CORE) {
+            return Ok(Features::NONE);
+        }
+        let needed = features::needed(wasm)?;
+        Ok(Self::inspect(wasm, needed).map_or(needed, |info| info.features))
     }
 
     /// Inspects a module that is valid with these features.
@@ -490,6 +508,7 @@ impl Reader {
 
     fn finish(mut self) -> ModuleInfo {
         self.info.functions = self.functions.len();
+        self.info.twofold_import = self.info.find_twofold_import();
         self.info.writes_tables = self.info.tables.iter().any(|table| table.written || table.grown);
         self.info.drops_segments = self.passive.any_dropped();
         for global in &mut self.info.mutable_globals {

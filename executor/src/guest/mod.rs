@@ -20,6 +20,7 @@ mod constructors;
 mod core_reset;
 mod counting;
 mod data;
+mod deterministic;
 mod entries;
 mod features;
 mod growth;
@@ -42,6 +43,7 @@ pub use composed::composed;
 pub use constructors::{constructors, started_with};
 pub use core_reset::{EXPORT as RESET, StateCall};
 pub use counting::OPERATORS;
+pub use deterministic::{Open, deterministic};
 pub use entries::entry;
 pub use growth::{HOST_GROW, HOST_SIZE, HOST_SIZED};
 pub use info::{

@@ -54,6 +54,11 @@ impl ModuleInfo {
     /// Why engines that find imports by their names alone cannot link the module.
     #[must_use]
     pub fn import_refusal(&self) -> Option<String> {
+        self.twofold_import.clone()
+    }
+
+    /// The same, found once: it takes a look at every import.
+    pub(super) fn find_twofold_import(&self) -> Option<String> {
         let mut known = HashMap::new();
         self.imports.iter().find_map(|FunctionImport { module, name, signature }| {
             // Types that are not known may differ.
@@ -158,6 +163,17 @@ pub(super) fn image_refusal(has_start: bool, segments: &[Segment]) -> Option<Str
 #[cfg(test)]
 mod tests {
     use crate::guest::ModuleInfo;
+
+    /// Every strategy of every engine asks, and there may be a hundred thousand imports.
+    #[test]
+    fn imports_are_looked_through_once() {
+        let text = r#"(module (import "env" "f" (func)) (import "env" "f" (func (param i32))))"#;
+        let mut info = ModuleInfo::read(&wat::parse_str(text).unwrap()).unwrap();
+        let refusal = info.import_refusal();
+        assert!(refusal.as_ref().unwrap().contains("env.f with two types"), "{refusal:?}");
+        info.imports.clear();
+        assert_eq!(info.import_refusal(), refusal);
+    }
 
     /// The storage is not a part of the instance; where nothing changes, once is as good as often.
     #[test]

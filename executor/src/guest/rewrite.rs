@@ -346,7 +346,7 @@ fn without_size(encoded: &[u8]) -> &[u8] {
 
 /// The LEB128 number that bytes begin with, and what comes after it. The bytes are of
 /// a module that was validated, so that it fits.
-fn leading_number(bytes: &[u8]) -> (u32, &[u8]) {
+pub(super) fn leading_number(bytes: &[u8]) -> (u32, &[u8]) {
     let size = bytes.iter().position(|byte| byte & 0x80 == 0).map_or(0, |last| last + 1);
     let (number, rest) = bytes.split_at(size);
     let value = number.iter().rev().fold(0, |value, byte| value << 7 | u32::from(byte & 0x7f));

@@ -168,6 +168,19 @@ pub(super) fn define<'a>(wasm: &'a [u8], info: &ModuleInfo) -> Result<Cow<'a, [u
     Ok(Cow::Owned(sections.finish()))
 }
 
+/// The module with constants in the place of the constant expressions whose value is known, and its
+/// imports as they are.
+///
+/// # Errors
+///
+/// When an import cannot be supplied, or the module cannot be rewritten.
+pub(super) fn folded(wasm: &[u8]) -> Result<Vec<u8>> {
+    let values = Layout::of(wasm)?.values()?;
+    let mut sections = Sections::of(wasm)?;
+    fold(wasm, &mut sections, values)?;
+    Ok(sections.finish())
+}
+
 /// Encodes the sections with constant expressions anew.
 fn fold(wasm: &[u8], sections: &mut Sections<'_>, supplied: Vec<Constant>) -> Result<()> {
     let mut folder = Folder(Values::of(wasm, supplied)?);

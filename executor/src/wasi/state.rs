@@ -3,7 +3,7 @@
 use super::Settings;
 use super::errno::{Answer, Errno};
 use super::files::{Directory, Open};
-use crate::host::Log;
+use crate::host::{Log, Stream};
 use std::sync::Arc;
 
 /// Most open descriptors of an instance.
@@ -41,6 +41,8 @@ pub(crate) struct State {
     /// Bytes of the input that were read.
     pub(super) taken: usize,
     output: Vec<u8>,
+    /// `true` if the output is that of a program that has ended.
+    is_given: bool,
     errors: Lines,
     random: fastrand::Rng,
     /// Time since the start, ns.
@@ -55,6 +57,7 @@ impl State {
             descriptors: Vec::new(),
             taken: 0,
             output: Vec::new(),
+            is_given: false,
             errors: Lines::new(log),
             random: fastrand::Rng::with_seed(SEED),
             elapsed: 0,
@@ -75,22 +78,32 @@ impl State {
     pub(crate) fn reset(&mut self) {
         self.end();
         self.begin();
+        self.is_given = false;
         self.open_standard();
         self.random.seed(SEED);
         self.elapsed = 0;
     }
 
-    /// Begins a program, which may be another one in a used instance.
+    /// Begins a program, which may be another one in a used instance. The first one has the
+    /// output of the start function.
     pub(crate) fn begin(&mut self) {
         self.taken = 0;
-        self.output.clear();
-        self.output.shrink_to(KEPT_OUTPUT);
+        if std::mem::take(&mut self.is_given) {
+            self.output.clear();
+            self.output.shrink_to(KEPT_OUTPUT);
+        }
     }
 
     /// Logs the last line of standard error if it is incomplete, and gives the standard output.
     pub(crate) fn end(&mut self) -> &[u8] {
-        self.errors.end();
+        self.end_line();
+        self.is_given = true;
         &self.output
+    }
+
+    /// Logs the last line of standard error if it is incomplete.
+    pub(crate) fn end_line(&mut self) {
+        self.errors.end();
     }
 
     /// Whether standard output may get so many bytes more.
@@ -100,6 +113,7 @@ impl State {
 
     /// Appends to standard output, which has room for it.
     pub(super) fn write(&mut self, bytes: &[u8]) {
+        self.errors.log.copy(Stream::Output, bytes);
         self.output.extend_from_slice(bytes);
     }
 
@@ -194,6 +208,7 @@ impl Lines {
 
     /// Logs the lines that are complete, and keeps the rest.
     pub fn write(&mut self, bytes: &[u8]) {
+        self.log.copy(Stream::Error, bytes);
         if !self.log.logs(LEVEL) {
             return;
         }

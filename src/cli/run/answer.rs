@@ -1,14 +1,12 @@
 //! The answer of a combination, and whether answers are alike.
 
+use super::content::Content;
 use serde::{Deserialize, Serialize};
-use touchstone::case::hex;
-use touchstone::lab::{Refused, abbreviate_to};
+use touchstone::lab::Refused;
 use touchstone::record::Status;
 use touchstone_executor::text::{abridged, harmless};
 use touchstone_executor::{Error, Trap, TrapKind};
 
-/// Bytes of an output that an answer keeps. Outputs are compared as a whole, by their digest.
-pub(super) const KEPT: usize = 1 << 20;
 /// Longest reason, characters.
 const REASON: usize = 600;
 /// Bytes of an output in a sentence.
@@ -18,8 +16,16 @@ const IN_WORDS: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Answer {
     pub(super) state: State,
-    /// What the export returned, if it did.
+    /// The output of the export, if it returned, or of a program before an exit or a trap.
     pub(super) output: Option<Content>,
+    /// The standard output of a call in another convention than that of programs.
+    pub(super) stdout: Option<Content>,
+    /// The standard error.
+    pub(super) stderr: Option<Content>,
+    /// The start function wrote something that is in none of these.
+    pub(super) start_wrote: bool,
+    /// The code of an exit that is a trap.
+    pub(super) exit_code: Option<i32>,
     /// The memory after the call; `None` if it was not asked for or cannot be seen.
     pub(super) memory: Option<Content>,
     /// Why there is no output, in one line.
@@ -65,56 +71,24 @@ impl State {
     }
 }
 
-/// Bytes: the first of them, and what identifies all.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Content {
-    /// The first bytes, in hexadecimal: at most [`KEPT`] of an output, what `--dump` asks for of
-    /// a memory.
-    shown: String,
-    /// Number of all bytes.
-    pub(super) length: u64,
-    /// SHA-256 of all bytes.
-    pub(super) sha256: String,
-}
-
-impl Content {
-    /// `shown` are some of the bytes `all`.
-    pub(super) fn new(shown: &[u8], all: &[u8]) -> Self {
-        let sha256 = touchstone::case::digest(all);
-        Self { shown: hex(shown), length: all.len() as u64, sha256 }
-    }
-
-    fn of_output(output: &[u8]) -> Self {
-        Self::new(&output[..output.len().min(KEPT)], output)
-    }
-
-    /// The shown bytes, in hexadecimal.
-    pub(super) fn hex(&self) -> String {
-        format!("0x{}", self.shown)
-    }
-
-    /// All bytes; `None` if it holds only the first of them.
-    pub(super) fn bytes(&self) -> Option<Vec<u8>> {
-        let bytes = touchstone::case::parse_hex(&self.hex()).ok()?;
-        (bytes.len() as u64 == self.length).then_some(bytes)
-    }
-
-    /// At most `most` bytes, and how many there are if there are more.
-    pub(super) fn abbreviated(&self, most: usize) -> String {
-        match self.bytes() {
-            Some(bytes) => abbreviate_to(&bytes, most),
-            None => {
-                let start = &self.shown[..self.shown.len().min(2 * most)];
-                format!("0x{start}… ({} bytes)", self.length)
-            }
-        }
-    }
-}
-
 impl Answer {
     pub(super) fn returned(output: &[u8]) -> Self {
         let output = Some(Content::of_output(output));
-        Self { state: State::Returned, output, memory: None, reason: None, trap: None }
+        Self { state: State::Returned, output, reason: None, trap: None, ..Self::empty() }
+    }
+
+    fn empty() -> Self {
+        Self {
+            state: State::NotRun,
+            output: None,
+            stdout: None,
+            stderr: None,
+            start_wrote: false,
+            exit_code: None,
+            memory: None,
+            reason: None,
+            trap: None,
+        }
     }
 
     /// The same, with the memory after the call.
@@ -125,7 +99,29 @@ impl Answer {
     pub(super) fn trapped(trap: &Trap) -> Self {
         let is_over = trap.kind == TrapKind::DeadlineExceeded;
         let state = if is_over { State::Stopped } else { State::Trapped };
-        Self { trap: Some(trap.kind.to_string()), ..Self::nothing(state, &trap.to_string()) }
+        let exit_code = match trap.kind {
+            TrapKind::Exit { code } => Some(code),
+            _ => None,
+        };
+        let trap_words = Some(trap.kind.to_string());
+        Self { trap: trap_words, exit_code, ..Self::nothing(state, &trap.to_string()) }
+    }
+
+    /// The same, with what was written. A guest that was stopped has written as much as the
+    /// machine was fast.
+    pub(super) fn with_written(self, written: Written) -> Self {
+        let content = |bytes: Vec<u8>| (!bytes.is_empty()).then(|| Content::of_output(&bytes));
+        let Written { output, stdout, stderr, start_wrote } = written;
+        match self.state {
+            State::Returned | State::Trapped => Self {
+                output: self.output.or_else(|| content(output)),
+                stdout: content(stdout),
+                stderr: content(stderr),
+                start_wrote,
+                ..self
+            },
+            _ => self,
+        }
     }
 
     pub(super) fn nothing(state: State, reason: &str) -> Self {
@@ -133,7 +129,7 @@ impl Answer {
         let reason = harmless(&reason.split_whitespace().collect::<Vec<_>>().join(" "));
         let reason = Some(abridged(&reason, REASON));
         let trap = (state == State::Stopped).then(|| TrapKind::DeadlineExceeded.to_string());
-        Self { state, output: None, memory: None, reason, trap }
+        Self { state, reason, trap, ..Self::empty() }
     }
 
     /// The answer of a combination that failed. A trap of a start function is one of the guest.
@@ -158,22 +154,50 @@ impl Answer {
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let memories = self.memory.as_ref().zip(other.memory.as_ref());
         self.state.is_result()
-            && (self.state, &self.output, &self.trap) == (other.state, &other.output, &other.trap)
+            && (self.state, &self.trap) == (other.state, &other.trap)
+            && (&self.output, &self.stdout, &self.stderr)
+                == (&other.output, &other.stdout, &other.stderr)
             && memories.is_none_or(|(mine, others)| mine == others)
+    }
+
+    /// The streams that hold anything, without the output of a call that returned.
+    pub(super) fn written(&self) -> impl Iterator<Item = (&'static str, &Content)> {
+        let before = self.output.as_ref().filter(|_| self.state != State::Returned);
+        [
+            ("standard output", before.or(self.stdout.as_ref())),
+            ("standard error", self.stderr.as_ref()),
+        ]
+        .into_iter()
+        .filter_map(|(name, content)| Some((name, content?)))
     }
 
     /// The state as part of a sentence.
     pub(super) fn in_words(&self) -> String {
-        match (&self.output, &self.memory, &self.reason) {
-            (Some(output), None, _) => output.abbreviated(IN_WORDS),
-            (Some(output), Some(memory), _) => {
-                format!("{} with the memory {}", output.abbreviated(IN_WORDS), memory.sha256)
-            }
-            (None, _, reason) => {
-                format!("{} ({})", self.state, reason.as_deref().unwrap_or_default())
-            }
+        let mut words = match (self.state, &self.output) {
+            (State::Returned, Some(output)) => output.line(IN_WORDS),
+            _ => format!("{} ({})", self.state, self.reason.as_deref().unwrap_or_default()),
+        };
+        for (name, content) in self.written() {
+            words += &format!(" with the {name} {}", content.line(IN_WORDS));
         }
+        if let Some(memory) = &self.memory {
+            words += &format!(" with the memory {}", memory.sha256);
+        }
+        words
     }
+}
+
+/// The streams of a call.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// The standard output of a program that has not returned.
+    pub(super) output: Vec<u8>,
+    /// The standard output of a call in another convention.
+    pub(super) stdout: Vec<u8>,
+    /// The standard error.
+    pub(super) stderr: Vec<u8>,
+    /// `true` if the start function has written something else.
+    pub(super) start_wrote: bool,
 }
 
 impl From<Refused> for Answer {
@@ -239,12 +263,18 @@ impl Groups {
 
     /// Whether all combinations with a result returned the same output.
     pub(super) fn returned_alike(&self) -> bool {
-        matches!(&*self.first, [only] if only.state == State::Returned)
+        self.first.len() == 1 && self.all_returned()
+    }
+
+    /// `true` if all results are calls that returned.
+    pub(super) fn all_returned(&self) -> bool {
+        !self.first.is_empty() && self.first.iter().all(|first| first.state == State::Returned)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::content::KEPT;
     use super::*;
 
     #[test]
@@ -295,6 +325,27 @@ mod tests {
         let (unknown, one, two) = (with(None), with(Some(b"1")), with(Some(b"2")));
         assert_eq!(Groups::of(&[&unknown, &one, &unknown]).members, [[0, 1, 2]]);
         assert_eq!(Groups::of(&[&unknown, &one, &two]).members, [vec![0, 1], vec![2]]);
+    }
+
+    #[test]
+    fn what_was_written_is_part_of_the_result() {
+        let exit = || Answer::trapped(&TrapKind::Exit { code: 1 }.into());
+        let printed = |output: &str, stderr: &str| {
+            let [output, stderr] = [output, stderr].map(|text| text.as_bytes().to_vec());
+            exit().with_written(Written { output, stderr, ..Written::default() })
+        };
+        assert!(printed("a", "b").is_like(&printed("a", "b")));
+        assert!(!printed("a", "").is_like(&printed("b", "")));
+        assert!(!printed("a", "").is_like(&printed("a", "b")));
+        assert!(printed("", "").is_like(&exit()));
+        let words = printed("a", "b").in_words();
+        let expected = "trapped (exited with code 1) with the standard output \"a\" with the \
+                        standard error \"b\"";
+        assert_eq!((printed("a", "b").exit_code, &*words), (Some(1), expected));
+        // How much an endless program writes depends on the machine.
+        let stopped = Answer::trapped(&TrapKind::DeadlineExceeded.into());
+        let written = Written { stderr: vec![1], ..Written::default() };
+        assert!(stopped.clone().with_written(written).is_like(&stopped));
     }
 
     #[test]

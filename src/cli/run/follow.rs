@@ -77,6 +77,11 @@ impl Phase {
 }
 
 impl Workers {
+    /// The same for another call.
+    pub(super) fn with_call(&self, call: Call) -> Self {
+        Self { call, limits: self.limits, stop: self.stop.clone(), folder: self.folder.clone() }
+    }
+
     /// Answers the rows, engine by engine. `show` gets each row with an answer and its place, in
     /// their order.
     ///

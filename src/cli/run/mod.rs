@@ -1,18 +1,25 @@
 //! `touchstone run`: any module on every backend and strategy, side by side.
 
 mod answer;
+mod arguments;
+mod content;
+mod difference;
 mod follow;
 mod print;
 mod program;
 mod row;
+mod streams;
 mod summary;
 mod target;
 mod timing;
 mod worker;
 
 use super::Ended;
+pub(super) use arguments::spread;
+
 use answer::Groups;
 use anyhow::{Result, bail};
+use difference::Difference;
 use follow::{Limits, Workers};
 use print::Shown;
 use row::{Row, Wanted};
@@ -31,12 +38,20 @@ use touchstone_executor::{Scratch, Strategy};
 ///
 /// The module is a core WebAssembly module or a component, raw or as a zstd-compressed
 /// Substrate blob. Each combination calls the export twice, each time on a clean instance, and
-/// both calls must have the same result. A call without a result is compared by the memory that
-/// it leaves. Each engine runs in a process of its own: a crash is a result of one combination.
+/// both calls must have the same result. A result is compared with what was written to standard
+/// output and standard error, also before an exit or a trap. A call without a result is compared by
+/// the memory that it leaves. Each engine runs in a process of its own: a crash is a result of one
+/// combination.
 ///
-/// Without --call, `_start` or `run` of `wasi:cli/run` is called, or the exports are shown. Exits with 0 when all
-/// combinations return the same output, with 1 when outputs differ, the guest traps or a backend
-/// fails, with 2 when the input is invalid, and with 130 after Ctrl-C.
+/// Results may differ in what the specification leaves open: the bits of computed NaNs, and relaxed
+/// vector instructions. If results differ, the module is called again in a form in which every
+/// computed NaN is the canonical one and no vector instruction is relaxed. Where the results agree
+/// then, the difference is allowed.
+///
+/// Without --call, `_start` or `run` of `wasi:cli/run` is called, or the exports are shown. Exits
+/// with 0 when all combinations return the same output or differ only as the specification allows,
+/// with 1 when outputs differ, the guest traps or a backend fails, with 2 when the input is invalid,
+/// and with 130 after Ctrl-C.
 #[derive(Debug, clap::Args)]
 pub(super) struct Run {
     /// Load this module
@@ -56,16 +71,17 @@ pub(super) struct Run {
     /// from the export's signature]
     #[arg(long)]
     abi: Option<Abi>,
-    /// Pass these parameters: numbers (decimal, 0xHEX, inf, nan) in the plain convention, JSON in
-    /// the typed one, texts to a WASI program; write --args=-v for a text that begins with a hyphen
-    /// and is no number
+    /// Pass these parameters: numbers (decimal, 0xHEX, inf, nan, nan:0xBITS), vectors
+    /// (i32x4:1,2,3,4) or null in the plain convention, JSON in the typed one, texts to a WASI
+    /// program; write --args=-v for a text that begins with a hyphen and is no number
     #[arg(long, value_name = "VALUE", num_args = 1.., allow_negative_numbers = true)]
     args: Vec<String>,
     /// Pass this input: @FILE, 0xHEX or text:TEXT; in the plain convention, the parameters as
     /// consecutive little-endian bytes
     #[arg(long, value_name = "@FILE|0xHEX|text:TEXT")]
     input: Option<String>,
-    /// Set this environment variable of a WASI program; repeat for more
+    /// Set this environment variable of a WASI program; repeat for more, the last value of a name
+    /// counts
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = program::variable)]
     environment: Vec<(String, String)>,
     /// Let a WASI program read this directory, as `/`
@@ -107,6 +123,9 @@ pub(super) struct Run {
     /// Show LEN bytes of the memory at ADDR after the call (decimal or 0xHEX)
     #[arg(long, value_name = "ADDR,LEN", value_parser = target::range)]
     dump: Option<(u64, u64)>,
+    /// Show what a program writes in hexadecimal, also where it is text
+    #[arg(long)]
+    hex: bool,
     /// Print the log of the guest to the standard error
     #[arg(long)]
     log: bool,
@@ -163,9 +182,11 @@ impl Run {
     }
 
     fn run(&self, target: &Target, workers: &Workers, rows: &mut [Row]) -> Result<Ended> {
-        let shown = Shown { target, timeout: self.timeout, style: Style::of_stdout() };
-        // The lines of JSON have the times, where these are wanted.
-        let as_it_comes = self.json && !self.bench;
+        let style = Style::of_stdout();
+        let shown = Shown { target, timeout: self.timeout, style, hex: self.hex };
+        // The lines of JSON have the times, where these are wanted, and the class of a difference,
+        // where one can be allowed.
+        let as_it_comes = self.json && !self.bench && target.profile()?.is_none();
         let mut groups = Groups::default();
         if !self.json {
             print(&shown.head())?;
@@ -180,20 +201,25 @@ impl Run {
                 row.group = groups.add(place, answer);
             }
             match &widths {
-                _ if as_it_comes => progress.suspended(|| print(&shown.json(row))),
+                _ if as_it_comes => progress.suspended(|| print(&shown.json(row, None))),
                 Some(widths) => progress.suspended(|| print(&shown.row(row, widths))),
                 None => Ok(()),
             }
         })?;
         drop(progress);
+        let difference = match workers.stop.asked() {
+            true => None,
+            false => Difference::of(target, workers, rows, &groups)?,
+        };
         if !self.json {
-            print(&summary::outcome(&shown, rows, &groups))?;
+            print(&summary::outcome(&shown, rows, &groups, difference))?;
         }
         if workers.stop.asked() {
             return Ok(Ended::Stopped);
         }
-        let returned_alike = groups.returned_alike();
-        if self.bench && returned_alike {
+        let is_allowed = difference.is_some_and(Difference::is_allowed);
+        let agree = groups.returned_alike() || is_allowed && groups.all_returned();
+        if self.bench && agree {
             timing::time(workers, rows, self.bench_time, self.baseline.as_deref())?;
             if !self.json {
                 print(&shown.times(rows))?;
@@ -202,7 +228,7 @@ impl Run {
             print("nothing is timed: outputs must agree before they are timed\n")?;
         }
         if self.json && !as_it_comes {
-            rows.iter().try_for_each(|row| print(&shown.json(row)))?;
+            rows.iter().try_for_each(|row| print(&shown.json(row, difference)))?;
         }
         if workers.stop.asked() {
             return Ok(Ended::Stopped);
@@ -211,6 +237,6 @@ impl Run {
             bail!("none of the chosen combinations can run this module");
         }
         let timing_failed = rows.iter().any(|row| matches!(row.times, Some(Err(_))));
-        Ok(Ended::well_if(returned_alike && !groups.failed && !timing_failed))
+        Ok(Ended::well_if(agree && !groups.failed && !timing_failed))
     }
 }

@@ -1,16 +1,19 @@
 //! The output: the call, a row for each combination, and the times.
 
 use super::answer::{Answer, State};
+use super::content::Content;
+use super::difference::Difference;
 use super::row::Row;
 use super::target::Target;
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
 use touchstone::case::init::Means;
+use touchstone::inspect::Identity;
 use touchstone::lab::abbreviate_to;
+use touchstone::plain;
 use touchstone::report::units::{ratio_with_interval, time_with_interval};
 use touchstone::terminal::{Style, Table};
-use touchstone_executor::Value;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, ModuleInfo};
 use touchstone_executor::text::{harmless, name, plural};
@@ -28,6 +31,8 @@ pub(super) struct Shown<'a> {
     pub(super) target: &'a Target,
     pub(super) timeout: Duration,
     pub(super) style: Style,
+    /// Streams are shown in hexadecimal.
+    pub(super) hex: bool,
 }
 
 /// Widths of the columns of a table whose rows are printed one by one.
@@ -71,11 +76,11 @@ pub(super) fn exports(file: &Path, info: &ModuleInfo) -> String {
 impl Shown<'_> {
     /// The call.
     pub(super) fn head(&self) -> String {
-        let Target { file, guest, size, packed, sha256, init, export, signature, abi, .. } =
-            self.target;
+        let Target { file, guest, identity, init, export, values, abi, .. } = self.target;
+        let Identity { bytes: size, is_packed, sha256 } = identity;
         let is_component = guest.info().component.is_some();
         let guessed = match self.target.guessed && !is_component {
-            true => format!(" (guessed from its signature {signature})"),
+            true => format!(" (guessed from its signature {values})"),
             false => String::new(),
         };
         let init = init.as_ref().map_or_else(String::new, |(export, sha256)| {
@@ -108,7 +113,7 @@ impl Shown<'_> {
             self.style.bold(&harmless(export)),
             harmless(&file.display().to_string()),
             if is_component { "component  " } else { "module     " },
-            if *packed { ", compressed" } else { "" },
+            if *is_packed { ", compressed" } else { "" },
             abbreviate_to(&self.target.input, INPUT),
         )
     }
@@ -164,17 +169,19 @@ impl Shown<'_> {
 
     /// The line of JSON of a row, at its end. Rows with the same `group` have the same result;
     /// `ratio` is times slower than the baseline.
-    pub(super) fn json(&self, row: &Row) -> String {
+    pub(super) fn json(&self, row: &Row, difference: Option<Difference>) -> String {
         let times = row.times();
         let failed = row.times.as_ref().and_then(|times| times.as_ref().err());
         let (low, high) = times.and_then(|times| times.call.interval).unzip();
         let answer = row.answer.as_ref();
         let output = answer.and_then(|answer| answer.output.as_ref());
         let memory = answer.and_then(|answer| answer.memory.as_ref());
+        let written =
+            |of: fn(&Answer) -> &Option<Content>| answer.and_then(|answer| of(answer).as_ref());
         let dump = memory.filter(|_| self.target.effects.dump.is_some());
         let line = json!({
             "file": self.target.file.display().to_string(),
-            "guest_sha256": self.target.sha256,
+            "guest_sha256": self.target.identity.sha256,
             "init": self.target.init.as_ref().map(|(export, _)| export),
             "init_sha256": self.target.init.as_ref().map(|(_, sha256)| sha256),
             "constructors": self.target.constructed.as_ref().map(|called| &called.exports),
@@ -188,11 +195,17 @@ impl Shown<'_> {
             "output": output.map(|output| output.hex()),
             "output_bytes": output.map(|output| output.length),
             "output_sha256": output.map(|output| &output.sha256),
+            "exit_code": answer.and_then(|answer| answer.exit_code),
+            "stdout": written(|answer| &answer.stdout).map(Content::hex),
+            "stdout_sha256": written(|answer| &answer.stdout).map(|content| &content.sha256),
+            "stderr": written(|answer| &answer.stderr).map(Content::hex),
+            "stderr_sha256": written(|answer| &answer.stderr).map(|content| &content.sha256),
             "memory_bytes": memory.map(|memory| memory.length),
             "memory_sha256": memory.map(|memory| &memory.sha256),
             "memory_dump": dump.map(|memory| memory.hex()),
             "reason": answer.and_then(|answer| answer.reason.as_ref()).or(failed),
             "group": row.group,
+            "difference": difference.map(Difference::class),
             "median_ns": times.map(|times| times.call.median),
             "low_ns": low,
             "high_ns": high,
@@ -202,34 +215,76 @@ impl Shown<'_> {
         format!("{line}\n")
     }
 
-    /// A result in one line.
+    /// A result in one line, with what was written.
     fn result(&self, answer: &Answer) -> String {
+        let mut line = match (answer.state, &answer.output) {
+            (State::Returned, Some(output)) if self.is_text() => self.line(output, IN_A_ROW),
+            (State::Returned, Some(output)) => output.abbreviated(IN_A_ROW),
+            _ => self.end(answer),
+        };
+        for (name, content) in answer.written() {
+            line += &format!(", {name} {}", self.line(content, IN_A_ROW));
+        }
+        line
+    }
+
+    /// The end of a call that did not return.
+    fn end(&self, answer: &Answer) -> String {
         let reason = answer.reason.as_deref().unwrap_or_default();
-        match (answer.state, &answer.output) {
-            (_, Some(output)) => output.abbreviated(IN_A_ROW),
-            (State::Stopped, _) => {
+        match answer.state {
+            State::Stopped => {
                 format!("stopped: still running after {} s", self.timeout.as_secs_f64())
             }
-            (State::Trapped, _) => format!("trap: {reason}"),
-            (state, _) => format!("{}: {reason}", state.to_string().replace('_', " ")),
+            State::Trapped => format!("trap: {reason}"),
+            state => format!("{}: {reason}", state.to_string().replace('_', " ")),
         }
     }
 
-    /// A result in full, with its meaning.
-    pub(super) fn full(&self, answer: &Answer) -> String {
-        let Some(output) = &answer.output else { return self.result(answer) };
-        let bytes = output.bytes().unwrap_or_default();
+    /// A result in full, with its meaning and what was written. Further lines begin with `indent`.
+    pub(super) fn full(&self, answer: &Answer, indent: &str) -> String {
+        let mut text = match &answer.output {
+            Some(output) if answer.state == State::Returned => {
+                self.output(output, answer.memory.is_some(), indent)
+            }
+            _ => self.end(answer),
+        };
+        for (name, content) in answer.written() {
+            text += &format!("\n{indent}{name}: {}", self.written(content, indent));
+        }
+        text
+    }
+
+    /// The output of a call that returned.
+    fn output(&self, output: &Content, has_memory: bool, indent: &str) -> String {
+        if self.is_text() {
+            return self.written(output, indent);
+        }
         let shown = output.abbreviated(ALONE);
-        match self.meaning(&bytes) {
+        match self.meaning(&output.bytes().unwrap_or_default()) {
             Some(meaning) if self.target.abi == Abi::Plain => meaning,
             Some(meaning) => format!("{shown} = {meaning}"),
-            None if output.length == 0 && answer.memory.is_some() => "no result".to_owned(),
+            None if output.length == 0 && has_memory => "no result".to_owned(),
             None => shown,
         }
     }
 
+    /// `true` if the output is what a program has written, or JSON.
+    fn is_text(&self) -> bool {
+        matches!(self.target.abi, Abi::Wasi | Abi::Typed)
+    }
+
+    fn line(&self, content: &Content, most: usize) -> String {
+        if self.hex { content.abbreviated(most) } else { content.line(most) }
+    }
+
+    /// A stream, in full.
+    fn written(&self, content: &Content, indent: &str) -> String {
+        let indent = format!("{indent}  ");
+        if self.hex { content.abbreviated(ALONE) } else { content.block(ALONE, &indent) }
+    }
+
     /// The memory after a call.
-    pub(super) fn memory(&self, memory: &super::answer::Content) -> String {
+    pub(super) fn memory(&self, memory: &Content) -> String {
         let mut text = format!("memory of {} bytes, SHA-256 {}", memory.length, memory.sha256);
         if let Some((start, length)) = self.target.effects.dump {
             text += &match start.checked_add(length).is_some_and(|end| end <= memory.length) {
@@ -240,33 +295,14 @@ impl Shown<'_> {
         text
     }
 
-    /// Numbers, where the export returns such, or a text.
+    /// Values, where the export returns such, or a text.
     fn meaning(&self, output: &[u8]) -> Option<String> {
-        if self.target.abi != Abi::Substrate && !self.target.signature.results.is_empty() {
-            let mut rest = output;
-            let values: Option<Vec<String>> = (self.target.signature.results.iter())
-                .map(|ty| {
-                    let (bytes, tail) = rest.split_at_checked(ty.size())?;
-                    rest = tail;
-                    Value::from_le_bytes(*ty, bytes).map(number)
-                })
-                .collect();
-            return values.filter(|values| !values.is_empty()).map(|values| values.join(", "));
+        let results = &self.target.signature.results;
+        if self.target.abi != Abi::Substrate && !results.is_empty() {
+            return plain::words(results, output).map(|words| words.join(", "));
         }
         let text = std::str::from_utf8(output).ok()?;
         let readable = !text.is_empty() && output.len() <= ALONE && harmless(text) == text;
         readable.then(|| format!("{text:?}"))
-    }
-}
-
-fn number(value: Value) -> String {
-    match value {
-        Value::I32(value) => format!("{value}: i32"),
-        Value::I64(value) => format!("{value}: i64"),
-        Value::F32(bits) => format!("{:?}: f32", f32::from_bits(bits)),
-        Value::F64(bits) => format!("{:?}: f64", f64::from_bits(bits)),
-        Value::V128(bits) => format!("{bits:#034x}: v128"),
-        Value::FuncRef(reference) => format!("{reference:?}: funcref"),
-        Value::ExternRef(reference) => format!("{reference:?}: externref"),
     }
 }

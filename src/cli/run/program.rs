@@ -34,6 +34,18 @@ impl Program {
     }
 }
 
+/// The variables with the last value of each name, in the order of their first values.
+pub(super) fn last_of_each(given: &[(String, String)]) -> Vec<(String, String)> {
+    let mut variables: Vec<(String, String)> = Vec::new();
+    for (name, value) in given {
+        match variables.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => known.clone_from(value),
+            None => variables.push((name.clone(), value.clone())),
+        }
+    }
+    variables
+}
+
 /// For clap: the name and the value of an environment variable.
 ///
 /// # Errors

@@ -71,6 +71,12 @@ pub(super) fn choose(guest: &GuestModule, wanted: Wanted<'_>) -> Result<Vec<Row>
 }
 
 impl Row {
+    /// The same combination without an answer.
+    pub(super) fn unanswered(&self) -> Self {
+        let (engine, support) = (Arc::clone(&self.engine), self.support.clone());
+        Self { engine, strategy: self.strategy, support, answer: None, group: None, times: None }
+    }
+
     pub(super) fn name(&self) -> String {
         format!("{} {}", self.engine.id(), self.strategy)
     }

@@ -1,10 +1,12 @@
 //! The summary of a run: a line for each group of equal results, then the exceptions.
 
-use super::answer::{Groups, State};
+use super::answer::{Answer, Groups, State};
+use super::difference::Difference;
 use super::print::Shown;
 use super::row::Row;
 use std::collections::BTreeSet;
 use touchstone::case::init::{Constructed, Means};
+use touchstone_executor::abi::Abi;
 use touchstone_executor::text::abridged;
 
 /// Most reasons of a kind that are listed.
@@ -13,7 +15,12 @@ const REASONS: usize = 12;
 const MEMBERS: usize = 400;
 
 /// Whether the rows agree and on what, and why others have no result.
-pub(super) fn outcome(shown: &Shown<'_>, rows: &[Row], groups: &Groups) -> String {
+pub(super) fn outcome(
+    shown: &Shown<'_>,
+    rows: &[Row],
+    groups: &Groups,
+    difference: Option<Difference>,
+) -> String {
     let style = shown.style;
     let sorted = groups.largest_first();
     let with_result: usize = sorted.iter().map(|(.., members)| members.len()).sum();
@@ -25,12 +32,19 @@ pub(super) fn outcome(shown: &Shown<'_>, rows: &[Row], groups: &Groups) -> Strin
             true => style.good(&words),
             false => style.bad(&words),
         };
-        text += &format!("{words}: {}\n", shown.full(answer));
+        text += &format!("{words}: {}\n", shown.full(answer, "  "));
     } else if !sorted.is_empty() {
-        text += &format!("{}\n", style.bad(&format!("{} different results:", sorted.len())));
+        let count = sorted.len();
+        let words = match difference.and_then(Difference::in_words) {
+            Some(words) => format!("{count} results {words}"),
+            None => format!("{count} different results:"),
+        };
+        let is_allowed = difference.is_some_and(Difference::is_allowed);
+        let words = if is_allowed { words } else { style.bad(&words) };
+        text += &format!("{words}\n");
         for (index, (_, answer, members)) in sorted.iter().enumerate() {
             let words = combinations(rows, members);
-            text += &format!("  {}. {words}: {}\n", index + 1, shown.full(answer));
+            text += &format!("  {}. {words}: {}\n", index + 1, shown.full(answer, "     "));
             text += &format!("     {}\n", members_in_words(rows, members));
         }
     }
@@ -52,10 +66,27 @@ pub(super) fn outcome(shown: &Shown<'_>, rows: &[Row], groups: &Groups) -> Strin
     if rows.iter().any(|row| row.state() == Some(State::Stopped)) {
         text += "--timeout SECONDS gives calls longer, --no-timeout as long as they like\n";
     }
+    text += &lost(shown, rows);
     let started =
         matches!(&shown.target.constructed, Some(Constructed { means: Means::Started { .. }, .. }));
     if started && rows.iter().any(|row| row.state() == Some(State::Trapped)) {
         text += "--no-constructors calls the export without the module's constructors\n";
+    }
+    text
+}
+
+/// The options that show what was written and is not shown.
+fn lost(shown: &Shown<'_>, rows: &[Row]) -> String {
+    let answers = || rows.iter().filter_map(|row| row.answer.as_ref());
+    let mut text = String::new();
+    if answers().any(|answer: &Answer| answer.start_wrote) {
+        text += match shown.target.abi {
+            Abi::Wasi => "the start function wrote to the standard error: --log shows it\n",
+            _ => {
+                "the start function wrote to the standard output or error: --abi wasi shows the \
+                 output, --log the error\n"
+            }
+        };
     }
     text
 }

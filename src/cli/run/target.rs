@@ -1,19 +1,22 @@
 //! The call: a module, an export, a convention, an input.
 
 use super::Run;
-use super::program::Program;
+use super::program::{self, Program};
 use super::worker::{Call, Effects, has_only_effects};
 use anyhow::{Context, Result, bail};
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use touchstone::case::init::{Constructed, constructed, initialized};
 use touchstone::case::{binary, digest, parse_hex};
 use touchstone::files::read_whole;
+use touchstone::inspect::Identity;
 use touchstone::plain;
 use touchstone::plan::near;
 use touchstone_executor::abi::{ALLOCATOR, Abi};
 use touchstone_executor::guest::{
-    FunctionExport, Growth, GuestModule, HeapPages, ModuleInfo, PREFIX, unpack,
+    DataType, FunctionExport, Growth, GuestModule, HeapPages, ModuleInfo, Open, deterministic,
+    unpack,
 };
 use touchstone_executor::host::HostFunction;
 use touchstone_executor::text::name as shown_name;
@@ -34,13 +37,11 @@ pub(super) struct Target {
     pub(super) file: PathBuf,
     pub(super) guest: GuestModule,
     wasm: Vec<u8>,
-    /// Bytes of the file, and whether they are a compressed blob.
-    pub(super) size: usize,
-    pub(super) packed: bool,
-    pub(super) sha256: String,
+    pub(super) identity: Identity,
     /// The export that pre-initialised the module, and the SHA-256 of the module afterwards.
     pub(super) init: Option<(String, String)>,
     pub(super) export: String,
+    /// The type of the export; empty for a component's.
     pub(super) signature: Signature,
     pub(super) abi: Abi,
     /// The convention was guessed.
@@ -51,14 +52,33 @@ pub(super) struct Target {
     program: Program,
     /// Constructors that are called by themselves.
     pub(super) constructed: Option<Constructed>,
+    profile: OnceCell<Option<(Vec<u8>, Open)>>,
 }
 
 impl Target {
+    /// The deterministic profile of the module, and what the specification leaves open in the module
+    /// itself; `None` if that is nothing, and for components.
+    ///
+    /// # Errors
+    ///
+    /// When the module cannot be rewritten.
+    pub(super) fn profile(&self) -> Result<Option<&(Vec<u8>, Open)>> {
+        if let Some(profile) = self.profile.get() {
+            return Ok(profile.as_ref());
+        }
+        let info = self.guest.info();
+        let profile = match info.component {
+            Some(_) => None,
+            None => deterministic(&self.wasm, info.features)?,
+        };
+        Ok(self.profile.get_or_init(|| profile).as_ref())
+    }
+
     /// # Errors
     ///
     /// When the file, the export, the convention or the input is invalid. Nothing was run then.
     pub(super) fn find(run: &Run, source: Source, export: &str) -> Result<Self> {
-        let Source { file, size, packed, sha256, init, mut wasm, info } = source;
+        let Source { file, identity, init, mut wasm, info } = source;
         let unusable = || format!("cannot use {}", file.display());
         // Who names the function to call first has the say.
         let mut constructed = match init {
@@ -73,18 +93,17 @@ impl Target {
         let is_component = info.component.is_some();
         let signature = match &found.signature {
             Some(signature) => signature.clone(),
-            // Whether a component's types fit is for the backend to say.
+            // A component's types are for the backend to check.
             None if is_component => Signature::default(),
             None => bail!(
-                "export '{export}' has parameters or results that are no numbers (i32, i64, f32, \
-                 f64)"
+                "export '{}' cannot be called: it has references of types that no host can pass",
+                shown_name(export)
             ),
         };
-        let abi = run.abi.unwrap_or_else(|| match is_component {
-            true if wasi::is_command(export) => Abi::Wasi,
-            true if !run.args.is_empty() => Abi::Typed,
-            true => Abi::Input,
-            false => match guess(export, &signature, &info) {
+        let abi = run.abi.unwrap_or_else(|| match guess_of_component(export, &info) {
+            Some(_) if !run.args.is_empty() && !wasi::is_command(export) => Abi::Typed,
+            Some(guessed) => guessed,
+            None => match guess(export, &signature, &info) {
                 Abi::Wasi => Abi::Wasi,
                 _ if !run.args.is_empty() => Abi::Plain,
                 guessed => guessed,
@@ -93,7 +112,7 @@ impl Target {
         if abi == Abi::Codec {
             bail!("the codec convention needs a codec component; only cases can name one");
         }
-        let program = program(run, name(&file));
+        let program = settings(run, name(&file));
         program.settings()?;
         if !run.args.is_empty() && run.input.is_some() && abi != Abi::Wasi {
             bail!("--args cannot be used with --input in the {abi} convention");
@@ -112,13 +131,11 @@ impl Target {
             file: file.clone(),
             guest,
             wasm,
-            size,
-            packed,
-            sha256,
+            identity,
             init,
             export: export.to_owned(),
             effects: Effects {
-                digest: run.hash || has_only_effects(abi, &signature),
+                digest: run.hash || !is_component && has_only_effects(abi, &signature),
                 dump: run.dump,
                 is_shown: run.hash || run.dump.is_some(),
             },
@@ -129,6 +146,7 @@ impl Target {
             input,
             program,
             constructed,
+            profile: OnceCell::new(),
         })
     }
 
@@ -167,9 +185,7 @@ impl Target {
 #[derive(Debug)]
 pub(super) struct Source {
     file: PathBuf,
-    size: usize,
-    packed: bool,
-    sha256: String,
+    identity: Identity,
     init: Option<(String, String)>,
     wasm: Vec<u8>,
     pub(super) info: ModuleInfo,
@@ -189,9 +205,7 @@ impl Source {
         let info = ModuleInfo::read(&wasm).with_context(unusable)?;
         Ok(Self {
             file: file.to_owned(),
-            size: bytes.len(),
-            packed: bytes.starts_with(&PREFIX),
-            sha256: digest(&bytes),
+            identity: Identity::of(&translated),
             init: init.map(str::to_owned).zip(initialized.as_deref().map(digest)),
             wasm: wasm.into_owned(),
             info,
@@ -200,10 +214,10 @@ impl Source {
 }
 
 /// What a WASI program of this name gets.
-fn program(run: &Run, name: String) -> Program {
+fn settings(run: &Run, name: String) -> Program {
     Program {
         arguments: std::iter::once(name).chain(run.args.iter().cloned()).collect(),
-        environment: run.environment.clone(),
+        environment: program::last_of_each(&run.environment),
         directory: run.dir.clone(),
     }
 }
@@ -267,7 +281,7 @@ pub(super) fn no_export(info: &ModuleInfo) -> &'static str {
 /// The input of `--args`: a text for each parameter.
 fn arguments(export: &str, signature: &Signature, abi: Abi, texts: &[String]) -> Result<Vec<u8>> {
     match abi {
-        Abi::Plain => plain::parameters(signature, texts)
+        Abi::Plain => plain::parameters(&signature.params, texts)
             .with_context(|| format!("--args do not fit export '{export}' {signature}")),
         Abi::Typed => Ok(plain::json(texts).into_bytes()),
         _ => bail!(
@@ -285,6 +299,20 @@ fn find_export<'a>(info: &'a ModuleInfo, name: &str) -> Result<&'a FunctionExpor
     })
 }
 
+/// The convention that fits the type of a component's export; `None` for a core module.
+fn guess_of_component(name: &str, info: &ModuleInfo) -> Option<Abi> {
+    let functions = &info.component.as_ref()?.functions;
+    let place = info.exports.iter().position(|export| export.name == name);
+    let ty = place.and_then(|place| functions.get(place));
+    let bytes = DataType::List(Box::new(DataType::Primitive("u8")));
+    Some(match ty.map(|ty| (&ty.params[..], &ty.result)) {
+        _ if wasi::is_command(name) => Abi::Wasi,
+        Some(([], None)) | None => Abi::Input,
+        Some(([(_, param)], None)) if *param == bytes => Abi::Bytes,
+        Some(_) => Abi::Typed,
+    })
+}
+
 /// The convention that an export most likely follows.
 fn guess(name: &str, signature: &Signature, info: &ModuleInfo) -> Abi {
     let asks_for_input = || {
@@ -293,14 +321,14 @@ fn guess(name: &str, signature: &Signature, info: &ModuleInfo) -> Abi {
             .any(|import| import.module == "env" && import.name == HostFunction::InputLength.name())
     };
     let imports_wasi = || info.imports.iter().any(|import| import.module == wasi::MODULE);
-    let Signature { params, results } = signature;
+    let takes_bytes = signature.params == [ValueType::I32; 2];
     if name == wasi::START && *signature == Signature::default() && imports_wasi() {
         Abi::Wasi
-    } else if *params == [ValueType::I32; 2] && *results == [ValueType::I64] {
+    } else if takes_bytes && signature.results == [ValueType::I64] {
         Abi::Substrate
-    } else if params.is_empty() && asks_for_input() {
+    } else if signature.params.is_empty() && asks_for_input() {
         Abi::Input
-    } else if *params == [ValueType::I32; 2] && info.exports.iter().any(allocates) {
+    } else if takes_bytes && info.exports.iter().any(allocates) {
         Abi::Bytes
     } else {
         Abi::Plain

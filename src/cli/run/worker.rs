@@ -1,7 +1,9 @@
 //! The process of an engine: it loads the module under each strategy and calls it twice.
 
-use super::answer::{Answer, Content, State};
+use super::answer::{Answer, State};
+use super::content::Content;
 use super::program::Program;
+use super::streams::Streams;
 use super::timing;
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
@@ -20,7 +22,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::text::harmless;
 use touchstone_executor::{
-    Config, Engine, Error, ExportId, Instance, Outcome, Signature, Strategy,
+    Config, Engine, Error, ExportId, Instance, Outcome, Signature, Strategy, TrapKind,
 };
 
 /// Number of instances that may live at once. Only one is used, and a pool reserves address
@@ -62,14 +64,14 @@ pub(super) struct Call {
     pub(super) program: Program,
 }
 
-/// What is taken of the memory after a call that returned.
+/// The part of the memory that is taken after a call.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Effects {
     /// Its digest, which is compared.
     pub(super) digest: bool,
     /// Some of its bytes: address and length.
     pub(super) dump: Option<(u64, u64)>,
-    /// Each row shows it, because it was asked for.
+    /// It was asked for: each row shows it, also after a trap.
     pub(super) is_shown: bool,
 }
 
@@ -153,6 +155,7 @@ pub(super) struct Loader {
     lab: Lab,
     /// The combination whose log is printed now.
     logged: Arc<Mutex<Option<String>>>,
+    streams: Streams,
 }
 
 impl Loader {
@@ -170,6 +173,11 @@ impl Loader {
         let deadline = call.deadline.filter(|_| can_stop);
         let wasi = Some(Arc::new(call.program.settings()?));
         let mut config = Config { deadline, instances: INSTANCES, wasi, ..Config::default() };
+        let streams = Streams::default();
+        // A copy takes time.
+        if matches!(ask.task, Task::Call { .. }) {
+            config.streams = Some(streams.sink());
+        }
         if call.log {
             const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
             let logged = Arc::clone(&logged);
@@ -184,7 +192,7 @@ impl Loader {
         }
         let lab = Lab::new(Guests::built(), config).without_times();
         let lab = lab.sharing_artifacts(&ask.artifacts)?;
-        Ok(Self { call, input, guest, lab, logged })
+        Ok(Self { call, input, guest, lab, logged, streams })
     }
 
     /// The loaded module. `say` learns how far it is.
@@ -215,9 +223,11 @@ impl Loader {
         say: &mut dyn FnMut(Step),
     ) -> Result<Answer, Box<Answer>> {
         *self.logged.lock() = Some(format!("{} {strategy}", engine.id()));
-        let Loaded { instances, .. } = self.load(engine, strategy, say)?;
+        let streams = self.streams.clone();
+        let written = |answer: Box<Answer>| Box::new(answer.with_written(streams.of_start()));
+        let Loaded { instances, .. } = self.load(engine, strategy, say).map_err(written)?;
         let has_start = self.guest.info().has_start;
-        let failed = |error: Error| Box::new(Answer::failed(error, has_start));
+        let failed = |error: Error| written(Box::new(Answer::failed(error, has_start)));
         let export = instances.export(&self.call.export, self.call.abi).map_err(failed)?;
         say(Step::Calls(strategy));
         let mut instance = instances.take().map_err(failed)?;
@@ -243,22 +253,34 @@ impl Loader {
         instance: &mut dyn Instance,
         export: ExportId,
     ) -> touchstone_executor::Result<Answer> {
-        let mut output = Vec::new();
+        let (abi, mut output) = (self.call.abi, Vec::new());
         instance.prepare()?;
+        let start_wrote = self.streams.begin_call(abi);
         let outcome = instance.invoke(export, &self.input, &mut output);
+        let written = self.streams.of_call(abi, &output, start_wrote);
         let effects = self.call.effects;
-        let memory = match outcome {
-            Ok(Outcome::Returned) if effects.are_wanted() => {
-                instance.memory().map(|memory| effects.of(memory))
-            }
-            _ => None,
+        let is_wanted = match &outcome {
+            Ok(Outcome::Returned) => effects.are_wanted(),
+            Ok(Outcome::Trapped(trap)) => effects.is_shown && leaves_its_memory(&trap.kind),
+            Err(_) => false,
+        };
+        let memory = match is_wanted {
+            true => instance.memory().map(|memory| effects.of(memory)),
+            false => None,
         };
         instance.finish()?;
-        Ok(match outcome? {
-            Outcome::Returned => Answer::returned(&output).with_memory(memory),
+        let answer = match outcome? {
+            Outcome::Returned => Answer::returned(&output),
             Outcome::Trapped(trap) => Answer::trapped(&trap),
-        })
+        };
+        Ok(answer.with_memory(memory).with_written(written))
     }
+}
+
+/// `true` if the memory after a trap is the same on every engine: these traps depend on time and on
+/// the size of the stack.
+fn leaves_its_memory(trap: &TrapKind) -> bool {
+    !matches!(trap, TrapKind::DeadlineExceeded | TrapKind::StackOverflow)
 }
 
 /// Whether a call has no result of its own, so that only its effects can be compared.

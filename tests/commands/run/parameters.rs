@@ -96,12 +96,58 @@ fn a_module_is_inspected() {
     assert_eq!(line["imports"][1]["answer"], "host_function");
     assert!(line["engines"].as_array().is_some_and(|engines| !engines.is_empty()));
 
-    let shared = folder.module("(module (memory 1 1 shared))");
-    let ran = touchstone(&["inspect", &shared]);
+    let shared =
+        folder.module("(module (memory 1 1 shared) (func (result v128) (v128.const i64x2 1 2)))");
+    let ran = touchstone(&["inspect", &shared, "--json"]);
     assert_eq!((ran.code, &*ran.err), (1, ""));
-    assert!(ran.out.contains("threads") && ran.out.contains("refused"), "{}", ran.out);
+    let [line] = &ran.lines()[..] else { panic!() };
+    assert!(line["refused"].as_str().unwrap().contains("threads"), "{line}");
+    let features = line["features"].as_array().unwrap();
+    assert!(features.iter().any(|name| name.as_str().unwrap().contains("threads")), "{line}");
+    assert!(features.iter().any(|name| name.as_str().unwrap().contains("simd128")), "{line}");
     let text = folder.file("text", "hello");
     touchstone(&["inspect", &text]).refused(&["not a WebAssembly module"]);
+}
+
+/// A constant expression may read a global of the module itself: no garbage collection.
+#[test]
+fn globals_of_the_module_are_constants() {
+    let folder = Folder::new();
+    let guest = folder.module(
+        r#"(module (global $a i32 (i32.const 4))
+            (global $b i32 (i32.add (global.get $a) (i32.const 8)))
+            (func (export "f") (result i32) (global.get $b)))"#,
+    );
+    let [line] = &touchstone(&["inspect", &guest, "--json"]).lines()[..] else { panic!() };
+    assert_eq!(line["features"], serde_json::json!(["extended constant expressions"]));
+    super::everywhere(&[&guest, "--call", "f"], "0x0c000000");
+}
+
+#[test]
+fn text_has_the_digest_of_its_module_with_a_mark_or_without() {
+    let folder = Folder::new();
+    let module = folder.module(GUEST);
+    let sha256 = touchstone::case::digest(&std::fs::read(&module).unwrap());
+    for (name, text) in [("a.wat", GUEST.to_owned()), ("b.wat", format!("\u{feff}{GUEST}"))] {
+        let text = folder.file(name, text);
+        let [line] = &touchstone(&["inspect", &text, "--json"]).lines()[..] else { panic!() };
+        assert_eq!(line["sha256"], *sha256);
+        let call = ["--call", "sum", "--args", "1", "2"];
+        let out = run(&text, &call).well();
+        assert!(out.contains(&sha256), "{out}");
+        let ran = run(&text, &[&call[..], &["--json"]].concat());
+        assert!(ran.lines().iter().all(|line| line["guest_sha256"] == *sha256), "{}", ran.out);
+    }
+}
+
+#[test]
+fn numbers_with_a_hyphen_are_values_and_options_behind_them_are_options() {
+    let folder = Folder::new();
+    let guest = folder.module(GUEST);
+    let mixed = ["--call", "mixed", "--args", "-0x1", "-2", "-inf", "-nan", "--all"];
+    let out = run(&guest, &mixed).well();
+    let shown = "-1: i32, -2: i64, -inf: f32, NaN (0xfff8000000000000): f64";
+    assert!(out.contains(shown) && out.contains("backend"), "{out}");
 }
 
 #[test]
@@ -120,6 +166,24 @@ fn names_of_a_guest_are_harmless_and_short() {
     }
     let near = run(&guest, &["--call", "q"]).err;
     assert!(!near.contains("near: \n") && !near.trim_end().ends_with("near:"), "{near}");
+}
+
+#[test]
+fn the_last_value_of_a_variable_counts() {
+    let folder = Folder::new();
+    let guest = folder.module(
+        r#"(module
+            (import "wasi_snapshot_preview1" "environ_get" (func $env (param i32 i32) (result i32)))
+            (import "wasi_snapshot_preview1" "fd_write"
+              (func $w (param i32 i32 i32 i32) (result i32)))
+            (memory (export "memory") 1)
+            (data (i32.const 0) "\00\02\00\00\07\00\00\00")
+            (func (export "_start")
+              (drop (call $env (i32.const 256) (i32.const 512)))
+              (drop (call $w (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 64)))))"#,
+    );
+    let out = run(&guest, &["--env", "A=1", "--env", "B=2", "--env", "A=3", "--hex"]).well();
+    assert!(out.contains(&touchstone::case::hex(b"A=3\0B=2")), "{out}");
 }
 
 #[test]

@@ -206,12 +206,9 @@ fn program(
     preview2::begin(live.tenancy.store.data_mut(), input)
         .map_err(Error::runtime(id, "begin a program"))?;
     let ended = call(live)?;
-    Ok(match preview2::end(live.tenancy.store.data_mut(), ended) {
-        Ok(Ok(written)) => {
-            output.extend_from_slice(&written);
-            Outcome::Returned
-        }
-        Ok(Err(exit)) => Outcome::Trapped(exit),
+    Ok(match preview2::end(live.tenancy.store.data_mut(), ended, output) {
+        Ok(0) => Outcome::Returned,
+        Ok(code) => Outcome::Trapped(TrapKind::Exit { code }.into()),
         Err(error) => Outcome::Trapped(trap::of_component(error)),
     })
 }

@@ -7,16 +7,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use touchstone_executor::host::HostState;
+use touchstone_executor::host::{HostState, Stream, StreamSink};
 use touchstone_executor::wasi::{EPOCH, Lines, MOST_OUTPUT, SEED, STEP};
-use touchstone_executor::{Trap, TrapKind};
 use wasmtime::Result;
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable, Val};
 use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream, WasiCli, WasiCliCtxView};
 use wasmtime_wasi::clocks::{HostMonotonicClock, HostWallClock, WasiClocks, WasiClocksCtxView};
 use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemCtxView};
 use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, random, sync};
-use wasmtime_wasi::p2::pipe::{MemoryInputPipe, MemoryOutputPipe};
+use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::p2::{
     DynPollable, InputStream, OutputStream, Pollable, StreamError, StreamResult, subscribe,
 };
@@ -116,9 +115,7 @@ struct Program {
     clock: Clock,
     random: fastrand::Rng,
     input: Input,
-    output: MemoryOutputPipe,
-    /// Bytes of the output that are of programs before this one in the same use.
-    written: usize,
+    output: Output,
     errors: Errors,
     /// Why it has no directory, though it was given one.
     refused: Option<String>,
@@ -133,7 +130,7 @@ impl Program {
     fn new(host: &HostState) -> Self {
         let settings = host.program_settings();
         let (clock, input) = (Clock::default(), Input::default());
-        let output = MemoryOutputPipe::new(MOST_OUTPUT);
+        let output = Output { bytes: Arc::default(), sink: host.stream_sink() };
         let errors = Errors(Arc::new(Mutex::new(host.error_lines())));
         let mut builder = WasiCtx::builder();
         builder
@@ -154,7 +151,7 @@ impl Program {
         let (context, mut table) = (builder.build(), ResourceTable::new());
         table.set_max_capacity(MOST_HANDLES);
         let random = fastrand::Rng::with_seed(SEED);
-        Self { context, table, clock, random, input, output, written: 0, errors, refused }
+        Self { context, table, clock, random, input, output, errors, refused }
     }
 }
 
@@ -169,23 +166,24 @@ pub(super) fn begin(host: &mut HostState, input: &[u8]) -> Result<()> {
         wasmtime::bail!("the directory of a program cannot be opened: {reason}");
     }
     *program.input.lock() = Bytes::copy_from_slice(input);
-    program.written = program.output.contents().len();
     Ok(())
 }
 
-/// Ends a program, and gives its standard output, or the exit as a trap.
-pub(super) fn end(host: &mut HostState, ended: Result<Option<Val>>) -> Result<Result<Bytes, Trap>> {
+/// Ends a program, moves its standard output to `output`, and gives its exit code, or the trap as
+/// an error.
+pub(super) fn end(
+    host: &mut HostState,
+    ended: Result<Option<Val>>,
+    output: &mut Vec<u8>,
+) -> Result<i32> {
     let program = Program::of(host);
     program.errors.lock().end();
-    let code = match ended {
-        Ok(Some(Val::Result(Err(_)))) => 1,
-        Ok(_) => 0,
-        Err(error) => error.downcast::<I32Exit>()?.0,
-    };
-    Ok(match code {
-        0 => Ok(program.output.contents().slice(program.written..)),
-        code => Err(TrapKind::Exit { code }.into()),
-    })
+    output.append(&mut locked(&program.output.bytes));
+    match ended {
+        Ok(Some(Val::Result(Err(_)))) => Ok(1),
+        Ok(_) => Ok(0),
+        Err(error) => Ok(error.downcast::<I32Exit>()?.0),
+    }
 }
 
 /// All clocks: they advance with each reading, ns.
@@ -364,6 +362,60 @@ impl InputStream for Input {
         }
         let size = size.min(rest.len());
         Ok(rest.split_to(size))
+    }
+}
+
+/// Standard output that no program has given yet.
+#[derive(Clone)]
+struct Output {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    sink: Option<Arc<StreamSink>>,
+}
+
+impl IsTerminal for Output {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Output {
+    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
+        Box::new(tokio::io::sink())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+#[async_trait]
+impl Pollable for Output {
+    async fn ready(&mut self) {}
+}
+
+#[async_trait]
+impl OutputStream for Output {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        let mut written = locked(&self.bytes);
+        if written.len() + bytes.len() > MOST_OUTPUT {
+            return Err(StreamError::Closed);
+        }
+        if let Some(sink) = &self.sink {
+            sink(Stream::Output, &bytes);
+        }
+        written.extend_from_slice(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        match MOST_OUTPUT - locked(&self.bytes).len() {
+            0 => Err(StreamError::Closed),
+            room => Ok(room),
+        }
     }
 }
 

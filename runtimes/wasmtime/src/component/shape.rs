@@ -61,10 +61,13 @@ pub(crate) fn check(name: &str, shape: Shape, ty: &ComponentFunc, abi: Abi) -> R
         return Ok(());
     }
     let expected = match abi {
-        Abi::Substrate => "a core module",
+        Abi::Substrate if shape == Shape::Other => "a core module",
+        Abi::Substrate => "a core module; the typed convention (--abi typed) can call it",
         Abi::Wasi => "run: func() -> result of wasi:cli/run@0.2, or _start of a core module",
-        Abi::Plain | Abi::Input => "func()",
-        Abi::Bytes => "func(list<u8>)",
+        Abi::Plain | Abi::Input if shape == Shape::Other => "func()",
+        Abi::Plain | Abi::Input => "func(); the typed convention (--abi typed) can call it",
+        Abi::Bytes if shape == Shape::Other => "func(list<u8>)",
+        Abi::Bytes => "func(list<u8>); the typed convention (--abi typed) can call it",
         Abi::Typed => "parameters and a result that are data, and not resources or streams",
         Abi::Codec => "one parameter that is data, and no result",
     };

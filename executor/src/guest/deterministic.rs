@@ -1,0 +1,289 @@
+//! The deterministic profile of a module: the same module without the results that the
+//! specification leaves open.
+//!
+//! Two engines may differ in the sign and the payload of a computed NaN, and in the results of
+//! relaxed vector instructions. Here every computed NaN becomes the canonical one, and each relaxed
+//! instruction becomes the one of WebAssembly 2.0 that it relaxes. Where two engines differ for the
+//! module and agree for this form of it, they differed in what the specification allows.
+
+use super::core_reset::Shape;
+use super::features;
+use super::rewrite::{Sections, leading_number, unreadable};
+use crate::error::Result;
+use crate::feature::Features;
+use wasm_encoder::{Encode, Instruction, ValType};
+use wasmparser::{FunctionBody, Operator, Parser, Payload};
+
+/// Bits of the canonical NaNs.
+const NAN32: u32 = 0x7fc0_0000;
+const NAN64: u64 = 0x7ff8_0000_0000_0000;
+
+/// Instructions of a module whose results the specification leaves open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Open {
+    /// Some compute floats, whose NaNs may have any sign and payload.
+    pub nans: bool,
+    /// Some are relaxed vector instructions.
+    pub relaxed: bool,
+}
+
+/// The deterministic profile of a core module, and the instructions that are others in it; `None`
+/// if there are none, or the module cannot be rewritten.
+///
+/// # Errors
+///
+/// When the bytes are no module.
+pub fn deterministic(wasm: &[u8], features: Features) -> Result<Option<(Vec<u8>, Open)>> {
+    let shape = Shape::of(wasm)?;
+    let (mut bodies, mut code, mut open) = (Vec::new(), Vec::new(), Open::default());
+    for payload in Parser::new(0).parse_all(wasm) {
+        if let Payload::CodeSectionEntry(body) = payload.map_err(unreadable)? {
+            bodies.push(body);
+        }
+    }
+    let imported = shape.functions.len().saturating_sub(bodies.len());
+    for (body, ty) in bodies.iter().zip(&shape.functions[imported..]) {
+        let params = shape.types.get(*ty as usize).copied().flatten().unwrap_or(0);
+        let body = rewritten(wasm, body, params, &mut open)?;
+        let mut sized = Vec::new();
+        body.as_slice().encode(&mut sized);
+        code.push(sized);
+    }
+    if open == Open::default() {
+        return Ok(None);
+    }
+    let mut sections = Sections::of(wasm)?;
+    sections.replace_code(&code);
+    let wasm = sections.finish();
+    // A validator limits the locals and the size of a function.
+    Ok(features::is_valid(&wasm, features).then_some((wasm, open)))
+}
+
+/// A body with code behind each operator whose result is open, or in its place.
+fn rewritten(
+    wasm: &[u8],
+    body: &FunctionBody<'_>,
+    params: u32,
+    open: &mut Open,
+) -> Result<Vec<u8>> {
+    let mut locals = params;
+    for local in body.get_locals_reader().map_err(unreadable)? {
+        locals = locals.saturating_add(local.map_err(unreadable)?.0);
+    }
+    let scratch = Scratch(locals);
+    let operators = body.get_operators_reader().map_err(unreadable)?;
+    let first = operators.original_position();
+    let (groups, declared) = leading_number(&wasm[body.range().start..first]);
+    let operators: Vec<_> = operators
+        .into_iter_with_offsets()
+        .collect::<std::result::Result<_, _>>()
+        .map_err(unreadable)?;
+    let ends = operators.iter().skip(1).map(|(_, start)| *start).chain([body.range().end]);
+    let (mut code, mut is_changed) = (Vec::new(), false);
+    for ((operator, start), end) in operators.iter().zip(ends) {
+        let (instead, float) = (scratch.instead(operator), Float::of(operator));
+        match &instead {
+            Some(instead) => instead.iter().for_each(|one| one.encode(&mut code)),
+            None => code.extend(&wasm[*start..end]),
+        }
+        if let Some(float) = float {
+            scratch.canonical(float).iter().for_each(|one| one.encode(&mut code));
+        }
+        open.relaxed |= instead.is_some();
+        open.nans |= float.is_some();
+        is_changed |= instead.is_some() || float.is_some();
+    }
+    if !is_changed {
+        return Ok(wasm[body.range()].to_vec());
+    }
+    let mut body = Vec::new();
+    (groups + 3).encode(&mut body);
+    body.extend(declared);
+    for (count, ty) in [(1_u32, ValType::F32), (1, ValType::F64), (3, ValType::V128)] {
+        count.encode(&mut body);
+        ty.encode(&mut body);
+    }
+    body.extend(code);
+    Ok(body)
+}
+
+/// The type of a computed float or of a vector of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Float {
+    F32,
+    F64,
+    F32x4,
+    F64x2,
+}
+
+impl Float {
+    /// The type of an operator's result where that may be a NaN with any sign and payload.
+    fn of(operator: &Operator<'_>) -> Option<Self> {
+        use Operator::*;
+        Some(match operator {
+            F32Add | F32Sub | F32Mul | F32Div | F32Min | F32Max | F32Sqrt | F32Ceil | F32Floor
+            | F32Trunc | F32Nearest | F32DemoteF64 => Self::F32,
+            F64Add | F64Sub | F64Mul | F64Div | F64Min | F64Max | F64Sqrt | F64Ceil | F64Floor
+            | F64Trunc | F64Nearest | F64PromoteF32 => Self::F64,
+            F32x4Add | F32x4Sub | F32x4Mul | F32x4Div | F32x4Min | F32x4Max | F32x4Sqrt
+            | F32x4Ceil | F32x4Floor | F32x4Trunc | F32x4Nearest | F32x4DemoteF64x2Zero
+            | F32x4RelaxedMin | F32x4RelaxedMax | F32x4RelaxedMadd | F32x4RelaxedNmadd => {
+                Self::F32x4
+            }
+            F64x2Add | F64x2Sub | F64x2Mul | F64x2Div | F64x2Min | F64x2Max | F64x2Sqrt
+            | F64x2Ceil | F64x2Floor | F64x2Trunc | F64x2Nearest | F64x2PromoteLowF32x4
+            | F64x2RelaxedMin | F64x2RelaxedMax | F64x2RelaxedMadd | F64x2RelaxedNmadd => {
+                Self::F64x2
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Locals that a rewritten body has more: an f32, an f64 and three vectors, from this index on.
+#[derive(Debug, Clone, Copy)]
+struct Scratch(u32);
+
+impl Scratch {
+    /// Makes a NaN on the stack, or each NaN of a vector, the canonical one.
+    fn canonical(self, float: Float) -> Vec<Instruction<'static>> {
+        use Instruction::*;
+        let (local, nan, equal, select) = match float {
+            Float::F32 => (self.0, F32Const(f32::from_bits(NAN32).into()), F32Eq, Select),
+            Float::F64 => (self.0 + 1, F64Const(f64::from_bits(NAN64).into()), F64Eq, Select),
+            Float::F32x4 => {
+                let nan = u128::from(NAN32) * 0x0000_0001_0000_0001_0000_0001_0000_0001;
+                (self.0 + 2, V128Const(nan.cast_signed()), F32x4Eq, V128Bitselect)
+            }
+            Float::F64x2 => {
+                let nan = u128::from(NAN64) * 0x0000_0000_0000_0001_0000_0000_0000_0001;
+                (self.0 + 2, V128Const(nan.cast_signed()), F64x2Eq, V128Bitselect)
+            }
+        };
+        vec![LocalTee(local), nan, LocalGet(local), LocalGet(local), equal, select]
+    }
+
+    /// The instructions that stand for a relaxed one.
+    fn instead(self, operator: &Operator<'_>) -> Option<Vec<Instruction<'static>>> {
+        use Instruction as I;
+        use Operator::*;
+        let [a, b, c] = [self.0 + 2, self.0 + 3, self.0 + 4];
+        // A product and its sum, each rounded.
+        let fused = |product: &[I<'static>], add| {
+            [&[I::LocalSet(a)], product, &[I::LocalGet(a), add]].concat()
+        };
+        Some(match operator {
+            I8x16RelaxedSwizzle => vec![I::I8x16Swizzle],
+            I32x4RelaxedTruncF32x4S => vec![I::I32x4TruncSatF32x4S],
+            I32x4RelaxedTruncF32x4U => vec![I::I32x4TruncSatF32x4U],
+            I32x4RelaxedTruncF64x2SZero => vec![I::I32x4TruncSatF64x2SZero],
+            I32x4RelaxedTruncF64x2UZero => vec![I::I32x4TruncSatF64x2UZero],
+            F32x4RelaxedMadd => fused(&[I::F32x4Mul], I::F32x4Add),
+            F32x4RelaxedNmadd => fused(&[I::F32x4Mul, I::F32x4Neg], I::F32x4Add),
+            F64x2RelaxedMadd => fused(&[I::F64x2Mul], I::F64x2Add),
+            F64x2RelaxedNmadd => fused(&[I::F64x2Mul, I::F64x2Neg], I::F64x2Add),
+            I8x16RelaxedLaneselect
+            | I16x8RelaxedLaneselect
+            | I32x4RelaxedLaneselect
+            | I64x2RelaxedLaneselect => vec![I::V128Bitselect],
+            F32x4RelaxedMin => vec![I::F32x4Min],
+            F32x4RelaxedMax => vec![I::F32x4Max],
+            F64x2RelaxedMin => vec![I::F64x2Min],
+            F64x2RelaxedMax => vec![I::F64x2Max],
+            I16x8RelaxedQ15mulrS => vec![I::I16x8Q15MulrSatS],
+            I16x8RelaxedDotI8x16I7x16S => dot(a, b),
+            I32x4RelaxedDotI8x16I7x16AddS => [
+                &[I::LocalSet(c)],
+                &dot(a, b)[..],
+                &[I::I32x4ExtAddPairwiseI16x8S, I::LocalGet(c), I::I32x4Add],
+            ]
+            .concat(),
+            _ => return None,
+        })
+    }
+}
+
+/// Products of signed bytes, of which each pair becomes a saturated sum.
+fn dot(a: u32, b: u32) -> Vec<Instruction<'static>> {
+    use Instruction::*;
+    let lanes =
+        |first: u8| std::array::from_fn(|index| first + index as u8 / 2 * 4 + index as u8 % 2);
+    let (even, odd) = (lanes(0), lanes(2));
+    vec![
+        LocalSet(b),
+        LocalTee(a),
+        LocalGet(b),
+        I16x8ExtMulLowI8x16S,
+        LocalGet(a),
+        LocalGet(b),
+        I16x8ExtMulHighI8x16S,
+        LocalSet(b),
+        LocalTee(a),
+        LocalGet(b),
+        I8x16Shuffle(even),
+        LocalGet(a),
+        LocalGet(b),
+        I8x16Shuffle(odd),
+        I16x8AddSatS,
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guest::ModuleInfo;
+
+    fn of(text: &str) -> Option<(String, Open)> {
+        let wasm = wat::parse_str(text).unwrap();
+        let features = ModuleInfo::read(&wasm).unwrap().features;
+        let (wasm, open) = deterministic(&wasm, features).unwrap()?;
+        Some((wasmprinter::print_bytes(wasm).unwrap(), open))
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn computed_nans_become_canonical_and_moved_ones_stay() {
+        let (text, open) = of("(module (func (param f32 f64) (result f64) (local i32)
+            (f64.add (local.get 1) (f64.promote_f32 (f32.neg (local.get 0))))))")
+        .unwrap();
+        assert_eq!(open, Open { nans: true, relaxed: false });
+        let canonical = text.matches("f64.const nan (;=NaN;)").count()
+            + text.matches("f64.const nan\n").count();
+        assert_eq!(canonical, 2, "{text}");
+        assert!(text.contains("local.tee 4"), "{text}");
+        for text in [
+            "(module (func (param f32) (result f32) (f32.neg (f32.abs (local.get 0)))))",
+            "(module (func (param f32 f32) (result f32)
+                (f32.copysign (local.get 0) (local.get 1))))",
+            "(module (func (param i32) (result f64) (f64.convert_i32_s (local.get 0))))",
+            "(module (func (param i64) (result f64) (f64.reinterpret_i64 (local.get 0))))",
+            "(module (func (param f64 f64) (result i32) (f64.lt (local.get 0) (local.get 1))))",
+        ] {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn relaxed_instructions_become_those_that_they_relax() {
+        for (name, parameters) in [
+            ("i8x16.relaxed_swizzle", 2),
+            ("i32x4.relaxed_trunc_f32x4_s", 1),
+            ("i32x4.relaxed_trunc_f64x2_u_zero", 1),
+            ("f32x4.relaxed_madd", 3),
+            ("f64x2.relaxed_nmadd", 3),
+            ("i64x2.relaxed_laneselect", 3),
+            ("f32x4.relaxed_min", 2),
+            ("i16x8.relaxed_q15mulr_s", 2),
+            ("i16x8.relaxed_dot_i8x16_i7x16_s", 2),
+            ("i32x4.relaxed_dot_i8x16_i7x16_add_s", 3),
+        ] {
+            let gets: String = (0..parameters).map(|get| format!("(local.get {get})")).collect();
+            let (text, open) = of(&format!(
+                "(module (func (param v128 v128 v128) (result v128) ({name} {gets})))"
+            ))
+            .unwrap();
+            assert!(open.relaxed && !text.contains("relaxed"), "{text}");
+        }
+    }
+}
