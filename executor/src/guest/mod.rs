@@ -273,11 +273,11 @@ impl GuestModule {
         component_reset::resettable(&self.wasm, component).map(Cow::Owned)
     }
 
-    /// The module [`resettable`](Self::resettable) with an [`entry`] beside each exported function, which brings the globals back
-    /// that the module writes before it calls the function. They come back to what they are when
-    /// [`RESET`] is called with [`StateCall::Save`]: once, after instantiation. `None` for a
-    /// component, and where no global is written, many are, or others than numbers, or the module would
-    /// become too large to be valid.
+    /// The module [`resettable`](Self::resettable) with an [`entry`] beside each exported function,
+    /// which brings the globals back that the module writes before it calls the function. They come
+    /// back to what they are when [`RESET`] is called with [`StateCall::Save`]: once, after
+    /// instantiation. `None` for a component, and where no global is written, many are, or others
+    /// than numbers, or the module would become too large to be valid.
     ///
     /// # Errors
     ///
