@@ -8,9 +8,10 @@
 //! This crate depends on no backend. It contains the guests' calling conventions
 //! ([`abi`]), the host functions ([`host`], [`wasi`], [`storage`]), the host's allocator ([`heap`]), the
 //! inspection and rewriting of modules ([`guest`]), the memory image and its resets
-//! ([`memory`]), and a [`mock`] engine for tests of a harness.
+//! ([`memory`]), files [`beneath`] a folder, and a [`mock`] engine for tests of a harness.
 
 pub mod abi;
+pub mod beneath;
 mod code;
 mod config;
 mod contract;

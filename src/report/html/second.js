@@ -34,10 +34,15 @@ const ofProcesses = (processes) => {
   return { median: middle.median, marked, low: has ? Math.min(...ends) : 0, high: has ? Math.max(...ends) : 0 };
 };
 const unpack = (samples) => {
-  if (typeof samples === "number") return [{ value: samples, clean: true }];
-  const { calls = 1, total, noisy = [] } = samples;
-  return total.map((sum, at) => ({ value: sum / Math.max(1, calls instanceof Array ? calls[at] ?? 0 : calls), clean: !noisy.includes(at) }));
+  const { calls = 1, total, noisy = [] } = typeof samples === "number" ? { total: [samples] } : samples;
+  const off = new Set(noisy);
+  const all = total.map((sum, at) => ({ value: sum / (calls instanceof Array ? calls[at] : calls), clean: !off.has(at) }));
+  // As src/record/check.rs does.
+  if (!all.length || !all.every(({ value }) => value >= 1e-6 && value <= 2 ** 53)) throw new Error();
+  return all;
 };
+// What a refusal names.
+const NAMES = ["engine", "strategy", "guest", "case", "threads"];
 const FAILURES = ["wrong", "trapped", "failed"];
 const readLines = (text) => {
   let [run, problem, bad, version] = [null, "", 0, null];
@@ -54,20 +59,27 @@ const readLines = (text) => {
       return skip(at, "not JSON");
     }
     if (line && line.kind === "run") {
-      if (line.schema === data.schema) return void (run = { header: line, cells: new Map(), refusals: [] });
+      if (line.schema === data.schema) return void (run = { header: line, cells: new Map(), refused: new Map() });
       version = line.schema;
       run = null;
       return skip(at, `layout version ${version} where this page reads ${data.schema}`);
     }
     if (!line || !line.kind || !run) return skip(at, line && line.kind ? "no header above it that this page reads" : "not a record");
     try {
-      if (line.kind === "refusal") run.refusals.push(line);
+      if (line.kind === "refusal") {
+        const place = NAMES.map((name) => line[name] ?? "").join("\n");
+        if (!run.refused.has(place)) run.refused.set(place, new Set());
+        run.refused.get(place).add(FAILURES.includes(line.status) ? "failed" : "left out");
+      }
       if (line.kind !== "observations") return;
       const { engine, strategy, guest, threads = 1, metrics, process } = line;
       const cell = { case: line.case, guest, engine, strategy, threads };
       if (Object.values(cell).includes(undefined)) throw new Error();
       const samples = metrics.call === undefined ? null : unpack(metrics.call);
-      run.refusals = run.refusals.filter((own) => own.threads === undefined || !FAILURES.includes(own.status) || !isOf(own, cell));
+      // A cell that failed is measured again only when a run is continued.
+      for (const place of placesOf(NAMES.map((name) => cell[name]))) {
+        if (!place.endsWith("\n")) run.refused.get(place)?.delete("failed");
+      }
       const key = [line.case, guest, `${engine}_${strategy}`, threads].join(" ");
       if (!run.cells.has(key)) run.cells.set(key, { cell, processes: new Map() });
       // Of two lines of one process the later counts.
@@ -80,7 +92,6 @@ const readLines = (text) => {
   });
   return { run, problem, bad };
 };
-const isOf = (refusal, cell) => ["engine", "strategy", "guest", "case", "threads"].every((name) => refusal[name] === undefined || refusal[name] === cell[name]);
 const compareWith = (file, text) => {
   const { run, problem, bad } = readLines(text);
   if (!run) throw new Error(`it holds no run that this page can read${problem ? ` (${problem})` : ""}. Choose a records.jsonl that \`touchstone bench\` wrote.`);
@@ -90,7 +101,7 @@ const compareWith = (file, text) => {
   const found = new Map();
   let alone = 0;
   for (const [key, { cell, processes }] of run.cells) {
-    if (run.refusals.some((own) => isOf(own, cell))) continue;
+    if (placesOf(NAMES.map((name) => cell[name])).some((place) => run.refused.get(place)?.size)) continue;
     const estimate = ofProcesses([...processes.values()].filter(Boolean));
     if (!estimate || !(estimate.median > 0)) continue;
     if (!byKey.has(key)) alone += 1;

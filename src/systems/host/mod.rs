@@ -1,10 +1,9 @@
 //! The loader of a host over HTTP: files of a folder, and the executors that run them.
 
 use crate::case::{self, Guests};
-use crate::files::read_whole;
+use crate::files::{FilePath, read_whole};
 use anyhow::{Context, Result, bail, ensure};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages, unpack};
@@ -94,21 +93,18 @@ fn built_in_codecs() -> Result<Vec<File>> {
 
 /// The modules and components of a folder, by name.
 fn files(folder: &Path) -> Result<Vec<File>> {
-    let unreadable = || format!("cannot read the folder {}", folder.display());
-    let entries = fs::read_dir(folder).with_context(unreadable)?;
-    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>();
-    let mut paths = paths.with_context(unreadable)?;
-    let is_module = |path: &PathBuf| {
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        matches!(ending, Some("wasm" | "wat")) && path.is_file()
+    let mut places = FilePath::within(folder)?.list()?;
+    let is_module = |place: &FilePath| {
+        let ending = place.path().extension().and_then(|ending| ending.to_str());
+        matches!(ending, Some("wasm" | "wat"))
     };
-    paths.retain(is_module);
-    paths.sort();
+    places.retain(is_module);
     let mut files: Vec<File> = Vec::new();
-    for path in paths {
-        let unusable = || format!("cannot use {}", path.display());
-        let bytes = read_whole(&path)?;
-        let wasm = case::binary(&bytes, &path).with_context(unusable)?;
+    for place in places {
+        let path = place.path();
+        let unusable = || format!("cannot use {place}");
+        let bytes = read_whole(&place)?;
+        let wasm = case::binary(&bytes, path).with_context(unusable)?;
         let wasm = unpack(&wasm).with_context(unusable)?.into_owned();
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let is_taken =
