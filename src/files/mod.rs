@@ -7,7 +7,7 @@ use path::Held;
 use std::fs::{File, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use path::FilePath;
 
@@ -124,7 +124,8 @@ pub struct Staged {
 /// # Errors
 ///
 /// When the folder cannot be made or the disk is full.
-pub fn stage(place: &FilePath, content: &[u8]) -> Result<Staged> {
+pub fn stage(place: impl Into<FilePath>, content: &[u8]) -> Result<Staged> {
+    let place = place.into();
     let failed = || format!("cannot write {place}; the old file is as it was");
     let folder = place.hold_folder().with_context(failed)?;
     let mut file = tempfile::Builder::new()
@@ -134,7 +135,7 @@ pub fn stage(place: &FilePath, content: &[u8]) -> Result<Staged> {
         .tempfile_in(folder.path())
         .with_context(failed)?;
     file.write_all(content).and_then(|()| file.as_file().sync_all()).with_context(failed)?;
-    Ok(Staged { file, folder, place: place.clone() })
+    Ok(Staged { file, folder, place })
 }
 
 impl Staged {

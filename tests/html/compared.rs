@@ -10,7 +10,7 @@ const INPUT: &str = "document.getElementById('file')";
 const ALL: &str = "#case=*&guest=*&threads=*&sort=second";
 
 /// Writes the stored records with each line changed.
-fn changed(folder: &Path, change: impl Fn(&mut Value)) -> PathBuf {
+fn changed(folder: &Path, mut change: impl FnMut(&mut Value)) -> PathBuf {
     let text = std::fs::read_to_string(record::default_path(BENCH)).unwrap();
     let lines = text.lines().map(|line| {
         let mut line = serde_json::from_str(line).unwrap();
