@@ -71,22 +71,12 @@ const cells = column.executor.map((at, i) => {
 const byKey = new Map(cells.map((cell) => [cell.key, cell]));
 const unique = (list) => [...new Set(list)];
 const allThreads = unique([...column.threads, ...data.refusals.map((r) => r[4]).filter((n) => n > 0)]).sort((a, b) => a - b);
-// What a refusal of a cell may concern: each name, or all ("") of that kind.
-const placesOf = ([engine, ...names]) =>
-  names.reduce((all, name) => all.flatMap((own) => [`${own}\n${name}`, `${own}\n`]), [`${engine}`]);
-const isWorse = (a, b) => b === undefined || data.refusals[a][5] > data.refusals[b][5] || (data.refusals[a][5] === data.refusals[b][5] && a > b);
-// The worst refusal of each place.
-const refusals = new Map();
-data.refusals.forEach(([engine, strategy, guest, of, n], at) => {
-  const name = (place, list) => (place < 0 ? "" : list[place]);
-  const key = [data.engines[engine], name(strategy, data.strategies), name(guest, data.guests), name(of, data.cases), n < 0 ? "" : n].join("\n");
-  if (isWorse(at, refusals.get(key))) refusals.set(key, at);
-});
-const refusalOf = (executor, work, threads) => {
-  const keys = placesOf([executor.engine, executor.strategy, work.guest, work.case, threads]);
-  const own = keys.map((key) => refusals.get(key)).filter((at) => at !== undefined);
-  return data.refusals[own.reduce((worst, at) => (isWorse(at, worst) ? at : worst), undefined)];
-};
+// What a refusal may name; "" is all. The last of a place is the worst.
+const placesOf = ([engine, ...names]) => names.reduce((all, name) => all.flatMap((own) => [`${own}\n${name}`, `${own}\n`]), [engine]);
+const refusals = new Map(data.refusals.map((own) => [
+  [data.engines, data.strategies, data.guests, data.cases].map((list, at) => list[own[at]]).concat(own[4] < 0 ? "" : own[4]).join("\n"), own]));
+const refusalOf = ({ engine, strategy }, work, threads) => placesOf([engine, strategy, work.guest, work.case, threads])
+  .map((place) => refusals.get(place)).filter(Boolean).sort((a, b) => b[5] - a[5])[0];
 
 // The state of the view. It is kept in the address, except for what is the default.
 const first = works[data.start.work] || { case: "", guest: "" };
@@ -156,9 +146,8 @@ const COLUMNS = [
 ];
 const spread = ({ samples, median }) => {
   if (!samples) return undefined;
-  const all = samples.flatMap((own) => own.slice(1).map(Math.abs));
-  // There are too many for arguments.
-  return (all.reduce((a, b) => Math.max(a, b), 0) - all.reduce((a, b) => Math.min(a, b), Infinity)) / median;
+  const all = samples.flatMap((own) => own.slice(1).map(Math.abs)).sort((a, b) => a - b);
+  return (all.at(-1) - all[0]) / median;
 };
 const isOfWork = (work) => (!state.case || work.case === state.case) && (!state.guest || work.guest === state.guest);
 const refused = (wanted) => {

@@ -34,18 +34,15 @@ const ofProcesses = (processes) => {
   return { median: middle.median, marked, low: has ? Math.min(...ends) : 0, high: has ? Math.max(...ends) : 0 };
 };
 const unpack = (samples) => {
-  const { calls = 1, total, noisy = [] } = typeof samples === "number" ? { total: [samples] } : samples;
+  const { calls = 1, total, noisy } = samples.total ? samples : { total: [samples] };
   const off = new Set(noisy);
-  const all = total.map((sum, at) => ({ value: sum / (calls instanceof Array ? calls[at] : calls), clean: !off.has(at) }));
-  // As src/record/check.rs does.
-  if (!all.length || !all.every(({ value }) => value >= 1e-6 && value <= 2 ** 53)) throw new Error();
+  const all = total.map((sum, at) => ({ value: sum / (calls[at] ?? calls), clean: !off.has(at) }));
+  if (!all[0] || !all.every(({ value }) => value >= 1e-6 && value < 2 ** 53)) throw 0;
   return all;
 };
-// What a refusal names.
-const NAMES = ["engine", "strategy", "guest", "case", "threads"];
 const FAILURES = ["wrong", "trapped", "failed"];
 const readLines = (text) => {
-  let [run, problem, bad, version] = [null, "", 0, null];
+  let [run, problem, bad] = [null, "", 0];
   const skip = (at, why) => {
     bad += 1;
     problem ||= `line ${at + 1}: ${why}`;
@@ -59,28 +56,20 @@ const readLines = (text) => {
       return skip(at, "not JSON");
     }
     if (line && line.kind === "run") {
-      if (line.schema === data.schema) return void (run = { header: line, cells: new Map(), refused: new Map() });
-      version = line.schema;
+      if (line.schema === data.schema) return void (run = { header: line, cells: new Map(), failed: new Set(), left: new Set() });
       run = null;
-      return skip(at, `layout version ${version} where this page reads ${data.schema}`);
+      return skip(at, `layout version ${line.schema} where this page reads ${data.schema}`);
     }
     if (!line || !line.kind || !run) return skip(at, line && line.kind ? "no header above it that this page reads" : "not a record");
     try {
-      if (line.kind === "refusal") {
-        const place = NAMES.map((name) => line[name] ?? "").join("\n");
-        if (!run.refused.has(place)) run.refused.set(place, new Set());
-        run.refused.get(place).add(FAILURES.includes(line.status) ? "failed" : "left out");
-      }
+      const { engine, strategy, guest, threads, metrics, process } = line;
+      if (line.kind === "refusal") run[FAILURES.includes(line.status) ? "failed" : "left"].add([engine, strategy, guest, line.case, threads].join("\n"));
       if (line.kind !== "observations") return;
-      const { engine, strategy, guest, threads = 1, metrics, process } = line;
-      const cell = { case: line.case, guest, engine, strategy, threads };
-      if (Object.values(cell).includes(undefined)) throw new Error();
+      const cell = { engine, strategy, guest, case: line.case, threads: threads ?? 1 };
+      if (Object.values(cell).includes(undefined)) throw 0;
       const samples = metrics.call === undefined ? null : unpack(metrics.call);
-      // A cell that failed is measured again only when a run is continued.
-      for (const place of placesOf(NAMES.map((name) => cell[name]))) {
-        if (!place.endsWith("\n")) run.refused.get(place)?.delete("failed");
-      }
-      const key = [line.case, guest, `${engine}_${strategy}`, threads].join(" ");
+      placesOf(Object.values(cell)).forEach((place) => place.endsWith("\n") || run.failed.delete(place));
+      const key = [line.case, guest, `${engine}_${strategy}`, cell.threads].join(" ");
       if (!run.cells.has(key)) run.cells.set(key, { cell, processes: new Map() });
       // Of two lines of one process the later counts.
       const { processes } = run.cells.get(key);
@@ -101,7 +90,7 @@ const compareWith = (file, text) => {
   const found = new Map();
   let alone = 0;
   for (const [key, { cell, processes }] of run.cells) {
-    if (placesOf(NAMES.map((name) => cell[name])).some((place) => run.refused.get(place)?.size)) continue;
+    if (placesOf(Object.values(cell)).some((place) => run.failed.has(place) || run.left.has(place))) continue;
     const estimate = ofProcesses([...processes.values()].filter(Boolean));
     if (!estimate || !(estimate.median > 0)) continue;
     if (!byKey.has(key)) alone += 1;
