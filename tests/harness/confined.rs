@@ -221,6 +221,7 @@ fn options(folder: &Path) -> Options {
 fn a_report_reads_and_writes_nothing_outside_its_folder() {
     let place = Place::new();
     let options = options(&place.own(""));
+    fs::create_dir(place.own("records")).unwrap();
     Run::of_cells([cell("alpha", "pooling", "a_case", 1, 10.0)]).append(&options.records);
     let write = || report::write(&options).map_err(|error| format!("{error:#}"));
     write().unwrap();
