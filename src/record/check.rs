@@ -78,9 +78,9 @@ fn of_value(value: &Value, is_header: bool) -> Option<String> {
     match value {
         Value::String(text) => of_text(text),
         Value::Number(number) if !is_header => {
-            let number = number.as_f64().unwrap_or(f64::NAN);
             let fault = || format!("the number {number}; numbers are from 0 to {LARGEST:e}");
-            (!(0.0..=LARGEST).contains(&number)).then(fault)
+            let fits = number.as_f64().is_some_and(|own| (0.0..=LARGEST).contains(&own));
+            (!fits).then(fault)
         }
         Value::Array(all) => all.iter().find_map(|value| of_value(value, is_header)),
         Value::Object(all) => all
