@@ -71,7 +71,7 @@ const cells = column.executor.map((at, i) => {
 const byKey = new Map(cells.map((cell) => [cell.key, cell]));
 const unique = (list) => [...new Set(list)];
 const allThreads = unique([...column.threads, ...data.refusals.map((r) => r[4]).filter((n) => n > 0)]).sort((a, b) => a - b);
-// What a refusal may name; "" is all. The last of a place is the worst.
+// What a refusal may name; "" is all. The last is the worst.
 const placesOf = ([engine, ...names]) => names.reduce((all, name) => all.flatMap((own) => [`${own}\n${name}`, `${own}\n`]), [engine]);
 const refusals = new Map(data.refusals.map((own) => [
   [data.engines, data.strategies, data.guests, data.cases].map((list, at) => list[own[at]]).concat(own[4] < 0 ? "" : own[4]).join("\n"), own]));
