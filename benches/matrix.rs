@@ -100,7 +100,7 @@ fn run() -> Result<ExitCode> {
         let _ = writeln!(std::io::stderr(), "nothing is measured: use `touchstone repeat`");
         return Ok(ExitCode::SUCCESS);
     }
-    let path = asked.records();
+    let path = asked.records().path().to_owned();
     if matches.get_one::<String>("load-baseline").is_none() {
         let stop = Stop::default();
         watch_for_ctrl_c(&stop, arguments.in_process)?;

@@ -5,6 +5,7 @@
 //! named here.
 
 use crate::case;
+use crate::files::FilePath;
 use crate::record::Executor;
 use crate::tables::charts::ChartWork;
 use crate::tables::{self, Layout, Shares};
@@ -213,11 +214,12 @@ impl Pages {
     ///
     /// When the file cannot be read or is wrong, when a page names a table that does not
     /// exist, or when a table stands on no page or on two.
-    pub fn load(path: &Path, layouts: &[Layout], shares: &[Shares]) -> Result<Self> {
-        if !path.exists() {
+    pub fn load(place: impl Into<FilePath>, layouts: &[Layout], shares: &[Shares]) -> Result<Self> {
+        let place = place.into();
+        if !place.exists() {
             return Ok(Self::undivided(layouts, shares));
         }
-        let pages: Self = case::data(path, "the pages")?;
+        let pages: Self = case::data(&place, "the pages")?;
         let known: BTreeSet<&str> = layouts
             .iter()
             .map(|layout| layout.name.as_str())
@@ -231,27 +233,25 @@ impl Pages {
                 !file.is_empty() && file.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
             ensure!(
                 is_name && files.insert(file),
-                "{}: the file name '{file}' is used twice or is not made of a–z and -",
-                path.display()
+                "{place}: the file name '{file}' is used twice or is not made of a–z and -"
             );
             for table in tables {
-                let place = format!("{}: the page '{file}'", path.display());
-                ensure!(known.contains(table.as_str()), "{place} names no table: '{table}'");
-                ensure!(seen.insert(table.as_str()), "{place} repeats the table '{table}'");
+                let page = format!("{place}: the page '{file}'");
+                ensure!(known.contains(table.as_str()), "{page} names no table: '{table}'");
+                ensure!(seen.insert(table.as_str()), "{page} repeats the table '{table}'");
             }
         }
         for table in &pages.documents {
             ensure!(
                 layouts.iter().any(|layout| layout.name == *table),
-                "{}: `documents` names no table: '{table}'",
-                path.display()
+                "{place}: `documents` names no table: '{table}'"
             );
         }
         if let Some(table) = known.difference(&seen).next() {
-            bail!("{}: the table '{table}' stands on no page", path.display());
+            bail!("{place}: the table '{table}' stands on no page");
         }
         if let Some(group) = pages.work.iter().find(|group| !files.contains(&group.page)) {
-            bail!("{}: '{}' names no page: '{}'", path.display(), group.title, group.page);
+            bail!("{place}: '{}' names no page: '{}'", group.title, group.page);
         }
         Ok(pages)
     }

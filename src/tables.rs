@@ -7,6 +7,7 @@ pub mod charts;
 pub mod pipeline;
 
 use crate::case;
+use crate::files::FilePath;
 use crate::record::Executor;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -173,20 +174,21 @@ pub fn default_folder() -> PathBuf {
 ///
 /// When a file cannot be read or is wrong; the message has the line and the
 /// column.
-pub fn load_all(folder: &Path) -> Result<(Vec<Layout>, Vec<Shares>)> {
+pub fn load_all(folder: impl Into<FilePath>) -> Result<(Vec<Layout>, Vec<Shares>)> {
+    let folder = folder.into();
     let (mut tables, mut all) = (Vec::new(), Vec::new());
     if !folder.exists() {
         return Ok((tables, all));
     }
-    for path in case::files(folder, "the tables")? {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        match case::data(&path, "the table")? {
+    for place in case::files(&folder, "the tables")? {
+        let name = place.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        match case::data(&place, "the table")? {
             File { table: Some(table), shares: None } => {
-                check(&table).with_context(|| format!("the table {}", path.display()))?;
+                check(&table).with_context(|| format!("the table {place}"))?;
                 tables.push(Layout { name, ..table });
             }
             File { table: None, shares: Some(shares) } => all.push(Shares { name, ..shares }),
-            _ => bail!("{} must contain either [table] or [shares]", path.display()),
+            _ => bail!("{place} must contain either [table] or [shares]"),
         }
     }
     Ok((tables, all))
@@ -213,9 +215,9 @@ fn check(Layout { title, columns, rows, .. }: &Layout) -> Result<()> {
 }
 
 /// The first value that there was before.
-fn repeated<T: Ord + Copy>(mut values: impl Iterator<Item = T>) -> Option<T> {
+pub(crate) fn repeated<T: Ord + Copy>(values: impl IntoIterator<Item = T>) -> Option<T> {
     let mut seen = BTreeSet::new();
-    values.find(|value| !seen.insert(*value))
+    values.into_iter().find(|value| !seen.insert(*value))
 }
 
 #[cfg(test)]

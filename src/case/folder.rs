@@ -1,23 +1,28 @@
 //! Cases and their guests: those of this project, or those of a folder.
 
 use super::{Case, Guests, default_folder, load_all};
+use crate::files::FilePath;
 use anyhow::Result;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Where cases and guests are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Suite {
     /// This project's.
     BuiltIn,
-    /// In a folder of somebody's own: `*.toml`, `*.wasm` and `SHA256SUMS`.
-    Folder(PathBuf),
+    /// In a folder of somebody's own: `*.toml`, `*.wasm` and `SHA256SUMS`. Nothing that the files
+    /// name leaves the folder.
+    Folder(FilePath),
 }
 
 impl Suite {
     /// The suite of a folder, or the project's own.
-    #[must_use]
-    pub fn of(folder: Option<&Path>) -> Self {
-        folder.map_or(Self::BuiltIn, |folder| Self::Folder(folder.to_owned()))
+    ///
+    /// # Errors
+    ///
+    /// When there is no such folder.
+    pub fn of(folder: Option<&Path>) -> Result<Self> {
+        folder.map_or(Ok(Self::BuiltIn), |folder| FilePath::within(folder).map(Self::Folder))
     }
 
     /// The cases.
@@ -27,7 +32,7 @@ impl Suite {
     /// Those of [`load_all`].
     pub fn cases(&self) -> Result<Vec<Case>> {
         match self {
-            Self::BuiltIn => load_all(&default_folder()),
+            Self::BuiltIn => load_all(default_folder()),
             Self::Folder(folder) => load_all(folder),
         }
     }

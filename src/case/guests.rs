@@ -1,11 +1,11 @@
 //! The built guests and their digests.
 
 use super::{Case, init};
-use crate::files::{read_text, read_whole};
+use crate::files::{FilePath, read_text, read_whole};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 
@@ -25,7 +25,9 @@ type Source = (String, Option<String>);
 /// Reads guests on demand, and pre-initialises them, each once.
 #[derive(Debug, Clone)]
 pub struct Guests {
-    folder: PathBuf,
+    folder: FilePath,
+    /// The digests in `SHA256SUMS`, by file name, once they were read.
+    listed: Option<HashMap<String, String>>,
     files: HashMap<Source, GuestFile>,
     modules: HashMap<(Source, HeapPages), GuestModule>,
     counting: bool,
@@ -34,9 +36,10 @@ pub struct Guests {
 impl Guests {
     /// The guests in a folder with `*.wasm` and `SHA256SUMS`.
     #[must_use]
-    pub fn in_folder(folder: &Path) -> Self {
+    pub fn in_folder(folder: impl Into<FilePath>) -> Self {
         Self {
-            folder: folder.to_owned(),
+            folder: folder.into(),
+            listed: None,
             files: HashMap::new(),
             modules: HashMap::new(),
             counting: false,
@@ -52,7 +55,7 @@ impl Guests {
     /// The checked-in guests.
     #[must_use]
     pub fn built() -> Self {
-        Self::in_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("test-runtime/built"))
+        Self::in_folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("test-runtime/built"))
     }
 
     /// A guest's file.
@@ -86,28 +89,27 @@ impl Guests {
         Ok(&self.files[&source])
     }
 
-    fn read(&self, name: &str) -> Result<GuestFile> {
-        let path = self.folder.join(format!("{name}.wasm"));
-        let bytes = read_whole(&path).with_context(|| {
-            format!("there is no guest {}; `make guests` builds it", path.display())
-        })?;
-        let sha256 = digest(&bytes);
-        let list = self.folder.join("SHA256SUMS");
-        let listed = read_text(&list)
-            .with_context(|| format!("cannot read the digests in {}", list.display()))?;
+    fn read(&mut self, name: &str) -> Result<GuestFile> {
         let file_name = format!("{name}.wasm");
-        let expected = listed.lines().find_map(|line| {
-            let (digest, file) = line.split_once(char::is_whitespace)?;
-            (file.trim_start_matches([' ', '*']) == file_name).then_some(digest)
-        });
-        match expected {
-            Some(expected) if expected == sha256 => {}
-            Some(_) => bail!(
-                "{} is not the module that {} lists; `make guests` builds it again",
-                path.display(),
-                list.display()
-            ),
-            None => bail!("{} does not list {file_name}", list.display()),
+        let (place, list) = (self.folder.join(&file_name), self.folder.join("SHA256SUMS"));
+        let bytes = read_whole(&place)
+            .with_context(|| format!("there is no guest {place}; `make guests` builds it"))?;
+        let sha256 = digest(&bytes);
+        if self.listed.is_none() {
+            let text =
+                read_text(&list).with_context(|| format!("cannot read the digests in {list}"))?;
+            let lines = text.lines().filter_map(|line| line.split_once(char::is_whitespace));
+            let name = |file: &str| file.trim_start_matches([' ', '*']).to_owned();
+            // The first line of a file counts.
+            let lines = lines.rev().map(|(digest, file)| (name(file), digest.to_owned()));
+            self.listed = Some(lines.collect());
+        }
+        match self.listed.as_ref().and_then(|listed| listed.get(&file_name)) {
+            Some(expected) if *expected == sha256 => {}
+            Some(_) => {
+                bail!("{place} is not the module that {list} lists; `make guests` builds it again")
+            }
+            None => bail!("{list} does not list {file_name}"),
         }
         Ok(GuestFile { bytes: bytes.into(), sha256 })
     }

@@ -1,11 +1,10 @@
 //! Inputs and outputs as case files write them.
 
 use super::json;
-use crate::files::read_whole;
-use anyhow::{Context, Result, bail};
+use crate::files::{FilePath, LARGEST, read_whole};
+use anyhow::{Context, Result, bail, ensure};
 use records_payload::Codec;
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
 
 /// The input of an export.
 #[derive(Debug, Clone, Deserialize)]
@@ -26,7 +25,7 @@ pub enum Input {
     /// A file's bytes.
     File {
         /// Its path, from the folder of the case file.
-        file: PathBuf,
+        file: FilePath,
     },
     /// A generated JSON text in the shape of the payload suite's large input.
     Json {
@@ -108,18 +107,26 @@ impl Input {
         match self {
             Self::Hex(text) => parse_hex(text),
             Self::Text { text } => Ok(text.as_bytes().to_vec()),
-            Self::File { file } => read_whole(file)
-                .with_context(|| format!("cannot read the input {}", file.display())),
+            Self::File { file } => {
+                read_whole(file).with_context(|| format!("cannot read the input {file}"))
+            }
             Self::Json { json, seed } => {
+                check_size(*json)?;
                 json::text(*json, *seed).map(String::into_bytes).with_context(too_small)
             }
-            Self::JsonChecksum { json_checksum, seed } => json::text(*json_checksum, *seed)
-                .map(|text| json_payload::decode_any(text.as_bytes()).to_le_bytes().to_vec())
-                .with_context(too_small),
+            Self::JsonChecksum { json_checksum, seed } => {
+                check_size(*json_checksum)?;
+                json::text(*json_checksum, *seed)
+                    .map(|text| json_payload::decode_any(text.as_bytes()).to_le_bytes().to_vec())
+                    .with_context(too_small)
+            }
             Self::Monsters { monsters, points, seed, codec } => {
+                // About what a monster and a point take in memory.
+                check_size(monsters.saturating_mul(points.saturating_mul(16).saturating_add(256)))?;
                 Ok(codec.monsters(&records_payload::monsters(*monsters, *points, *seed)))
             }
             Self::Readings { readings, seed, codec, grown } => {
+                check_size(readings.saturating_mul(64))?;
                 let batch = records_payload::batch(*readings, *seed);
                 let grown = grown.then(|| codec.grown_readings(&batch));
                 grown.unwrap_or_else(|| Some(codec.readings(&batch))).context("no such writer")
@@ -142,11 +149,17 @@ impl Input {
     }
 
     /// Resolves the path of a file relative to the folder of the case file.
-    pub(super) fn resolve(&mut self, folder: &Path) {
+    pub(super) fn resolve(&mut self, folder: &FilePath) {
         if let Self::File { file } = self {
-            *file = folder.join(&*file);
+            *file = folder.join(file.path());
         }
     }
+}
+
+/// Checks the size of what is generated, bytes.
+fn check_size(bytes: usize) -> Result<()> {
+    ensure!(bytes as u64 <= LARGEST, "a generated input has at most {} MiB", LARGEST >> 20);
+    Ok(())
 }
 
 fn too_small() -> String {

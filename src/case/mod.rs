@@ -9,7 +9,7 @@ mod random;
 mod suite;
 mod text;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,9 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{HeapPages, similar};
 use touchstone_executor::{Strategy, wasi};
 
-use crate::files::read_text;
+use crate::files::{FilePath, read_text};
 use crate::record::{Role, Sweep};
+use crate::tables::repeated;
 
 pub use folder::Suite;
 pub use guests::{GuestFile, Guests, digest, hex};
@@ -155,6 +156,13 @@ impl Case {
     }
 }
 
+/// Most entries of a list of a case.
+const LONGEST_LIST: usize = 256;
+/// Most threads of a cell.
+const MOST_THREADS: usize = 1 << 16;
+/// Largest data file, bytes.
+const LARGEST_DATA: usize = 4 << 20;
+
 /// Longest time of the first call of an instance, which may set things up: three times the
 /// budget of a call, or a second longer.
 #[must_use]
@@ -202,7 +210,7 @@ pub fn find<'a>(cases: &'a [Case], name: &str) -> Result<&'a Case> {
 ///
 /// Those of [`load_all`].
 pub fn built_in() -> Result<Vec<Case>> {
-    load_all(&default_folder())
+    load_all(default_folder())
 }
 
 /// All cases of a folder, sorted by file name.
@@ -211,18 +219,16 @@ pub fn built_in() -> Result<Vec<Case>> {
 ///
 /// When the folder cannot be read or has no case, when two cases share a name,
 /// or when a file is wrong; the message has the line and the column.
-pub fn load_all(folder: &Path) -> Result<Vec<Case>> {
-    let mut cases = Vec::new();
-    for path in files(folder, "the cases")? {
-        cases.extend(load(&path)?);
+pub fn load_all(folder: impl Into<FilePath>) -> Result<Vec<Case>> {
+    let (folder, mut cases) = (folder.into(), Vec::new());
+    for place in files(&folder, "the cases")? {
+        cases.extend(load(&place)?);
     }
     if cases.is_empty() {
-        bail!("there is no case (*.toml) in {}", folder.display());
+        bail!("there is no case (*.toml) in {folder}");
     }
-    for (index, case) in cases.iter().enumerate() {
-        if cases[..index].iter().any(|other| other.name == case.name) {
-            bail!("two cases in {} are called '{}'", folder.display(), case.name);
-        }
+    if let Some(name) = repeated(cases.iter().map(|case| &case.name)) {
+        bail!("two cases in {folder} are called '{name}'");
     }
     Ok(cases)
 }
@@ -233,19 +239,20 @@ pub fn load_all(folder: &Path) -> Result<Vec<Case>> {
 ///
 /// When the file cannot be read or is wrong; the message has the line and the
 /// column.
-pub fn load(path: &Path) -> Result<Vec<Case>> {
-    let mut cases = match data(path, "the case")? {
+pub fn load(place: impl Into<FilePath>) -> Result<Vec<Case>> {
+    let place = place.into();
+    let mut cases = match data(&place, "the case")? {
         CaseFile { case: Some(case), suite: None } => vec![case],
         CaseFile { case: None, suite: Some(suite) } => suite.cases(),
-        _ => bail!("{} must contain either [case] or [suite]", path.display()),
+        _ => bail!("{place} must contain either [case] or [suite]"),
     };
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let folder = place.folder();
     for case in &mut cases {
         let also = case.also.iter_mut().flat_map(|also| [&mut also.input, &mut also.output]);
         let all = also.chain([&mut case.input, &mut case.expect.output]);
-        all.for_each(|input| input.resolve(folder));
+        all.for_each(|input| input.resolve(&folder));
         if let Some(problem) = problem(case) {
-            bail!("the case '{}' in {} {problem}", case.name, path.display());
+            bail!("the case '{}' in {place} {problem}", case.name);
         }
     }
     Ok(cases)
@@ -256,13 +263,9 @@ pub fn load(path: &Path) -> Result<Vec<Case>> {
 /// # Errors
 ///
 /// When the folder cannot be read.
-pub fn files(folder: &Path, what: &str) -> Result<Vec<PathBuf>> {
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .with_context(|| format!("cannot read {what} in {}", folder.display()))?
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-        .collect();
-    files.sort();
+pub fn files(folder: &FilePath, what: &str) -> Result<Vec<FilePath>> {
+    let mut files = folder.list().with_context(|| format!("cannot read {what} in {folder}"))?;
+    files.retain(|file| file.path().extension().is_some_and(|extension| extension == "toml"));
     Ok(files)
 }
 
@@ -271,18 +274,22 @@ pub fn files(folder: &Path, what: &str) -> Result<Vec<PathBuf>> {
 /// # Errors
 ///
 /// When the file cannot be read or is wrong; the message has the line and the column.
-pub fn data<T: DeserializeOwned>(path: &Path, what: &str) -> Result<T> {
-    let path_shown = path.display();
-    let text = read_text(path).with_context(|| format!("cannot read {what} {path_shown}"))?;
-    toml::from_str(&text).with_context(|| format!("{what} {path_shown} is invalid"))
+pub fn data<T: DeserializeOwned>(place: impl Into<FilePath>, what: &str) -> Result<T> {
+    let place = place.into();
+    let text = read_text(&place).with_context(|| format!("cannot read {what} {place}"))?;
+    let mib = LARGEST_DATA >> 20;
+    ensure!(text.len() <= LARGEST_DATA, "{what} {place} has more than {mib} MiB");
+    toml::from_str(&text).with_context(|| format!("{what} {place} is invalid"))
 }
 
-/// What is wrong with a case that was parsed; `None` if it is valid.
-fn problem(case: &Case) -> Option<&'static str> {
-    Some(if case.guests.is_empty() {
+/// The fault of a case that was parsed; `None` if it is valid.
+fn problem(case: &Case) -> Option<String> {
+    let fault = if case.guests.is_empty() {
         "names no guest"
-    } else if case.threads.is_empty() || case.threads.contains(&0) {
-        "needs numbers of threads from 1 upwards"
+    } else if case.threads.is_empty()
+        || !case.threads.iter().all(|threads| (1..=MOST_THREADS).contains(threads))
+    {
+        "needs numbers of threads from 1 upwards, at most 65536"
     } else if case.name.is_empty() || !case.name.bytes().all(is_name) {
         "has a name with other characters than a-z, 0-9, _ and -"
     } else if !case.titles.is_empty() && case.titles.len() != case.guests.len() {
@@ -296,8 +303,38 @@ fn problem(case: &Case) -> Option<&'static str> {
     } else if case.abi != Abi::Wasi && !case.arguments.is_empty() {
         "has arguments, which only the convention wasi passes"
     } else {
-        return None;
-    })
+        return too_many(case).or_else(|| twice(case));
+    };
+    Some(fault.to_owned())
+}
+
+/// The list of a case that is longer than anything needs.
+fn too_many(case: &Case) -> Option<String> {
+    let Case { guests, threads, also, without, .. } = case;
+    let lists = [
+        ("guests", guests.len()),
+        ("numbers of threads", threads.len()),
+        ("further calls ('also')", also.len()),
+        ("engines in 'without'", without.len()),
+    ];
+    let (what, count) = lists.into_iter().find(|(_, count)| *count > LONGEST_LIST)?;
+    Some(format!("has {count} {what}; the most are {LONGEST_LIST}"))
+}
+
+/// The entry of a case that stands in a list twice, which would measure the same thing twice.
+fn twice(case: &Case) -> Option<String> {
+    // As records name them.
+    let guests: Vec<String> = case.guests.iter().map(|name| name.replace('-', "_")).collect();
+    let also: Vec<String> = case.also.iter().map(|also| format!("{also:?}")).collect();
+    let guest = repeated(&guests).map(|guest| format!("the guest '{guest}'"));
+    let title = || repeated(&case.titles).map(|title| format!("the title '{title}'"));
+    let threads = || repeated(&case.threads).map(|threads| format!("{threads} threads"));
+    let strategy = || repeated(&case.strategies).map(|own| format!("the strategy {own}"));
+    let engine = || repeated(case.without.iter().map(|without| &without.engine));
+    let engine = || engine().map(|engine| format!("the engine '{engine}' in 'without'"));
+    let also = || repeated(&also).map(|_| "the same further call in 'also'".to_owned());
+    let found = guest.or_else(title).or_else(threads).or_else(strategy).or_else(engine);
+    found.or_else(also).map(|what| format!("names {what} twice"))
 }
 
 fn is_name(byte: u8) -> bool {

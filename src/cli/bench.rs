@@ -35,8 +35,8 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    pub(super) fn execute(mut self) -> Result<Ended> {
-        let suite = Suite::of(self.cases.as_deref());
+    pub(super) fn execute(self) -> Result<Ended> {
+        let suite = Suite::of(self.cases.as_deref())?;
         let engines = touchstone_runtimes::engines();
         if self.worker {
             anyhow::ensure!(
@@ -44,10 +44,6 @@ impl Bench {
                 "--worker is for this program's own use"
             );
             return Ok(Ended::Well);
-        }
-        if let Some(folder) = &self.cases {
-            let records = folder.join("records/records.jsonl");
-            self.arguments.records.get_or_insert(records);
         }
         let purposes = match (&self.cases, self.arguments.selection.overview) {
             // The comparisons are those of the project's own cases.
@@ -86,13 +82,13 @@ impl Bench {
             came.comparisons.marked,
             came.cells.left_out,
             came.failed(),
-            shown(&asked.records())
+            shown(asked.records().path())
         ));
         if came.stopped {
             complain("stopped; what is finished is recorded: continue with --resume");
         }
         if let Some(folder) = self.cases.as_ref().filter(|_| !came.stopped) {
-            report(folder, asked.records())?;
+            report(folder, asked.records().path().to_owned())?;
         }
         Ok(common::ended(&came))
     }

@@ -3,7 +3,7 @@
 use super::{
     CellKey, Check, Comparison, Count, Density, Estimate, Executor, Finding, Header, Line, Match,
     Metric, Observations, Refusal, Reset, ResetKey, Sample, Samples, Setup, Swap, System,
-    WorkFacts, estimate, reset,
+    WorkFacts, estimate, refusal, reset,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,11 +57,7 @@ impl Book {
                 }
                 Line::Observations(seen) => {
                     // A cell that failed is measured again only when a run is continued.
-                    let failed = |refusal: &Refusal| {
-                        let is_of_cell = refusal.threads.is_some() && refusal.is_of(&seen.cell);
-                        is_of_cell && refusal.status.is_failure()
-                    };
-                    book.refusals.retain(|refusal| !failed(refusal));
+                    refusal::remove_failures(&mut book.refusals, &seen.cell);
                     let all = book.cells.entry(seen.cell.clone()).or_default();
                     all.retain(|other| other.process != seen.process);
                     all.push(seen);
@@ -176,8 +172,7 @@ impl Book {
     /// The reason why a cell has no time; `None` if no refusal is recorded.
     #[must_use]
     pub fn refusal(&self, cell: &CellKey) -> Option<&Refusal> {
-        // The worst reason first: a failure says more than a missing strategy.
-        self.refusals.iter().filter(|refusal| refusal.is_of(cell)).max_by_key(|r| r.status)
+        refusal::worst(&self.refusals, cell)
     }
 
     /// The facts about a case on a guest.

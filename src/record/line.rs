@@ -1,6 +1,7 @@
 //! The lines of a record file below a header.
 
-use super::{Header, Metric, Samples};
+use super::sample::clean;
+use super::{Header, Metric, Refusal, Samples};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -150,74 +151,6 @@ pub struct Observations {
     pub process: u32,
     /// The samples of each metric.
     pub metrics: BTreeMap<Metric, Samples>,
-}
-
-/// The reason why something is not measured.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Refusal {
-    /// The engine.
-    pub engine: String,
-    /// The strategy; `None` if the reason holds for all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strategy: Option<Strategy>,
-    /// The guest; `None` if the reason holds for all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub guest: Option<String>,
-    /// The case; `None` if the reason holds for all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub case: Option<String>,
-    /// Threads; `None` if the reason holds for any number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub threads: Option<usize>,
-    /// The kind of refusal.
-    pub status: Status,
-    /// The reason.
-    pub reason: String,
-}
-
-/// The kind of a refusal.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::Display,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "lowercase")]
-pub enum Status {
-    /// The engine does not support the strategy, or not for this module.
-    Unsupported,
-    /// It is not needed, for instance because another engine executes in the same way.
-    #[strum(to_string = "not asked for")]
-    NotAsked,
-    /// A call takes longer than the time budget of the case.
-    #[strum(to_string = "over budget")]
-    OverBudget,
-    /// More threads than processors.
-    Skipped,
-    /// The output differed from the expected one.
-    Wrong,
-    /// The guest trapped.
-    Trapped,
-    /// The host side failed.
-    Failed,
-}
-
-impl Status {
-    /// Whether it is a failure; otherwise it was left out on purpose.
-    #[must_use]
-    pub fn is_failure(self) -> bool {
-        matches!(self, Self::Wrong | Self::Trapped | Self::Failed)
-    }
-}
-
-impl Refusal {
-    /// Whether it concerns a cell.
-    #[must_use]
-    pub fn is_of(&self, cell: &CellKey) -> bool {
-        self.engine == cell.engine
-            && self.strategy.is_none_or(|strategy| strategy == cell.strategy)
-            && self.guest.as_ref().is_none_or(|guest| *guest == cell.guest)
-            && self.case.as_ref().is_none_or(|case| *case == cell.case)
-            && self.threads.is_none_or(|threads| threads == cell.threads)
-    }
 }
 
 /// The purpose of a comparison.
@@ -399,9 +332,8 @@ impl Comparison {
     /// Each round in which time passed on both sides, and whether it is clean.
     #[must_use]
     pub fn timed(&self) -> Vec<((f64, f64), bool)> {
-        let rounds = self.rounds.iter().enumerate();
-        let timed = rounds.filter(|(_, (subject, baseline))| *subject > 0.0 && *baseline > 0.0);
-        timed.map(|(place, round)| (*round, !self.noisy.contains(&place))).collect()
+        let rounds = self.rounds.iter().copied().zip(clean(self.rounds.len(), &self.noisy));
+        rounds.filter(|((subject, baseline), _)| *subject > 0.0 && *baseline > 0.0).collect()
     }
 }
 

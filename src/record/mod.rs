@@ -6,6 +6,7 @@
 //! from them when they are read. The report is made from records alone.
 
 mod book;
+mod check;
 mod density;
 pub mod estimate;
 mod header;
@@ -13,6 +14,7 @@ mod holder;
 mod line;
 mod metric;
 mod named;
+mod refusal;
 mod reset;
 mod sample;
 mod store;
@@ -27,9 +29,10 @@ pub use header::{
 };
 pub use line::{
     CellKey, Check, Comparison, Contender, Count, Executor, Finding, Line, Match, Means,
-    Observations, Outcome, Purpose, Refusal, Setup, Status, without_offset,
+    Observations, Outcome, Purpose, Setup, without_offset,
 };
 pub use metric::{Metric, Unit};
+pub use refusal::{Refusal, Refusals, Status, worst};
 pub use reset::{Drift, PAGE, Place, Reset, ResetKey, ResetPoint, Touch};
 pub use sample::{Sample, Samples};
 pub use store::{

@@ -33,7 +33,7 @@ impl Sample {
 
 /// The samples of one metric in one process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Packed", into = "Packed")]
+#[serde(try_from = "Packed", into = "Packed")]
 pub struct Samples(pub Vec<Sample>);
 
 impl Samples {
@@ -132,25 +132,71 @@ impl From<Samples> for Packed {
     }
 }
 
-impl From<Packed> for Samples {
-    fn from(packed: Packed) -> Self {
+impl TryFrom<Packed> for Samples {
+    type Error = String;
+
+    fn try_from(packed: Packed) -> Result<Self, String> {
         let Columns { calls, total, slowest, noisy } = match packed {
-            Packed::One(total) => return Self(vec![Sample::single(total)]),
+            Packed::One(total) => return Ok(Self(vec![Sample::single(total)])),
             Packed::Columns(columns) => columns,
         };
-        let sample = |(place, total): (usize, f64)| Sample {
+        let all = total.len();
+        for (name, column) in [("calls", Some(&calls)), ("slowest", slowest.as_ref())] {
+            if let Some(Column::Each(values)) = column
+                && values.len() != all
+            {
+                return Err(format!("'{name}' has {} numbers for {all} samples", values.len()));
+            }
+        }
+        check_noisy(all, &noisy)?;
+        let sample = |(place, (total, clean)): (usize, (f64, bool))| Sample {
             calls: calls.get(place),
             total,
             slowest: slowest.as_ref().unwrap_or(&calls).get(place),
-            clean: !noisy.contains(&place),
+            clean,
         };
-        Self(total.into_iter().enumerate().map(sample).collect())
+        let clean = clean(all, &noisy);
+        Ok(Self(total.into_iter().zip(clean).enumerate().map(sample).collect()))
     }
+}
+
+/// For each of `all` samples or rounds, `true` unless its index is in the list of the noisy ones.
+pub(super) fn clean<'a>(all: usize, noisy: impl IntoIterator<Item = &'a usize>) -> Vec<bool> {
+    let mut clean = vec![true; all];
+    for place in noisy {
+        if let Some(clean) = clean.get_mut(*place) {
+            *clean = false;
+        }
+    }
+    clean
+}
+
+/// Checks that a list names samples or rounds, each once and in their order.
+///
+/// # Errors
+///
+/// When it does not.
+pub(super) fn check_noisy(all: usize, noisy: &[usize]) -> Result<(), String> {
+    let is_below = noisy.last().is_none_or(|last| *last < all);
+    if is_below && noisy.is_sorted_by(|a, b| a < b) {
+        return Ok(());
+    }
+    Err(format!("'noisy' is not an ascending list of numbers below {all}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_flags_of_samples_are_made_in_one_pass() {
+        let steps = std::cell::Cell::new(0);
+        let noisy: Vec<usize> = (0..300_000).step_by(3).collect();
+        let counted = noisy.iter().inspect(|_| steps.set(steps.get() + 1));
+        let flags = clean(300_000, counted);
+        assert_eq!(steps.get(), noisy.len());
+        assert!(flags.iter().enumerate().all(|(place, clean)| *clean == (place % 3 != 0)));
+    }
 
     #[test]
     fn samples_are_written_short_and_read_back() {

@@ -1,11 +1,12 @@
 //! Reading and appending record files.
 
+use super::check::Names;
 use super::{Book, Header, Line, SCHEMA};
-use crate::files::{read_whole, without_mark};
+use crate::files::{self, FilePath, read_whole, without_mark};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde_json::Value;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use touchstone_executor::text::{abridged, line};
@@ -65,12 +66,12 @@ impl Loaded {
 /// # Errors
 ///
 /// When the file cannot be read, or holds no run that this build can read.
-pub fn newest(path: &Path, made_by: &str) -> Result<(Book, Vec<Skipped>)> {
-    let mut loaded = load(path)?;
+pub fn newest(path: impl Into<FilePath>, made_by: &str) -> Result<(Book, Vec<Skipped>)> {
+    let path = path.into();
+    let mut loaded = load(&path)?;
     let Some((header, lines)) = loaded.runs.pop() else {
         let why = loaded.skipped.first();
         let why = why.map_or_else(String::new, |skipped| format!(" ({})", skipped.reason));
-        let path = path.display();
         bail!("{path} holds no run that this build can read{why}; `{made_by}` makes one");
     };
     Ok((Book::of(header, lines), loaded.skipped))
@@ -95,18 +96,19 @@ const REASON: usize = 300;
 /// # Errors
 ///
 /// When the file is missing or cannot be read.
-pub fn load(path: &Path) -> Result<Loaded> {
-    let content = read_whole(path).with_context(|| {
-        format!("cannot read records from {}; `make bench` makes them", path.display())
-    })?;
+pub fn load(path: impl Into<FilePath>) -> Result<Loaded> {
+    let path = path.into();
+    let content = read_whole(&path)
+        .with_context(|| format!("cannot read records from {path}; `make bench` makes them"))?;
     let mut loaded = Loaded::default();
     // Whether lines belong to a header that was believed.
     let mut is_ours = false;
+    let mut names = Names::default();
     for (index, bytes) in without_mark(&content).split(|byte| *byte == b'\n').enumerate() {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let parsed = harmless(bytes);
+        let mut parsed = harmless(bytes);
         // A header of another version is reported as such, even if it has other fields.
         let version = match &parsed {
             Ok(Line::Run(header)) => Some(header.schema),
@@ -118,6 +120,11 @@ pub fn load(path: &Path) -> Result<Loaded> {
             is_ours = false;
             skip(format!("layout version {version} where this build reads {SCHEMA}"));
             continue;
+        }
+        if let Ok(line) = &parsed
+            && let Some(fault) = names.fault(line, &serde_json::from_slice(bytes)?)
+        {
+            parsed = Err(serde::de::Error::custom(fault));
         }
         match parsed {
             Ok(Line::Run(header)) => {
@@ -177,7 +184,7 @@ pub trait Sink {
 #[derive(Debug)]
 pub struct RecordFile {
     file: File,
-    path: PathBuf,
+    path: FilePath,
 }
 
 impl Drop for RecordFile {
@@ -195,30 +202,21 @@ impl RecordFile {
     /// # Errors
     ///
     /// When the folder cannot be written, or another run holds the file.
-    pub fn append_to(path: &Path) -> Result<Self> {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)
-                .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        }
-        let mut file = OpenOptions::new()
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(path)
-            .with_context(|| format!("cannot append records to {}", path.display()))?;
+    pub fn append_to(path: impl Into<FilePath>) -> Result<Self> {
+        let path = path.into();
+        let mut file = files::append_to(&path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => bail!(
-                "another run{} is writing {}; wait for it, or name another file with --records",
-                super::holder::of(&file).map_or_else(String::new, |holder| format!(" ({holder})")),
-                path.display()
+                "another run{} is writing {path}; wait for it, or name another file with --records",
+                super::holder::of(&file).map_or_else(String::new, |holder| format!(" ({holder})"))
             ),
             Err(TryLockError::Error(error)) => {
-                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+                return Err(error).with_context(|| format!("cannot lock {path}"));
             }
         }
-        close_last_line(&mut file).with_context(|| format!("repairing {}", path.display()))?;
-        Ok(Self { file, path: path.to_owned() })
+        close_last_line(&mut file).with_context(|| format!("repairing {path}"))?;
+        Ok(Self { file, path })
     }
 
     /// Empties the file.
@@ -227,13 +225,13 @@ impl RecordFile {
     ///
     /// When the file cannot be changed.
     pub fn clear(&mut self) -> Result<()> {
-        self.file.set_len(0).with_context(|| format!("cannot empty {}", self.path.display()))
+        self.file.set_len(0).with_context(|| format!("cannot empty {}", self.path))
     }
 
     /// The file's path.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.path.path()
     }
 }
 
@@ -253,9 +251,7 @@ impl Sink for RecordFile {
         }
         let is_quick = matches!(line, Line::Refusal(_) | Line::Setup(_));
         let kept = if is_quick { written } else { written.and_then(|()| self.file.sync_data()) };
-        kept.with_context(|| {
-            format!("cannot append to {}; the records before are kept", self.path.display())
-        })
+        kept.with_context(|| format!("cannot append to {}; the records before are kept", self.path))
     }
 }
 
@@ -273,7 +269,13 @@ impl Replacement {
     ///
     /// Those of [`RecordFile::append_to`].
     pub fn of(path: &Path) -> Result<Self> {
-        let mut part = RecordFile::append_to(&path.with_added_extension("part"))?;
+        let folder = files::folder_of(path);
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        // Nobody named this file: it is not written through a link.
+        let name = path.with_added_extension("part");
+        let part = FilePath::from(path).beside(name.file_name().unwrap_or_default())?;
+        let mut part = RecordFile::append_to(part)?;
         part.clear()?;
         Ok(Self { part, path: path.to_owned() })
     }
@@ -293,7 +295,8 @@ impl Replacement {
         let (part, path) = (self.part(), self.path.display());
         // The last lines may not be there yet.
         let on_disk = self.part.file.sync_data();
-        on_disk.and_then(|()| std::fs::rename(part, &self.path)).with_context(|| {
+        let replaced = on_disk.map_err(Into::into);
+        replaced.and_then(|()| files::rename(&self.part.path, &self.path)).with_context(|| {
             format!("cannot replace {path}; the new records are in {}", part.display())
         })
     }

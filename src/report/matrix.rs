@@ -6,7 +6,7 @@ use crate::pages::Call;
 use crate::record::{Book, CellKey, Estimate, Metric, Refusal, Role, WorkFacts};
 use crate::tables::Row;
 use crate::tables::charts::ChartWork;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use touchstone_executor::{Execution, Owner};
 
 pub(super) use crate::record::Executor;
@@ -56,6 +56,8 @@ pub(super) struct Matrix<'a> {
     pub book: &'a Book,
     /// The time of one call of each timed cell, ns.
     calls: HashMap<&'a CellKey, Estimate>,
+    /// The numbers of threads at which anything was timed for a work.
+    threads: HashMap<Work, BTreeSet<usize>>,
     /// Every executor that has a time.
     pub executors: Vec<Executor>,
     /// Every case on every guest that has a time.
@@ -91,10 +93,13 @@ impl<'a> Matrix<'a> {
 
     fn with(records: &'a Records, book: &'a Book, calls: HashMap<&'a CellKey, Estimate>) -> Self {
         let executors: BTreeSet<Executor> = calls.keys().map(|cell| cell.executor()).collect();
-        let works: HashSet<Work> = calls.keys().map(|cell| Work::of(cell)).collect();
-        let mut works: Vec<Work> = works.into_iter().collect();
+        let mut threads: HashMap<Work, BTreeSet<usize>> = HashMap::new();
+        for cell in calls.keys() {
+            threads.entry(Work::of(cell)).or_default().insert(cell.threads);
+        }
+        let mut works: Vec<Work> = threads.keys().cloned().collect();
         works.sort_by_cached_key(|work| place(&book.header.works, work));
-        Self { records, book, calls, executors: executors.into_iter().collect(), works }
+        Self { records, book, calls, threads, executors: executors.into_iter().collect(), works }
     }
 
     /// How many cells have a time, and how many of these times are marked.
@@ -163,9 +168,7 @@ impl<'a> Matrix<'a> {
 
     /// The numbers of threads at which anything was timed for a work.
     pub(super) fn threads(&self, work: &Work) -> Vec<usize> {
-        let own = self.calls.keys().filter(|cell| cell.case == work.case);
-        let own = own.filter(|cell| cell.guest == work.guest).map(|cell| cell.threads);
-        own.collect::<BTreeSet<_>>().into_iter().collect()
+        self.threads.get(work).into_iter().flatten().copied().collect()
     }
 
     /// The most threads at which anything was timed for a work.

@@ -19,7 +19,7 @@ mod sections;
 mod summary;
 pub mod units;
 
-use crate::files;
+use crate::files::{self, FilePath};
 use crate::pages::{Pages, Part};
 use crate::record::{
     self, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RESETS, SWAPS, SYSTEMS, Skipped,
@@ -29,7 +29,6 @@ use anyhow::{Context, Result, bail};
 use checks::Checks;
 use matrix::Matrix;
 use rank::Noise;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where things are read and written.
@@ -93,9 +92,8 @@ pub fn write(options: &Options) -> Result<Written> {
     let staged = files.iter().map(|(path, content)| files::stage(path, content));
     let staged: Vec<files::Staged> = staged.collect::<Result<_>>()?;
     staged.into_iter().try_for_each(files::Staged::commit)?;
-    for path in &report.removed {
-        fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
-    }
+    let folder = root(options)?;
+    report.removed.iter().try_for_each(|path| folder.or_elsewhere(path).remove())?;
     Ok(report)
 }
 
@@ -125,7 +123,7 @@ pub fn check(options: &Options) -> Result<Written> {
     report.files.clear();
     for (path, content) in files {
         if files::read(&path)?.as_deref() != Some(content.as_slice()) {
-            report.files.push(path);
+            report.files.push(path.path().to_owned());
         }
     }
     Ok(report)
@@ -148,17 +146,17 @@ struct Records {
 }
 
 impl Records {
-    fn read(records: &Path) -> Result<Self> {
+    fn read(records: &FilePath) -> Result<Self> {
         let mut skipped = Vec::new();
-        let mut read = |path: &Path| -> Result<Loaded> {
+        let mut read = |path: &FilePath| -> Result<Loaded> {
             let mut loaded = record::load(path)?;
-            skipped.push((path.to_owned(), std::mem::take(&mut loaded.skipped)));
+            skipped.push((path.path().to_owned(), std::mem::take(&mut loaded.skipped)));
             Ok(loaded)
         };
         let bench = read(records)?;
         let older_runs = bench.runs.len().saturating_sub(1);
-        let mut beside = |name: &str| match records.with_file_name(name) {
-            path if path == records || !path.exists() => Ok(Loaded::default()),
+        let mut beside = |name: &str| match records.beside(name)? {
+            path if path.path() == records.path() || !path.exists() => Ok(Loaded::default()),
             path => read(&path),
         };
         let [peers, swaps, densities, resets, systems, counts] =
@@ -169,12 +167,11 @@ impl Records {
             (peers?, swaps?, densities?, resets?, systems?, counts?);
         let checks = Checks::of(beside(CHECKS)?);
         let Some(bench) = bench.newest() else {
-            let path = records.display();
             match skipped.first().and_then(|(_, lines)| lines.first()) {
                 Some(Skipped { line, reason }) => {
-                    bail!("{path} holds no run that this build can read: line {line}: {reason}")
+                    bail!("{records} holds no run that this build can read: line {line}: {reason}")
                 }
-                None => bail!("{path} holds no run; `make bench` makes one"),
+                None => bail!("{records} holds no run; `make bench` makes one"),
             }
         };
         let noise = Noise::of(&bench);
@@ -199,21 +196,29 @@ impl Records {
     }
 }
 
+/// The folder of the page. Files that lie there, also those that the records' author may have put
+/// there, do not lead out of it.
+fn root(options: &Options) -> Result<FilePath> {
+    FilePath::within(files::folder_of(&options.page))
+}
+
 /// Paths and contents.
-type Files = Vec<(PathBuf, Vec<u8>)>;
+type Files = Vec<(FilePath, Vec<u8>)>;
 
 /// A report before any of it is on disk: the content of its files, and what it is made of.
 fn plan(options: &Options) -> Result<(Files, Written)> {
-    let records = Records::read(&options.records)?;
+    let root = root(options)?;
+    let at = |path: &Path| root.or_elsewhere(path);
+    let records = Records::read(&at(&options.records))?;
     let matrix = Matrix::of(&records);
-    let explanations = gate::Explanations::load(&options.explanations)?;
+    let explanations = gate::Explanations::load(at(&options.explanations))?;
     let gate = gate::check(&records.bench, records.peers.as_ref(), &explanations);
     if !options.draft {
         gate.publish()?;
     }
-    let (layouts, shares) = tables::load_all(&options.tables)?;
-    let pages = Pages::load(&options.division, &layouts, &shares)?;
-    let shown = tables::charts::load(&options.charts)?;
+    let (layouts, shares) = tables::load_all(at(&options.tables))?;
+    let pages = Pages::load(at(&options.division), &layouts, &shares)?;
+    let shown = tables::charts::load(at(&options.charts))?;
     let charts = charts::draw(&matrix, &shown, &layouts)?;
     let picks = picks::all(&matrix, &pages);
     let content = Content {
@@ -230,28 +235,30 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
         folder: from_page(options, &options.pages),
         back: back_to_page(options),
     };
-    let page = place(&options.page, &summary::text(&content))?;
+    let page = place(&at(&options.page), &summary::text(&content))?;
     let readme = options.readme.as_ref().map(|path| {
-        anyhow::Ok((path.clone(), place(path, &summary::findings(&content))?.into_bytes()))
+        let path = at(path);
+        let text = place(&path, &summary::findings(&content))?;
+        anyhow::Ok((path, text.into_bytes()))
     });
     let readme = readme.transpose()?;
     let details = pages.pages.iter().map(|page| {
         let text = details::text(&content, page).into_bytes();
-        (options.pages.join(format!("{}.md", page.file)), text)
+        (at(&options.pages).join(format!("{}.md", page.file)), text)
     });
     let details: Files = details.collect();
     let interactive = html::page(&matrix, &picks)?;
-    let image = |file: String| options.images.join(file);
-    let removed = charts::absent(&shown, &charts).map(image).filter(|path| path.exists()).collect();
+    let image = |file: String| at(&options.images).join(file);
+    let absent = charts::absent(&shown, &charts).map(image).filter(FilePath::exists);
+    let removed = absent.map(|path| path.path().to_owned()).collect();
     let charts = charts.into_iter().flat_map(|chart| chart.files);
-    let mut files: Vec<(PathBuf, Vec<u8>)> =
-        charts.map(|(file, content)| (image(file), content)).collect();
+    let mut files: Files = charts.map(|(file, content)| (image(file), content)).collect();
     files.extend(details.into_iter().chain(readme));
-    files.push((options.pages.join(html::FILE), interactive.into_bytes()));
-    files.push((options.page.clone(), page.into_bytes()));
+    files.push((at(&options.pages).join(html::FILE), interactive.into_bytes()));
+    files.push((at(&options.page), page.into_bytes()));
     let books = [Some(&records.bench), records.peers.as_ref(), records.swaps.as_ref()];
     let report = Written {
-        files: files.iter().map(|(path, _)| path.clone()).collect(),
+        files: files.iter().map(|(path, _)| path.path().to_owned()).collect(),
         removed,
         cells: matrix.counts().0,
         comparisons: books.into_iter().flatten().map(|book| book.comparisons.len()).sum(),
@@ -262,13 +269,13 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
 }
 
 /// A page with the generated part in its place.
-fn place(path: &Path, body: &str) -> Result<String> {
+fn place(path: &FilePath, body: &str) -> Result<String> {
     let existing = files::read(path)?
         .map(String::from_utf8)
         .transpose()
-        .with_context(|| format!("{} is not text", path.display()))?;
+        .with_context(|| format!("{path} is not text"))?;
     page::place(existing.as_deref(), &page::generated(body))
-        .with_context(|| format!("cannot place the report in {}", path.display()))
+        .with_context(|| format!("cannot place the report in {path}"))
 }
 
 /// The way from the page to a folder, with a slash at its end. Folders that do not lie

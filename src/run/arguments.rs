@@ -4,6 +4,7 @@ use super::job::Selection;
 use super::resume::go_on;
 use super::{Came, FromWorker, Host, Job, Observer, ToWorker, run, serve};
 use crate::case::{Case, Suite};
+use crate::files::FilePath;
 use crate::plan::{Budget, Filter, default_rows};
 use crate::record::{self, Purpose, RecordFile};
 use crate::supervise::{Parent, Stop};
@@ -182,10 +183,14 @@ impl Asked<'_> {
         run(job, &host, &mut records, observer)
     }
 
-    /// The record file.
+    /// The record file. That of a folder of cases lies in the folder.
     #[must_use]
-    pub fn records(&self) -> PathBuf {
-        self.arguments.records.clone().unwrap_or_else(|| record::default_path(record::BENCH))
+    pub fn records(&self) -> FilePath {
+        match (&self.arguments.records, self.suite) {
+            (Some(path), _) => path.into(),
+            (None, Suite::Folder(folder)) => folder.join("records").join(record::BENCH),
+            (None, Suite::BuiltIn) => record::default_path(record::BENCH).into(),
+        }
     }
 }
 

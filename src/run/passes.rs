@@ -7,7 +7,7 @@ use crate::case::{Case, Guests, first_call};
 use crate::lab::VERY_LONG;
 use crate::measure::probe;
 use crate::plan::{Random, shuffled};
-use crate::record::{Comparison, Line, Observations, Refusal, Setup, Sink, Status};
+use crate::record::{Comparison, Line, Observations, Refusal, Setup, Sink, Status, worst};
 use crate::supervise::{Death, Heard, Stop};
 use crate::terminal::progress::Progress;
 use anyhow::{Context, Result};
@@ -386,10 +386,7 @@ impl Run<'_> {
     fn count(&self, task: &Task, tally: &mut Tally) {
         let failed = match task {
             Task::Cell(cell) => {
-                let mut of = self.done.refusals.iter().filter(|refusal| refusal.is_of(cell));
-                of.next().map(|first| {
-                    first.status.is_failure() || of.any(|refusal| refusal.status.is_failure())
-                })
+                worst(&self.done.refusals, cell).map(|refusal| refusal.status.is_failure())
             }
             Task::Compare(_) => {
                 let broken = self.broken.iter().find(|(broken, _)| broken == task);

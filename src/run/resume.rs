@@ -2,7 +2,7 @@
 
 use super::{Job, Task};
 use crate::record::estimate::{has_enough, needed};
-use crate::record::{Book, CellKey, Executor, Header, Line, Metric, Refusal, Setup};
+use crate::record::{Book, CellKey, Executor, Header, Line, Metric, Refusals, Setup, worst};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a run has done so far.
@@ -15,7 +15,7 @@ pub struct Done {
     /// The observations.
     pub seen: Vec<Line>,
     /// The refusals.
-    pub refusals: BTreeSet<Refusal>,
+    pub refusals: Refusals,
     /// What is in force on each executor's first guest of the run.
     pub setups: BTreeMap<Executor, Setup>,
     /// Executors and guests whose setup is written.
@@ -52,7 +52,7 @@ impl Done {
     /// Whether a cell is refused.
     #[must_use]
     pub fn is_refused(&self, cell: &CellKey) -> bool {
-        self.refusals.iter().any(|refusal| refusal.is_of(cell))
+        worst(&self.refusals, cell).is_some()
     }
 
     /// Cells with an impossible scaling, and those on one thread that they are compared with.

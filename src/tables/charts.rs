@@ -3,6 +3,7 @@
 
 use super::{executor, executors};
 use crate::case;
+use crate::files::FilePath;
 use crate::record::{Drift, Executor, InstanceState, Place, Touch};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
@@ -267,12 +268,13 @@ pub fn default_path() -> PathBuf {
 /// # Errors
 ///
 /// When the file cannot be read or is wrong; the message has the line and the column.
-pub fn load(path: &Path) -> Result<Charts> {
-    if !path.exists() {
+pub fn load(place: impl Into<FilePath>) -> Result<Charts> {
+    let place = place.into();
+    if !place.exists() {
         return Ok(Charts::default());
     }
-    let charts: Charts = case::data(path, "the charts")?;
-    charts.check().with_context(|| format!("the charts {}", path.display()))?;
+    let charts: Charts = case::data(&place, "the charts")?;
+    charts.check().with_context(|| format!("the charts {place}"))?;
     Ok(charts)
 }
 

@@ -30,10 +30,17 @@ pub fn complain(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", terminal(text, &[]));
 }
 
+/// More skipped lines of a file than these are counted, not named.
+const MOST_NAMED: usize = 20;
+
 /// Prints which lines of a record file were skipped.
 pub fn warn_of_skipped(records: &Path, skipped: &[Skipped]) {
-    for Skipped { line, reason } in skipped {
-        complain(&format!("warning: {} line {line} is skipped: {reason}", records.display()));
+    let records = records.display();
+    for Skipped { line, reason } in skipped.iter().take(MOST_NAMED) {
+        complain(&format!("warning: {records} line {line} is skipped: {reason}"));
+    }
+    if let Some(more) = skipped.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+        complain(&format!("warning: {more} more lines of {records} are skipped"));
     }
 }
 

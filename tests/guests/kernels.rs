@@ -26,7 +26,7 @@ const DIGESTS: [(u32, &str); 2] = [
 #[test]
 fn kernels_answer_alike_after_everything() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/cases/kernels.toml");
-    let timed = case::load(file.as_ref()).unwrap();
+    let timed = case::load(file).unwrap();
     each("kernels", |run| {
         for _ in 0..2 {
             for case in &timed {

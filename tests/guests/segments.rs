@@ -22,7 +22,7 @@ fn it_has_what_its_case_says() {
 #[test]
 fn calls_answer_alike_after_each_other() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/cases/many_segments.toml");
-    let cases = case::load(file.as_ref()).unwrap();
+    let cases = case::load(file).unwrap();
     each("many-segments", |run| {
         for _ in 0..2 {
             for case in &cases {

@@ -1,6 +1,7 @@
 //! The harness over mock engines: plans, workers, samples, comparisons, interrupted runs.
 
 mod comparisons;
+mod confined;
 #[path = "../fixtures/records.rs"]
 mod fixtures;
 mod matrix;

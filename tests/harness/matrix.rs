@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use touchstone::plan::{Budget, Filter, Plan, cores};
-use touchstone::record::{Line, Metric, Status};
+use touchstone::record::{Line, Metric, Refusals, Status, worst};
 use touchstone::run::{Job, Selection, Tally};
 use touchstone_executor::mock::{Answer, MockEngine};
 use touchstone_executor::{Execution, Support, TrapKind};
@@ -177,7 +177,8 @@ fn more_threads_than_processors_are_skipped_before_anything_is_loaded() {
     let skipped = plan.refusals.iter().find(|refusal| refusal.status == Status::Skipped).unwrap();
     assert_eq!(skipped.threads, Some(cores() + 1));
     assert!(skipped.reason.contains("processors"), "{}", skipped.reason);
-    assert!(skipped.is_of(&place.cell(&engine, cores() + 1).key));
+    let of_cell = Refusals::from([skipped.clone()]);
+    assert_eq!(worst(&of_cell, &place.cell(&engine, cores() + 1).key), Some(skipped));
     assert!(engine.journal().is_empty());
 }
 

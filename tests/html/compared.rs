@@ -12,7 +12,7 @@ const INPUT: &str = "document.getElementById('file')";
 const ALL: &str = "#case=*&guest=*&threads=*&sort=second";
 
 /// Writes the stored records with each line changed.
-fn changed(folder: &Path, change: impl Fn(&mut Value)) -> PathBuf {
+fn changed(folder: &Path, mut change: impl FnMut(&mut Value)) -> PathBuf {
     let text = std::fs::read_to_string(record::default_path(BENCH)).unwrap();
     let lines = text.lines().map(|line| {
         let mut line = serde_json::from_str(line).unwrap();
@@ -182,6 +182,63 @@ fn a_bad_file_is_refused_and_loses_nothing() {
     assert!(page.text(&format!("{message}.textContent")).contains("still compared"));
     let shown = super::column(&mut page, "second");
     assert!(shown.iter().all(|text| text.starts_with("1.00")), "{shown:?}");
+    page.assert_clean();
+}
+
+/// Counts how many elements the searches of the page's script look at.
+const COUNT: &str = "window.looked = 0; for (const name of ['includes', 'indexOf', 'some', 'filter', 'find']) { \
+     const own = Array.prototype[name]; \
+     Array.prototype[name] = function (...all) { window.looked += this.length; return own.apply(this, all); }; }";
+
+#[test]
+fn a_long_file_is_read_in_steps_that_grow_with_it() {
+    const SAMPLES: usize = 30_000;
+    let folder = tempfile::tempdir().unwrap();
+    let records = std::fs::read_to_string(record::default_path(BENCH)).unwrap();
+    let mut lines: Vec<&str> = records.lines().collect();
+    let long = lines.iter().position(|line| line.contains(r#""observations""#)).unwrap();
+    let mut line: Value = serde_json::from_str(lines[long]).unwrap();
+    let noisy: Vec<usize> = (0..SAMPLES).filter(|place| place % 2 == 0).collect();
+    line["metrics"]["call"] = json!({"total": vec![7; SAMPLES], "noisy": noisy});
+    let line = line.to_string();
+    lines[long] = &line;
+    // Failures that name other cells, which every line of a cell was held against.
+    let refusals: Vec<String> = (0..3000)
+        .map(|n| {
+            json!({"kind": "refusal", "engine": "e", "case": format!("c{n}"), "threads": 1,
+                   "status": "failed", "reason": "r"})
+            .to_string()
+        })
+        .collect();
+    lines.splice(1..1, refusals.iter().map(String::as_str));
+    let path = folder.path().join("long.jsonl");
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let Some(mut page) = open("") else { return };
+    page.eval(COUNT);
+    page.choose(INPUT, &path);
+    let text = second(&mut page);
+    assert!(!text.contains("skipped"), "{text}");
+    // The loops looked at 225 million flags and 40 million refusals.
+    let looked = page.number("window.looked");
+    assert!(looked < 3e6, "{looked}");
+    page.assert_clean();
+}
+
+#[test]
+fn samples_that_nothing_measures_are_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut left = 3;
+    let file = changed(folder.path(), |line| {
+        if line["kind"] == "observations" && left > 0 {
+            left -= 1;
+            let wrong = [json!(0), json!({"total": []}), json!({"calls": 0, "total": [1]})];
+            line["metrics"]["call"] = wrong[left].clone();
+        }
+    });
+    let Some(mut page) = open("") else { return };
+    page.choose(INPUT, &file);
+    let text = second(&mut page);
+    assert!(text.contains("3 lines skipped (line "), "{text}");
     page.assert_clean();
 }
 

@@ -6,14 +6,14 @@ use super::place::{Place, Told};
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use touchstone::record::{self, Line, Metric, Observations, Refusal};
+use touchstone::record::{self, Line, Metric, Observations, Refusals};
 
 /// What lies in a record file.
 #[derive(Default)]
 pub(super) struct Kept {
     /// What was measured, by name.
     pub(super) seen: BTreeMap<String, Vec<Observations>>,
-    pub(super) refusals: Vec<Refusal>,
+    pub(super) refusals: Refusals,
     /// Lines that were cut off.
     pub(super) skipped: usize,
 }
@@ -31,7 +31,7 @@ pub(super) fn kept(path: &Path) -> Result<Kept> {
             Line::Observations(seen) => {
                 kept.seen.entry(name(&seen.cell, seen.process)).or_default().push(seen);
             }
-            Line::Refusal(refusal) => kept.refusals.push(refusal),
+            Line::Refusal(refusal) => drop(kept.refusals.insert(refusal)),
             _ => {}
         }
     }

@@ -7,7 +7,7 @@ use super::place::Place;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::time::Duration;
-use touchstone::record::{CellKey, Line, Status, load};
+use touchstone::record::{CellKey, Line, Status, load, worst};
 use touchstone::supervise::Death;
 
 /// Rounds of what is not about a moment.
@@ -233,7 +233,7 @@ impl Scenario {
     ) -> Result<()> {
         let kept = kept(&job.records)?;
         for cell in job.cells()? {
-            let refusal = kept.refusals.iter().find(|refusal| refusal.is_of(&cell));
+            let refusal = worst(&kept.refusals, &cell);
             let found = refusal.map(|refusal| (refusal.status, refusal.reason.as_str()));
             let wanted = failed(&cell).then_some((Status::Failed, why));
             let seen = (0..PROCESSES).all(|at| kept.seen.contains_key(&name(&cell, at)));

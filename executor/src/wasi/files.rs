@@ -1,18 +1,14 @@
 //! The directory that is handed in, and what is opened beneath it, read-only.
 
 use super::errno::{Answer, Errno};
+use crate::beneath;
 use crate::error::{Error, Result};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::fs::{self, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{self, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno as System;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Paths are resolved beneath the directory: `..`, absolute paths and symbolic links must not
-/// leave it.
-const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
-/// How often a path is resolved again when a directory was moved meanwhile.
-const RETRIES: usize = 16;
 /// Most entries of a directory that can be listed.
 const MOST_ENTRIES: usize = 1 << 16;
 
@@ -75,47 +71,27 @@ pub(super) struct Entry {
 }
 
 impl Open {
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-
     /// Opens a path beneath this directory.
     fn beneath(&self, path: &str, flags: OFlags) -> Answer<OwnedFd> {
         if !self.is_directory() {
             return Err(Errno::NotDirectory);
         }
-        let flags = flags | OFlags::CLOEXEC;
-        let open = || fs::openat2(self.fd(), path, flags, Mode::empty(), BENEATH);
-        for _ in 0..RETRIES {
-            match open() {
-                Err(System::AGAIN | System::INTR) => {}
-                opened => return opened.map_err(Errno::from),
-            }
-        }
-        Err(Errno::Again)
+        Ok(beneath::open(&self.fd, path.as_ref(), flags)?)
     }
 
-    /// Opens a file or directory. Other kinds of files (devices, pipes, sockets) are refused
-    /// before they are opened, because opening one can wait or have effects.
+    /// Opens a file or directory. Other kinds of files are refused.
     pub(super) fn open(&self, path: &str, follow: bool, directory: bool) -> Answer<Self> {
+        if !self.is_directory() {
+            return Err(Errno::NotDirectory);
+        }
         let link = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-        let seen = self.beneath(path, OFlags::PATH | link)?;
-        let is_directory = match file_type(&fs::fstat(&seen)?) {
-            FileType::Directory => true,
+        let (fd, found) = beneath::read(&self.fd, path.as_ref(), link)?;
+        let kind = match found {
+            FileType::Directory => Kind::Directory { listing: None, preopened: false },
             FileType::RegularFile if directory => return Err(Errno::NotDirectory),
-            FileType::RegularFile => false,
+            FileType::RegularFile => Kind::File { offset: 0 },
             FileType::Symlink => return Err(Errno::Loop),
             _ => return Err(Errno::Access),
-        };
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | link;
-        let fd = self.beneath(path, flags)?;
-        // Another file may have taken the name meanwhile.
-        let kind = match file_type(&fs::fstat(&fd)?) {
-            FileType::Directory if is_directory => {
-                Kind::Directory { listing: None, preopened: false }
-            }
-            FileType::RegularFile if !is_directory => Kind::File { offset: 0 },
-            _ => return Err(Errno::Again),
         };
         Ok(Self { fd: Arc::new(fd), kind })
     }

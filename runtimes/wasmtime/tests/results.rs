@@ -2,7 +2,7 @@
 
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Instance, Module, Outcome, Strategy};
+use touchstone_executor::{Config, Instance, Module, Outcome, Strategy, Trap, TrapKind};
 
 const GUEST: &str = r#"(component
     (core module $m
@@ -13,6 +13,7 @@ const GUEST: &str = r#"(component
             (global.set $next (i32.add (global.get $next) (local.get 3))))
         (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
         (func (export "half") (param f64) (result f64) (f64.div (local.get 0) (f64.const 2)))
+        (func (export "same") (param f32) (result f32) (local.get 0))
         (func (export "echo") (param i32 i32) (result i32)
             (i32.store (i32.const 8) (local.get 0)) (i32.store (i32.const 12) (local.get 1))
             (i32.const 8))
@@ -27,6 +28,7 @@ const GUEST: &str = r#"(component
     (func (export "add") (param "a" u32) (param "b" u32) (result u32)
         (canon lift (core func $i "add")))
     (func (export "half") (param "a" f64) (result f64) (canon lift (core func $i "half")))
+    (func (export "same") (param "a" f32) (result f32) (canon lift (core func $i "same")))
     (func (export "echo") (param "a" string) (result string)
         (canon lift (core func $i "echo") (memory $memory) (realloc $realloc)))
     (func (export "numbers") (param "a" (list u16)) (result (list u16))
@@ -58,6 +60,10 @@ fn results_are_json_under_every_strategy() {
                 ("add", "[40, 2]", "42"),
                 ("half", "3", "1.5"),
                 ("half", "\"inf\"", "\"inf\""),
+                ("same", "3.4028235e38", "3.4028235e38"),
+                ("same", "-3.4028235677973362e38", "-3.4028235e38"),
+                ("same", "\"-inf\"", "\"-inf\""),
+                ("same", "\"nan\"", "\"nan\""),
                 ("echo", "\"a \\\"text\\\" ü\"", "\"a \\\"text\\\" ü\""),
                 ("numbers", "[1, 65535]", "[1,65535]"),
                 ("option", "0", "null"),
@@ -84,6 +90,38 @@ fn called(module: &dyn Module, instance: &mut dyn Instance, name: &str, input: &
     let outcome = instance.call(export, input.as_bytes(), &mut output).unwrap();
     assert_eq!(outcome, Outcome::Returned);
     String::from_utf8(output).unwrap()
+}
+
+#[test]
+fn numbers_out_of_range_are_bad_input() {
+    let bytes = wat::parse_str(GUEST).unwrap();
+    let guest = GuestModule::new("guest", &bytes, HeapPages::default()).unwrap();
+    let (engines, config) = (touchstone_wasmtime::engines(), Config::default());
+    let strategy = "recreate_instance".parse().unwrap();
+    let artifact = engines[0].compile(&guest, strategy, &config).unwrap();
+    let module = engines[0].load(&guest, &artifact, strategy, &config).unwrap();
+    let mut instance = module.new_instance().unwrap();
+    for (export, input, why) in [
+        ("same", "1e39", "f32 expected, the number 1e39 found"),
+        ("same", "-3.4028235677973366e38", "f32 expected"),
+        ("same", "1e400", "number out of range"),
+        ("half", "1e400", "number out of range"),
+        ("half", "\"NaN\"", "f64 expected, a string found"),
+        ("add", "[4294967296, 1]", "u32 expected, the number 4294967296 found"),
+        ("add", "[-1, 1]", "u32 expected"),
+        ("add", "[1.5, 1]", "u32 expected"),
+        ("add", "[18446744073709551616, 1]", "u32 expected"),
+        ("numbers", "[1, 65536]", "entry 1: u16 expected"),
+    ] {
+        let export = module.export(export, Abi::Typed).unwrap();
+        let mut output = Vec::new();
+        match instance.call(export, input.as_bytes(), &mut output).unwrap() {
+            Outcome::Trapped(Trap { kind: TrapKind::BadInput { reason }, .. }) => {
+                assert!(reason.contains(why), "{input}: {reason}");
+            }
+            other => panic!("{input}: {other:?}"),
+        }
+    }
 }
 
 /// Only the typed convention has a place for a result.

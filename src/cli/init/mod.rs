@@ -4,6 +4,7 @@ use super::Ended;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use touchstone::case::digest;
+use touchstone::files::{FilePath, create};
 use touchstone::run::shown;
 use touchstone::terminal::print;
 
@@ -31,8 +32,9 @@ impl Init {
             Ok(false) => {}
             Err(_) => std::fs::create_dir(folder).with_context(failed)?,
         }
+        let within = FilePath::within(folder)?;
         for (name, content) in files() {
-            std::fs::write(folder.join(name), content).with_context(failed)?;
+            create(&within.join(name), &content)?;
         }
         print(&said(folder))?;
         Ok(Ended::Well)

@@ -89,11 +89,8 @@ fn compare(
 
 fn times(all: &[Comparison], is_baseline: bool) -> Result<Times> {
     let judged = judge(all, MARGIN).context("no round was made")?;
-    let clean = all.iter().flat_map(|comparison| {
-        let is_clean = |place: &usize| !comparison.noisy.contains(place);
-        let places = (0..comparison.rounds.len()).filter(is_clean);
-        places.map(|place| comparison.rounds[place].0).collect::<Vec<f64>>()
-    });
+    let rounds = all.iter().flat_map(Comparison::timed).filter(|(_, is_clean)| *is_clean);
+    let clean = rounds.map(|((subject, _), _)| subject);
     let unknown = Estimate { median: judged.subject_ns, interval: None, marked: true };
     let call = estimate::of_values(&clean.collect::<Vec<f64>>()).unwrap_or(unknown);
     let call = Estimate { marked: judged.ratio.marked, ..call };

@@ -84,10 +84,11 @@ impl<'a> Rounds<'a> {
         other: &Self,
         ratios: impl Fn(&Requests, &Requests) -> Vec<f64>,
     ) -> Option<Estimate> {
-        let ratios = self.rounds.iter().filter_map(|round| {
-            let beside = other.rounds.iter().find(|beside| beside.round == round.round)?;
-            Some(ratios(round, beside))
-        });
+        // Of two with one number the first counts.
+        let others = other.rounds.iter().rev().map(|beside| (beside.round, *beside));
+        let others: BTreeMap<u32, &Requests> = others.collect();
+        let ratios =
+            self.rounds.iter().filter_map(|round| Some(ratios(round, others.get(&round.round)?)));
         of_values(&ratios.flatten().collect::<Vec<_>>())
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Rule, Violation};
 use crate::case;
+use crate::files::FilePath;
 use anyhow::Result;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::fmt;
@@ -56,8 +57,9 @@ impl Explanations {
     /// # Errors
     ///
     /// When the file cannot be read or is wrong; the message has the line.
-    pub fn load(path: &Path) -> Result<Self> {
-        if path.exists() { case::data(path, "the file") } else { Ok(Self::default()) }
+    pub fn load(place: impl Into<FilePath>) -> Result<Self> {
+        let place = place.into();
+        if place.exists() { case::data(place, "the file") } else { Ok(Self::default()) }
     }
 }
 

@@ -121,10 +121,10 @@ fn place<T: Hash + Eq>(of: T, list: &mut IndexSet<T>) -> usize {
     list.insert_full(of).0
 }
 
-/// The place of a value in a list that is complete; −1 where there is no value.
-fn known<T: PartialEq>(of: Option<&T>, list: impl IntoIterator<Item = T>) -> isize {
-    let place = of.and_then(|of| list.into_iter().position(|one| one == *of));
-    place.and_then(|place| isize::try_from(place).ok()).unwrap_or(-1)
+/// The place of a value in a list; −1 where there is no value, `None` where the list lacks it.
+fn known<T: Hash + Eq>(of: Option<T>, list: &IndexSet<T>) -> Option<isize> {
+    let Some(of) = of else { return Some(-1) };
+    list.get_index_of(&of)?.try_into().ok()
 }
 
 impl<'a> Data<'a> {
@@ -140,7 +140,7 @@ impl<'a> Data<'a> {
         let executors: Vec<Executor> =
             executors.into_iter().filter(|e| engines.contains(&&*e.engine)).collect();
         let strategies: BTreeSet<Strategy> = executors.iter().map(|e| e.strategy).collect();
-        let strategies: Vec<Strategy> = strategies.into_iter().collect();
+        let strategies: IndexSet<Strategy> = strategies.into_iter().collect();
         let untimed = header.works.iter().map(|facts| (&*facts.case, &*facts.guest));
         let timed = matrix.works.iter().map(|work| (&*work.case, &*work.guest));
         let works: IndexSet<(&str, &str)> = timed.chain(untimed).collect();
@@ -158,7 +158,7 @@ impl<'a> Data<'a> {
         };
         let of_executor = |executor: &Executor| {
             let engine = engines.iter().position(|name| **name == executor.engine);
-            let strategy = strategies.iter().position(|own| *own == executor.strategy);
+            let strategy = strategies.get_index_of(&executor.strategy);
             let leaks = matrix.records.checks.leaks(executor).join(", ");
             ExecutorLine(engine.unwrap_or_default(), strategy.unwrap_or_default(), leaks)
         };
@@ -167,9 +167,9 @@ impl<'a> Data<'a> {
             let engine = engines.iter().position(|name| **name == own.engine)?;
             Some(RefusalLine(
                 engine,
-                known(own.strategy.as_ref(), strategies.iter().copied()),
-                known(own.guest.as_deref().as_ref(), guests.iter().copied()),
-                known(own.case.as_deref().as_ref(), cases.iter().copied()),
+                known(own.strategy, &strategies)?,
+                known(own.guest.as_deref(), &guests)?,
+                known(own.case.as_deref(), &cases)?,
                 own.threads.and_then(|threads| threads.try_into().ok()).unwrap_or(-1),
                 statuses.iter().position(|status| *status == own.status)?,
                 place(&*own.reason, &mut texts),
@@ -209,7 +209,7 @@ impl<'a> Data<'a> {
             refusals,
             setups,
             engines,
-            strategies,
+            strategies: strategies.into_iter().collect(),
             guests: guests.into_iter().collect(),
             cases: cases.into_iter().collect(),
             texts: texts.into_iter().collect(),

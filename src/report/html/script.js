@@ -71,17 +71,12 @@ const cells = column.executor.map((at, i) => {
 const byKey = new Map(cells.map((cell) => [cell.key, cell]));
 const unique = (list) => [...new Set(list)];
 const allThreads = unique([...column.threads, ...data.refusals.map((r) => r[4]).filter((n) => n > 0)]).sort((a, b) => a - b);
-const byEngine = new Map(data.engines.map((name) => [name, data.refusals.filter((r) => data.engines[r[0]] === name)]));
-const refusalOf = (executor, work, threads) => {
-  const is = (at, list, name) => at < 0 || list[at] === name;
-  let worst = null;
-  for (const own of byEngine.get(executor.engine)) {
-    const [, strategy, guest, of, n, status] = own;
-    if (is(strategy, data.strategies, executor.strategy) && is(guest, data.guests, work.guest)
-      && is(of, data.cases, work.case) && (n < 0 || n === threads) && (!worst || status >= worst[5])) worst = own;
-  }
-  return worst;
-};
+// What a refusal may name; "" is all. The last is the worst.
+const placesOf = ([engine, ...names]) => names.reduce((all, name) => all.flatMap((own) => [`${own}\n${name}`, `${own}\n`]), [engine]);
+const refusals = new Map(data.refusals.map((own) => [
+  [data.engines, data.strategies, data.guests, data.cases].map((list, at) => list[own[at]]).concat(own[4] < 0 ? "" : own[4]).join("\n"), own]));
+const refusalOf = ({ engine, strategy }, work, threads) => placesOf([engine, strategy, work.guest, work.case, threads])
+  .map((place) => refusals.get(place)).filter(Boolean).sort((a, b) => b[5] - a[5])[0];
 
 // The state of the view. It is kept in the address, except for what is the default.
 const first = works[data.start.work] || { case: "", guest: "" };
@@ -151,8 +146,8 @@ const COLUMNS = [
 ];
 const spread = ({ samples, median }) => {
   if (!samples) return undefined;
-  const all = samples.flatMap((own) => own.slice(1).map(Math.abs));
-  return (Math.max(...all) - Math.min(...all)) / median;
+  const all = samples.flatMap((own) => own.slice(1).map(Math.abs)).sort((a, b) => a - b);
+  return (all.at(-1) - all[0]) / median;
 };
 const isOfWork = (work) => (!state.case || work.case === state.case) && (!state.guest || work.guest === state.guest);
 const refused = (wanted) => {

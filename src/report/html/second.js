@@ -34,14 +34,16 @@ const ofProcesses = (processes) => {
   return { median: middle.median, marked, low: has ? Math.min(...ends) : 0, high: has ? Math.max(...ends) : 0 };
 };
 const unpack = (samples) => {
-  if (typeof samples === "number") return [{ value: samples, clean: true }];
-  const { calls = 1, total, noisy = [] } = samples;
-  return total.map((sum, at) => ({ value: sum / Math.max(1, calls instanceof Array ? calls[at] ?? 0 : calls), clean: !noisy.includes(at) }));
+  const { calls = 1, total, noisy } = samples.total ? samples : { total: [samples] };
+  const off = new Set(noisy);
+  const all = total.map((sum, at) => ({ value: sum / (calls.map ? calls[at] : calls), clean: !off.has(at) }));
+  if (!all[0] || !all.every(({ value }) => value >= 1e-6 && value < 9e15)) throw 0;
+  return all;
 };
 const HOSTILE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 const FAILURES = ["wrong", "trapped", "failed"];
 const readLines = (text) => {
-  let [run, problem, bad, version] = [null, "", 0, null];
+  let [run, problem, bad] = [null, "", 0];
   const skip = (at, why) => {
     bad += 1;
     problem ||= `line ${at + 1}: ${why}`;
@@ -55,21 +57,20 @@ const readLines = (text) => {
       return skip(at, "not JSON");
     }
     if (line?.kind === "run") {
-      if (line.schema === data.schema) return void (run = { header: line, cells: new Map(), refusals: [] });
-      version = line.schema;
+      if (line.schema === data.schema) return void (run = { header: line, cells: new Map(), failed: new Set(), left: new Set() });
       run = null;
-      return skip(at, `layout version ${version} where this page reads ${data.schema}`);
+      return skip(at, `layout version ${line.schema} where this page reads ${data.schema}`);
     }
     if (!line?.kind || !run) return skip(at, line?.kind ? "no header above it that this page reads" : "not a record");
     try {
-      if (line.kind === "refusal") run.refusals.push(line);
+      const { engine, strategy, guest, threads, metrics, process } = line;
+      if (line.kind === "refusal") run[FAILURES.includes(line.status) ? "failed" : "left"].add([engine, strategy, guest, line.case, threads].join("\n"));
       if (line.kind !== "observations") return;
-      const { engine, strategy, guest, threads = 1, metrics, process } = line;
-      const cell = { case: line.case, guest, engine, strategy, threads };
-      if (Object.values(cell).includes(undefined)) throw new Error();
+      const cell = { engine, strategy, guest, case: line.case, threads: threads ?? 1 };
+      if (Object.values(cell).includes(undefined)) throw 0;
       const samples = metrics.call === undefined ? null : unpack(metrics.call);
-      run.refusals = run.refusals.filter((own) => own.threads === undefined || !FAILURES.includes(own.status) || !isOf(own, cell));
-      const key = [line.case, guest, `${engine}_${strategy}`, threads].join(" ");
+      placesOf(Object.values(cell)).forEach((place) => place.endsWith("\n") || run.failed.delete(place));
+      const key = [line.case, guest, `${engine}_${strategy}`, cell.threads].join(" ");
       if (!run.cells.has(key)) run.cells.set(key, { cell, processes: new Map() });
       // Of two lines of one process the later counts.
       const { processes } = run.cells.get(key);
@@ -81,7 +82,6 @@ const readLines = (text) => {
   });
   return { run, problem, bad };
 };
-const isOf = (refusal, cell) => ["engine", "strategy", "guest", "case", "threads"].every((name) => refusal[name] === undefined || refusal[name] === cell[name]);
 const compareWith = (file, text) => {
   const { run, problem, bad } = readLines(text);
   if (!run) throw new Error(`it holds no run that this page can read${problem ? ` (${problem})` : ""}. Choose a records.jsonl that \`touchstone bench\` wrote.`);
@@ -91,7 +91,7 @@ const compareWith = (file, text) => {
   const found = new Map();
   let alone = 0;
   for (const [key, { cell, processes }] of run.cells) {
-    if (run.refusals.some((own) => isOf(own, cell))) continue;
+    if (placesOf(Object.values(cell)).some((place) => run.failed.has(place) || run.left.has(place))) continue;
     const estimate = ofProcesses([...processes.values()].filter(Boolean));
     if (!estimate || !(estimate.median > 0)) continue;
     if (!byKey.has(key)) alone += 1;

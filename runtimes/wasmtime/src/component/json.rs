@@ -65,7 +65,13 @@ fn from_json(ty: &Type, value: &Value) -> Result<Val> {
         Type::U32 => integer!(Val::U32),
         Type::S64 => integer!(Val::S64),
         Type::U64 => integer!(Val::U64),
-        Type::Float32 => Val::Float32(float(value).ok_or_else(misfit)? as f32),
+        Type::Float32 => {
+            let wide = float(value).ok_or_else(misfit)?;
+            let narrow = wide as f32;
+            // A number is not rounded to infinity.
+            let fits = narrow.is_finite() || !wide.is_finite();
+            Val::Float32(fits.then_some(narrow).ok_or_else(misfit)?)
+        }
         Type::Float64 => Val::Float64(float(value).ok_or_else(misfit)?),
         Type::Char => Val::Char(value.as_str().and_then(only_char).ok_or_else(misfit)?),
         Type::String => Val::String(value.as_str().ok_or_else(misfit)?.to_owned()),

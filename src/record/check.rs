@@ -1,0 +1,248 @@
+//! Bounds of the lines that are read: numbers that a measurement can have, and as many names as
+//! a run has.
+
+use super::sample::check_noisy;
+use super::{Comparison, Line, Metric, Samples, SystemFound};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Most bytes of a text in a line.
+const LONGEST_TEXT: usize = 64 << 10;
+/// Largest number below a header: doubles are exact up to here.
+const LARGEST: f64 = 9_007_199_254_740_992.0;
+/// Shortest time of a call, ns. Rates of shorter ones have too many digits to be real.
+const SHORTEST_CALL: f64 = 1e-6;
+/// Most calls of a sample, so that sums of samples stay far below the largest integer.
+const MOST_CALLS: u64 = 1 << 40;
+/// Most threads of a cell.
+const MOST_THREADS: usize = 1 << 16;
+/// Most processes of a run.
+const MOST_PROCESSES: u32 = 1 << 10;
+/// Most engines of a run. Tables have a column for each.
+const MOST_ENGINES: usize = 64;
+/// Most cases of a run, each counted once per guest.
+const MOST_WORKS: usize = 4096;
+
+/// The names that the lines of a run have had so far.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    engines: BTreeSet<String>,
+    works: BTreeSet<(String, String)>,
+}
+
+impl Names {
+    /// The fault of a line; `None` if it can be used. `value` is the same line without its types.
+    pub(super) fn fault(&mut self, line: &Line, value: &Value) -> Option<String> {
+        let is_header = matches!(line, Line::Run(_));
+        if is_header {
+            *self = Self::default();
+        }
+        of_value(value, is_header).or_else(|| of_line(line)).or_else(|| self.too_many(value))
+    }
+
+    fn too_many(&mut self, value: &Value) -> Option<String> {
+        let sides = [value, &value["subject"], &value["baseline"]];
+        let engines = sides.iter().filter_map(|side| side["engine"].as_str());
+        let listed = value["engines"].as_object().into_iter().flatten();
+        for engine in engines.chain(listed.map(|(engine, _)| engine.as_str())) {
+            if !self.engines.contains(engine) {
+                if self.engines.len() == MOST_ENGINES {
+                    return Some(format!("the run has more than {MOST_ENGINES} engines"));
+                }
+                self.engines.insert(engine.to_owned());
+            }
+        }
+        // Refusals may name cases that have no line of their own.
+        let own = Some(value).filter(|value| value["kind"] != "refusal");
+        for work in own.into_iter().chain(value["works"].as_array().into_iter().flatten()) {
+            let (Some(case), Some(guest)) = (work["case"].as_str(), work["guest"].as_str()) else {
+                continue;
+            };
+            let work = (case.to_owned(), guest.to_owned());
+            if !self.works.contains(&work) && self.works.len() == MOST_WORKS {
+                return Some(format!("the run has more than {MOST_WORKS} cases on guests"));
+            }
+            self.works.insert(work);
+        }
+        None
+    }
+}
+
+/// The first text that is too long. Below a header also the first number that nothing measures.
+fn of_value(value: &Value, is_header: bool) -> Option<String> {
+    let of_text = |text: &str| {
+        let bytes = text.len();
+        let fault = || format!("a text of {bytes} bytes; the most are {LONGEST_TEXT}");
+        (bytes > LONGEST_TEXT).then(fault)
+    };
+    match value {
+        Value::String(text) => of_text(text),
+        Value::Number(number) if !is_header => {
+            let fault = || format!("the number {number}; numbers are from 0 to {LARGEST:e}");
+            let fits = number.as_f64().is_some_and(|own| (0.0..=LARGEST).contains(&own));
+            (!fits).then(fault)
+        }
+        Value::Array(all) => all.iter().find_map(|value| of_value(value, is_header)),
+        Value::Object(all) => all
+            .iter()
+            .find_map(|(name, value)| of_text(name).or_else(|| of_value(value, is_header))),
+        _ => None,
+    }
+}
+
+fn of_line(line: &Line) -> Option<String> {
+    match line {
+        Line::Observations(seen) => of_threads(seen.cell.threads)
+            .or_else(|| of_process(seen.process))
+            .or_else(|| seen.metrics.iter().find_map(|(metric, own)| of_samples(*metric, own))),
+        Line::Reset(reset) => of_threads(reset.key.point.threads)
+            .or_else(|| of_process(reset.process))
+            .or_else(|| of_samples(Metric::Call, &reset.call)),
+        Line::Comparison(own) => of_comparison(own),
+        Line::Density(own) => (own.instances == 0).then(|| "no live instances".to_owned()),
+        Line::System(system) => match &system.found {
+            SystemFound::Node(own) => none_of("blocks or time", &[own.blocks, own.total_ns]),
+            SystemFound::FanOut(own) => none_of("time", &[own.round_ns]),
+            SystemFound::Pipeline(own) => none_of("time", &[own.total_ns]),
+            SystemFound::Requests(_) => None,
+        },
+        _ => None,
+    }
+}
+
+fn none_of(what: &str, numbers: &[u64]) -> Option<String> {
+    numbers.contains(&0).then(|| format!("no {what}"))
+}
+
+fn of_threads(threads: usize) -> Option<String> {
+    let is_wrong = !(1..=MOST_THREADS).contains(&threads);
+    is_wrong.then(|| format!("{threads} threads; their number is from 1 to {MOST_THREADS}"))
+}
+
+fn of_process(process: u32) -> Option<String> {
+    let fault = || format!("the process {process}; their numbers are below {MOST_PROCESSES}");
+    (process >= MOST_PROCESSES).then(fault)
+}
+
+fn of_samples(metric: Metric, samples: &Samples) -> Option<String> {
+    if samples.0.is_empty() {
+        return Some(format!("no sample of '{metric}'"));
+    }
+    samples.0.iter().enumerate().find_map(|(place, sample)| {
+        let fault = match sample {
+            _ if !(1..=MOST_CALLS).contains(&sample.calls) => "calls",
+            _ if !(1..=sample.calls).contains(&sample.slowest) => "calls of the slowest thread",
+            // Signals may be none; a call takes time.
+            _ if metric.is_sampled() && sample.per_call() < SHORTEST_CALL => "time per call",
+            _ => return None,
+        };
+        Some(format!("sample {} of '{metric}' has an impossible number: {fault}", place + 1))
+    })
+}
+
+fn of_comparison(own: &Comparison) -> Option<String> {
+    if let Err(fault) = check_noisy(own.rounds.len(), &own.noisy) {
+        return Some(fault);
+    }
+    let sides = [&own.of.subject, &own.of.baseline];
+    // A round without time is left out of the estimate.
+    let is_short = |ns: f64| ns > 0.0 && ns < SHORTEST_CALL;
+    let short = own.rounds.iter().position(|(a, b)| is_short(*a) || is_short(*b));
+    let short = short.map(|place| format!("round {} is shorter than possible", place + 1));
+    let threads = sides.iter().find_map(|side| of_threads(side.threads));
+    short.or(threads).or_else(|| of_process(own.process))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::record::{Loaded, load};
+
+    /// What is read of a header and a line.
+    fn read(lines: &[&str]) -> Loaded {
+        let header = serde_json::to_string(&crate::record::Line::Run(Box::default())).unwrap();
+        let header = header.replace(r#""schema":0"#, r#""schema":2"#);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("records.jsonl");
+        std::fs::write(&path, format!("{header}\n{}\n", lines.join("\n"))).unwrap();
+        load(&path).unwrap()
+    }
+
+    fn reason(line: &str) -> String {
+        let mut loaded = read(&[line]);
+        assert!(loaded.runs[0].1.is_empty(), "{line}");
+        let skipped = loaded.skipped.remove(0);
+        assert_eq!(skipped.line, 2);
+        skipped.reason
+    }
+
+    fn observed(metrics: &str) -> String {
+        format!(
+            r#"{{"kind":"observations","case":"c","guest":"g","engine":"e","strategy":"interpreted","process":0,"metrics":{{{metrics}}}}}"#
+        )
+    }
+
+    #[test]
+    fn samples_that_nothing_measures_are_refused_with_the_line_and_the_reason() {
+        for (metrics, expected) in [
+            (r#""call":0"#, "sample 1 of 'call' has an impossible number: time per call"),
+            (r#""call":1e-300"#, "time per call"),
+            (r#""call":-5"#, "the number -5"),
+            (r#""call":1e300"#, "the number 1e300"),
+            (r#""call":1e999"#, "number out of range"),
+            (r#""call":null"#, "did not match"),
+            (r#""call":{"total":[]}"#, "no sample of 'call'"),
+            (r#""call":{"total":[5,0]}"#, "sample 2 of 'call'"),
+            (r#""prepare":{"total":[0]}"#, "sample 1 of 'prepare'"),
+            (r#""call":{"calls":0,"total":[5]}"#, "has an impossible number: calls"),
+            (r#""call":{"calls":-1,"total":[5]}"#, "did not match"),
+            (r#""call":{"calls":18446744073709551615,"total":[5]}"#, "the number 18446744073709"),
+            (r#""call":{"calls":9000000000000000,"total":[5]}"#, "impossible number: calls"),
+            (r#""call":{"calls":[1,2],"total":[5]}"#, "'calls' has 2 numbers for 1 samples"),
+            (r#""call":{"calls":[1],"total":[5,6]}"#, "'calls' has 1 numbers for 2 samples"),
+            (r#""call":{"calls":4,"total":[5],"slowest":0}"#, "of the slowest thread"),
+            (r#""call":{"calls":4,"total":[5],"slowest":5}"#, "of the slowest thread"),
+            (r#""call":{"calls":4,"total":[5],"slowest":[]}"#, "'slowest' has 0 numbers"),
+            (r#""call":{"total":[5],"noisy":[1]}"#, "'noisy' is not an ascending list"),
+            (r#""call":{"total":[5,6],"noisy":[1,0]}"#, "'noisy' is not an ascending list"),
+            (r#""call":{"total":[5,6],"noisy":[0,0]}"#, "'noisy' is not an ascending list"),
+            (r#""call":{"total":[5],"noisy":[-1]}"#, "did not match"),
+        ] {
+            let reason = reason(&observed(metrics));
+            assert!(reason.contains(expected), "{metrics}: {reason}");
+        }
+        let good = r#""call":5,"signals":0,"artifact_bytes":0,"page_faults":{"total":[0,1]}"#;
+        assert_eq!(read(&[&observed(good)]).skipped, []);
+    }
+
+    #[test]
+    fn other_lines_and_names_have_bounds_too() {
+        let side = r#"{"engine":"e","strategy":"interpreted"}"#;
+        let comparison = |rest: &str| {
+            format!(
+                r#"{{"kind":"comparison","purpose":"null","case":"c","guest":"g","subject":{side},"baseline":{side},"process":0,{rest}}}"#
+            )
+        };
+        let many = observed(r#""call":5"#).replace(r#""process":0"#, r#""process":4000000000"#);
+        let threads = observed(r#""call":5"#).replace(r#""process""#, r#""threads":0,"process""#);
+        let long =
+            observed(r#""call":5"#).replace(r#""g""#, &format!("\"{}\"", "g".repeat(70_000)));
+        for (line, expected) in [
+            (comparison(r#""rounds":[[1,1]],"noisy":[1]"#), "'noisy' is not an ascending list"),
+            (comparison(r#""rounds":[[1,-1]]"#), "the number -1"),
+            (comparison(r#""rounds":[[1,1],[1e-200,1]]"#), "round 2 is shorter than possible"),
+            (many, "the process 4000000000"),
+            (threads, "0 threads"),
+            (long, "a text of 70000 bytes"),
+        ] {
+            let reason = reason(&line);
+            assert!(reason.contains(expected), "{reason}");
+        }
+        assert_eq!(read(&[&comparison(r#""rounds":[[1,1],[0,1]],"noisy":[1]"#)]).skipped, []);
+        let engines: Vec<String> = (0..70)
+            .map(|n| observed(r#""call":5"#).replace(r#""e""#, &format!("\"e{n}\"")))
+            .collect();
+        let loaded = read(&engines.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!((loaded.runs[0].1.len(), loaded.skipped.len()), (64, 6));
+        assert_eq!(loaded.skipped[0].reason, "the run has more than 64 engines");
+    }
+}
