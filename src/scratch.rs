@@ -54,7 +54,7 @@ impl Scratch {
             std::fs::rename(unnamed, folder.path().join(LOCK))?;
             std::io::Result::Ok(Self { folder, _lock: lock })
         };
-        make().with_context(|| format!("cannot make a temporary folder in {}", parent.display()))
+        make().with_context(|| format!("cannot make a temporary folder; {}", remedy(parent)))
     }
 
     /// Where it is.
@@ -62,6 +62,15 @@ impl Scratch {
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
+}
+
+/// What to do where temporary files cannot be written.
+#[must_use]
+pub fn remedy(folder: &Path) -> String {
+    format!(
+        "set TMPDIR to a folder that can be written and has free space, instead of {}",
+        folder.display()
+    )
 }
 
 /// Removes the folders of processes that were killed. One that cannot be removed stays.
@@ -87,6 +96,12 @@ fn user() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_named_with_the_remedy() {
+        let error = format!("{:#}", Scratch::inside(Path::new("/proc/self")).unwrap_err());
+        assert!(error.contains("set TMPDIR") && error.contains("instead of /proc/self"), "{error}");
+    }
 
     #[test]
     fn the_folder_of_a_killed_process_goes_with_the_next_one() {

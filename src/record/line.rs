@@ -204,7 +204,13 @@ impl Status {
     /// Whether it is a failure; otherwise it was left out on purpose.
     #[must_use]
     pub fn is_failure(self) -> bool {
-        matches!(self, Self::Wrong | Self::Trapped | Self::Failed)
+        self.is_wrong() || self == Self::Failed
+    }
+
+    /// Whether the guest did something else than its case expects.
+    #[must_use]
+    pub fn is_wrong(self) -> bool {
+        matches!(self, Self::Wrong | Self::Trapped)
     }
 }
 

@@ -11,6 +11,7 @@ mod timing;
 mod worker;
 
 use super::Ended;
+use super::common::begin;
 use answer::Groups;
 use anyhow::{Result, bail};
 use follow::{Limits, Workers};
@@ -19,7 +20,7 @@ use row::{Row, Wanted};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::{Source, Target};
-use touchstone::run::{seconds, watch_for_ctrl_c};
+use touchstone::run::seconds;
 use touchstone::scratch::Scratch;
 use touchstone::solo::available_memory;
 use touchstone::supervise::Stop;
@@ -151,7 +152,7 @@ impl Run {
         };
         let mut rows = row::choose(&target.guest, wanted)?;
         let (folder, stop) = (Scratch::new()?, Stop::default());
-        watch_for_ctrl_c(&stop, false)?;
+        begin(&stop, false)?;
         let memory = self.memory_limit.map_or_else(|| available_memory() / 2, |mib| mib << 20);
         let call = (!self.no_timeout).then_some(self.timeout);
         let workers = Workers {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 pub use explanations::{Explanation, Explanations};
-pub(super) use page::{anomalies, draft};
+pub(super) use page::{anomalies, broken_rules, draft};
 
 /// A rule about single cells; these can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
@@ -24,19 +24,34 @@ pub(super) use page::{anomalies, draft};
 pub enum Rule {
     /// Throughput on N threads is at most 1.05 × N times that on one.
     Scaling,
-    /// In every sample, each thread makes at least half of its share of the calls; on one
+    /// In every clean sample, each thread makes at least half of its share of the calls; on one
     /// thread, calls and thread agree.
     SlowThread,
     /// A comparison and the times of its two cells differ by a factor of at most 1.3.
     Comparison,
     /// At least 1,000 calls stand behind a call below 20 µs.
     FewCalls,
-    /// Every sample of a latency times calls for at least 20 µs.
+    /// Every clean sample of a latency times calls for at least 20 µs.
     ShortSample,
     /// Every cell is measured in at least three processes.
     Processes,
     /// No engine makes a warm call faster than native code.
     Baseline,
+}
+
+impl Rule {
+    /// What its violations have in common.
+    fn title(self) -> &'static str {
+        match self {
+            Self::Scaling => "scaling beyond the number of threads",
+            Self::SlowThread => "a thread with too few calls",
+            Self::Comparison => "comparisons that contradict their cells",
+            Self::FewCalls => "too few calls",
+            Self::ShortSample => "samples that are too short",
+            Self::Processes => "too few processes",
+            Self::Baseline => "native code slower than an engine",
+        }
+    }
 }
 
 /// A broken rule of publication.
