@@ -38,7 +38,7 @@ use touchstone_executor::abi::Abi;
 ///
 /// Without --call, `_start` or `run` of `wasi:cli/run` is called, or the exports are shown. Exits with 0 when all
 /// combinations return the same output, with 1 when outputs differ, the guest traps or a backend
-/// fails, with 2 when the input is invalid, and with 130 after Ctrl-C.
+/// fails, with 2 when the input is invalid, with 130 after Ctrl-C, and with 143 after SIGTERM.
 #[derive(Debug, clap::Args)]
 pub(super) struct Run {
     /// Load this module

@@ -24,14 +24,14 @@ pub(super) use page::{anomalies, broken_rules, draft};
 pub enum Rule {
     /// Throughput on N threads is at most 1.05 × N times that on one.
     Scaling,
-    /// In every clean sample, each thread makes at least half of its share of the calls; on one
+    /// In every sample, each thread makes at least half of its share of the calls; on one
     /// thread, calls and thread agree.
     SlowThread,
     /// A comparison and the times of its two cells differ by a factor of at most 1.3.
     Comparison,
     /// At least 1,000 calls stand behind a call below 20 µs.
     FewCalls,
-    /// Every clean sample of a latency times calls for at least 20 µs.
+    /// Every sample of a latency times calls for at least 20 µs.
     ShortSample,
     /// Every cell is measured in at least three processes.
     Processes,
