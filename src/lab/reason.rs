@@ -62,7 +62,7 @@ impl Surroundings {
             Some(format!("set TMPDIR, now {folder}, to a folder with free space"))
         } else if has_any(&["os error 12", "Cannot allocate memory"]) {
             self.address_space()
-        } else if has_any(&["os error 1)", "Operation not permitted"]) {
+        } else if has_any(&["os error 1)", "os error 13)"]) {
             self.noexec()
         } else {
             None

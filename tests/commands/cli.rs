@@ -199,7 +199,7 @@ fn bench_names_what_it_cannot_use() {
     bench(&["call_emty_function"]).refused(&["nothing matches", "near:", "call_empty_function"]);
     bench(&["--engines", "nobody"]).refused(&["there is no engine 'nobody' in this build"]);
     bench(&["--strategies", "poling"]).refused(&["there is no strategy 'poling'"]);
-    bench(&["--threads", "77"]).refused(&["nothing to measure"]);
+    bench(&["--threads", "99999"]).refused(&["99999 threads on"]);
     bench(&["--budget", "0"]).refused(&["'0' is not a number of seconds above 0"]);
     bench(&["--resume", "--replace"]).refused(&["cannot be used with"]);
     bench(&["--worker"]).refused(&["--worker is for this program's own use"]);
