@@ -60,21 +60,26 @@ fuzz: setup $(NEEDED) ## run the fuzz tests for FUZZ_SECONDS from FUZZ_SEED on, 
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) FUZZ_INDEX=$(FUZZ_INDEX) $(CARGO) test --release --locked \
 	  --features=$(FEATURES) --test differential fuzz -- --ignored --nocapture
 
-RUN      = $(CARGO) run --locked --release --quiet --features=$(FEATURES) --
+# Builds a program, with cargo's progress on the standard error, and then runs it: the standard
+# output is the program's alone.
+define built
+@$(CARGO) build $(1)
+@$(CARGO) run --quiet $(1) --
+endef
+
+RUN      = $(call built,--locked --release --features=$(FEATURES))
 
 QUICK    = target/quick
 
+# `bench --report` writes the page also where cells failed, and exits with 0 if there is a result.
 quick: setup $(NEEDED) ## measure the overview on every engine; write page and charts to target/quick
-	$(RUN) bench --overview --sampling quick --replace --records $(QUICK)/records.jsonl
-	$(RUN) report --draft --records $(QUICK)/records.jsonl --page $(QUICK)/BENCHMARK.md
+	$(RUN) bench --overview --sampling quick --replace --records $(QUICK)/records.jsonl --report
 
 bench: setup $(NEEDED) ## measure the full matrix, and write BENCHMARK.md, benchmark/ and image/
-	$(RUN) bench --replace
-	$(RUN) report
+	$(RUN) bench --replace --report
 
-# The standard output has only the rows.
 peers: setup $(NEEDED) ## compare executors with their peers, in turns; print tab-separated lines
-	@$(RUN) peers
+	$(RUN) peers
 
 # SOAK is a filter over <engine>/<method>; each method that it matches makes SWAPS swaps.
 swap: setup $(NEEDED) ## measure replacing modules while messages arrive: time, memory, latency under load
@@ -93,7 +98,7 @@ redis: ## find redis-server, or fetch Debian's package into .toolchain, and test
 	@systems/redis/prepare.sh
 
 # SYSTEMS are arguments, such as a system's name.
-RUN_SYSTEMS = $(CARGO) run --locked --release --quiet --features=$(FEATURES),systems -- systems $(SYSTEMS)
+RUN_SYSTEMS = $(call built,--locked --release --features=$(FEATURES)$(comma)systems) systems $(SYSTEMS)
 
 systems: setup $(NEEDED) .toolchain/redis.toml ## run a host over HTTP, a node, shared memory and a pipeline once, small
 	$(RUN_SYSTEMS) --small
@@ -107,7 +112,7 @@ costs: setup $(NEEDED) ## count operators, page faults, system calls and code si
 gate: setup $(NEEDED) ## count again and compare with the stored counts
 	$(CHECKS) gate
 
-CHECKS   = $(CARGO) run --locked --release --quiet -p touchstone-checks --features=$(subst $(space),$(comma),$(addprefix touchstone/,$(subst $(comma),$(space),$(FEATURES)))) --
+CHECKS   = $(call built,--locked --release -p touchstone-checks --features=$(subst $(space),$(comma),$(addprefix touchstone/,$(subst $(comma),$(space),$(FEATURES)))))
 
 checks: setup $(NEEDED) ## check conformance, features, isolation, hostile guests and survival, and store the findings
 	$(CHECKS) conformance --store

@@ -15,8 +15,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 use touchstone::case::Suite;
 use touchstone::record::{self, Book, CellKey, Metric, Purpose, Sample};
-use touchstone::run::{Arguments, Asked, Job, serve_if_worker, shown, watch_for_ctrl_c};
-use touchstone::supervise::Stop;
+use touchstone::run::{
+    Arguments, Asked, Job, serve_if_worker, shown, stopped_code, watch_for_ctrl_c,
+};
+use touchstone::supervise::{Stop, this_program};
 use touchstone::terminal::progress::Progress;
 
 /// Set for the process that only replays finished samples, to the record file.
@@ -83,10 +85,7 @@ fn run() -> Result<ExitCode> {
         engines: &engines,
         purposes: vec![Purpose::Null, Purpose::Overhead, Purpose::Deadline, Purpose::Against],
         exact: matches.get_flag("exact"),
-        worker: &|| {
-            let program = std::env::current_exe().context("cannot find this program")?;
-            Ok(std::process::Command::new(program))
-        },
+        worker: &|| Ok(this_program(&[])),
     };
     let (cases, job) = asked.job()?;
     if matches.get_flag("list") {
@@ -110,7 +109,7 @@ fn run() -> Result<ExitCode> {
         if came.stopped {
             let hint = "stopped; finished cells are recorded: continue with `-- --resume`";
             let _ = writeln!(std::io::stderr(), "{hint}");
-            return Ok(ExitCode::from(130));
+            return Ok(ExitCode::from(stopped_code()));
         }
         let _ = writeln!(
             std::io::stderr(),
@@ -123,7 +122,11 @@ fn run() -> Result<ExitCode> {
             came.failed(),
             shown(&path),
         );
-        if !hand_over(&matches, &path, &wanted)? || came.failed() > 0 {
+        let is_shown = hand_over(&matches, &path, &wanted)?;
+        if let Some(reason) = &came.broken_off {
+            anyhow::bail!("the run was broken off: {reason}");
+        }
+        if !is_shown || !came.has_result() {
             return Ok(ExitCode::FAILURE);
         }
         return Ok(ExitCode::SUCCESS);
@@ -172,9 +175,8 @@ fn list(job: &Job) -> Result<ExitCode> {
 /// Starts this program again with criterion's options alone. `false` where that failed; a
 /// reader who has seen enough is no failure.
 fn hand_over(matches: &ArgMatches, records: &std::path::Path, cells: &[CellKey]) -> Result<bool> {
-    let mut command =
-        std::process::Command::new(std::env::current_exe().context("cannot find this program")?);
-    command.env(REPLAY, records).arg("--bench");
+    let mut command = this_program(&["--bench"]);
+    command.env(REPLAY, records);
     for (name, _) in
         FLAGS.into_iter().filter(|(name, _)| !["bench", "list", "exact"].contains(name))
     {

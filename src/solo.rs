@@ -47,7 +47,7 @@ pub struct Limits {
 ///
 /// # Errors
 ///
-/// When no process can be started or watched.
+/// When a process cannot be watched.
 pub fn ask<Q, P, A>(
     question: &Q,
     command: Command,
@@ -60,8 +60,10 @@ where
     P: DeserializeOwned + Send + 'static,
     A: DeserializeOwned + Send + 'static,
 {
-    let Some(mut child) = stop.spawn::<Q, FromProcess<P, A>>(command)? else {
-        return Ok(Asked::Stopped);
+    let mut child = match stop.spawn::<Q, FromProcess<P, A>>(command) {
+        Ok(Some(child)) => child,
+        Ok(None) => return Ok(Asked::Stopped),
+        Err(error) => return Ok(Asked::Refused(Refused::new(Status::Failed, error))),
     };
     child.limit_memory(limits.memory);
     child.send(question);

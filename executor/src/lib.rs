@@ -28,7 +28,7 @@ mod outcome;
 mod padded;
 mod pool;
 pub mod probe;
-mod scratch;
+pub mod scratch;
 mod shelf;
 mod signature;
 pub mod storage;

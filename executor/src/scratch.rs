@@ -59,7 +59,7 @@ impl Scratch {
         }
         // The system's own message has the folder's random name.
         made.map_err(|error| {
-            let words = format!("{} in {}", error.kind(), parent.display());
+            let words = format!("{}; {}", error.kind(), remedy(parent));
             let source = io::Error::new(error.kind(), words);
             Error::System { action: "cannot make a temporary folder", source }
         })
@@ -92,6 +92,15 @@ impl Drop for Scratch {
     }
 }
 
+/// The words for what to do where temporary files cannot be written.
+#[must_use]
+pub fn remedy(folder: &Path) -> String {
+    format!(
+        "set TMPDIR to a folder that can be written and has free space, instead of {}",
+        folder.display()
+    )
+}
+
 /// Removes the folders of processes that were killed. One that cannot be removed stays.
 fn remove_left(parent: &Path) {
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
@@ -122,6 +131,13 @@ fn user() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads folders")]
+    fn a_folder_that_cannot_be_written_is_named_with_the_remedy() {
+        let error = Scratch::inside(Path::new("/proc/self")).unwrap_err().to_string();
+        assert!(error.contains("set TMPDIR") && error.contains("instead of /proc/self"), "{error}");
+    }
 
     #[test]
     #[cfg_attr(miri, ignore = "locks files")]

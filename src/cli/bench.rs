@@ -1,14 +1,16 @@
 //! `touchstone bench`.
 
-use super::{Ended, common};
+use super::Ended;
+use super::common::{begin, ended};
+use super::report::Report;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use touchstone::case::Suite;
 use touchstone::record::Purpose;
-use touchstone::report::{self, Options};
-use touchstone::run::{Arguments, Asked, serve_if_worker, shown, watch_for_ctrl_c};
-use touchstone::supervise::Stop;
+use touchstone::report;
+use touchstone::run::{Arguments, Asked, serve_if_worker, shown};
+use touchstone::supervise::{Stop, this_program};
 use touchstone::terminal::complain;
 use touchstone::terminal::progress::Progress;
 
@@ -20,7 +22,9 @@ use touchstone::terminal::progress::Progress;
 /// of the processor. Samples with interference are repeated, and estimates with too few
 /// clean samples are marked † in the report.
 ///
-/// Exits with 1 when a cell failed, and with 130 when the run was stopped.
+/// Exits with 0 if something was measured, and with 1 if nothing was, or if an output was wrong or
+/// a guest trapped. Cells that fail otherwise are listed in the report. After Ctrl-C it exits with
+/// 130, after SIGTERM with 143.
 #[derive(Debug, clap::Args)]
 pub(super) struct Bench {
     #[command(flatten)]
@@ -29,6 +33,10 @@ pub(super) struct Bench {
     /// write records and a report to DIR; `touchstone init` makes such a folder
     #[arg(long, value_name = "DIR", conflicts_with = "overview")]
     cases: Option<PathBuf>,
+    /// Write the report afterwards, as `touchstone report --draft` does: of --records FILE beside
+    /// FILE, otherwise into the project
+    #[arg(long)]
+    report: bool,
     /// Serve as a worker process of another run
     #[arg(long, hide = true)]
     worker: bool,
@@ -60,7 +68,7 @@ impl Bench {
             purposes,
             exact: false,
             worker: &|| {
-                let mut command = worker()?;
+                let mut command = worker();
                 if let Some(folder) = &self.cases {
                     command.arg("--cases").arg(folder);
                 }
@@ -69,7 +77,7 @@ impl Bench {
         };
         let (cases, job) = asked.job()?;
         let stop = Stop::default();
-        watch_for_ctrl_c(&stop, self.arguments.in_process)?;
+        begin(&stop, self.arguments.in_process)?;
         let mut progress = Progress::new(job.tasks().len() * job.budget.processes as usize, true);
         let came = asked.run(&cases, job, &stop, &mut progress)?;
         drop(progress);
@@ -87,35 +95,32 @@ impl Bench {
         if came.stopped {
             complain("stopped; what is finished is recorded: continue with --resume");
         }
-        if let Some(folder) = self.cases.as_ref().filter(|_| !came.stopped) {
-            report(folder, asked.records().path().to_owned())?;
-        }
-        Ok(common::ended(&came))
+        let is_asked = !came.stopped && (self.report || self.cases.is_some());
+        let reported = if is_asked { self.report(asked.records().path()) } else { Ok(()) };
+        let ended = ended(&came, came.has_result())?;
+        reported.map(|()| ended)
+    }
+
+    /// Writes the report, whatever failed and whatever the publishing gate finds.
+    fn report(&self, records: &Path) -> Result<()> {
+        let is_named = self.cases.is_some() || self.arguments.records.is_some();
+        let records = is_named.then(|| records.to_owned());
+        let draft = Report::draft(self.cases.as_deref(), records);
+        let options = draft.options();
+        let made = report::write(&options)?;
+        super::report::warn(&made);
+        let interactive = made.files.iter().find(|file| file.ends_with("benchmark/index.html"));
+        let pages: Vec<String> = [Some(&options.page), interactive]
+            .into_iter()
+            .flatten()
+            .map(|page| shown(page))
+            .collect();
+        complain(&format!("report: {}", pages.join(", ")));
+        Ok(())
     }
 }
 
-/// Writes the report of a folder of cases into it, whatever the publishing gate finds.
-fn report(folder: &Path, records: PathBuf) -> Result<()> {
-    let at = |name: &str| folder.join(name);
-    let made = report::write(&Options {
-        page: at("BENCHMARK.md"),
-        readme: None,
-        records,
-        images: at("image"),
-        pages: at("benchmark"),
-        division: at("pages.toml"),
-        tables: at("tables"),
-        charts: at("charts.toml"),
-        explanations: at("explanations.toml"),
-        draft: true,
-    })?;
-    let page = made.files.iter().find(|file| file.ends_with("benchmark/index.html"));
-    let pages = [Some(&at("BENCHMARK.md")), page].map(|path| path.map(|path| shown(path)));
-    complain(&format!("report: {}", pages.into_iter().flatten().collect::<Vec<_>>().join(", ")));
-    Ok(())
-}
-
 /// The command that starts this program as a worker.
-pub(super) fn worker() -> Result<Command> {
-    common::this_program(&["bench", "--worker"])
+pub(super) fn worker() -> Command {
+    this_program(&["bench", "--worker"])
 }

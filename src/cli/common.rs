@@ -1,15 +1,15 @@
 //! What commands share.
 
 use super::Ended;
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use strum::VariantNames;
 use touchstone::case::{self, Case, Guests};
+use touchstone::lab::obstacles;
 use touchstone::plan::{Budget, Compare, Plan};
 use touchstone::record::{self, Book, Header, Refusal, Replacement, Sink};
 use touchstone::run::{Came, Finished, Host, Job, header, run, shown, watch_for_ctrl_c};
@@ -65,17 +65,26 @@ impl Known {
             done: Finished::default(),
         };
         let stop = Stop::default();
-        watch_for_ctrl_c(&stop, false)?;
+        begin(&stop, false)?;
         let host = Host {
             cases,
             engines,
             guests: &Guests::built,
-            worker: &super::bench::worker,
+            worker: &|| Ok(super::bench::worker()),
             limit: LIMIT,
             stop,
         };
         Ok((run(job, &host, sink, &mut progress)?, header))
     }
+}
+
+/// Begins to run guests: says what in the surroundings keeps runtimes from working, and watches
+/// for signals.
+pub(super) fn begin(stop: &Stop, in_process: bool) -> Result<()> {
+    for obstacle in obstacles() {
+        complain(&format!("warning: {obstacle}"));
+    }
+    watch_for_ctrl_c(stop, in_process)
 }
 
 /// A parser of the names of a type's values.
@@ -84,13 +93,6 @@ where
     T: VariantNames + std::str::FromStr<Err = strum::ParseError> + Clone + Send + Sync + 'static,
 {
     PossibleValuesParser::new(T::VARIANTS).try_map(|name| name.parse::<T>())
-}
-
-/// This program with other arguments.
-pub(super) fn this_program(arguments: &[&str]) -> Result<Command> {
-    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
-    command.args(arguments);
-    Ok(command)
 }
 
 /// Prints one JSON object per line.
@@ -105,7 +107,15 @@ pub(super) fn newest(path: &Path, made_by: &str) -> Result<Book> {
     Ok(book)
 }
 
-/// How a run ended.
-pub(super) fn ended(came: &Came) -> Ended {
-    if came.stopped { Ended::Stopped } else { Ended::well_if(came.failed() == 0) }
+/// How a run ended that is good or not.
+///
+/// # Errors
+///
+/// Why it was broken off.
+pub(super) fn ended(came: &Came, is_good: bool) -> Result<Ended> {
+    match &came.broken_off {
+        Some(reason) => bail!("the run was broken off: {reason}"),
+        None if came.stopped => Ok(Ended::Stopped),
+        None => Ok(Ended::well_if(is_good)),
+    }
 }

@@ -1,7 +1,7 @@
 //! `touchstone compare`.
 
 use super::Ended;
-use super::common::{newest, print_lines, this_program};
+use super::common::{begin, newest, print_lines};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,11 +10,11 @@ use touchstone::case::{self, Guests};
 use touchstone::compare::{
     Contest, FromSide, Judged, MARGIN, ToSide, Verdict, contest, of_records, serve_side,
 };
-use touchstone::plan::{Budget, near};
+use touchstone::plan::{Budget, check_threads, near};
 use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
 use touchstone::report::units;
-use touchstone::run::{seed, watch_for_ctrl_c};
-use touchstone::supervise::{Parent, Stop};
+use touchstone::run::seed;
+use touchstone::supervise::{Parent, Stop, this_program};
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, complain, print};
 use touchstone_executor::{Engine, Strategy};
@@ -89,7 +89,8 @@ impl Compare {
         let (Some(a), Some(b)) = (&self.a, &self.b) else {
             bail!("name the subject A and the baseline B")
         };
-        match (Path::new(a).is_file(), Path::new(b).is_file()) {
+        check_threads(self.threads)?;
+        match (is_file(&engines, a)?, is_file(&engines, b)?) {
             (true, true) if is_program(Path::new(a)) && is_program(Path::new(b)) => {
                 let executor = self.executor.as_deref();
                 let executor =
@@ -101,7 +102,7 @@ impl Compare {
             (true, true) => self.records(Path::new(a), Path::new(b), margin),
             (false, false) => {
                 let of = self.of(&engines, (a, Means::Contract), (b, Means::Contract))?;
-                let here = || this_program(&["compare", "--side"]);
+                let here = || Ok(this_program(&["compare", "--side"]));
                 self.contest(of, &here, &here, margin)
             }
             _ => bail!("one of '{a}' and '{b}' is a file and the other is not; give two of a kind"),
@@ -143,20 +144,22 @@ impl Compare {
         margin: f64,
     ) -> Result<Ended> {
         let stop = Stop::default();
-        watch_for_ctrl_c(&stop, false)?;
+        begin(&stop, false)?;
         let budget = Budget { rounds: self.rounds, ..Budget::full(seed(self.seed)) };
         let processes = self.processes;
         let made = Contest { of, subject, baseline, processes, budget, margin, stop };
         let progress = Progress::new(processes as usize, true);
-        let came = contest(&made, |process| {
+        let (judged, came) = contest(&made, |process| {
             progress.next(format!("pair of processes {} of at most {processes}", process + 1));
         });
         drop(progress);
+        let name = format!("{}_from_{}", made.of.case, made.of.guest);
+        let rows: Vec<(String, Judged)> = judged.map(|judged| (name, judged)).into_iter().collect();
+        let ended = if rows.is_empty() { Ended::Badly } else { self.print(&rows)? };
         if made.stop.asked() {
             return Ok(Ended::Stopped);
         }
-        let name = format!("{}_from_{}", made.of.case, made.of.guest);
-        self.print(&[(name, came?)])
+        came.map(|()| ended)
     }
 
     fn records(&self, a: &Path, b: &Path, margin: f64) -> Result<Ended> {
@@ -223,10 +226,24 @@ fn side(program: &Path) -> Result<Command> {
     Ok(command)
 }
 
+/// Whether a name is that of a file, and not of an executor.
+///
+/// # Errors
+///
+/// When it is neither.
+fn is_file(engines: &[Arc<dyn Engine>], name: &str) -> Result<bool> {
+    if Path::new(name).exists() {
+        return Ok(true);
+    }
+    let known = executor(engines, name);
+    ensure!(known.is_ok() || !name.contains(['/', '.']), "there is no file '{name}'");
+    known.map(|_| false)
+}
+
 /// Whether a file can be executed.
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
 /// An executor of this build by its name.

@@ -1,16 +1,16 @@
 //! `touchstone density`.
 
 use super::Ended;
-use super::common::{newest, stopped, this_program};
+use super::common::{begin, newest, stopped};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use touchstone::case::{self, Guests};
 use touchstone::density::{Ask, COUNTS, FromProcess, serve};
 use touchstone::plan::{Filter, Plan};
 use touchstone::record::{self, DENSITY, Line, Refusal, Replacement, Sampling, Sink};
-use touchstone::run::{header, seed, shown, watch_for_ctrl_c};
+use touchstone::run::{header, seed, shown};
 use touchstone::solo::{Asked, available_memory};
-use touchstone::supervise::{Parent, Stop};
+use touchstone::supervise::{Parent, Stop, this_program};
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{complain, print};
 use touchstone_executor::Scratch;
@@ -81,7 +81,7 @@ impl Density {
         let mut file = Replacement::of(&path)?;
         file.append(&Line::Run(Box::new(header)))?;
         let (artifacts, stop) = (Scratch::new()?, Stop::default());
-        watch_for_ctrl_c(&stop, false)?;
+        begin(&stop, false)?;
         let progress = Progress::new(cells.len() * counts.len(), true);
         let mut ended = Ended::Well;
         for cell in cells {
@@ -90,7 +90,7 @@ impl Density {
                 progress.next(format!("{instances} of {executor}"));
                 let artifacts = artifacts.path().to_owned();
                 let ask = Ask { cell: cell.key.clone(), instances, seed, artifacts };
-                match ask.put(this_program(&["density", "--worker"])?, memory, &stop)? {
+                match ask.put(this_program(&["density", "--worker"]), memory, &stop)? {
                     Asked::Answered(density) => file.append(&Line::Density(density))?,
                     Asked::Stopped => {
                         drop(progress);

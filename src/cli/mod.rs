@@ -1,7 +1,7 @@
 //! The command line: one file per command; [`common`] has their shared code.
 //!
 //! Exit codes: 0 on success; 1 when a comparison or a check found a difference, or a cell or
-//! guest failed; 2 when the input or the command is invalid; 130 when it was stopped.
+//! guest failed; 2 when the input or the command is invalid; 130 after Ctrl-C, 143 after SIGTERM.
 
 mod bench;
 mod cases;
@@ -26,6 +26,7 @@ mod systems;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use touchstone::run::stopped_code;
 use touchstone_executor::text::abridged;
 
 /// Compares WebAssembly executors side by side: runtimes, instantiation
@@ -100,7 +101,7 @@ pub(crate) fn main() -> ExitCode {
     match Arguments::parse_from(run::spread(std::env::args_os())).command.execute() {
         Ok(Ended::Well) => ExitCode::SUCCESS,
         Ok(Ended::Badly) => ExitCode::from(1),
-        Ok(Ended::Stopped) => ExitCode::from(130),
+        Ok(Ended::Stopped) => ExitCode::from(stopped_code()),
         Err(error) => {
             touchstone::terminal::complain(&abridged(&format!("error: {error:#}"), MESSAGE));
             ExitCode::from(2)

@@ -66,7 +66,8 @@ impl Peers {
         let matches: Vec<Match> = compares.iter().map(|compare| compare.of.clone()).collect();
         let mut lines: Vec<Line> = Vec::new();
         let (came, header) = known.compare(compares, Vec::new(), budget, &mut lines)?;
-        if !self.no_record && !came.stopped {
+        let is_whole = !came.stopped && came.broken_off.is_none();
+        if !self.no_record && is_whole {
             let default = || record::output_path(record::PEERS, self.filter.is_none());
             let path = self.records.unwrap_or_else(default);
             let mut file = Replacement::of(&path)?;
@@ -76,7 +77,13 @@ impl Peers {
         let book = Book::of(header, lines);
         for of in &matches {
             let measured = book.comparisons.get(of).and_then(|processes| judge(processes, MARGIN));
-            print(&line(of, measured.ok_or("it failed, as was said above")))?;
+            print(&line(
+                of,
+                measured.ok_or(match is_whole {
+                    true => "it failed, as was said above",
+                    false => "the run was ended before",
+                }),
+            ))?;
         }
         complain(&format!(
             "{} rows timed, {} left out with the reason, {} failed",
@@ -84,7 +91,7 @@ impl Peers {
             missing.len() + came.comparisons.left_out,
             came.comparisons.failed
         ));
-        Ok(ended(&came))
+        ended(&came, came.failed() == 0)
     }
 }
 

@@ -17,7 +17,7 @@ use touchstone::terminal::{complain, print, warn_of_skipped};
 /// The report shows the newest run of each record file. If numbers contradict each other, it
 /// lists the broken rules, writes nothing and exits with 1. Files are replaced only after all
 /// of them are written, so a failure leaves the old report complete.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(super) struct Report {
     /// Read the benchmarks' records from FILE, and the other records from the files beside it [default: the project's records/records.jsonl]
     #[arg(long, value_name = "FILE")]
@@ -46,7 +46,7 @@ pub(super) struct Report {
     /// the project's benches/explanations.toml]
     #[arg(long, value_name = "FILE")]
     explanations: Option<PathBuf>,
-    /// Write the page even if rules of the publishing gate are broken, and list them at the top
+    /// Write the page even if rules of the publishing gate are broken, and list them at the end
     #[arg(long)]
     draft: bool,
     /// Write nothing; print the files that would change, and exit with 1 if there are any
@@ -55,13 +55,30 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn execute(self) -> Result<Ended> {
+    /// A draft: of a folder of cases in it, of other records beside them, or of the project.
+    pub(super) fn draft(cases: Option<&Path>, records: Option<PathBuf>) -> Self {
+        let at = |name: &str| cases.map(|folder| folder.join(name));
+        let beside = || Some(records.as_ref()?.with_file_name("BENCHMARK.md"));
+        Self {
+            page: at("BENCHMARK.md").or_else(beside),
+            division: at("pages.toml"),
+            tables: at("tables"),
+            charts: at("charts.toml"),
+            explanations: at("explanations.toml"),
+            records,
+            draft: true,
+            ..Self::default()
+        }
+    }
+
+    /// What is read and written.
+    pub(super) fn options(self) -> Options {
         // The README shows the project's own numbers.
         let is_own = self.page.is_none() && self.records.is_none();
         let page =
             self.page.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("BENCHMARK.md"));
         let readme = is_own.then(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
-        let options = Options {
+        Options {
             readme,
             records: self.records.unwrap_or_else(|| record::default_path(BENCH)),
             images: self.images.unwrap_or_else(|| page.with_file_name("image")),
@@ -72,10 +89,15 @@ impl Report {
             explanations: self.explanations.unwrap_or_else(Explanations::default_path),
             draft: self.draft,
             page,
-        };
+        }
+    }
+
+    pub(super) fn execute(self) -> Result<Ended> {
+        let is_check = self.check;
+        let options = self.options();
         let progress = Progress::new(1, true);
         progress.next("reading the records, drawing the charts");
-        let made = if self.check { check(&options) } else { write(&options) };
+        let made = if is_check { check(&options) } else { write(&options) };
         drop(progress);
         // The broken rules, where that is why there is no report.
         let closed: Closed = match made {
@@ -94,7 +116,7 @@ fn paths(what: &str, all: &[PathBuf]) -> String {
     all.iter().map(|path| format!("{what}{}\n", shown(path))).collect()
 }
 
-fn warn(made: &Written) {
+pub(super) fn warn(made: &Written) {
     for (path, lines) in &made.skipped {
         warn_of_skipped(path, lines);
     }

@@ -1,14 +1,14 @@
 //! `touchstone resets`.
 
 use super::Ended;
-use super::common::{names, newest, stopped, this_program};
+use super::common::{begin, names, newest, stopped};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
 use touchstone::case::Guests;
 use touchstone::compare::races;
 use touchstone::measure::probe;
-use touchstone::plan::{Budget, Cell, Filter, Plan, Random, cores, shuffled};
+use touchstone::plan::{Budget, Cell, Filter, Plan, Random, cores, crowded, shuffled};
 use touchstone::record::{
     self, Drift, Executor, Line, Place, RESETS, Refusal, Replacement, ResetPoint, Sink, Status,
     Touch, estimate,
@@ -16,7 +16,7 @@ use touchstone::record::{
 use touchstone::resets::{
     Ask, FromProcess, Measured, Selection, Wanted, default_file, preferred_engine, serve,
 };
-use touchstone::run::{header, seed, shown, watch_for_ctrl_c};
+use touchstone::run::{header, seed, shown};
 use touchstone::solo::{Asked, available_memory};
 use touchstone::supervise::{Parent, Stop};
 use touchstone::terminal::progress::Progress;
@@ -98,12 +98,12 @@ impl Resets {
         };
         let is_whole = self.filter.is_none() && wanted == Wanted::default();
         let points = selection.points(&wanted)?;
-        let (points, crowded): (Vec<ResetPoint>, Vec<ResetPoint>) =
+        let (points, skipped): (Vec<ResetPoint>, Vec<ResetPoint>) =
             points.into_iter().partition(|point| point.threads <= cores());
         // Which executors there are does not depend on the point.
         let case = selection.case(&ResetPoint {
             threads: 1,
-            ..*points.iter().chain(&crowded).next().context("no point is selected")?
+            ..*points.iter().chain(&skipped).next().context("no point is selected")?
         });
         let plan = Plan::new(&[case], &engines, &mut Guests::built())?;
         let groups = self.groups(&engines, &plan)?;
@@ -116,9 +116,9 @@ impl Resets {
         let path = self.records.clone().unwrap_or_else(|| record::output_path(RESETS, is_whole));
         let mut file = Replacement::of(&path)?;
         file.append(&Line::Run(Box::new(header(budget.sampling(false), &engines, &plan))))?;
-        skip(&crowded, &groups, &mut file)?;
+        skip(&skipped, &groups, &mut file)?;
         let stop = Stop::default();
-        watch_for_ctrl_c(&stop, false)?;
+        begin(&stop, false)?;
         let memory = self.memory.map_or_else(|| available_memory() / 2, |mib| mib << 20);
         let ended = measure(&points, &groups, &budget, memory, &stop, &mut file)?;
         if ended == Ended::Stopped {
@@ -154,13 +154,12 @@ impl Resets {
 }
 
 /// Says and records that points with more threads than processors are skipped.
-fn skip(crowded: &[ResetPoint], groups: &[Vec<Executor>], sink: &mut dyn Sink) -> Result<()> {
-    let mut threads: Vec<usize> = crowded.iter().map(|point| point.threads).collect();
+fn skip(points: &[ResetPoint], groups: &[Vec<Executor>], sink: &mut dyn Sink) -> Result<()> {
+    let mut threads: Vec<usize> = points.iter().map(|point| point.threads).collect();
     threads.sort_unstable();
     threads.dedup();
     for threads in threads {
-        let reason =
-            format!("{threads} threads on {} processors would time the scheduler", cores());
+        let reason = crowded(threads);
         complain(&format!("skipped: {reason}"));
         for group in groups {
             sink.append(&Line::Refusal(Refusal {
@@ -204,7 +203,7 @@ fn measure(
                 probe_ns,
                 artifacts: artifacts.path().to_owned(),
             };
-            let asked = ask.put(|| this_program(&["resets", "--worker"]), memory, stop)?;
+            let asked = ask.put(&["resets", "--worker"], memory, stop)?;
             let measured = match asked {
                 Asked::Answered(measured) => measured,
                 Asked::Stopped => return Ok(Ended::Stopped),

@@ -1,7 +1,7 @@
 //! `touchstone swap`.
 
 use super::Ended;
-use super::common::{Known, newest};
+use super::common::{Known, ended, newest};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -98,7 +98,10 @@ impl Swap {
         let (came, _) = known.compare(compares, refusals, budget, &mut records)?;
         if came.stopped {
             complain("stopped; the comparisons that were made are recorded");
-            return Ok(Ended::Stopped);
+        }
+        let ended = ended(&came, true)?;
+        if came.stopped {
+            return Ok(ended);
         }
         let mut failed = came.failed();
         for way in &meant {

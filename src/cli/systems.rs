@@ -1,7 +1,7 @@
 //! `touchstone systems`.
 
 use super::Ended;
-use super::common::{names, newest, stopped};
+use super::common::{begin, names, newest, stopped};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use strum::VariantArray;
 use touchstone::case::{self, Guests};
 use touchstone::plan::{Filter, Plan};
 use touchstone::record::{self, Line, Replacement, SYSTEMS, Sampling, Sink};
-use touchstone::run::{header, seed, shown, watch_for_ctrl_c};
+use touchstone::run::{header, seed, shown};
 use touchstone::supervise::Stop;
 use touchstone::systems::{Measuring, Name, Size, requests, serve_pipeline};
 use touchstone::terminal::progress::Progress;
@@ -70,7 +70,7 @@ impl Systems {
         let header = header(Sampling::untimed("systems", seed), &engines, &plan);
         records.append(&Line::Run(Box::new(header)))?;
         let stop = Stop::default();
-        watch_for_ctrl_c(&stop, false)?;
+        begin(&stop, false)?;
         let progress = Progress::new(0, true);
         let mut measuring = Measuring {
             engines: &engines,

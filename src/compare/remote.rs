@@ -176,17 +176,28 @@ const FEWEST_PAIRS: usize = 12;
 /// The interval is looked at after each pair, so a verdict is wrong more often than one interval
 /// would be. That matters only where the true ratio is near an end of the margin.
 ///
-/// # Errors
-///
-/// When a side is refused or fails, or its process dies.
-pub fn contest(contest: &Contest<'_>, mut progress: impl FnMut(u32)) -> Result<Judged> {
+/// Gives the verdict on the pairs that were made, and the error that ended the contest: a side was
+/// refused or failed, or its process died, or could not be started.
+pub fn contest(
+    contest: &Contest<'_>,
+    mut progress: impl FnMut(u32),
+) -> (Option<Judged>, Result<()>) {
+    let mut judged = None;
+    let ended = pairs(contest, &mut progress, &mut judged);
+    (judged, ended)
+}
+
+fn pairs(
+    contest: &Contest<'_>,
+    progress: &mut dyn FnMut(u32),
+    judged: &mut Option<Judged>,
+) -> Result<()> {
     let Contest { of, budget, .. } = contest;
     let probe_ns = probe::calibrate();
     // Removed when the contest is over.
     let artifacts = Scratch::new()?;
     let mut random = Random::new(budget.seed);
     let mut all: Vec<Comparison> = Vec::new();
-    let mut judged = None;
     for process in 0..contest.processes {
         progress(process);
         let start = |subject| Remote::start(contest, subject, probe_ns, artifacts.path());
@@ -197,11 +208,11 @@ pub fn contest(contest: &Contest<'_>, mut progress: impl FnMut(u32)) -> Result<J
         let (mut subject, mut baseline) = if first { (one, other) } else { (other, one) };
         let (rounds, noisy) = turns(&mut subject, &mut baseline, budget, &mut random)?;
         all.push(Comparison { of: of.clone(), process, rounds, noisy });
-        judged = judge(&all, contest.margin);
+        *judged = judge(&all, contest.margin);
         let is_decided = judged.is_some_and(|judged| judged.verdict != Verdict::NotEnoughData);
         if is_decided && all.len() >= FEWEST_PAIRS {
             break;
         }
     }
-    judged.context("no round was made")
+    judged.map(|_| ()).context("no round was made")
 }

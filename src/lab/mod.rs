@@ -3,10 +3,12 @@
 
 mod instances;
 mod opened;
+mod reason;
 
 pub use instances::Instances;
 pub use opened::{Loaded, Opened, Refused, VERY_LONG, abbreviate, abbreviate_to};
 pub(crate) use opened::{checked_call, elapsed};
+pub use reason::obstacles;
 
 use crate::case::Guests;
 use crate::plan::Cell;

@@ -1,6 +1,7 @@
 //! A loaded module, a cell that gave the right output, or the reason why it did not.
 
 use super::Instances;
+use super::reason::explained;
 use crate::case::{Also, Case, Input, first_call, hex};
 use crate::record::Status;
 use std::sync::Arc;
@@ -143,11 +144,12 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// A refusal with a reason, or with an error and the chain of its causes.
+    /// A refusal with a reason, or with an error and the chain of its causes. What differs from
+    /// one process to the next is left out of it, and a remedy is added where there is one.
     #[must_use]
     pub fn new(status: Status, reason: impl std::fmt::Display) -> Self {
         // `{:#}` prints the chain of causes where there is one.
-        Self { status, reason: format!("{reason:#}") }
+        Self { status, reason: explained(&format!("{reason:#}")) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! All measurements of one cell in one process.
 
-use super::lost::Lost;
+use super::lost::{Lost, Use};
 use super::once::ONCE;
 use super::round::{LONG, are_long};
 use super::{Caller, Crew, Work, probe, steps, warm};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 ///
 /// # Errors
 ///
-/// When a call fails, or the other threads did not keep up.
+/// When a call fails.
 pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap<Metric, Samples>> {
     let mut metrics = BTreeMap::new();
     metrics.insert(Metric::Call, calls(cell, opened, budget)?);
@@ -87,19 +87,17 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
         };
         planned = Some((turn, plan));
         let started = Instant::now();
-        let round = crew.round(plan)?;
+        let mut round = crew.round(plan)?;
         spent += started.elapsed();
-        if !round.others_kept_up() {
-            lost.another()?;
-            continue;
-        }
-        if round.is_short() {
-            // Calls have become much shorter since the plan was made.
-            planned = None;
-            clean.clear();
-            noisy.clear();
-            lost.another()?;
-            continue;
+        match lost.judge(&mut round) {
+            Use::Sample => {}
+            Use::Again => continue,
+            Use::PlanAgain => {
+                planned = None;
+                clean.clear();
+                noisy.clear();
+                continue;
+            }
         }
         if round.clean {
             clean.push(round.sample());

@@ -211,7 +211,8 @@ pub(crate) fn refusal(engine: &dyn Engine, status: Status, reason: String) -> Re
 }
 
 /// Why more threads than processors are not measured.
-pub(super) fn crowded(threads: usize) -> String {
+#[must_use]
+pub fn crowded(threads: usize) -> String {
     format!("{threads} threads on {} processors would time the scheduler", cores())
 }
 

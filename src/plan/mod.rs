@@ -9,9 +9,26 @@ mod filter;
 pub use crate::case::{Random, shuffled};
 pub use budget::{Budget, FEWEST_CALLS_US};
 pub(crate) use cells::refusal;
-pub use cells::{Cell, Plan};
+pub use cells::{Cell, Plan, crowded};
 pub use comparisons::{Compare, Rows, Wanted, default_rows};
 pub use filter::{Filter, near};
+
+use anyhow::{Result, ensure};
+
+/// Checks a number of threads that is asked for.
+///
+/// # Errors
+///
+/// When it is 0, or there is no processor for each thread.
+pub fn check_threads(threads: usize) -> Result<()> {
+    ensure!(threads > 0, "0 threads make no call: ask for at least 1");
+    let (crowded, cores) = (crowded(threads), cores());
+    ensure!(
+        threads <= cores,
+        "{crowded}: the affinity mask and the control group of this process leave it {cores}"
+    );
+    Ok(())
+}
 
 /// Processors that this process may use.
 #[must_use]

@@ -34,7 +34,7 @@ pub struct Refusal {
     pub reason: String,
 }
 
-/// The kind of a refusal.
+/// The kind of a refusal. Later ones are worse.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::Display,
 )]
@@ -51,19 +51,31 @@ pub enum Status {
     OverBudget,
     /// More threads than processors.
     Skipped,
-    /// The output differed from the expected one.
-    Wrong,
-    /// The guest trapped.
-    Trapped,
     /// The host side failed.
     Failed,
+    /// The guest trapped.
+    Trapped,
+    /// The output differed from the expected one.
+    Wrong,
 }
 
 impl Status {
     /// Whether it is a failure; otherwise it was left out on purpose.
     #[must_use]
     pub fn is_failure(self) -> bool {
-        matches!(self, Self::Wrong | Self::Trapped | Self::Failed)
+        self.is_wrong() || self == Self::Failed
+    }
+
+    /// `true` if the guest did something else than its case expects.
+    #[must_use]
+    pub fn is_wrong(self) -> bool {
+        matches!(self, Self::Wrong | Self::Trapped)
+    }
+
+    /// `true` if the guest did something else than its case expects.
+    #[must_use]
+    pub fn is_wrong(self) -> bool {
+        matches!(self, Self::Wrong | Self::Trapped)
     }
 }
 

@@ -9,11 +9,10 @@ use crate::plan::{Budget, Cell, Plan, Random, shuffled};
 use crate::record::{Executor, Reset, ResetKey, ResetPoint, Samples, Setup, Status};
 use crate::run::setup;
 use crate::solo::{self, Asked, Limits};
-use crate::supervise::{Parent, Stop};
+use crate::supervise::{Parent, Stop, this_program};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -62,18 +61,14 @@ impl Ask {
     /// # Errors
     ///
     /// When no process can be started or watched.
-    pub fn put(
-        mut self,
-        command: impl Fn() -> Result<Command>,
-        memory: u64,
-        stop: &Stop,
-    ) -> Result<Asked<Measured>> {
+    pub fn put(mut self, arguments: &[&str], memory: u64, stop: &Stop) -> Result<Asked<Measured>> {
         let limits = Limits { memory, time: LIMIT };
         let mut lost: Vec<(Executor, Status, String)> = Vec::new();
         loop {
             let mut opened: Option<Executor> = None;
             let said = |executor| opened = executor;
-            let asked: Asked<Measured> = solo::ask(&self, command()?, limits, stop, said)?;
+            let asked: Asked<Measured> =
+                solo::ask(&self, this_program(arguments), limits, stop, said)?;
             let refused = match asked {
                 Asked::Refused(refused) => refused,
                 Asked::Answered(measured) => {

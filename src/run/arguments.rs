@@ -9,9 +9,12 @@ use crate::plan::{Budget, Filter, default_rows};
 use crate::record::{self, Purpose, RecordFile};
 use crate::supervise::{Parent, Stop};
 use anyhow::{Context, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, SystemTime};
 use touchstone_executor::Engine;
 
@@ -194,21 +197,41 @@ impl Asked<'_> {
     }
 }
 
+/// The signal that ended this process's run; 0 if none did.
+static ENDED_BY: AtomicI32 = AtomicI32::new(0);
+
 /// Makes Ctrl-C, SIGTERM and SIGHUP end a run in order: workers end, and everything that is
 /// finished is on the disk. A second signal ends the process at once.
 ///
 /// # Errors
 ///
-/// When the process has a handler for Ctrl-C already.
+/// When the system does not let the signals be watched.
 pub fn watch_for_ctrl_c(stop: &Stop, in_process: bool) -> Result<()> {
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for signals")?;
     let stop = stop.clone();
-    ctrlc::set_handler(move || {
-        if stop.asked() || in_process {
-            std::process::exit(130);
+    let watch = move || {
+        for signal in signals.forever() {
+            ENDED_BY.store(signal, Ordering::Relaxed);
+            if stop.asked() || in_process {
+                std::process::exit(stopped_code().into());
+            }
+            // On a thread of its own: it waits for the workers, and a second signal may come.
+            let stop = stop.clone();
+            std::thread::spawn(move || stop.now());
         }
-        stop.now();
-    })
-    .context("cannot watch for Ctrl-C")
+    };
+    std::thread::Builder::new().spawn(watch).context("cannot start a thread")?;
+    Ok(())
+}
+
+/// The exit code after a signal, as shells have it: 130 for Ctrl-C, 143 for SIGTERM.
+#[must_use]
+pub fn stopped_code() -> u8 {
+    match ENDED_BY.load(Ordering::Relaxed) {
+        0 => 128 + SIGINT as u8,
+        signal => 128 + signal as u8,
+    }
 }
 
 /// A path for display: relative to the current folder where it lies below.

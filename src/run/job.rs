@@ -2,8 +2,8 @@
 
 use super::Task;
 use crate::case::{Case, Guests};
-use crate::plan::{Budget, Cell, Compare, Filter, Plan, Rows, near};
-use crate::record::{Header, Purpose, Refusal};
+use crate::plan::{Budget, Cell, Compare, Filter, Plan, Rows, check_threads, near};
+use crate::record::{Header, Purpose, Refusal, Status};
 use anyhow::{Result, bail};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -37,12 +37,14 @@ pub struct Tally {
     pub left_out: usize,
     /// Wrong, trapped or failed.
     pub failed: usize,
+    /// Those of the failed whose guest gave a wrong output, or trapped.
+    pub wrong: usize,
     /// Measured, but with too few clean samples (†).
     pub marked: usize,
 }
 
 /// The outcome of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Came {
     /// The cells.
     pub cells: Tally,
@@ -52,6 +54,8 @@ pub struct Came {
     pub deaths: usize,
     /// Whether the run was ended from outside.
     pub stopped: bool,
+    /// Why the run could not go on to its end.
+    pub broken_off: Option<String>,
 }
 
 impl Came {
@@ -59,6 +63,13 @@ impl Came {
     #[must_use]
     pub fn failed(&self) -> usize {
         self.cells.failed + self.comparisons.failed
+    }
+
+    /// Whether there is a result: something was measured, and no output was wrong.
+    #[must_use]
+    pub fn has_result(&self) -> bool {
+        let Self { cells, comparisons, .. } = self;
+        cells.measured + comparisons.measured > 0 && cells.wrong + comparisons.wrong == 0
     }
 }
 
@@ -100,6 +111,13 @@ impl Selection {
     }
 }
 
+/// Why the machine leaves cells out, as the end of a message; empty where it leaves out none.
+fn skipped(plan: &Plan) -> String {
+    let skipped = plan.refusals.iter().filter(|refusal| refusal.status == Status::Skipped);
+    let reasons: BTreeSet<&str> = skipped.map(|refusal| refusal.reason.as_str()).collect();
+    reasons.into_iter().map(|reason| format!("; {reason}")).collect()
+}
+
 impl Job {
     /// Selects cells and comparisons, and makes the header.
     ///
@@ -121,6 +139,7 @@ impl Job {
                 bail!("there is no engine '{name}' in this build{}", near(name, &known));
             }
         }
+        selection.threads.iter().try_for_each(|threads| check_threads(*threads))?;
         let plan = Plan::new(cases, engines, guests)?;
         let mut compares = Vec::new();
         if !selection.purposes.is_empty() {
@@ -131,14 +150,14 @@ impl Job {
         }
         let is_meant = |cell: &Cell| selection.filter.matches(&cell.name()) && selection.has(cell);
         let cells: Vec<Cell> = plan.cells.iter().filter(|cell| is_meant(cell)).cloned().collect();
-        if let (Filter::Pattern(text), true, true) =
-            (&selection.filter, cells.is_empty(), compares.is_empty())
-        {
-            let names: Vec<String> = plan.cells.iter().map(Cell::name).collect();
-            bail!("nothing matches '{}'{}", text.as_str(), near(text.as_str(), &names));
-        }
         if cells.is_empty() && compares.is_empty() {
-            bail!("nothing to measure: the options exclude every cell");
+            let names: Vec<String> = plan.cells.iter().map(Cell::name).collect();
+            let is_met = names.iter().any(|name| selection.filter.matches(name));
+            if let (Filter::Pattern(text), false) = (&selection.filter, is_met) {
+                let text = text.as_str();
+                bail!("nothing matches '{text}'{}{}", near(text, &names), skipped(&plan));
+            }
+            bail!("nothing to measure: the options exclude every cell{}", skipped(&plan));
         }
         // Only selected engines need reasons for what is left out.
         let wanted: BTreeSet<&str> = cells.iter().map(|cell| cell.key.engine.as_str()).collect();

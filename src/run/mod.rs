@@ -16,7 +16,8 @@ mod task;
 mod worker;
 
 pub use arguments::{
-    Arguments, Asked, SamplingName, seconds, seed, serve_if_worker, shown, watch_for_ctrl_c,
+    Arguments, Asked, SamplingName, seconds, seed, serve_if_worker, shown, stopped_code,
+    watch_for_ctrl_c,
 };
 pub use job::{Came, Job, Selection, Tally};
 pub use passes::{Host, Observer, run};

@@ -11,7 +11,7 @@ use crate::record::{Comparison, Line, Observations, Refusal, Setup, Sink, Status
 use crate::supervise::{Death, Heard, Stop};
 use crate::terminal::progress::Progress;
 use anyhow::{Context, Result};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -62,7 +62,8 @@ impl Observer for Progress {
 ///
 /// # Errors
 ///
-/// When a record cannot be kept, or no worker can be started.
+/// When the run cannot begin. If a worker cannot be started or a record not be kept later, the
+/// outcome says so, and what was measured before counts.
 pub fn run(
     mut job: Job,
     host: &Host<'_>,
@@ -76,7 +77,7 @@ pub fn run(
         sink,
         observer,
         done,
-        broken: BTreeSet::new(),
+        broken: BTreeMap::new(),
         deaths: 0,
         probe_ns: probe::calibrate(),
         artifacts: Scratch::new()?,
@@ -87,26 +88,8 @@ pub fn run(
     for refusal in &job.refusals {
         run.refuse(refusal.clone())?;
     }
-    for process in 0..job.budget.processes {
-        run.pass(process, job.tasks())?;
-    }
-    for extra in 0..job.budget.extra {
-        let doubtful = run.done.doubtful();
-        let is_asked = |task: &Task| !run.has_enough(task) || doubtful.contains(task);
-        let again: Vec<Task> = job.tasks().into_iter().filter(is_asked).collect();
-        if again.is_empty() || host.stop.asked() {
-            break;
-        }
-        run.observer.says(&format!(
-            "{} of {} have too few clean samples or an impossible scaling: again, in further \
-             processes",
-            again.len(),
-            job.cells.len() + job.compares.len()
-        ));
-        run.observer.more(again.len());
-        run.pass(job.budget.processes + extra, again)?;
-    }
-    Ok(run.came())
+    let ended = run.passes();
+    Ok(Came { broken_off: ended.err().map(|error| format!("{error:#}")), ..run.came() })
 }
 
 struct Run<'a> {
@@ -115,8 +98,8 @@ struct Run<'a> {
     sink: &'a mut dyn Sink,
     observer: &'a mut dyn Observer,
     done: Finished,
-    /// Comparisons that failed or are unsupported, and whether they failed.
-    broken: BTreeSet<(Task, bool)>,
+    /// Comparisons that failed or are unsupported.
+    broken: BTreeMap<Task, Status>,
     deaths: usize,
     probe_ns: u64,
     /// The private folder in which processes share artifacts.
@@ -132,8 +115,33 @@ impl Run<'_> {
     fn is_over(&self, task: &Task) -> bool {
         match task {
             Task::Cell(cell) => self.done.is_refused(cell),
-            Task::Compare(_) => self.broken.iter().any(|(broken, _)| broken == task),
+            Task::Compare(_) => self.broken.contains_key(task),
         }
+    }
+
+    /// All passes, or those until the run was stopped.
+    fn passes(&mut self) -> Result<()> {
+        let Job { budget, cells, compares, .. } = self.job;
+        for process in 0..budget.processes {
+            self.pass(process, self.job.tasks())?;
+        }
+        for extra in 0..budget.extra {
+            let doubtful = self.done.doubtful();
+            let is_asked = |task: &Task| !self.has_enough(task) || doubtful.contains(task);
+            let again: Vec<Task> = self.job.tasks().into_iter().filter(is_asked).collect();
+            if again.is_empty() || self.host.stop.asked() {
+                break;
+            }
+            self.observer.says(&format!(
+                "{} of {} have too few clean samples or an impossible scaling: again, in further \
+                 processes",
+                again.len(),
+                cells.len() + compares.len()
+            ));
+            self.observer.more(again.len());
+            self.pass(budget.processes + extra, again)?;
+        }
+        Ok(())
     }
 
     /// Runs what is not done yet, in one process per engine and in random order.
@@ -296,7 +304,7 @@ impl Run<'_> {
         match task.refusal(Status::Failed, reason) {
             Some(refusal) => self.refuse(refusal),
             None => {
-                self.broken.insert((task.clone(), true));
+                self.broken.insert(task.clone(), Status::Failed);
                 Ok(())
             }
         }
@@ -323,7 +331,7 @@ impl Run<'_> {
                     Task::Cell(_) => self.refuse(*refusal)?,
                     // The refusals of its cells give the same reason.
                     Task::Compare(_) => {
-                        self.broken.insert((task.clone(), refusal.status.is_failure()));
+                        self.broken.insert(task.clone(), refusal.status);
                     }
                 }
             }
@@ -384,23 +392,18 @@ impl Run<'_> {
     }
 
     fn count(&self, task: &Task, tally: &mut Tally) {
-        let failed = match task {
-            Task::Cell(cell) => {
-                worst(&self.done.refusals, cell).map(|refusal| refusal.status.is_failure())
-            }
-            Task::Compare(_) => {
-                let broken = self.broken.iter().find(|(broken, _)| broken == task);
-                broken.map(|(_, failed)| *failed)
-            }
+        let refused = match task {
+            Task::Cell(cell) => worst(&self.done.refusals, cell).map(|refusal| refusal.status),
+            Task::Compare(_) => self.broken.get(task).copied(),
         };
-        match failed {
-            Some(true) => tally.failed += 1,
-            Some(false) => tally.left_out += 1,
-            None if self.done.tasks.contains_key(task) => {
-                tally.measured += 1;
-                tally.marked += usize::from(!self.has_enough(task));
-            }
-            None => {}
+        if refused.is_some_and(Status::is_failure) {
+            tally.failed += 1;
+            tally.wrong += usize::from(refused.is_some_and(Status::is_wrong));
+        } else if refused.is_some() {
+            tally.left_out += 1;
+        } else if self.done.tasks.contains_key(task) {
+            tally.measured += 1;
+            tally.marked += usize::from(!self.has_enough(task));
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::case::digest;
 use crate::plan::{Plan, cores};
 use crate::proc;
 use crate::record::{EngineFacts, Header, Machine, SCHEMA, Sampling, Tools};
+use crate::supervise::RUNNING;
 use std::process::Command;
 use std::sync::Arc;
 use touchstone_executor::Engine;
@@ -91,7 +92,7 @@ pub fn tools() -> Tools {
 
 /// First digits of the SHA-256 of this program; empty if it cannot be read.
 fn binary() -> String {
-    let bytes = std::env::current_exe().and_then(std::fs::read);
+    let bytes = std::fs::read(RUNNING);
     bytes.map(|bytes| digest(&bytes)[..16].to_owned()).unwrap_or_default()
 }
 

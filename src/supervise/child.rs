@@ -26,6 +26,21 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// How long a child may take to read what it is sent.
 const SENDING: Duration = Duration::from_secs(5);
 
+/// The image of this process, also after its file was replaced or removed.
+pub const RUNNING: &str = "/proc/self/exe";
+
+/// A command that starts this program again, with other arguments. A build that replaces the
+/// program's file meanwhile makes no difference.
+#[must_use]
+pub fn this_program(arguments: &[&str]) -> Command {
+    let mut command = Command::new(RUNNING);
+    command.args(arguments);
+    if let Some(name) = std::env::args_os().next() {
+        command.arg0(name);
+    }
+    command
+}
+
 /// A child process that receives `T` and sends `F`.
 #[derive(Debug)]
 pub struct Child<T, F> {

@@ -20,7 +20,7 @@ mod stop;
 #[cfg(test)]
 mod tests;
 
-pub use child::{Child, Heard};
+pub use child::{Child, Heard, RUNNING, this_program};
 pub use death::Death;
 pub use parent::{CHILD, Parent};
 pub use stop::Stop;

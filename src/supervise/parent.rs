@@ -2,7 +2,7 @@
 
 use super::lines;
 use anyhow::{Context, Result, ensure};
-use nix::sys::prctl::set_pdeathsig;
+use nix::sys::prctl::{set_name, set_pdeathsig};
 use nix::sys::signal::Signal;
 use nix::unistd::{dup2_stdin, getppid};
 use serde::Serialize;
@@ -36,6 +36,8 @@ impl<T: DeserializeOwned, F: Serialize> Parent<T, F> {
     pub fn join() -> Result<Option<Self>> {
         let Some(parent) = std::env::var_os(CHILD) else { return Ok(None) };
         set_pdeathsig(Signal::SIGKILL).context("cannot ask to end with the parent")?;
+        // Without it, `ps` would call the process `exe`.
+        let _ = set_name(c"touchstone");
         // The parent may have ended before that.
         let parent = parent.to_str().and_then(|text| text.parse().ok());
         ensure!(parent == Some(getppid().as_raw()), ORPHAN);

@@ -101,6 +101,35 @@ fn messages_go_both_ways_and_printing_does_not_matter() {
     assert_eq!(hear(&mut child), Heard::Ended(Death::Exit(0)));
 }
 
+/// The program of [`this_program`]'s test: a copy, which is removed before it starts itself.
+#[test]
+fn a_copy() {
+    if std::env::var_os(COPY).is_none() {
+        return;
+    }
+    std::fs::remove_file(std::env::current_exe().expect("this program")).expect("a copy");
+    let mut command = this_program(&["--exact", "supervise::tests::child", "--nocapture"]);
+    command.stdout(std::process::Stdio::null());
+    let mut child: Child<Ask, Answer> = Child::spawn(command).expect("a child");
+    child.send(&Ask::Echo("from a removed program".to_owned()));
+    let echo = Answer::Echo("from a removed program".to_owned());
+    assert_eq!(hear(&mut child), Heard::Message(echo));
+}
+
+const COPY: &str = "TOUCHSTONE_TEST_COPY";
+
+#[test]
+fn a_program_whose_file_is_gone_starts_itself() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("copy");
+    std::fs::copy(RUNNING, &copy).expect("a copy");
+    let mut command = Command::new(&copy);
+    command.args(["--exact", "supervise::tests::a_copy"]).env(COPY, "1");
+    let output = command.output().expect("a process");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed") && !copy.exists(), "{said}");
+}
+
 #[test]
 fn deaths_are_told_apart_and_said_in_words() {
     for (ask, words) in

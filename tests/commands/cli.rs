@@ -88,6 +88,35 @@ fn a_filter_that_means_nothing_names_near_ones() {
 }
 
 #[test]
+fn numbers_of_threads_that_are_not_possible_are_refused_with_the_reason() {
+    let cores = touchstone::plan::cores();
+    let few = format!(
+        "processors would time the scheduler: the affinity mask and the control \
+                       group of this process leave it {cores}"
+    );
+    for (threads, says) in [("0", "0 threads make no call"), ("99999", &*few)] {
+        touchstone(&["bench", "call_empty", "--threads", threads]).refused(&[says]);
+        let both = ["compare", "a_pooling", "b_pooling", "--threads", threads];
+        touchstone(&both).refused(&[says]);
+    }
+}
+
+/// As `make` runs them: cargo shows its progress, and one command measures and writes the page.
+#[test]
+fn the_targets_that_measure_show_the_build_and_always_write_the_page() {
+    for target in ["quick", "bench"] {
+        let mut make = std::process::Command::new("make");
+        make.args(["-n", target]).current_dir(env!("CARGO_MANIFEST_DIR"));
+        let output = make.output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("cargo ")).collect();
+        let [.., build, run] = lines[..] else { panic!("{text}") };
+        assert!(build.starts_with("cargo build ") && !build.contains("--quiet"), "{text}");
+        assert!(run.contains(" -- bench ") && run.ends_with(" --report"), "{text}");
+    }
+}
+
+#[test]
 fn a_reader_who_goes_away_is_no_error() {
     // `command()` has no piped children: the standard library does.
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_touchstone"))
@@ -170,7 +199,7 @@ fn bench_names_what_it_cannot_use() {
     bench(&["call_emty_function"]).refused(&["nothing matches", "near:", "call_empty_function"]);
     bench(&["--engines", "nobody"]).refused(&["there is no engine 'nobody' in this build"]);
     bench(&["--strategies", "poling"]).refused(&["there is no strategy 'poling'"]);
-    bench(&["--threads", "77"]).refused(&["nothing to measure"]);
+    bench(&["--threads", "99999"]).refused(&["99999 threads on"]);
     bench(&["--budget", "0"]).refused(&["'0' is not a number of seconds above 0"]);
     bench(&["--resume", "--replace"]).refused(&["cannot be used with"]);
     bench(&["--worker"]).refused(&["--worker is for this program's own use"]);
@@ -222,6 +251,9 @@ fn compare_holds_executors_runs_and_builds_against_each_other() {
     touchstone(&["compare", &slow, &empty]).refused(&["holds no run"]);
     touchstone(&["compare", &slow, &executor]).refused(&["is a file and the other is not"]);
     touchstone(&["compare", &executor, "nobody_pooling"]).refused(&["'nobody_pooling' is neither"]);
+    for pair in [["old.jsonl", &*quick], [&*quick, "old.jsonl"], ["old.jsonl", &*executor]] {
+        touchstone(&[&["compare"], &pair[..]].concat()).refused(&["there is no file 'old.jsonl'"]);
+    }
     touchstone(&["compare", &executor]).refused(&["<B>"]);
     let with = |more: &[&str]| touchstone(&[&["compare", &*executor, &executor], more].concat());
     with(&["--case", "call_emty_function"]).refused(&["near: call_empty_function"]);
@@ -325,6 +357,14 @@ fn a_folder_of_cases_is_made_and_measured() {
     assert!(page.contains("# Benchmark"), "{page}");
     let page = std::fs::read_to_string(own.join("benchmark/index.html")).unwrap();
     assert!(page.contains("sum"), "the case is not on the page");
+    // A wrong output is on the page, and fails the command.
+    std::fs::write(own.join("expected.bin"), [1, 2, 3, 4]).unwrap();
+    let ran = touchstone(&["bench", &filter, "--cases", cases, "--sampling", "quick"]);
+    assert_eq!((ran.code, &*ran.out), (1, ""), "{}", ran.err);
+    assert!(ran.err.contains("1 failed") && ran.err.contains("report: "), "{}", ran.err);
+    let page = std::fs::read_to_string(own.join("BENCHMARK.md")).unwrap();
+    let (_, failed) = page.split_once("## Failed cells").unwrap();
+    assert!(failed.contains("| wrong |") && failed.contains("expected 0x01020304"), "{page}");
     // A guest that is not the listed one is not measured.
     std::fs::write(own.join("sum.wasm"), b"\0asm\x01\0\0\0").unwrap();
     touchstone(&["bench", &filter, "--cases", cases]).refused(&["sum.wasm"]);

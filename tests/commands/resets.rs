@@ -180,8 +180,8 @@ fn an_interrupted_run_keeps_what_it_measured() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
-    kill(pid, Signal::SIGINT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    kill(pid, Signal::SIGTERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
     assert!(!measured(&lines(&part)).is_empty());
     assert_eq!(std::fs::read_to_string(&records).unwrap(), "the old ones");
 }

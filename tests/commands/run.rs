@@ -234,7 +234,10 @@ fn a_memory_bomb_stops_at_the_limit() {
     everywhere(&[&[&*guest, "--call", "grow"], &some[..]].concat(), "0x00400000");
     everywhere(&[&guest, "--call", "pages", "--extra-pages", "6"], "0x07000000");
     touchstone(&["run", &guest, "--call", "pages", "--extra-pages", "6", "--max-pages", "5"])
-        .refused(&["7 pages", "limit"]);
+        .refused(&[
+            "7 pages",
+            "more than the limit of 5 pages; raise the limit with --max-pages 7",
+        ]);
 }
 
 #[test]

@@ -70,6 +70,7 @@ fn a_wrong_output_is_recorded_and_never_timed() {
         Answer::Output(vec![0xba, 0xd0])
     }));
     assert_refused(&ran, Status::Wrong, "expected 0x2a000000, got 0xbad0");
+    assert_eq!((ran.came.cells.wrong, ran.came.has_result()), (1, false));
     // Nor is it tried again in the other processes.
     assert_eq!(calls.load(Ordering::Relaxed), 1);
     assert!(ran.told.said[0].contains("wrong: expected 0x2a000000"), "{:?}", ran.told.said);
@@ -231,7 +232,8 @@ fn only_what_is_asked_for_is_compiled_and_loaded() {
     assert_eq!(names(&chosen), ["echo_from_guest/other_instance_reuse/1_threads"]);
     for (wrong, says) in [
         (Selection { engines: vec!["othr".to_owned()], ..chosen.clone() }, "near: other"),
-        (Selection { threads: vec![7], ..chosen.clone() }, "nothing to measure"),
+        (Selection { threads: vec![0], ..chosen.clone() }, "0 threads make no call"),
+        (Selection { threads: vec![99_999], ..chosen.clone() }, "99999 threads on"),
         (Selection { overview: true, ..chosen.clone() }, "nothing to measure"),
         (
             Selection { filter: Filter::new(Some("ecko")).unwrap(), ..Selection::default() },

@@ -4,7 +4,7 @@ use crate::mocked::{CASE, Place, Ran, engines, one_strategy};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use touchstone::plan::{Budget, FEWEST_CALLS_US, cores};
-use touchstone::record::{Metric, Samples, Status};
+use touchstone::record::{Metric, Samples};
 use touchstone::run::Job;
 use touchstone_executor::mock::{Answer, MockEngine};
 
@@ -53,8 +53,6 @@ fn by_thread(slow: Duration) -> MockEngine {
     })
 }
 
-const TOO_SLOW: &str = "the threads did not keep up with each other";
-
 #[test]
 fn on_two_threads_a_sample_counts_only_if_the_other_one_made_progress() {
     if cores() < 2 {
@@ -63,18 +61,14 @@ fn on_two_threads_a_sample_counts_only_if_the_other_one_made_progress() {
     }
     let place = Place::new("[2]");
     let ran = place.run_all(&by_thread(Duration::from_millis(10)));
-    let [refusal] = ran.refusals()[..] else { panic!("{:?}", ran.refusals()) };
-    assert_eq!(refusal.status, Status::Failed);
-    assert!(refusal.reason.contains(TOO_SLOW), "{}", refusal.reason);
-    assert!(ran.observations().is_empty(), "{:?}", ran.observations());
+    // After many tries it is published with a mark: what else the machine does fails no cell.
+    assert_eq!((ran.came.cells.measured, ran.came.cells.marked, ran.came.failed()), (1, 1, 0));
+    let all = samples(&ran, Metric::Call);
+    assert!(all.iter().flat_map(|samples| &samples.0).all(|sample| !sample.clean), "{all:?}");
 
     let ran = place.run_all(&by_thread(Duration::from_micros(5)));
-    if let [refusal] = ran.refusals()[..] {
-        // What else the machine does is not this test's.
-        assert!(refusal.reason.contains(TOO_SLOW), "{}", refusal.reason);
-        return;
-    }
-    for sample in samples(&ran, Metric::Call).iter().flat_map(|samples| &samples.0) {
+    let all = samples(&ran, Metric::Call);
+    for sample in all.iter().flat_map(|samples| &samples.0).filter(|sample| sample.clean) {
         assert!(sample.slowest * 2 <= sample.calls && sample.slowest * 3 >= sample.calls);
         assert!(sample.total >= (2 * FEWEST_CALLS_US * 1000) as f64, "{sample:?}");
     }

@@ -3,6 +3,7 @@
 
 use crate::mocked::{CASE, Place, REUSE, Ran, Told, one_strategy};
 use anyhow::Result;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -178,6 +179,7 @@ fn one_bad_cell(name: &str, limit: Duration, deaths: usize) -> (Ran, String) {
     let place = Place::new("[1]");
     let ran = run_in_workers(&place, &["fine", name], limit);
     assert_eq!((ran.came.cells.measured, ran.came.cells.failed), (3, 1));
+    assert!(ran.came.has_result());
     assert_eq!(ran.came.deaths, deaths);
     let [refusal] = ran.refusals()[..] else { panic!("{:?}", ran.refusals()) };
     assert_eq!((refusal.engine.as_str(), refusal.strategy), (name, Some(REUSE)));
@@ -240,8 +242,29 @@ fn a_worker_that_cannot_begin_ends_the_run_with_the_reason() {
     let (engines, job) = job(&place, &["fine"]);
     let (worker, guests) = (|| Ok(Command::new("false")), || place.guests());
     let host = host(&place, &engines, &worker, &guests, LONG);
-    let error = run(job, &host, &mut Vec::new(), &mut Told::default()).unwrap_err();
-    assert!(error.to_string().contains("before its first task"), "{error:#}");
+    let came = run(job, &host, &mut Vec::new(), &mut Told::default()).unwrap();
+    assert!(came.broken_off.unwrap().contains("before its first task"));
+}
+
+/// A process limit, or a program that is gone: what was measured before is kept and counts.
+#[test]
+fn a_worker_that_cannot_be_started_breaks_off_the_run_and_loses_nothing() {
+    let place = Place::new("[1]");
+    let (engines, job) = job(&place, &["fine"]);
+    let started = Cell::new(0);
+    let worker = || match started.replace(started.get() + 1) {
+        0 | 1 => Ok(worker(place.folder())),
+        _ => Ok(Command::new("/does/not/exist")),
+    };
+    let guests = || place.guests();
+    let host = host(&place, &engines, &worker, &guests, LONG);
+    let (mut lines, mut told) = (Vec::new(), Told::default());
+    let came = run(job, &host, &mut lines, &mut told).unwrap();
+    let reason = came.broken_off.as_ref().unwrap();
+    assert!(reason.contains("cannot start a child process"), "{reason}");
+    assert_eq!((came.cells.measured, came.cells.failed, came.has_result()), (2, 0, true));
+    let seen = Ran { came, lines, told }.book().cells;
+    assert!(seen.len() == 2 && seen.values().all(|seen| seen.len() == 2), "{seen:?}");
 }
 
 /// Stops the run as soon as a task begins.

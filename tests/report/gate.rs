@@ -2,6 +2,7 @@
 
 use super::{EMPTY, Place, assert_has, fixtures};
 use fixtures::{Run, cell};
+use touchstone::record::Status;
 use touchstone::report::{self, gate::Closed};
 
 const SCALING: &str = "scaling 6.00 on 2 threads: alpha_instance_reuse, \
@@ -38,9 +39,14 @@ fn nothing_is_written_where_numbers_contradict_each_other() {
     assert!(report::check(&place.options).unwrap_err().is::<Closed>());
     place.options.draft = true;
     let page = place.page();
-    let draft = page.find("**Draft: 1 rule of publication is broken.**").unwrap();
-    assert!(draft < page.find("# Benchmark").unwrap());
-    assert_has(&page, &format!("- {SCALING}\n"));
+    // The result first, the broken rules last and folded.
+    let draft = "**Draft: 1 rule of publication is broken**, [listed at the end](#broken-rules).";
+    let rules = "## Broken rules\n\n<details><summary>scaling beyond the number of threads: 1\
+                 </summary>\n\n- ";
+    let places = ["# Benchmark", draft, "## Limits", rules].map(|part| page.find(part).unwrap());
+    assert!(places.is_sorted(), "{places:?}");
+    let last = format!("- {SCALING}\n\n</details>\n\n<!-- END -->\n");
+    assert_has(&page, &last);
 }
 
 #[test]
@@ -62,4 +68,23 @@ fn an_explanation_of_nothing_is_an_error() {
     explain(&place, "few_calls", "alpha");
     let stale = "an explanation has nothing to explain: few_calls, alpha";
     assert_eq!(closed(&place), [SCALING, stale]);
+}
+
+/// With the reason, after what has a result.
+#[test]
+fn failed_cells_stand_on_the_page() {
+    let failed = |engine, status, reason| {
+        fixtures::refusal((engine, "pooling"), Some(EMPTY), status, reason)
+    };
+    let run = Run::of_cells([cell("alpha", "instance_reuse", EMPTY, 1, 300.0)]).and([
+        failed("beta", Status::Failed, "its process ended"),
+        failed("gamma", Status::Wrong, "expected 0x01, got 0x02"),
+        failed("delta", Status::Unsupported, "no pool"),
+    ]);
+    let page = Place::with(&run).page();
+    let (_, section) = page.split_once("## Failed cells\n").unwrap();
+    let (section, _) = section.split_once("<!-- END -->").unwrap();
+    assert!(section.contains("| failed | `beta` | its process ended |"), "{section}");
+    assert!(section.contains("| wrong | `gamma` | expected 0x01, got 0x02 |"), "{section}");
+    assert!(!section.contains("no pool"), "{section}");
 }

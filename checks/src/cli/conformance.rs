@@ -1,12 +1,13 @@
 //! `touchstone-checks conformance`.
 
+use super::Ended;
 use super::store::Keep;
-use super::{Ended, child};
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use touchstone::plan::Filter;
 use touchstone::record::Check;
+use touchstone::supervise::this_program;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, print};
 use touchstone_checks::conformance::known::{self, Known};
@@ -52,7 +53,7 @@ impl Conformance {
             .map(|(_, engine)| {
                 let told =
                     |source: &Source| progress.next(format!("{} {}", engine.id(), source.id()));
-                run(&**engine, filter, Limits::default(), || child(&["steps"]), told)
+                run(&**engine, filter, Limits::default(), || Ok(this_program(&["steps"])), told)
                     .with_context(|| format!("on {}", engine.id()))
             })
             .collect::<Result<_>>()?;

@@ -1,12 +1,13 @@
 //! `touchstone-checks costs` and `touchstone-checks gate`.
 
-use super::{Ended, child};
+use super::Ended;
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use touchstone::case;
 use touchstone::plan::Filter;
 use touchstone::record::{Book, COUNTS, Count, Metric, default_path, newest};
 use touchstone::run::shown;
+use touchstone::supervise::this_program;
 use touchstone::terminal::{Style, Table, complain, print, warn_of_skipped};
 use touchstone_checks::count::{self, Change, Counted, Engines, Verdict, compare};
 
@@ -92,7 +93,7 @@ impl Gate {
 
 fn count(asked: Engines, filter: &Filter) -> Result<Counted> {
     let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
-    let caller = || child(&["costs", "--worker"]);
+    let caller = || Ok(this_program(&["costs", "--worker"]));
     count::count(&cases, &engines, asked, filter, caller)
 }
 

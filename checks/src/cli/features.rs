@@ -1,13 +1,13 @@
 //! `touchstone-checks features`.
 
+use super::Ended;
 use super::store::Keep;
-use super::{Ended, child};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use touchstone::plan::Filter;
 use touchstone::record::{Check, Finding, Outcome};
 use touchstone::run::watch_for_ctrl_c;
-use touchstone::supervise::Stop;
+use touchstone::supervise::{Stop, this_program};
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, print};
 use touchstone_checks::features::{Probe, probe_in_process, probes};
@@ -36,7 +36,8 @@ impl Features {
         for Probe { feature, .. } in probes() {
             for engine in &engines {
                 progress.next(format!("{feature} on {}", engine.id()));
-                let found = probe_in_process(&**engine, feature, child(&["feature"])?, &stop)?;
+                let found =
+                    probe_in_process(&**engine, feature, this_program(&["feature"]), &stop)?;
                 findings.push(found.context("stopped before all features were probed")?);
             }
         }

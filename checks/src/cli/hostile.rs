@@ -1,10 +1,11 @@
 //! `touchstone-checks hostile`.
 
+use super::Ended;
 use super::store::Keep;
-use super::{Ended, child};
 use anyhow::{Result, bail};
 use touchstone::plan::Filter;
 use touchstone::record::Check;
+use touchstone::supervise::this_program;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, print};
 use touchstone_checks::engines;
@@ -38,7 +39,7 @@ impl Hostile {
         let mut watch = Watch::new(filter, Limits::default());
         for engine in engines() {
             let tell = |job: &Job| progress.next(format!("{}/{}", job.attack.name, engine.id()));
-            watch.attack(engine.id(), || child(&["attacks"]), tell)?;
+            watch.attack(engine.id(), || Ok(this_program(&["attacks"])), tell)?;
         }
         drop(progress);
         let found = watch.found();

@@ -11,7 +11,6 @@ mod isolation;
 mod store;
 mod survival;
 
-use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 use touchstone::terminal::complain;
@@ -97,12 +96,4 @@ pub(crate) fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
-}
-
-/// The command that starts a child of this program.
-fn child(arguments: &[&str]) -> Result<std::process::Command> {
-    let program = std::env::current_exe().context("cannot find this program")?;
-    let mut command = std::process::Command::new(program);
-    command.args(arguments);
-    Ok(command)
 }

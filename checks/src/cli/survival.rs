@@ -1,11 +1,12 @@
 //! `touchstone-checks survival`.
 
+use super::Ended;
 use super::store::Keep;
-use super::{Ended, child};
 use anyhow::{Result, bail};
 use std::process::Command;
 use touchstone::plan::{Filter, near};
 use touchstone::record::Check;
+use touchstone::supervise::this_program;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, complain, print};
 use touchstone_checks::survival::{self, Plan, ROUNDS, SEED};
@@ -37,7 +38,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 }
 
 pub(super) fn command(job: &str) -> Result<Command> {
-    child(&["survivor", job])
+    Ok(this_program(&["survivor", job]))
 }
 
 impl Survival {

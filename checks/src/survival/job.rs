@@ -166,7 +166,10 @@ impl Job {
         parent.borrow_mut().say(&Said::Begun)?;
         let came = run::run(job, &host, &mut sink, &mut Speaker(parent))?;
         if came.stopped {
-            std::process::exit(130);
+            std::process::exit(run::stopped_code().into());
+        }
+        if let Some(reason) = &came.broken_off {
+            anyhow::bail!("{reason}");
         }
         Ok(came.failed())
     }

@@ -30,6 +30,7 @@ pub(super) fn terminate_with_workers(place: &mut Place<'_>) -> Result<Scenario> 
 
 fn rounds(place: &mut Place<'_>, signal: Signal, workers: bool) -> Result<Scenario> {
     let mut scenario = Scenario::default();
+    let code = 128 + signal as i32;
     let whole = undisturbed(place, workers)?;
     for _ in 0..place.rounds() {
         let job = Job { workers, ..place.job() };
@@ -43,7 +44,7 @@ fn rounds(place: &mut Place<'_>, signal: Signal, workers: bool) -> Result<Scenar
         let ended = ran.death.is_success()
             || match signal {
                 Signal::SIGKILL => ran.death == Death::Signal(signal.to_string()),
-                _ => ran.death == Death::Exit(130),
+                _ => ran.death == Death::Exit(code),
             };
         scenario.expect(ended, || format!("after {signal} it {}", ran.death));
         scenario.rounds += 1;
@@ -51,7 +52,7 @@ fn rounds(place: &mut Place<'_>, signal: Signal, workers: bool) -> Result<Scenar
         scenario.look_after(place, &job, &ran.told)?;
     }
     if signal != Signal::SIGKILL {
-        scenario.said = "exit code 130".to_owned();
+        scenario.said = format!("exit code {code}");
     }
     Ok(scenario)
 }

@@ -96,11 +96,12 @@ fn raised(limits: MemoryLimits, heap: HeapPages) -> Result<MemoryLimits> {
             Some(declared.map_or(pages, |maximum| maximum.min(pages)))
         }
     };
-    if minimum > maximum.unwrap_or(ALL_PAGES).min(ALL_PAGES) {
+    let limit = maximum.unwrap_or(ALL_PAGES).min(ALL_PAGES);
+    if minimum > limit {
         return Err(Error::Unhostable {
             reason: format!(
                 "it needs {minimum} pages of memory at the start ({} of its own and {} extra), \
-                 more than the limit allows",
+                 more than the limit of {limit} pages",
                 limits.minimum, heap.extra
             ),
         });

@@ -192,6 +192,20 @@ fn length(bytes: &[u8]) -> Result<u32, String> {
     u32::try_from(bytes.len()).map_err(|_| "it is larger than 4 GiB".to_owned())
 }
 
+/// Bytes that the compiler may write for any module, and for each byte of one.
+const LEAST_ROOM: usize = 1 << 20;
+const ROOM_PER_BYTE: usize = 16;
+
+/// Checks that there is room beside a file for what the compiler writes. Where there is none, its
+/// linker ends the process.
+fn check_room(output: &Path, bytes: usize) -> Result<(), String> {
+    let trial = output.with_extension("room");
+    let written = std::fs::write(&trial, vec![0; bytes]);
+    // Where it stays, its folder goes soon.
+    let _ = std::fs::remove_file(&trial);
+    written.map_err(|error| format!("cannot write {}: {error}", trial.display()))
+}
+
 /// Compiles ahead of time into a universal module: the module's bytes with the
 /// machine code in a section of its own.
 pub(crate) fn compile(
@@ -201,6 +215,7 @@ pub(crate) fn compile(
     // WasmEdge writes files only, and puts others beside the output meanwhile.
     let folder = Scratch::new().map_err(|error| error.to_string())?;
     let file = folder.path().join("module.wasm");
+    check_room(&file, LEAST_ROOM + wasm.len() * ROOM_PER_BYTE)?;
     let output = std::ffi::CString::new(file.as_os_str().as_encoded_bytes())
         .map_err(|_| "the path of the output holds a zero".to_owned())?;
     let settings = Settings::new(ffi::WasmEdge_RunMode_AOT)?;

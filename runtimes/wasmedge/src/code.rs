@@ -221,6 +221,14 @@ mod tests {
         )
     }
 
+    /// Where the compiler finds no room, its linker ends the process.
+    #[test]
+    fn a_folder_that_cannot_be_written_is_an_error_before_the_compiler_begins() {
+        let output = std::path::Path::new("/proc/self/module.wasm");
+        let failed = api::compile(b"\0asm\x01\0\0\0", LEVEL, output).unwrap_err();
+        assert!(failed.starts_with("cannot write /proc/self/module.room: "), "{failed}");
+    }
+
     #[test]
     fn an_ordinary_guest_is_compiled_as_it_was_first_rewritten() {
         let text = r#"(module (table 1 funcref) (elem (i32.const 0) $f)

@@ -4,7 +4,6 @@
 use super::answer::{Answer, State};
 use super::row::Row;
 use super::worker::{Ask, Call, FromWorker, Step, Task};
-use crate::cli::common::this_program;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -14,7 +13,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone::solo::FromProcess;
-use touchstone::supervise::{Child, Death, Heard, Stop};
+use touchstone::supervise::{Child, Death, Heard, Stop, this_program};
 use touchstone::terminal::progress::Progress;
 use touchstone_executor::text::{abridged, harmless};
 use touchstone_executor::{Strategy, Support};
@@ -87,7 +86,7 @@ impl Workers {
     ///
     /// # Errors
     ///
-    /// When a process cannot be started or watched, or `show` fails.
+    /// When a process cannot be watched, or `show` fails.
     pub(super) fn call_all(
         &self,
         rows: &mut [Row],
@@ -160,7 +159,18 @@ impl Workers {
             place.map(|index| left[index]).context("a worker named another strategy")
         };
         let task = Task::Call { engine: engine.id().to_owned(), strategies: strategies.clone() };
-        let Some((mut child, mut printed)) = self.start(task)? else { return Ok(()) };
+        let (mut child, mut printed) = match self.start(task) {
+            Ok(Some(started)) => started,
+            Ok(None) => return Ok(()),
+            // Other engines may have answered, and others yet may.
+            Err(error) => {
+                for place in left {
+                    let reason = format!("{error:#}");
+                    rows[*place].answer = Some(Answer::nothing(State::Failed, &reason));
+                }
+                return Ok(());
+            }
+        };
         let mut at = (left[0], Phase::Loading);
         let mut deadline = Instant::now() + limit(at.1);
         let death = loop {
@@ -218,7 +228,7 @@ impl Workers {
     /// Starts a worker; `None` after Ctrl-C. What it prints goes to a file, unless the guest's
     /// log is wanted.
     fn start(&self, task: Task) -> Result<Option<(Child<Ask, FromWorker>, File)>> {
-        let mut command = self.command()?;
+        let mut command = Self::command();
         let path = self.folder.join("printed");
         let mut printed = File::options();
         printed.read(true).write(true).create(true).truncate(true);
@@ -233,10 +243,10 @@ impl Workers {
     }
 
     /// The command that starts a worker.
-    pub(super) fn command(&self) -> Result<Command> {
-        let mut command = this_program(&["run", "--worker"])?;
+    pub(super) fn command() -> Command {
+        let mut command = this_program(&["run", "--worker"]);
         command.stdout(std::process::Stdio::null());
-        Ok(command)
+        command
     }
 
     /// The question for a task.

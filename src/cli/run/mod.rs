@@ -17,6 +17,7 @@ mod worker;
 use super::Ended;
 pub(super) use arguments::spread;
 
+use super::common::begin;
 use answer::Groups;
 use anyhow::{Result, bail};
 use difference::Difference;
@@ -26,7 +27,7 @@ use row::{Row, Wanted};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::{Source, Target};
-use touchstone::run::{seconds, watch_for_ctrl_c};
+use touchstone::run::seconds;
 use touchstone::solo::available_memory;
 use touchstone::supervise::Stop;
 use touchstone::terminal::progress::Progress;
@@ -51,7 +52,7 @@ use touchstone_executor::{Scratch, Strategy};
 /// Without --call, `_start` or `run` of `wasi:cli/run` is called, or the exports are shown. Exits
 /// with 0 when all combinations return the same output or differ only as the specification allows,
 /// with 1 when outputs differ, the guest traps or a backend fails, with 2 when the input is invalid,
-/// and with 130 after Ctrl-C.
+/// with 130 after Ctrl-C, and with 143 after SIGTERM.
 #[derive(Debug, clap::Args)]
 pub(super) struct Run {
     /// Load this module
@@ -169,7 +170,7 @@ impl Run {
         };
         let mut rows = row::choose(&target.guest, wanted)?;
         let (folder, stop) = (Scratch::new()?, Stop::default());
-        watch_for_ctrl_c(&stop, false)?;
+        begin(&stop, false)?;
         let memory = self.memory_limit.map_or_else(|| available_memory() / 2, |mib| mib << 20);
         let call = (!self.no_timeout).then_some(self.timeout);
         let workers = Workers {

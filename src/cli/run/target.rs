@@ -3,8 +3,9 @@
 use super::Run;
 use super::program::{self, Program};
 use super::worker::{Call, Effects, has_only_effects};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use std::cell::OnceCell;
+use std::env::temp_dir;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use touchstone::case::init::{Constructed, constructed, initialized};
@@ -19,8 +20,9 @@ use touchstone_executor::guest::{
     unpack,
 };
 use touchstone_executor::host::HostFunction;
+use touchstone_executor::scratch::remedy;
 use touchstone_executor::text::name as shown_name;
-use touchstone_executor::{Exports, Signature, ValueType, wasi};
+use touchstone_executor::{Error, Exports, Signature, ValueType, wasi};
 
 /// Extra pages that Substrate gives every runtime by default.
 const SUBSTRATE_PAGES: u32 = 2048;
@@ -122,7 +124,9 @@ impl Target {
             false => arguments(export, &signature, abi, &run.args)?,
         };
         let heap = heap(run, abi, is_component);
-        let guest = GuestModule::new(&name(&file), &wasm, heap).with_context(unusable)?;
+        let guest = GuestModule::new(&name(&file), &wasm, heap);
+        let guest = guest.map_err(|error| with_option(error, &info, heap));
+        let guest = guest.with_context(unusable)?;
         if !is_component {
             Exports::of(&guest).find(export, abi)?;
         }
@@ -164,7 +168,8 @@ impl Target {
         let write = |name: &str, content: &[u8]| {
             let path = folder.join(name);
             let written = std::fs::write(&path, content);
-            written.with_context(|| format!("cannot write {}", path.display())).map(|()| path)
+            let failed = || format!("cannot write a temporary file; {}", remedy(&temp_dir()));
+            written.with_context(failed).map(|()| path)
         };
         Ok(Call {
             module: write("module.wasm", &self.wasm)?,
@@ -353,6 +358,18 @@ fn heap(run: &Run, abi: Abi, is_component: bool) -> HeapPages {
             None if substrate => Growth::Fixed,
             None => Growth::UpTo(MAX_PAGES),
         },
+    }
+}
+
+/// The error, with the option that helps where the memory is over the limit of pages.
+fn with_option(error: Error, info: &ModuleInfo, heap: HeapPages) -> anyhow::Error {
+    let own = info.memory.map_or(0, |memory| memory.minimum);
+    let needed = own.saturating_add(heap.extra);
+    match heap.growth {
+        Growth::UpTo(limit) if needed > limit => {
+            anyhow!("{error}; raise the limit with --max-pages {needed}")
+        }
+        _ => error.into(),
     }
 }
 

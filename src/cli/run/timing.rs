@@ -34,7 +34,7 @@ pub(super) struct Times {
 ///
 /// # Errors
 ///
-/// When no row that returned has the baseline's name, or no process can be started.
+/// When no row that returned has the baseline's name, or a process cannot be watched.
 pub(super) fn time(
     workers: &Workers,
     rows: &mut [Row],
@@ -77,7 +77,7 @@ fn compare(
         let time = workers.limits.compile.saturating_mul(2).saturating_add(LIMIT).min(2 * LIMIT);
         let limits = Limits { memory: workers.limits.memory, time };
         let asked: Asked<Option<Comparison>> =
-            solo::ask(&workers.ask(task), workers.command()?, limits, &workers.stop, |_: Step| {})?;
+            solo::ask(&workers.ask(task), Workers::command(), limits, &workers.stop, |_: Step| {})?;
         match asked {
             Asked::Answered(comparison) => all.extend(comparison),
             Asked::Refused(refused) => return Ok(Some(Err(refused.into()))),

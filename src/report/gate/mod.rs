@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 pub use explanations::{Explanation, Explanations};
-pub(super) use page::{anomalies, draft};
+pub(super) use page::{anomalies, broken_rules, draft};
 
 /// A rule about single cells; these can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
@@ -37,6 +37,21 @@ pub enum Rule {
     Processes,
     /// No engine makes a warm call faster than native code.
     Baseline,
+}
+
+impl Rule {
+    /// What its violations have in common.
+    fn title(self) -> &'static str {
+        match self {
+            Self::Scaling => "scaling beyond the number of threads",
+            Self::SlowThread => "a thread with too few calls",
+            Self::Comparison => "comparisons that contradict their cells",
+            Self::FewCalls => "too few calls",
+            Self::ShortSample => "samples that are too short",
+            Self::Processes => "too few processes",
+            Self::Baseline => "native code slower than an engine",
+        }
+    }
 }
 
 /// A broken rule of publication.

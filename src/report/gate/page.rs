@@ -1,10 +1,11 @@
 //! What the page says of the gate.
 
-use super::Gate;
+use super::{Gate, Rule};
 use crate::escape::{code, in_cell, markdown};
 use crate::report::markdown::Table;
 use crate::report::units;
 use indexmap::IndexMap;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Lines of a list that stand on the page; the command prints them all.
@@ -44,18 +45,43 @@ pub(super) fn broken(number: usize) -> String {
     format!("{} of publication {verb} broken", units::count(number, "rule"))
 }
 
-/// What stands on top of a draft; nothing where the page may be published.
+/// The line of a draft that links to its broken rules; nothing where the page may be published.
 pub(in crate::report) fn draft(gate: &Gate) -> String {
-    let reasons = gate.reasons();
-    if reasons.is_empty() {
-        return String::new();
+    match gate.reasons().len() {
+        0 => String::new(),
+        reasons => {
+            format!("**Draft: {}**, [listed at the end](#broken-rules).\n\n", broken(reasons))
+        }
     }
-    let mut text = format!("**Draft: {}.**\n\n", broken(reasons.len()));
+}
+
+/// The broken rules of a draft, folded, those of a kind together; nothing where the page may be
+/// published.
+pub(in crate::report) fn broken_rules(gate: &Gate) -> String {
+    let mut kinds: BTreeMap<Option<Rule>, Vec<String>> = BTreeMap::new();
+    for violation in &gate.violations {
+        let rule = violation.cell.as_ref().map(|(_, rule)| *rule);
+        kinds.entry(rule).or_default().push(violation.to_string());
+    }
+    let mut text = String::new();
+    for (rule, reasons) in kinds {
+        fold(&mut text, rule.map_or("the whole run", Rule::title), &reasons);
+    }
+    let stale: Vec<String> = gate.stale.iter().map(ToString::to_string).collect();
+    if !stale.is_empty() {
+        fold(&mut text, "explanations of nothing", &stale);
+    }
+    if text.is_empty() { text } else { format!("## Broken rules\n\n{text}") }
+}
+
+/// A folded list.
+fn fold(text: &mut String, title: &str, reasons: &[String]) {
+    let _ = writeln!(text, "<details><summary>{title}: {}</summary>\n", reasons.len());
     for reason in reasons.iter().take(MOST) {
         let _ = writeln!(text, "- {}", markdown(reason));
     }
     if reasons.len() > MOST {
         let _ = writeln!(text, "- and {} more", units::count(reasons.len() - MOST, "line"));
     }
-    text + "\n"
+    *text += "\n</details>\n\n";
 }

@@ -248,7 +248,7 @@ fn explanations_fit_or_are_stale() {
         |explanation: Explanation| check(&book, None, &Explanations { all: vec![explanation] });
     let gate = explained(explanation(Rule::Scaling, "a"));
     assert!(gate.publish().is_ok() && gate.explained.len() == 1);
-    assert!(page::draft(&gate).is_empty());
+    assert!(page::draft(&gate).is_empty() && page::broken_rules(&gate).is_empty());
     let section = page::anomalies(&gate);
     let name = "`case_from_guest/a_interpreted/2_threads`";
     assert!(section.contains(name) && section.contains("| known |"), "{section}");

@@ -12,13 +12,31 @@ const MOST_NAMED: usize = 4;
 
 pub(in crate::report) fn section(book: &Book) -> String {
     let heading = "## Cells without a time\n\n";
+    match table(&book.refusals) {
+        None => format!("{heading}Every cell of the run has a time.\n\n"),
+        Some(table) => format!(
+            "{heading}A cell that is wrong, traps, fails or cannot be run is listed with its \
+             reason, and its time is never published.\n\n{table}"
+        ),
+    }
+}
+
+/// The cells that are wrong, trap or fail; nothing where there are none.
+pub(in crate::report) fn failures(book: &Book) -> String {
+    let failures = book.refusals.iter().filter(|refusal| refusal.status.is_failure());
+    let table = table(failures).unwrap_or_default();
+    if table.is_empty() { table } else { format!("## Failed cells\n\n{table}") }
+}
+
+/// A table of refusals, those with the same reason together; `None` where there are none.
+fn table<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> Option<String> {
     let mut groups: BTreeMap<(Status, &str, &str), Vec<&Refusal>> = BTreeMap::new();
-    for refusal in &book.refusals {
+    for refusal in refusals {
         let key = (refusal.status, refusal.reason.as_str(), refusal.engine.as_str());
         groups.entry(key).or_default().push(refusal);
     }
     if groups.is_empty() {
-        return format!("{heading}Every cell of the run has a time.\n\n");
+        return None;
     }
     // Engines that refuse the same things for the same reason share a row; failures first.
     let mut rows: BTreeMap<(bool, Status, &str, String), Vec<String>> = BTreeMap::new();
@@ -30,11 +48,7 @@ pub(in crate::report) fn section(book: &Book) -> String {
     for ((_, status, reason, what), engines) in rows {
         table.row(status.to_string(), [engines.join(", "), markdown(reason), what]);
     }
-    format!(
-        "{heading}A cell that is wrong, traps, fails or cannot be run is listed with its reason, \
-         and its time is never published.\n\n{}",
-        table.finish()
-    )
+    Some(table.finish())
 }
 
 /// The strategies of an engine's refusals with their places, those alike together.

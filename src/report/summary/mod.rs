@@ -18,6 +18,7 @@ use super::charts;
 use super::gate;
 use super::matrix::{Executor, Matrix};
 use super::origin;
+use super::sections::failed;
 use super::units;
 use crate::escape::code;
 use crate::record::{Check, Estimate, Outcome};
@@ -26,8 +27,8 @@ use std::fmt::Write;
 /// The sections in order.
 pub(super) fn text(content: &Content<'_>) -> String {
     let parts = [
-        gate::draft(content.gate),
         verdict::section(content),
+        gate::draft(content.gate),
         needs::section(content),
         engines::section(content),
         charts::section(content.charts, &content.images),
@@ -38,6 +39,8 @@ pub(super) fn text(content: &Content<'_>) -> String {
         documents::section(content),
         limits(content),
         index::section(content),
+        failed::failures(content.matrix.book),
+        gate::broken_rules(content.gate),
     ];
     parts.concat()
 }

@@ -1,10 +1,10 @@
 //! The server of the pipeline in a process of its own.
 
-use crate::supervise::{Child, Heard, Parent, Stop};
+use crate::supervise::{Child, Heard, Parent, Stop, this_program};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use touchstone_systems::pipeline::{self, Places};
 
@@ -46,9 +46,8 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn start(places: &Places, stop: &Stop) -> Result<Self> {
-        let program = std::env::current_exe().context("cannot find this program")?;
-        let mut command = Command::new(program);
-        command.args(["systems", "--pipeline-server"]).stdout(Stdio::null());
+        let mut command = this_program(&["systems", "--pipeline-server"]);
+        command.stdout(Stdio::null());
         let child = stop.spawn(command)?;
         let mut child: Child<Places, Told> = child.context("the run was stopped")?;
         child.send(places);

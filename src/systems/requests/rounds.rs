@@ -7,9 +7,8 @@ use crate::lab::Refused;
 use crate::measure::{Pinned, Tails, processors};
 use crate::proc;
 use crate::record::{Load, Status};
-use crate::supervise::{Child, Heard, Stop};
+use crate::supervise::{Child, Heard, Stop, this_program};
 use anyhow::{Context, Result, bail, ensure};
-use std::process::Command;
 use std::time::{Duration, Instant};
 use touchstone_systems::load::{Client, Made, arrivals};
 
@@ -66,9 +65,7 @@ pub(super) struct Row {
 impl Row {
     /// Starts a host and connects to it; the refusal if its executor cannot run the guest.
     pub(super) fn start(ask: Ask, case: &Case, stop: &Stop) -> Result<Result<Self, Refused>> {
-        let mut command =
-            Command::new(std::env::current_exe().context("cannot find this program")?);
-        command.args(["systems", "--requests-host"]);
+        let command = this_program(&["systems", "--requests-host"]);
         let failed = |reason: String| Ok(Err(Refused { status: Status::Failed, reason }));
         let Some(mut host) = stop.spawn::<Ask, FromHost>(command)? else {
             return failed("the run was stopped".to_owned());

@@ -93,16 +93,18 @@ fn a_crash_is_the_row_of_one_combination() {
 }
 
 #[test]
-fn after_ctrl_c_there_is_what_was_found() {
+fn after_a_signal_there_is_what_was_found() {
     let folder = Folder::new();
     let guest = folder.module(GUEST);
-    let child = endless(&guest, &[]);
-    wait_until_busy(worker_of(child.id(), 0));
-    signal("-INT", child.id());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
-    let out = String::from_utf8(output.stdout).unwrap();
-    assert!(out.starts_with("endless of ") && out.contains("stopped before 2 of 2"), "{out}");
+    for (name, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        let child = endless(&guest, &[]);
+        wait_until_busy(worker_of(child.id(), 0));
+        signal(name, child.id());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(code));
+        let out = String::from_utf8(output.stdout).unwrap();
+        assert!(out.starts_with("endless of ") && out.contains("stopped before 2 of 2"), "{out}");
+    }
 }
 
 #[test]
