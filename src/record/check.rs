@@ -187,7 +187,7 @@ mod tests {
             (r#""call":0"#, "sample 1 of 'call' has an impossible number: time per call"),
             (r#""call":1e-300"#, "time per call"),
             (r#""call":-5"#, "the number -5"),
-            (r#""call":1e300"#, "the number 1e300"),
+            (r#""call":1e300"#, "the number 1e+300"),
             (r#""call":1e999"#, "number out of range"),
             (r#""call":null"#, "did not match"),
             (r#""call":{"total":[]}"#, "no sample of 'call'"),
