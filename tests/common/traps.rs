@@ -2,8 +2,10 @@
 
 use super::calling::kind;
 use super::guests::{COSTLY, RECURSION, SUBSTRATE, TRAPS, TWO_TYPES};
+use super::time::LIMIT;
 use super::{Loaded, each, each_with, guest, load};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::host::LogSink;
@@ -146,43 +148,58 @@ pub(crate) fn a_result_outside_the_memory_is_a_trap(strategy: Strategy) {
     });
 }
 
-fn with_deadline(milliseconds: u64) -> Config {
-    Config { deadline: Some(Duration::from_millis(milliseconds)), ..Config::default() }
+fn with_deadline(deadline: Duration) -> Config {
+    Config { deadline: Some(deadline), ..Config::default() }
 }
 
 pub(crate) fn an_endless_loop_ends_at_its_deadline(strategy: Strategy) {
-    each_with(strategy, &guest(TRAPS), &with_deadline(100), |loaded| {
+    let deadline = Duration::from_millis(100);
+    each_with(strategy, &guest(TRAPS), &with_deadline(deadline), |loaded| {
         let instance = &mut *loaded.instance();
         let started = Instant::now();
         let found = trap(loaded, instance, "endless");
         assert_eq!(found, TrapKind::DeadlineExceeded, "{}", loaded.name);
         let took = started.elapsed();
-        assert!(took >= Duration::from_millis(100), "{}: stopped after {took:?}", loaded.name);
-        assert!(took < Duration::from_secs(20), "{}: stopped after {took:?}", loaded.name);
+        assert!(took >= deadline, "{}: stopped after {took:?}", loaded.name);
+        assert!(took < LIMIT, "{}: stopped after {took:?}", loaded.name);
         next_call_is_clean(loaded, instance, "endless");
     });
 }
 
 pub(crate) fn a_deadline_ends_what_takes_long_in_few_turns(strategy: Strategy) {
-    // A log that is looked at is read, sixteen megabytes a line.
-    let log: Arc<LogSink> = Arc::new(|_, _, _| {});
-    let config = Config { max_log_level: 5, log: Some(log), ..with_deadline(30) };
+    let deadline = Duration::from_millis(30);
+    // A log that is looked at is read, sixteen megabytes a line. Lines after the deadline count.
+    let late = Arc::new(AtomicU32::new(0));
+    let began = Arc::new(Mutex::new(Instant::now()));
+    let log: Arc<LogSink> = {
+        let (late, began) = (Arc::clone(&late), Arc::clone(&began));
+        Arc::new(move |_, _, _| {
+            if began.lock().unwrap().elapsed() > deadline {
+                late.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+    };
+    let config = Config { max_log_level: 5, log: Some(log), ..with_deadline(deadline) };
     each_with(strategy, &guest(COSTLY), &config, |loaded| {
         let instance = &mut *loaded.instance();
         // Once more each: what a deadline leaves behind does not put off the next one.
         for name in ["host", "log", "fill", "host", "log", "fill"] {
             let started = Instant::now();
+            *began.lock().unwrap() = started;
+            late.store(0, Ordering::Relaxed);
             let found = trap_of(loaded, instance, name, loaded.export(name, Abi::Plain));
             assert_eq!(found, TrapKind::DeadlineExceeded, "{}: {name}", loaded.name);
             let took = started.elapsed();
-            assert!(took < Duration::from_secs(20), "{}: {name} took {took:?}", loaded.name);
+            assert!(took < LIMIT, "{}: {name} took {took:?}", loaded.name);
+            let late = late.load(Ordering::Relaxed);
+            assert!(late < 1000, "{}: {late} turns after the deadline", loaded.name);
         }
     });
 }
 
 /// A deadline far away changes nothing else.
 pub(crate) fn under_a_deadline_calls_end_as_without(strategy: Strategy) {
-    each_with(strategy, &guest(TRAPS), &with_deadline(60_000), |loaded| {
+    each_with(strategy, &guest(TRAPS), &with_deadline(LIMIT), |loaded| {
         let instance = &mut *loaded.instance();
         for (name, expected) in [
             ("unreachable", TrapKind::Unreachable),
@@ -200,7 +217,7 @@ pub(crate) fn under_a_deadline_calls_end_as_without(strategy: Strategy) {
             next_call_is_clean(loaded, instance, name);
         }
     });
-    each_with(strategy, &guest(SUBSTRATE), &with_deadline(60_000), |loaded| {
+    each_with(strategy, &guest(SUBSTRATE), &with_deadline(LIMIT), |loaded| {
         let echo = loaded.export("echo", Abi::Substrate);
         let large = loaded.export("large", Abi::Substrate);
         let instance = &mut *loaded.instance();

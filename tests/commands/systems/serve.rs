@@ -1,10 +1,12 @@
 //! The host over HTTP: the command, as its clients and its operators see it.
 
+use crate::command::time::{LIMIT, with_longer_limits};
 use crate::command::{Folder, touchstone};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// A host that runs, and the folder of its contracts.
 struct Host {
@@ -31,7 +33,11 @@ const MODULE: &str = r#"(module
     (func (export "number") (param i64)))"#;
 
 impl Host {
+    /// Starts one. Without `--timeout`, only a hang meets its limit.
     fn start(arguments: &[&str]) -> Self {
+        let limit = LIMIT.as_secs().to_string();
+        let sets = arguments.contains(&"--timeout");
+        let timeout = ["--timeout", &limit].into_iter().filter(|_| !sets);
         let folder = Folder::new();
         for name in ["contract", "mul"] {
             std::fs::copy(built(name), folder.at(&format!("{name}.wasm"))).unwrap();
@@ -41,6 +47,7 @@ impl Host {
             .arg("serve")
             .arg(folder.at("contract.wasm").parent().unwrap())
             .args(["--listen", "127.0.0.1:0"])
+            .args(timeout)
             .args(arguments)
             .stderr(Stdio::piped())
             .spawn()
@@ -156,7 +163,7 @@ fn modules_take_and_give_bytes_and_every_call_is_clean() {
 
 #[test]
 fn bad_requests_get_an_answer_that_says_what_to_do() {
-    let host = Host::start(&["--timeout", "2", "--max-body", "100", "--max-headers", "8192"]);
+    let host = Host::start(&["--max-body", "100", "--max-headers", "8192"]);
     let long = "x".repeat(101);
     let broken = r#"[3, "#;
     for (headers, body, status, says) in [
@@ -179,7 +186,6 @@ fn bad_requests_get_an_answer_that_says_what_to_do() {
         (&[CONTRACT, ADD, JSON], "[3]", 400, "a list of 2 parameters expected"),
         (&[CONTRACT, ADD, JSON], r#"[3, "5"]"#, 400, "u64 expected, a string found"),
         (&[CONTRACT, ADD, JSON], &long, 413, "more than 100 bytes"),
-        (&[("X-Contract", "module"), ("X-Func", "spin")], "", 504, "did not end within 2000 ms"),
     ] {
         let (found, text) = host.call(headers, body);
         assert!(found == status && text.contains(says), "{headers:?} {body}: {found} {text}");
@@ -193,6 +199,15 @@ fn bad_requests_get_an_answer_that_says_what_to_do() {
     let header = format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(20_000));
     assert!(host.raw(header.as_bytes()).contains(" 431 "));
     assert!(host.raw(b"what is this\r\n\r\n").contains(" 400 "));
+    // It serves still.
+    assert_eq!(host.call(&[CONTRACT, ADD, JSON], "[3, 5]"), ok("[U64(8)]"));
+}
+
+#[test]
+fn what_takes_longer_than_the_timeout_is_answered() {
+    let host = Host::start(&["--timeout", "2"]);
+    let (status, text) = host.call(&[("X-Contract", "module"), ("X-Func", "spin")], "");
+    assert!(status == 504 && text.contains("did not end within 2000 ms"), "{status} {text}");
     // A client that says less than it announces.
     let cut = host.raw(
         b"POST / HTTP/1.1\r\nX-Contract: contract\r\nX-Func: a\r\n\
@@ -200,34 +215,44 @@ fn bad_requests_get_an_answer_that_says_what_to_do() {
     );
     assert!(cut.contains(" 408 "), "{cut}");
     // It serves still.
-    assert_eq!(host.call(&[CONTRACT, ADD, JSON], "[3, 5]"), ok("[U64(8)]"));
+    assert_eq!(host.ask("GET", &[CONTRACT], b"").0, 200);
 }
 
 #[test]
 fn signals_end_it_after_the_requests_that_it_has() {
     for (signal, code) in [("-TERM", 0), ("-INT", 130)] {
-        let host = Host::start(&["--timeout", "1", "--threads", "1"]);
-        let mut stream = TcpStream::connect(&host.address).unwrap();
-        // Held by a body that is not whole yet, then by a call that does not end.
-        stream
-            .write_all(
-                b"POST / HTTP/1.1\r\nX-Contract: module\r\nX-Func: spin\r\nContent-Length: 1\r\n\
-                  Expect: 100-continue\r\n\r\n",
-            )
-            .unwrap();
-        let mut begun = [0; 25];
-        stream.read_exact(&mut begun).unwrap();
-        assert_eq!(&begun, b"HTTP/1.1 100 Continue\r\n\r\n");
-        let answered = std::thread::spawn(move || {
-            stream.write_all(b"x").unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).unwrap();
-            answer
-        });
-        assert_eq!(host.end(signal), code);
-        let answer = answered.join().unwrap();
-        assert!(answer.contains(" 504 ") && answer.contains("connection: close"), "{answer}");
+        with_longer_limits(1.0, |limit| ends_after_its_request(signal, code, limit));
     }
+}
+
+/// `None` if the host gave up the request before its body came.
+fn ends_after_its_request(signal: &str, code: i32, limit: Duration) -> Option<()> {
+    let limit = limit.as_secs_f64().to_string();
+    let host = Host::start(&["--timeout", &limit, "--threads", "1"]);
+    let mut stream = TcpStream::connect(&host.address).unwrap();
+    // Held by a body that is not whole yet, then by a call that does not end.
+    stream
+        .write_all(
+            b"POST / HTTP/1.1\r\nX-Contract: module\r\nX-Func: spin\r\nContent-Length: 1\r\n\
+                  Expect: 100-continue\r\n\r\n",
+        )
+        .unwrap();
+    let mut begun = [0; 25];
+    stream.read_exact(&mut begun).unwrap();
+    assert_eq!(&begun, b"HTTP/1.1 100 Continue\r\n\r\n");
+    let answered = std::thread::spawn(move || {
+        stream.write_all(b"x").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    });
+    assert_eq!(host.end(signal), code);
+    let answer = answered.join().unwrap();
+    if answer.contains(" 408 ") {
+        return None;
+    }
+    assert!(answer.contains(" 504 ") && answer.contains("connection: close"), "{answer}");
+    Some(())
 }
 
 #[test]
