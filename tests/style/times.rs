@@ -3,6 +3,7 @@
 
 use regex::Regex;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// The file that may have it.
 const PLACE: &str = "fixtures/time.rs";
@@ -30,10 +31,12 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 /// A line has a limit of its own: whole seconds, or a time that something took and that is compared
 /// with another limit.
 fn has_its_own_limit(line: &str) -> bool {
-    let seconds = Regex::new(r"Duration::from_(secs|mins|hours)\([0-9]").unwrap();
-    let compared = Regex::new(r"assert.*(elapsed\(\)|took) <=? ([A-Za-z0-9_:]+)").unwrap();
+    static SECONDS: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"Duration::from_(secs|mins|hours)\([0-9]").unwrap());
+    static COMPARED: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"assert.*(elapsed\(\)|took) <=? ([A-Za-z0-9_:]+)").unwrap());
     let other = |found: regex::Captures<'_>| &found[2] != "LIMIT";
-    seconds.is_match(line) || compared.captures(line).is_some_and(other)
+    SECONDS.is_match(line) || COMPARED.captures(line).is_some_and(other)
 }
 
 #[test]
