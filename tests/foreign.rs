@@ -11,7 +11,7 @@ use command::{Ran, touchstone};
 use rayon::prelude::*;
 use registry::{Registry, Source};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -89,8 +89,7 @@ impl Module {
             return Ok(());
         }
         let (path, backend) = (file.display().to_string(), format!("^({})$", asked.join("|")));
-        // Far longer than any call takes: the limit is no part of the result.
-        let mut arguments = vec!["run", &path, "--call", &self.call, "--json", "--timeout", "600"];
+        let mut arguments = vec!["run", &path, "--call", &self.call, "--json"];
         arguments.extend(["--backend", &backend, "--strategy", STRATEGIES]);
         if self.output.is_some() {
             arguments.extend(["--abi", "plain"]);
@@ -115,6 +114,9 @@ impl Module {
             return Err(ran.err.clone());
         }
         let lines = ran.lines();
+        if let Some(met) = lines.iter().find_map(met_limit) {
+            return Err(met);
+        }
         for engine in asked {
             let told = |line: &&Value| line["backend"] == **engine;
             let (returned, others): (Vec<&Value>, Vec<&Value>) =
@@ -137,6 +139,14 @@ impl Module {
         }
         Ok(())
     }
+}
+
+/// The limit that ended a combination. That is no result, so it is no difference either.
+fn met_limit(line: &Value) -> Option<String> {
+    let [engine, strategy, status, reason] = ["backend", "strategy", "status", "reason"]
+        .map(|key| line[key].as_str().unwrap_or_default());
+    matches!(status, "over_limit" | "stopped")
+        .then(|| format!("{engine} {strategy} ran into a limit: {reason}"))
 }
 
 fn refused(ran: &Ran, words: &str) -> Result<(), String> {
@@ -195,6 +205,25 @@ fn thirty_foreign_modules_are_named_and_most_return() {
     let registries: BTreeSet<Registry> =
         modules.iter().map(|known| known.source.registry).collect();
     assert_eq!(registries.len(), 3);
+}
+
+/// As on a machine that is too slow.
+#[test]
+fn a_limit_that_was_met_is_no_difference() {
+    let folder = command::Folder::new();
+    let endless = folder.module(
+        r#"(module (func $start (loop $again (br $again))) (start $start)
+            (func (export "f") (result i32) (i32.const 1)))"#,
+    );
+    let run = ["run", &*endless, "--call", "f", "--json", "--timeout", "0.2"];
+    let ran = touchstone(&[&run[..], &["--backend", "^wasmi$", "--strategy", STRATEGIES]].concat());
+    let error = modules()[0].returned(&ran, "0x01000000", &["wasmi"]).unwrap_err();
+    assert!(error.starts_with("wasmi interpreted ran into a limit: "), "{error}");
+    let reason = "the compiler of a took longer than 60 s (--compile-timeout SECONDS)";
+    let line = json!({"backend": "a", "strategy": "b", "status": "over_limit", "reason": reason});
+    assert_eq!(met_limit(&line), Some(format!("a b ran into a limit: {reason}")));
+    let line = json!({"backend": "a", "strategy": "b", "status": "crashed", "reason": "SIGSEGV"});
+    assert_eq!(met_limit(&line), None);
 }
 
 #[test]

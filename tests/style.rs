@@ -5,6 +5,8 @@
 mod markdown;
 #[path = "style/rules.rs"]
 mod rules;
+#[path = "style/times.rs"]
+mod times;
 
 use std::path::Path;
 

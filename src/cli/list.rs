@@ -40,8 +40,8 @@ struct Line {
 
 impl List {
     pub(super) fn execute(self) -> Result<Ended> {
-        let Known { plan, mut guests, .. } = Known::load()?;
         let filter = Filter::new(self.filter.as_deref())?;
+        let Known { plan, mut guests, .. } = Known::load()?;
         // The state that each guest can change.
         let (mut lines, mut changes) = (Vec::new(), BTreeSet::new());
         for cell in filter.select("no cell", &plan.cells, |cell| cell.name())? {

@@ -48,10 +48,10 @@ const HEAD: &str = "# ratio: how many times faster the strategy is than the refe
 
 impl Peers {
     pub(super) fn execute(self) -> Result<Ended> {
+        let filter = Filter::new(self.filter.as_deref())?;
         let known = Known::load()?;
         let Known { cases, engines, plan, .. } = &known;
         let rows = Rows::load(&default_rows(), cases)?;
-        let filter = Filter::new(self.filter.as_deref())?;
         let (compares, missing) = rows.select(&[Purpose::Peers], cases, engines, plan, &filter)?;
         let budget = Budget {
             name: "peers".to_owned(),

@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// More than anything here takes: nothing is asserted about time.
-const LONG: Duration = Duration::from_secs(60);
+#[path = "../../tests/fixtures/time.rs"]
+mod time;
+
+use time::LIMIT;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 enum Ask {
@@ -49,7 +51,7 @@ fn child() {
             Ask::Abort => std::process::abort(),
             Ask::Exit(code) => std::process::exit(code),
             Ask::Hang => loop {
-                std::thread::sleep(LONG);
+                std::thread::sleep(LIMIT);
             },
         }
         .expect("a parent that listens");
@@ -77,7 +79,7 @@ fn start(asks: &[Ask]) -> Child<Ask, Answer> {
 }
 
 fn hear(child: &mut Child<Ask, Answer>) -> Heard<Answer> {
-    child.receive(Instant::now() + LONG).expect("nothing foreign")
+    child.receive(Instant::now() + LIMIT).expect("nothing foreign")
 }
 
 fn ended(signal: &str) -> Heard<Answer> {
@@ -171,7 +173,7 @@ fn a_child_over_its_memory_limit_is_killed() {
 #[test]
 fn lines_that_are_no_messages_are_errors() {
     let mut child = shell("echo '{\"Surprise\":1}' >&0; echo '\"Done\"' >&0; printf '\"Do' >&0");
-    let wrong = child.receive(Instant::now() + LONG).unwrap_err();
+    let wrong = child.receive(Instant::now() + LIMIT).unwrap_err();
     assert_eq!(wrong.to_string(), "'{\"Surprise\":1}' is not a message that was expected");
     assert_eq!(hear(&mut child), Heard::Message(Answer::Done));
     // A line that is cut off was never said.
@@ -181,7 +183,7 @@ fn lines_that_are_no_messages_are_errors() {
 #[test]
 fn an_endless_line_is_an_error() {
     let mut child = shell("exec cat /dev/zero >&0");
-    let wrong = child.receive(Instant::now() + LONG).unwrap_err();
+    let wrong = child.receive(Instant::now() + LIMIT).unwrap_err();
     assert_eq!(wrong.to_string(), "a line is longer than 64 MiB");
 }
 

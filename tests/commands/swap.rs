@@ -1,5 +1,6 @@
 //! Hot swap, on a mock and on whatever engines this build has.
 
+use crate::command::time::with_longer_limits;
 use crate::command::{Folder, touchstone};
 use std::collections::HashSet;
 use std::path::Path;
@@ -390,11 +391,16 @@ fn calls_that_go_wrong_under_load_are_counted() {
         [8] => Answer::Output(vec![0]),
         _ => Answer::Fail("a cable".to_owned()),
     });
-    let load = LoadPlan { threads: 1, replacements: 3, pause: Duration::from_millis(100) };
-    let (swap, problem) = Place::new().under_load(&shared(&engine), load).unwrap();
-    let SwapFound::UnderLoad { failed, wrong, swapping, .. } = swap.found else { panic!("a load") };
-    assert!(failed > 0 && wrong > 0 && swapping.calls == 0, "{failed} {wrong} {swapping:?}");
-    let first = problem.unwrap();
+    // On a busy machine, no call may come between two replacements.
+    let first = with_longer_limits(0.1, |pause| {
+        let load = LoadPlan { threads: 1, replacements: 3, pause };
+        let (swap, problem) = Place::new().under_load(&shared(&engine), load).unwrap();
+        let SwapFound::UnderLoad { failed, wrong, swapping, .. } = swap.found else {
+            panic!("a load")
+        };
+        assert_eq!(swapping.calls, 0, "{swapping:?}");
+        problem.filter(|_| failed > 0 && wrong > 0)
+    });
     assert!(first.starts_with("first: ") && first.contains("a cable"), "{first}");
 }
 

@@ -4,15 +4,20 @@
 pub(crate) mod bytes;
 pub(crate) mod calling;
 pub(crate) mod clean;
+#[path = "../fixtures/compiled.rs"]
+mod compiled;
 #[path = "../fixtures/either.rs"]
 mod either;
 pub(crate) mod guests;
 pub(crate) mod limits;
 pub(crate) mod moving;
 pub(crate) mod storage;
+#[path = "../fixtures/time.rs"]
+pub(crate) mod time;
 pub(crate) mod traps;
 pub(crate) mod wasi;
 
+pub(crate) use compiled::guest_with;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
@@ -22,11 +27,6 @@ use touchstone_executor::{
 /// A guest from text, with the memory it declares.
 pub(crate) fn guest(wat: &str) -> GuestModule {
     guest_with(wat, HeapPages::default())
-}
-
-/// A guest from text.
-pub(crate) fn guest_with(wat: &str, heap: HeapPages) -> GuestModule {
-    GuestModule::new("guest", &wat::parse_str(wat).unwrap(), heap).unwrap()
 }
 
 /// A guest loaded by one engine under one strategy.
@@ -138,14 +138,14 @@ fn run(
     println!("{strategy} covered: {covered:?}");
 }
 
-/// Compiles and loads.
+/// Compiles, unless another test did, and loads.
 pub(crate) fn load(
     engine: &dyn Engine,
     guest: &GuestModule,
     strategy: Strategy,
     config: &Config,
 ) -> touchstone_executor::Result<Box<dyn Module>> {
-    let artifact = engine.compile(guest, strategy, config)?;
+    let artifact = compiled::artifact(engine, guest, strategy, config)?;
     let mut module = engine.load(guest, &artifact, strategy, config)?;
     module.probe()?;
     Ok(module)

@@ -2,6 +2,7 @@
 
 use super::calling::kind;
 use super::guests::{COSTLY, RECURSION, SUBSTRATE, TRAPS, TWO_TYPES};
+use super::time::LIMIT;
 use super::{Loaded, each, each_with, guest, load};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -145,27 +146,29 @@ pub(crate) fn a_result_outside_the_memory_is_a_trap(strategy: Strategy) {
     });
 }
 
-fn with_deadline(milliseconds: u64) -> Config {
-    Config { deadline: Some(Duration::from_millis(milliseconds)), ..Config::default() }
+fn with_deadline(deadline: Duration) -> Config {
+    Config { deadline: Some(deadline), ..Config::default() }
 }
 
 pub(crate) fn an_endless_loop_ends_at_its_deadline(strategy: Strategy) {
-    each_with(strategy, &guest(TRAPS), &with_deadline(100), |loaded| {
+    let deadline = Duration::from_millis(20);
+    each_with(strategy, &guest(TRAPS), &with_deadline(deadline), |loaded| {
         let instance = &mut *loaded.instance();
         let started = Instant::now();
         let found = trap(loaded, instance, "endless");
         assert_eq!(found, TrapKind::DeadlineExceeded, "{}", loaded.name);
         let took = started.elapsed();
-        assert!(took >= Duration::from_millis(100), "{}: stopped after {took:?}", loaded.name);
-        assert!(took < Duration::from_secs(20), "{}: stopped after {took:?}", loaded.name);
+        assert!(took >= deadline, "{}: stopped after {took:?}", loaded.name);
+        assert!(took < LIMIT, "{}: stopped after {took:?}", loaded.name);
         next_call_is_clean(loaded, instance, "endless");
     });
 }
 
 pub(crate) fn a_deadline_ends_what_takes_long_in_few_turns(strategy: Strategy) {
+    let deadline = Duration::from_millis(10);
     // A log that is looked at is read, sixteen megabytes a line.
     let log: Arc<LogSink> = Arc::new(|_, _, _| {});
-    let config = Config { max_log_level: 5, log: Some(log), ..with_deadline(30) };
+    let config = Config { max_log_level: 5, log: Some(log), ..with_deadline(deadline) };
     each_with(strategy, &guest(COSTLY), &config, |loaded| {
         let instance = &mut *loaded.instance();
         // Once more each: what a deadline leaves behind does not put off the next one.
@@ -174,14 +177,14 @@ pub(crate) fn a_deadline_ends_what_takes_long_in_few_turns(strategy: Strategy) {
             let found = trap_of(loaded, instance, name, loaded.export(name, Abi::Plain));
             assert_eq!(found, TrapKind::DeadlineExceeded, "{}: {name}", loaded.name);
             let took = started.elapsed();
-            assert!(took < Duration::from_secs(20), "{}: {name} took {took:?}", loaded.name);
+            assert!(took < LIMIT, "{}: {name} took {took:?}", loaded.name);
         }
     });
 }
 
 /// A deadline far away changes nothing else.
 pub(crate) fn under_a_deadline_calls_end_as_without(strategy: Strategy) {
-    each_with(strategy, &guest(TRAPS), &with_deadline(60_000), |loaded| {
+    each_with(strategy, &guest(TRAPS), &with_deadline(LIMIT), |loaded| {
         let instance = &mut *loaded.instance();
         for (name, expected) in [
             ("unreachable", TrapKind::Unreachable),
@@ -199,7 +202,7 @@ pub(crate) fn under_a_deadline_calls_end_as_without(strategy: Strategy) {
             next_call_is_clean(loaded, instance, name);
         }
     });
-    each_with(strategy, &guest(SUBSTRATE), &with_deadline(60_000), |loaded| {
+    each_with(strategy, &guest(SUBSTRATE), &with_deadline(LIMIT), |loaded| {
         let echo = loaded.export("echo", Abi::Substrate);
         let large = loaded.export("large", Abi::Substrate);
         let instance = &mut *loaded.instance();

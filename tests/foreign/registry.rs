@@ -6,10 +6,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-/// Longest time that a client may take for a package.
-const LIMIT: Duration = Duration::from_secs(90);
+use crate::command::time::LIMIT;
 
 /// A registry, and so the client that fetches from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -46,7 +44,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// When the client is missing, fails or takes too long, with its message.
+    /// When the client is missing or fails, with its message.
     ///
     /// # Panics
     ///
@@ -74,7 +72,7 @@ impl Source {
                 let package = format!("{package}@{version}");
                 let options = ["--ignore-scripts", "--loglevel=error", "--logs-max=0"];
                 let limits = ["--fetch-retries=2", "--fetch-retry-mintimeout=1000"];
-                let limits = limits.iter().chain(&["--fetch-timeout=20000"]);
+                let limits = limits.iter().chain(&["--fetch-timeout=60000"]);
                 run(at, "npm", ["pack", &package].iter().chain(&options).chain(limits))?;
                 let archive = only_file(at);
                 run(at, "tar", [OsStr::new("-xzf"), archive.as_os_str()])?;
@@ -83,14 +81,14 @@ impl Source {
             }
             Registry::Crates => {
                 let package = format!("{package}@{version}");
-                let options = ["--config=net.retry=2", "--config=http.timeout=20"];
+                let options = ["--config=net.retry=2", "--config=http.timeout=60"];
                 run(at, env!("CARGO"), options.iter().chain(&["info", "--quiet", &package]))?;
                 Ok(fs::read(unpacked(&package.replace('@', "-")).join(path)).unwrap())
             }
             Registry::Pypi => {
                 let package = format!("{package}=={version}");
                 let options = ["--no-deps", "--only-binary=:all:", "--no-compile", "--target=."];
-                let limits = ["--retries=2", "--timeout=20", "--disable-pip-version-check"];
+                let limits = ["--retries=2", "--timeout=60", "--disable-pip-version-check"];
                 let pip = ["-m", "pip", "install", "--quiet", &package];
                 run(at, "python3", pip.iter().chain(&options).chain(&limits))?;
                 Ok(fs::read(at.join(path)).unwrap())

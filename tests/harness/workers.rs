@@ -1,6 +1,7 @@
 //! Worker processes: what becomes of a run whose workers crash, hang, exit or take too long.
 //! A worker is this program again, running the test `child` alone.
 
+use crate::mocked::time::{LIMIT, with_longer_limits};
 use crate::mocked::{CASE, Place, REUSE, Ran, Told, one_strategy};
 use anyhow::Result;
 use std::cell::Cell;
@@ -15,15 +16,16 @@ use touchstone::case::Guests;
 use touchstone::plan::Budget;
 use touchstone::record::{Metric, Status};
 use touchstone::run::{Came, FromWorker, Host, Job, Observer, ToWorker, run, serve};
-use touchstone::supervise::{Parent, Stop};
+use touchstone::supervise::{Death, Parent, Stop};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::mock::{Answer, MockEngine};
 use touchstone_executor::{Artifact, Config, Engine, Execution, Module, Strategy, Support};
 
 /// The folder of the case, for workers.
 const FOLDER: &str = "TOUCHSTONE_TEST_FOLDER";
-/// Longer than any test waits.
-const LONG: Duration = Duration::from_secs(3600);
+/// How long a call of the slow engine takes, and the budget that it is over.
+const SLOW: Duration = Duration::from_millis(3500);
+const BUDGET: &str = "budget_s = 1";
 
 /// An engine with two strategies that writes down each process that calls it, and does
 /// something under the first of the two.
@@ -102,8 +104,11 @@ fn all_engines(folder: &Path) -> Vec<Arc<dyn Engine>> {
         behaving("crashing", folder, || std::process::abort()),
         Arc::new(CrashingCompiler(behaving("compiling", folder, || {}))),
         behaving("exiting", folder, || std::process::exit(7)),
-        behaving("hanging", folder, || std::thread::sleep(LONG)),
-        Arc::new(one_strategy("slow").with_latency(Duration::from_millis(300))),
+        behaving("hanging", folder, || std::thread::sleep(LIMIT)),
+        Arc::new(one_strategy("slow").answering(|call| {
+            std::thread::sleep(SLOW);
+            Answer::Output(call.input.to_vec())
+        })),
     ]
 }
 
@@ -161,7 +166,7 @@ fn pids(place: &Place, id: &str) -> BTreeSet<String> {
 #[test]
 fn each_engine_has_a_fresh_process_in_each_pass() {
     let place = Place::new("[1]");
-    let ran = run_in_workers(&place, &["fine", "other"], LONG);
+    let ran = run_in_workers(&place, &["fine", "other"], LIMIT);
     assert_eq!((ran.came.cells.measured, ran.came.deaths, ran.came.failed()), (4, 0, 0));
     let (fine, other) = (pids(&place, "fine"), pids(&place, "other"));
     assert_eq!((fine.len(), other.len(), fine.is_disjoint(&other)), (3, 3, true));
@@ -175,9 +180,13 @@ fn each_engine_has_a_fresh_process_in_each_pass() {
 }
 
 /// The two cells of an engine and those of a good one: what became of the bad cell, in words.
-fn one_bad_cell(name: &str, limit: Duration, deaths: usize) -> (Ran, String) {
-    let place = Place::new("[1]");
-    let ran = run_in_workers(&place, &["fine", name], limit);
+fn one_bad_cell(name: &str, deaths: usize) -> (Ran, String) {
+    let ran = run_in_workers(&Place::new("[1]"), &["fine", name], LIMIT);
+    let reason = the_bad_cell(&ran, name, deaths);
+    (ran, reason)
+}
+
+fn the_bad_cell(ran: &Ran, name: &str, deaths: usize) -> String {
     assert_eq!((ran.came.cells.measured, ran.came.cells.failed), (3, 1));
     assert!(ran.came.has_result());
     assert_eq!(ran.came.deaths, deaths);
@@ -186,13 +195,12 @@ fn one_bad_cell(name: &str, limit: Duration, deaths: usize) -> (Ran, String) {
     assert_eq!((refusal.status, refusal.threads), (Status::Failed, Some(1)));
     let book = ran.book();
     assert!(book.cells.values().all(|seen| seen.len() == 3));
-    let reason = refusal.reason.clone();
-    (ran, reason)
+    refusal.reason.clone()
 }
 
 #[test]
 fn a_worker_that_crashes_fails_its_cell_and_the_run_goes_on() {
-    let (ran, reason) = one_bad_cell("crashing", LONG, 1);
+    let (ran, reason) = one_bad_cell("crashing", 1);
     assert_eq!(reason, "the process that ran it was killed by SIGABRT");
     let name = "echo_from_guest/crashing_instance_reuse/1_threads";
     assert_eq!(ran.told.said, [format!("{name}: {reason}")]);
@@ -201,27 +209,34 @@ fn a_worker_that_crashes_fails_its_cell_and_the_run_goes_on() {
 #[test]
 fn a_worker_that_crashes_while_it_compiles_fails_the_cells_of_that_module_alone() {
     // Once ahead, which names no cell, and once for the cell.
-    let (ran, reason) = one_bad_cell("compiling", LONG, 2);
+    let (ran, reason) = one_bad_cell("compiling", 2);
     assert_eq!(reason, "the process that ran it was killed by SIGABRT");
     assert_eq!(ran.told.said[0], "a worker was killed by SIGABRT while it compiled ahead");
 }
 
 #[test]
 fn a_worker_that_exits_fails_its_cell_and_the_run_goes_on() {
-    let (_, reason) = one_bad_cell("exiting", LONG, 1);
+    let (_, reason) = one_bad_cell("exiting", 1);
     assert!(reason.contains("exit") && reason.contains('7'), "{reason}");
 }
 
 #[test]
 fn a_worker_that_hangs_is_killed_at_the_limit() {
-    let (_, reason) = one_bad_cell("hanging", Duration::from_secs(8), 1);
-    assert!(reason.contains("8"), "{reason}");
+    with_longer_limits(2.0, |limit| {
+        let ran = run_in_workers(&Place::new("[1]"), &["fine", "hanging"], limit);
+        if ran.refusals().len() > 1 {
+            return None;
+        }
+        let reason = the_bad_cell(&ran, "hanging", 1);
+        assert_eq!(reason, format!("the process that ran it {}", Death::Time(limit)));
+        Some(())
+    });
 }
 
 #[test]
 fn a_call_over_the_budget_is_refused_or_broken_off_as_that() {
-    let place = Place::of(&CASE.replace("[case]", "[case]\nbudget_s = 0.05"));
-    let ran = run_in_workers(&place, &["fine", "hanging", "slow"], LONG);
+    let place = Place::of(&CASE.replace("[case]", &format!("[case]\n{BUDGET}")));
+    let ran = run_in_workers(&place, &["fine", "hanging", "slow"], LIMIT);
     assert_eq!((ran.came.cells.measured, ran.came.cells.left_out), (3, 2));
     assert_eq!((ran.came.failed(), ran.came.deaths), (0, 0));
     let reason = |engine: &str| {
@@ -233,7 +248,7 @@ fn a_call_over_the_budget_is_refused_or_broken_off_as_that() {
     };
     assert!(reason("slow").contains("a call takes about"), "{}", reason("slow"));
     let hanging = reason("hanging");
-    assert!(hanging.contains("the case's budget for a call is 0.050 s"), "{hanging}");
+    assert!(hanging.contains("the case's budget for a call is 1.000 s"), "{hanging}");
 }
 
 #[test]
@@ -241,7 +256,7 @@ fn a_worker_that_cannot_begin_ends_the_run_with_the_reason() {
     let place = Place::new("[1]");
     let (engines, job) = job(&place, &["fine"]);
     let (worker, guests) = (|| Ok(Command::new("false")), || place.guests());
-    let host = host(&place, &engines, &worker, &guests, LONG);
+    let host = host(&place, &engines, &worker, &guests, LIMIT);
     let came = run(job, &host, &mut Vec::new(), &mut Told::default()).unwrap();
     assert!(came.broken_off.unwrap().contains("before its first task"));
 }
@@ -257,7 +272,7 @@ fn a_worker_that_cannot_be_started_breaks_off_the_run_and_loses_nothing() {
         _ => Ok(Command::new("/does/not/exist")),
     };
     let guests = || place.guests();
-    let host = host(&place, &engines, &worker, &guests, LONG);
+    let host = host(&place, &engines, &worker, &guests, LIMIT);
     let (mut lines, mut told) = (Vec::new(), Told::default());
     let came = run(job, &host, &mut lines, &mut told).unwrap();
     let reason = came.broken_off.as_ref().unwrap();
@@ -287,7 +302,7 @@ fn a_run_that_is_stopped_ends_its_workers_and_fails_nothing() {
     let place = Place::new("[1]");
     let (engines, job) = job(&place, &["hanging"]);
     let (worker, guests) = (|| Ok(worker(place.folder())), || place.guests());
-    let host = host(&place, &engines, &worker, &guests, LONG);
+    let host = host(&place, &engines, &worker, &guests, LIMIT);
     let mut stopping = Stopping(host.stop.clone());
     let came: Came = run(job, &host, &mut Vec::new(), &mut stopping).unwrap();
     assert!(came.stopped);

@@ -2,17 +2,18 @@
 //! protocol, each ended by a zero byte. The pipe needs no port, no further crate and, with a
 //! shell that renames two file descriptors, no unsafe code.
 
+#[path = "../fixtures/time.rs"]
+mod time;
+
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
+use time::LIMIT;
 
 /// Names under which Chromium is installed.
 const PROGRAMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-
-/// How long the page may take until it shows what it must: a limit for a hanging browser.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 const ARGUMENTS: [&str; 13] = [
     "--headless",
@@ -195,7 +196,7 @@ impl Page {
             if answer.is_ok_and(|answer| answer["result"]["value"] == json!(true)) {
                 return;
             }
-            assert!(begin.elapsed() < PATIENCE, "this does not become true: {expression}");
+            assert!(begin.elapsed() < LIMIT, "this does not become true: {expression}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }

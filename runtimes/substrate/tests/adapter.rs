@@ -143,7 +143,7 @@ fn other_conventions_and_deadlines_are_refused() {
             let refused = module.export("plain", abi);
             assert!(matches!(refused, Err(Error::ExportUnsupported { .. })), "{refused:?}");
         }
-        let deadline = Some(Duration::from_secs(60));
+        let deadline = Some(Duration::from_millis(60));
         let refused = load(&guest, strategy, &Config { deadline, ..Config::default() });
         assert!(matches!(refused.map(|_| ()), Err(Error::Unsupported { .. })));
     }

@@ -9,7 +9,10 @@ use touchstone_executor::{
     Config, Engine, Error, InstanceFrom, MemoryFrom, Module, Outcome, Strategy, TrapKind,
 };
 
-const HOUR: Duration = Duration::from_secs(3600);
+#[path = "../../../tests/fixtures/time.rs"]
+mod time;
+
+use time::LIMIT;
 
 fn guest(text: &str) -> GuestModule {
     GuestModule::new("guest", &wat::parse_str(text).unwrap(), HeapPages::default()).unwrap()
@@ -147,7 +150,7 @@ fn an_artifact_is_for_one_guest_one_class_and_one_setting_of_the_deadline() {
     let reused = Strategy::new(InstanceFrom::Reuse, MemoryFrom::CopyOnWrite);
     let [one, other] = ["a", "b"].map(|name| guest(&format!("(module (func (export {name:?})))")));
     let (timed, untimed) =
-        (Config { deadline: Some(HOUR), ..Config::default() }, Config::default());
+        (Config { deadline: Some(LIMIT), ..Config::default() }, Config::default());
     for engine in touchstone_wasm3::engines() {
         let refused = |guest: &GuestModule, made_for, taken_for, made: &Config, taken: &Config| {
             let artifact = engine.compile(&one, made_for, made).unwrap();
@@ -156,7 +159,7 @@ fn an_artifact_is_for_one_guest_one_class_and_one_setting_of_the_deadline() {
         };
         assert!(!refused(&one, reused, reused, &untimed, &untimed));
         // Not the time itself is part of it.
-        let other_time = Config { deadline: Some(HOUR / 2), ..Config::default() };
+        let other_time = Config { deadline: Some(LIMIT / 2), ..Config::default() };
         assert!(!refused(&one, reused, reused, &timed, &other_time));
         assert!(refused(&other, reused, reused, &untimed, &untimed));
         assert!(refused(&one, reused, Strategy::INTERPRETED, &untimed, &untimed));
@@ -298,7 +301,7 @@ fn a_deadline_ends_code_without_a_loop() {
              (func (export "host") {random})
              (func (export "fill") {fill}))"#
     );
-    let config = Config { deadline: Some(Duration::from_millis(30)), ..Config::default() };
+    let config = Config { deadline: Some(Duration::from_millis(1)), ..Config::default() };
     everywhere(&text, &config, |name, module| {
         let mut instance = module.new_instance().unwrap();
         for export in ["host", "fill", "host", "fill"] {

@@ -68,7 +68,7 @@ fn nothing_is_taken_over_that_is_not_exactly_this() {
     assert!(!found(&*engine, 43, "recreate_instance", &config));
     assert!(!found(&*engine, 42, "recreate_instance_cow", &config), "of another class");
     assert!(!found(&*engine, 42, "instance_reuse_precompiled", &config), "of another class");
-    let deadline = Config { deadline: Some(Duration::from_secs(9)), ..Config::default() };
+    let deadline = Config { deadline: Some(Duration::from_millis(9)), ..Config::default() };
     assert!(!found(&*engine, 42, "recreate_instance", &deadline));
 
     let entry = std::fs::read_dir(parent.path().join("artifacts")).unwrap().next().unwrap();

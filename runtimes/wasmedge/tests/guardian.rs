@@ -4,9 +4,13 @@
 //! Each scenario runs in a process of its own: this test's program, started again
 //! with a variable that names the scenario.
 
+#[path = "../../../tests/fixtures/time.rs"]
+mod time;
+
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+use time::LIMIT;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{Config, Engine, InstanceFrom, MemoryFrom, Outcome, Strategy, TrapKind};
@@ -23,15 +27,20 @@ const GUEST: &str = r#"(module (memory (export "memory") 1 1)
     (func (export "fine")))"#;
 const THREADS: usize = 4;
 const ROUNDS: usize = 100;
-/// A scenario that takes so long hangs; they take seconds on a busy machine.
-const HANGS_FROM: Duration = Duration::from_secs(120);
+/// Without a guardian, threads that have waited so long for each other do so for ever: they take
+/// tenths of a second. Nothing fails that is ended too early.
+const UNGUARDED: Duration = Duration::from_millis(120_000);
 
-/// Starts a scenario in a process of its own, and ends it where it hangs: without
-/// a guardian, threads were also seen to wait for each other for ever.
+/// Starts a scenario in a process of its own, and ends it where it hangs.
 fn run(scenario: &str) -> (ExitStatus, String) {
+    run_within(scenario, LIMIT)
+}
+
+/// The same with a limit of time.
+fn run_within(scenario: &str, limit: Duration) -> (ExitStatus, String) {
     let mut child = start(scenario).spawn().unwrap();
     let started = Instant::now();
-    while child.try_wait().unwrap().is_none() && started.elapsed() < HANGS_FROM {
+    while child.try_wait().unwrap().is_none() && started.elapsed() < limit {
         std::thread::sleep(Duration::from_millis(20));
     }
     let _ = child.kill();
@@ -94,7 +103,7 @@ fn scenarios() {
 fn without_a_guardian_trapping_threads_end_the_process() {
     // A race: two of eight attempts lost it.
     let lost = (0..50).any(|_| {
-        let (status, _) = run("without a guardian");
+        let (status, _) = run_within("without a guardian", UNGUARDED);
         matches!(
             status.signal(),
             Some(libc::SIGSEGV | libc::SIGBUS | libc::SIGABRT | libc::SIGKILL)

@@ -72,7 +72,7 @@ fn another_engine_object_loads_what_the_first_one_compiled() {
 #[test]
 fn nothing_is_restored_for_anything_else() {
     let config = Config::default();
-    let deadline = Config { deadline: Some(Duration::from_secs(9)), ..Config::default() };
+    let deadline = Config { deadline: Some(Duration::from_millis(9)), ..Config::default() };
     let strategy = "recreate_instance".parse().unwrap();
     let image = "recreate_instance_cow".parse().unwrap();
     let (_parent, folder) = folder();

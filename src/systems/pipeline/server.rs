@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use touchstone_systems::pipeline::{self, Places};
 
 /// How long the server may take to start.
-const STARTING: Duration = Duration::from_secs(20);
+const STARTING: Duration = Duration::from_secs(120);
 /// How long to wait for the reason of a failure.
 const REASON: Duration = Duration::from_millis(200);
 

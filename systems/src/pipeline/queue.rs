@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 const STREAM: &str = "messages";
 /// How long Redis may be away.
-const AWAY: Duration = Duration::from_secs(10);
+const AWAY: Duration = Duration::from_secs(120);
 /// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(2);
 /// How long an answer may take: longer than [`WAIT_MS`].
-const ANSWER: Duration = Duration::from_secs(5);
+const ANSWER: Duration = Duration::from_secs(120);
 /// How long to wait for a new message, ms.
 const WAIT_MS: u64 = 20;
 /// Most messages that are taken at once.

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long it may take to start.
-const STARTING: Duration = Duration::from_secs(10);
+const STARTING: Duration = Duration::from_secs(120);
 
 /// The program and what it needs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -23,7 +23,7 @@ const WINDOW: usize = 64;
 /// Pause while the shared memory is empty.
 const EMPTY: Duration = Duration::from_micros(20);
 /// How long nothing may arrive.
-const SILENCE: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(300);
 
 /// A pipeline that is ready for a run.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! Processes that die, take too long or too much, and Ctrl-C.
 
+use crate::command::time::LIMIT;
 use crate::command::{Folder, command, touchstone};
 use serde_json::Value;
 use std::path::Path;
@@ -9,9 +10,6 @@ use std::time::{Duration, Instant};
 const GUEST: &str = r#"(module
     (func (export "endless") (loop $again (br $again)))
     (func (export "seven") (result i32) (i32.const 7)))"#;
-
-/// More than anything here takes.
-const LONG: Duration = Duration::from_secs(300);
 
 /// Two combinations of one engine.
 const TWO: [&str; 4] = ["--backend", "^wasmi$", "--strategy", "interpreted,instance_reuse"];
@@ -41,7 +39,7 @@ fn worker_of(parent: u32, last: u32) -> u32 {
         if let Some(pid) = entries.filter_map(|entry| is_child(&entry.path())).next() {
             return pid;
         }
-        assert!(began.elapsed() < LONG, "no worker was started");
+        assert!(began.elapsed() < LIMIT, "no worker was started");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -54,7 +52,7 @@ fn wait_until_busy(pid: u32) {
         stat.rsplit_once(')')?.1.split_whitespace().nth(11)?.parse().ok()
     };
     while ticks().unwrap_or(0) < 100 {
-        assert!(began.elapsed() < LONG, "the worker does nothing");
+        assert!(began.elapsed() < LIMIT, "the worker does nothing");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,13 +1,13 @@
 //! A host over HTTP that runs, and a client of it.
 
 use crate::command::Folder;
+use crate::command::time::LIMIT;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
 /// A host that runs, and the folder of its contracts.
 pub(super) struct Host {
@@ -22,16 +22,17 @@ pub(super) fn built(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("test-runtime/built/{name}.wasm"))
 }
 
-/// Longer than a host takes for a line on any machine.
-const PATIENCE: Duration = Duration::from_secs(300);
-
 impl Host {
-    /// A host of the contracts of a folder.
+    /// A host of the contracts of a folder. Without `--timeout`, only a hang meets its limit.
     pub(super) fn of(folder: Folder, arguments: &[&str]) -> Self {
+        let limit = LIMIT.as_secs().to_string();
+        let sets = arguments.contains(&"--timeout");
+        let timeout = ["--timeout", &limit].into_iter().filter(|_| !sets);
         let mut process = Command::new(env!("CARGO_BIN_EXE_touchstone"))
             .arg("serve")
             .arg(folder.at("x").parent().unwrap())
             .args(["--listen", "127.0.0.1:0"])
+            .args(timeout)
             .args(arguments)
             .stderr(Stdio::piped())
             .spawn()
@@ -56,7 +57,7 @@ impl Host {
             return earlier.remove(at);
         }
         loop {
-            let line = next.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("never: {begin}"));
+            let line = next.recv_timeout(LIMIT).unwrap_or_else(|_| panic!("never: {begin}"));
             if line.starts_with(begin) {
                 return line;
             }
