@@ -71,7 +71,8 @@ fn vector(text: &str) -> Result<u128> {
         let value = u128::from_str_radix(digits, 16).ok().filter(|_| is_hex);
         return value.with_context(wrong);
     };
-    let (count, lane): (usize, fn(&str) -> Result<Vec<u8>>) = match shape {
+    type Lane = fn(&str) -> Result<Vec<u8>>;
+    let (count, lane): (usize, Lane) = match shape {
         "i8x16" => (16, |text| Ok(vec![integer(text, 8)? as u8])),
         "i16x8" => (8, |text| Ok((integer(text, 16)? as u16).to_le_bytes().to_vec())),
         "i32x4" => (4, |text| number_bytes(ValueType::I32, text)),

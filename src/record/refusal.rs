@@ -71,12 +71,6 @@ impl Status {
     pub fn is_wrong(self) -> bool {
         matches!(self, Self::Wrong | Self::Trapped)
     }
-
-    /// `true` if the guest did something else than its case expects.
-    #[must_use]
-    pub fn is_wrong(self) -> bool {
-        matches!(self, Self::Wrong | Self::Trapped)
-    }
 }
 
 fn shortened<S: Serializer>(reason: &str, to: S) -> Result<S::Ok, S::Error> {

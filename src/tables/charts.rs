@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn the_charts_of_the_project_are_valid() {
-        let charts = load(&default_path()).unwrap();
+        let charts = load(default_path()).unwrap();
         assert!(charts.ladder.is_some() && charts.then_and_now.len() == 3);
     }
 

@@ -7,6 +7,7 @@
 
 use std::ffi::CStr;
 use std::fmt;
+use std::path::Path;
 use std::ptr::NonNull;
 use touchstone_executor::Scratch;
 use touchstone_executor::guest::MemoryLimits;
@@ -198,7 +199,7 @@ const ROOM_PER_BYTE: usize = 16;
 
 /// Checks that there is room beside a file for what the compiler writes. Where there is none, its
 /// linker ends the process.
-fn check_room(output: &Path, bytes: usize) -> Result<(), String> {
+pub(crate) fn check_room(output: &Path, bytes: usize) -> Result<(), String> {
     let trial = output.with_extension("room");
     let written = std::fs::write(&trial, vec![0; bytes]);
     // Where it stays, its folder goes soon.

@@ -80,6 +80,7 @@ pub(crate) struct Tenancy {
 }
 
 /// What an instance leaves to the next one.
+#[expect(clippy::large_enum_variant, reason = "moved once for each instance; a box would allocate")]
 pub(crate) enum Kept {
     /// A store with room for it.
     Store(Tenancy),

@@ -76,11 +76,11 @@ pub(super) fn exports(file: &Path, info: &ModuleInfo) -> String {
 impl Shown<'_> {
     /// The call.
     pub(super) fn head(&self) -> String {
-        let Target { file, guest, identity, init, export, values, abi, .. } = self.target;
+        let Target { file, guest, identity, init, export, signature, abi, .. } = self.target;
         let Identity { bytes: size, is_packed, sha256 } = identity;
         let is_component = guest.info().component.is_some();
         let guessed = match self.target.guessed && !is_component {
-            true => format!(" (guessed from its signature {values})"),
+            true => format!(" (guessed from its signature {signature})"),
             false => String::new(),
         };
         let init = init.as_ref().map_or_else(String::new, |(export, sha256)| {

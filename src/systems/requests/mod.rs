@@ -51,7 +51,7 @@ fn default_file() -> PathBuf {
 ///
 /// When a record cannot be written, or the file of the rows is wrong.
 pub(super) fn measure(measuring: &mut Measuring<'_>) -> Result<()> {
-    let wanted: Wanted = case::data(&default_file(), "the requests")?;
+    let wanted: Wanted = case::data(default_file(), "the requests")?;
     let cases = case::built_in()?;
     let case = case::find(&cases, &wanted.case)?;
     case.guest(&wanted.guest)?;
