@@ -55,7 +55,7 @@ fn options(folder: &Path) -> Options {
 static MADE: LazyLock<Made> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let cells = report::write(&options(folder.path())).unwrap().cells;
-    let (book, _) = record::newest(&record::default_path(BENCH), "make bench").unwrap();
+    let (book, _) = record::newest(record::default_path(BENCH), "make bench").unwrap();
     Made { folder, book, cells }
 });
 

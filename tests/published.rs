@@ -56,7 +56,7 @@ fn printed() -> BTreeMap<Place, String> {
 }
 
 fn layouts() -> Vec<Layout> {
-    tables::load_all(&tables::default_folder()).unwrap().0
+    tables::load_all(tables::default_folder()).unwrap().0
 }
 
 /// The table of 2022, with the guest that stands for Kusama's runtime.
@@ -319,7 +319,7 @@ fn the_summary_of_the_accounts_is_evaluated_with_the_numbers_that_stand_there() 
         .iter()
         .map(|row| (row[0].clone(), row[1].parse().unwrap()))
         .collect();
-    let loaded = record::load(&record::default_path(record::COUNTS)).unwrap();
+    let loaded = record::load(record::default_path(record::COUNTS)).unwrap();
     let counts = loaded.newest().unwrap().counts;
     let count = |function: &str| {
         let case = format!("accounts_{}", function.replace("::", "_"));

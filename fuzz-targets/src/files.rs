@@ -65,7 +65,7 @@ pub fn outputs(lines: &[u8]) {
             return;
         }
     }
-    let Ok((book, _)) = record::newest(&at(BENCH), "make bench") else { return };
+    let Ok((book, _)) = record::newest(at(BENCH), "make bench") else { return };
     let mut texts = show::all(&book);
     for entry in show::entries(&book) {
         texts += &entry.name(&book);

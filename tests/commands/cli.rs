@@ -352,7 +352,7 @@ fn a_folder_of_cases_is_made_and_measured() {
     assert_eq!((ran.code, &*ran.out), (0, ""), "{}", ran.err);
     assert!(ran.err.contains("1 cells and 0 comparisons measured"), "{}", ran.err);
     assert!(ran.err.contains("report: "), "{}", ran.err);
-    assert_eq!(record::load(&own.join("records/records.jsonl")).unwrap().runs.len(), 1);
+    assert_eq!(record::load(own.join("records/records.jsonl")).unwrap().runs.len(), 1);
     let page = std::fs::read_to_string(own.join("BENCHMARK.md")).unwrap();
     assert!(page.contains("# Benchmark"), "{page}");
     let page = std::fs::read_to_string(own.join("benchmark/index.html")).unwrap();

@@ -50,7 +50,7 @@ fn folder() -> (tempfile::TempDir, Case) {
     let sums = format!("{}  counter.wasm\n", digest(&wasm));
     std::fs::write(folder.path().join("SHA256SUMS"), sums).unwrap();
     std::fs::write(folder.path().join("case.toml"), CASE).unwrap();
-    let case = case::load(&folder.path().join("case.toml")).unwrap().remove(0);
+    let case = case::load(folder.path().join("case.toml")).unwrap().remove(0);
     (folder, case)
 }
 

@@ -166,7 +166,7 @@ fn a_folder_that_cannot_be_made_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let in_the_way = folder.path().join("file");
     std::fs::write(&in_the_way, "").unwrap();
-    let error = RecordFile::append_to(&in_the_way.join("records.jsonl")).unwrap_err();
+    let error = RecordFile::append_to(in_the_way.join("records.jsonl")).unwrap_err();
     assert!(format!("{error:#}").contains("cannot make the folder"), "{error:#}");
 }
 

@@ -117,7 +117,7 @@ fn all_engines(folder: &Path) -> Vec<Arc<dyn Engine>> {
 fn child() {
     let Some(parent) = Parent::<ToWorker, FromWorker>::join().unwrap() else { return };
     let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
-    let cases = case::load(&folder.join("echo.toml")).unwrap();
+    let cases = case::load(folder.join("echo.toml")).unwrap();
     serve(parent, &cases, &all_engines(&folder), Guests::in_folder(&folder)).unwrap();
     std::process::exit(0);
 }

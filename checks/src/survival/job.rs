@@ -101,7 +101,7 @@ impl Job {
     }
 
     fn cases(&self) -> Result<Vec<Case>> {
-        case::load(&self.folder.join("nothing.toml"))
+        case::load(self.folder.join("nothing.toml"))
     }
 
     fn engines(&self) -> Vec<Arc<dyn Engine>> {
