@@ -50,8 +50,8 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// No deadline, no meter, no log, no copies of streams, 32 instances, parallel compilation, no codec, nothing for
-    /// programs of WASI, no storage, no region.
+    /// No deadline, no meter, no log, no copies of streams, 32 instances, parallel compilation, no
+    /// codec, nothing for programs of WASI, no storage, no region.
     fn default() -> Self {
         Self {
             deadline: None,

@@ -302,8 +302,9 @@ impl HostState {
         wasi::answer(state, input, memory, function, parameters)
     }
 
-    /// Begins a program of WASI: sets its standard input. Of its standard output there is what a
-    /// start function has written.
+    /// Begins a program of WASI: sets its standard input. Of its standard output there is what was
+    /// written before, in this use, and no program has given: by a start function, or by calls in
+    /// other conventions.
     pub(crate) fn begin_program(&mut self, input: &[u8]) {
         self.set_input(input);
         if let Some(wasi) = &mut self.wasi {

@@ -1,14 +1,16 @@
 //! Temporary folders that go also when their process was killed.
 //!
 //! A folder holds a locked file. The kernel unlocks it when the process ends, however it ends, and
-//! the next process that makes such a folder removes those that nobody has locked. A folder gets
-//! its name when it is locked.
+//! the next process that makes such a folder first removes those that nobody has locked. It looks
+//! for them once, because there may be many temporary files. A folder gets its name when it is
+//! locked.
 
 use crate::error::{Error, Result};
 use std::fs::{DirEntry, File, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 /// The start of the name of each folder.
 const PREFIX: &str = "touchstone-";
@@ -33,7 +35,8 @@ impl Scratch {
     ///
     /// When it cannot be made.
     pub fn new() -> Result<Self> {
-        Self::inside(&std::env::temp_dir())
+        static CLEANED: Once = Once::new();
+        Self::after(&CLEANED, &std::env::temp_dir())
     }
 
     /// Makes a folder in shared memory, or wherever temporary files are.
@@ -42,11 +45,17 @@ impl Scratch {
     ///
     /// When it cannot be made.
     pub fn in_shared_memory() -> Result<Self> {
-        Self::inside(Path::new("/dev/shm")).or_else(|_| Self::new())
+        static CLEANED: Once = Once::new();
+        Self::after(&CLEANED, Path::new("/dev/shm")).or_else(|_| Self::new())
+    }
+
+    /// Makes a folder, after those of killed processes are gone.
+    fn after(cleaned: &Once, parent: &Path) -> Result<Self> {
+        cleaned.call_once(|| remove_left(parent));
+        Self::inside(parent)
     }
 
     fn inside(parent: &Path) -> Result<Self> {
-        remove_left(parent);
         let mut made = Self::make(parent);
         for _ in 1..TRIES {
             let is_taken = |error: &io::Error| {
@@ -160,11 +169,15 @@ mod tests {
         File::create_new(early.join(LOCK)).unwrap();
         File::create_new(others[1].join(LOCK)).unwrap();
 
-        let alive = Scratch::inside(parent.path()).unwrap();
+        let next = || {
+            remove_left(parent.path());
+            Scratch::inside(parent.path()).unwrap()
+        };
+        let alive = next();
         assert!(killed.path().exists() && !early.exists() && !earlier.exists());
         // A killed process removes nothing, and its locks go.
         killed.lock.unlock().unwrap();
-        let next = Scratch::inside(parent.path()).unwrap();
+        let next = next();
         assert!(!killed.path().exists());
         for folder in [alive.path(), next.path(), &others[0], &others[1]] {
             assert!(folder.exists(), "{}", folder.display());

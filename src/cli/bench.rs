@@ -23,8 +23,9 @@ use touchstone::terminal::progress::Progress;
 /// clean samples are marked † in the report.
 ///
 /// Exits with 0 if something was measured, and with 1 if nothing was, or if an output was wrong or
-/// a guest trapped. Cells that fail otherwise are listed in the report. After Ctrl-C it exits with
-/// 130, after SIGTERM with 143.
+/// a guest trapped. Cells that fail otherwise are listed in the report. Exits with 2 if the run was
+/// broken off; the report then shows what was measured before. After Ctrl-C it exits with 130, after
+/// SIGTERM with 143.
 #[derive(Debug, clap::Args)]
 pub(super) struct Bench {
     #[command(flatten)]
@@ -97,6 +98,9 @@ impl Bench {
         }
         let is_asked = !came.stopped && (self.report || self.cases.is_some());
         let reported = if is_asked { self.report(asked.records().path()) } else { Ok(()) };
+        if let (Err(error), Some(_)) = (&reported, &came.broken_off) {
+            complain(&format!("error: cannot write the report: {error:#}"));
+        }
         let ended = ended(&came, came.has_result())?;
         reported.map(|()| ended)
     }

@@ -3,7 +3,7 @@
 use super::Ended;
 use super::common::{Known, ended};
 use anyhow::Result;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::escape::tsv;
@@ -26,8 +26,9 @@ pub(super) struct Peers {
     /// Compare only rows whose name this regular expression matches
     filter: Option<String>,
     /// Compare each row in N fresh processes
-    #[arg(long, value_name = "N", default_value = "6")]
-    processes: NonZeroU32,
+    #[arg(long, value_name = "N", default_value = "6",
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(record::MOST_PROCESSES)))]
+    processes: u32,
     /// Make N rounds in each process; a round times both sides once
     #[arg(long, value_name = "N", default_value = "15")]
     rounds: NonZeroUsize,
@@ -55,7 +56,7 @@ impl Peers {
         let (compares, missing) = rows.select(&[Purpose::Peers], cases, engines, plan, &filter)?;
         let budget = Budget {
             name: "peers".to_owned(),
-            processes: self.processes.get(),
+            processes: self.processes,
             rounds: self.rounds.get(),
             ..Budget::full(seed(None))
         };

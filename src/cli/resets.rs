@@ -59,7 +59,7 @@ pub(super) struct Resets {
     threads: Vec<u16>,
     /// Measure each point in N fresh processes
     #[arg(long, value_name = "N", default_value_t = estimate::PROCESSES as u32,
-        value_parser = clap::value_parser!(u32).range(1..))]
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(record::MOST_PROCESSES)))]
     processes: u32,
     /// Make N rounds in each process; a round times every executor once
     #[arg(long, value_name = "N", default_value = "6",

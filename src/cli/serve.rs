@@ -23,9 +23,10 @@ use touchstone_systems::host::{self, Conduct, Limits, Most, Server};
 /// Each call has a clean instance. A file is loaded when a request first names it, and again when it
 /// has changed. At most --guests of them stay loaded, each contract with a target as one more; the
 /// one that was used least recently goes first. When all connections are taken, a new one gets the
-/// place of the one that has the host wait longest for its client.
+/// place of the one that keeps the host waiting longest.
 ///
-/// SIGTERM and Ctrl-C end the host after the requests that it has, a second signal at once.
+/// SIGTERM and Ctrl-C end the host after the requests that it has, a second signal at once. It
+/// exits with 0 after SIGTERM, and with 130 after Ctrl-C.
 ///
 /// This is an instrument, not a production host. It has --threads threads for calls, up to three
 /// others, and up to two per processor to compile. It keeps at most --guests guests and one instance
@@ -62,7 +63,7 @@ pub(super) struct Serve {
     /// Answer 413 to a body of more than BYTES
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     max_body: usize,
-    /// Answer 500 where a call has results of more than BYTES
+    /// Answer 500 to a request whose answer has more than BYTES
     #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
     max_answer: usize,
     /// Answer 431 to headers of more than BYTES, at least 8192

@@ -107,8 +107,14 @@ pub fn rename(from: &FilePath, to: &Path) -> Result<()> {
 /// When there is such a file, or it cannot be written.
 pub fn create(place: &FilePath, content: &[u8]) -> Result<()> {
     let folder = place.hold_folder()?;
-    let written = File::create_new(folder.path().join(place.name()?))
-        .and_then(|mut file| file.write_all(content));
+    let path = folder.path().join(place.name()?);
+    let written = File::create_new(&path).and_then(|mut file| {
+        let written = file.write_all(content);
+        if written.is_err() {
+            let _ = std::fs::remove_file(&path);
+        }
+        written
+    });
     written.with_context(|| format!("cannot write {place}"))
 }
 

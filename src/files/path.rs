@@ -120,6 +120,9 @@ impl FilePath {
                 "{self} leads out of {}, or through a symbolic link; put the file itself there",
                 root.path.display()
             ),
+            Errno::NOSYS => {
+                anyhow!("cannot open {self}: this kernel or its sandbox has no openat2 (Linux 5.6)")
+            }
             _ => anyhow::Error::new(error).context(format!("cannot open {self}")),
         }
     }

@@ -236,7 +236,8 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
         back: back_to_page(options),
     };
     let page = place(&at(&options.page), &summary::text(&content))?;
-    let readme = options.readme.as_ref().map(|path| {
+    // The README has no place for broken rules: it shows only what may be published.
+    let readme = options.readme.as_ref().filter(|_| gate.publish().is_ok()).map(|path| {
         let path = at(path);
         let text = place(&path, &summary::findings(&content))?;
         anyhow::Ok((path, text.into_bytes()))

@@ -8,8 +8,11 @@ pub(super) const BEGIN: &str = "<!-- BEGIN touchstone report -->";
 /// The generated part ends with this line.
 pub(super) const END: &str = "<!-- END -->";
 
-/// The generated part, markers included.
+/// The generated part, markers included. A marker within the body is text.
 pub(super) fn generated(body: &str) -> String {
+    let body = [BEGIN, END]
+        .iter()
+        .fold(body.to_owned(), |body, marker| body.replace(marker, &marker.replace('<', "&lt;")));
     format!(
         "{BEGIN}\n<!-- Made by: make report\n     Edits up to the END marker are lost. -->\n\n{body}{END}\n"
     )

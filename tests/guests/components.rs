@@ -56,3 +56,34 @@ fn no_engine_takes_a_component_for_a_module() {
         }
     }
 }
+
+/// Or a call would fail of what the strategy needs.
+#[test]
+fn data_in_too_many_places_is_refused_in_a_component_as_in_a_module() {
+    let data: String =
+        (0..1000).map(|place| format!(r#"(data (i32.const {}) "x")"#, place * 294_912)).collect();
+    let module = format!(r#"(memory 4500) {data} (func (export "f"))"#);
+    let guest = |text: String| {
+        GuestModule::new("guest", &wat::parse_str(text).unwrap(), HeapPages::default()).unwrap()
+    };
+    let core = guest(format!("(module {module})"));
+    let component = guest(format!(
+        r#"(component (core module $m {module}) (core instance $i (instantiate $m))
+          (func (export "f") (canon lift (core func $i "f"))))"#
+    ));
+    let mut refused = 0;
+    for engine in touchstone_runtimes::engines() {
+        let refusal = |strategy, guest| match engine.support_for(strategy, guest) {
+            Support::Unsupported { reason } => Some(reason),
+            _ => None,
+        };
+        let is_for_data = |reason: &String| reason.contains("its data lies in");
+        for strategy in Strategy::all() {
+            let Some(of_core) = refusal(strategy, &core).filter(is_for_data) else { continue };
+            let of_component = refusal(strategy, &component);
+            assert!(of_component.is_some(), "{} {strategy}: {of_core}", engine.id());
+            refused += usize::from(of_component.as_ref().is_some_and(is_for_data));
+        }
+    }
+    assert!(refused > 0);
+}

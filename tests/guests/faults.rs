@@ -128,4 +128,23 @@ fn so_does_a_component() {
       (core instance $i (instantiate $m))
       (func (export "f") (result u32) (canon lift (core func $i "f"))))"#;
     check(&guest(text), text, MEMORY.as_ref());
+    // Elements come before data here, too.
+    let both = r#"(component
+      (core module $m (memory 1) (table 1 funcref) (data (i32.const 65533) "late")
+        (elem (i32.const 1) $f) (func $f (export "f") (result i32) (i32.const 1)))
+      (core instance $i (instantiate $m))
+      (func (export "f") (result u32) (canon lift (core func $i "f"))))"#;
+    check(&guest(both), both, TABLE.as_ref());
+}
+
+/// A fault in a module that the component has and does not instantiate.
+#[test]
+fn what_is_not_instantiated_does_not_trap() {
+    let text = r#"(component
+      (core module $bad (memory 1) (data (i32.const 65533) "late"))
+      (core module $good (memory 1 2) (data (i32.const 0) "first")
+        (func (export "f") (result i32) (i32.const 1)))
+      (core instance $i (instantiate $good))
+      (func (export "f") (result u32) (canon lift (core func $i "f"))))"#;
+    check(&guest(text), text, None);
 }

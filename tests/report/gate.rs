@@ -38,7 +38,10 @@ fn nothing_is_written_where_numbers_contradict_each_other() {
     assert_eq!(closed(&place), [SCALING]);
     assert!(report::check(&place.options).unwrap_err().is::<Closed>());
     place.options.draft = true;
+    let readme = place.options.page.with_file_name("README.md");
+    place.options.readme = Some(readme.clone());
     let page = place.page();
+    assert!(!readme.exists(), "a draft is no result for the README");
     // The result first, the broken rules last and folded.
     let draft = "**Draft: 1 rule of publication is broken**, [listed at the end](#broken-rules).";
     let rules = "## Broken rules\n\n<details><summary>scaling beyond the number of threads: 1\

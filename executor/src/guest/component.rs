@@ -13,6 +13,7 @@ use super::refusal::image_refusal;
 use super::segments::Passive;
 use super::spaces::{Part, Spaces};
 use crate::error::{Error, Result};
+use crate::memory::InitialMemory;
 use std::collections::HashMap;
 use std::ops::Range;
 use wasm_encoder::ValType;
@@ -106,6 +107,13 @@ impl ComponentInfo {
     #[must_use]
     pub fn image_refusal(&self) -> Option<String> {
         component_memory::limits(self).err()
+    }
+
+    /// The reason why the data of a core module lies in too many places for an image; `None` if none
+    /// does.
+    #[must_use]
+    pub fn scattered(&self) -> Option<String> {
+        self.modules.iter().find_map(|module| InitialMemory::scattered(&module.segments))
     }
 
     /// The interface of WASI preview 2 that it imports first.

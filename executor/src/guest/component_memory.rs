@@ -27,25 +27,35 @@ pub struct ComponentMemory {
     pub content: InitialMemory,
 }
 
+/// `true` if all active data of a module lies in a memory of these limits. Otherwise it stays in the
+/// module, so that the runtime tells at the instantiation, if there is one and elements do not trap
+/// before.
+fn fits(module: &CoreModule, memory: MemoryLimits) -> bool {
+    module.segments.iter().all(|data| data.end() <= memory.initial_bytes())
+}
+
 /// The memories of the core modules, in their order.
 pub(super) fn list(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMemory>> {
     info.with_memory()
         .zip(limits(info).map_err(unhostable)?)
         .map(|((module, memory), limits)| {
-            let size = memory.initial_bytes();
-            let content = InitialMemory::of_segments(size, &module.segments, wasm)?;
+            let segments = if fits(module, memory) { &module.segments[..] } else { &[] };
+            let content = InitialMemory::of_segments(memory.initial_bytes(), segments, wasm)?;
             Ok(ComponentMemory { largest: limits.largest(), content })
         })
         .collect()
 }
 
-/// The component without data in those modules, and with limits that tell the memories
+/// The component without data in those modules where it fits, and with limits that tell the memories
 /// apart.
 pub(super) fn without_data(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<u8>> {
     let mut changes = Vec::new();
-    for ((module, _), limits) in info.with_memory().zip(limits(info).map_err(unhostable)?) {
+    for ((module, memory), limits) in info.with_memory().zip(limits(info).map_err(unhostable)?) {
         let core = &wasm[module.bytes.clone()];
-        let changed = rewrite::without_data_and_with(core, Some(limits))?;
+        let changed = match fits(module, memory) {
+            true => rewrite::without_data_and_with(core, Some(limits))?,
+            false => rewrite::with_limits(core, limits)?,
+        };
         changes.push((module.bytes.clone(), changed));
     }
     rewritten(wasm, 0, &changes, &|_, _| ())
@@ -57,8 +67,8 @@ pub(super) fn known_limits(info: &ComponentInfo) -> Option<Vec<MemoryLimits>> {
     // A start function, or a data segment of a module that imports the memory, may write
     // to the memory of another module. Of a segment that does not fit, the runtime tells.
     let is_changed = |module: &CoreModule| {
-        let size = module.memory.map_or(0, MemoryLimits::initial_bytes);
-        module.has_start || module.segments.iter().any(|data| data.end() > size)
+        let none = MemoryLimits { minimum: 0, maximum: None };
+        module.has_start || !fits(module, module.memory.unwrap_or(none))
     };
     if info.modules.iter().any(is_changed) { None } else { limits(info).ok() }
 }

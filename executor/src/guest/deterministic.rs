@@ -10,13 +10,16 @@ use super::core_reset::Shape;
 use super::features;
 use super::rewrite::{Sections, leading_number, unreadable};
 use crate::error::Result;
-use crate::feature::Features;
+use crate::feature::Feature;
 use wasm_encoder::{Encode, Instruction, ValType};
 use wasmparser::{FunctionBody, Operator, Parser, Payload};
 
 /// Bits of the canonical NaNs.
 const NAN32: u32 = 0x7fc0_0000;
 const NAN64: u64 = 0x7ff8_0000_0000_0000;
+
+/// Largest function that a validator accepts, bytes (wasmparser's `limits.rs`).
+const LARGEST: usize = 7_654_321;
 
 /// Instructions of a module whose results the specification leaves open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,7 +36,7 @@ pub struct Open {
 /// # Errors
 ///
 /// When the bytes are no module.
-pub fn deterministic(wasm: &[u8], features: Features) -> Result<Option<(Vec<u8>, Open)>> {
+pub fn deterministic(wasm: &[u8]) -> Result<Option<(Vec<u8>, Open)>> {
     let shape = Shape::of(wasm)?;
     let (mut bodies, mut code, mut open) = (Vec::new(), Vec::new(), Open::default());
     for payload in Parser::new(0).parse_all(wasm) {
@@ -44,7 +47,7 @@ pub fn deterministic(wasm: &[u8], features: Features) -> Result<Option<(Vec<u8>,
     let imported = shape.functions.len().saturating_sub(bodies.len());
     for (body, ty) in bodies.iter().zip(&shape.functions[imported..]) {
         let params = shape.types.get(*ty as usize).copied().flatten().unwrap_or(0);
-        let body = rewritten(wasm, body, params, &mut open)?;
+        let Some(body) = rewritten(wasm, body, params, &mut open)? else { return Ok(None) };
         let mut sized = Vec::new();
         body.as_slice().encode(&mut sized);
         code.push(sized);
@@ -55,36 +58,35 @@ pub fn deterministic(wasm: &[u8], features: Features) -> Result<Option<(Vec<u8>,
     let mut sections = Sections::of(wasm)?;
     sections.replace_code(&code);
     let wasm = sections.finish();
-    // A validator limits the locals and the size of a function.
-    Ok(features::is_valid(&wasm, features).then_some((wasm, open)))
+    // A validator limits the locals of a function. Nothing else is new, so all features may be on:
+    // those of the module as it is before its rewriting are not known here.
+    let is_valid = features::is_valid(&wasm, Feature::ALL.into_iter().collect());
+    Ok(is_valid.then_some((wasm, open)))
 }
 
-/// A body with code behind each operator whose result is open, or in its place.
+/// A body with code behind each operator whose result is open, or in its place; `None` if it
+/// becomes too large to be valid.
 fn rewritten(
     wasm: &[u8],
     body: &FunctionBody<'_>,
     params: u32,
     open: &mut Open,
-) -> Result<Vec<u8>> {
+) -> Result<Option<Vec<u8>>> {
     let mut locals = params;
     for local in body.get_locals_reader().map_err(unreadable)? {
         locals = locals.saturating_add(local.map_err(unreadable)?.0);
     }
     let scratch = Scratch(locals);
-    let operators = body.get_operators_reader().map_err(unreadable)?;
-    let first = operators.original_position();
-    let (groups, declared) = leading_number(&wasm[body.range().start..first]);
-    let operators: Vec<_> = operators
-        .into_iter_with_offsets()
-        .collect::<std::result::Result<_, _>>()
-        .map_err(unreadable)?;
-    let ends = operators.iter().skip(1).map(|(_, start)| *start).chain([body.range().end]);
-    let (mut code, mut is_changed) = (Vec::new(), false);
-    for ((operator, start), end) in operators.iter().zip(ends) {
-        let (instead, float) = (scratch.instead(operator), Float::of(operator));
+    let mut operators = body.get_operators_reader().map_err(unreadable)?;
+    let (groups, declared) =
+        leading_number(&wasm[body.range().start..operators.original_position()]);
+    let (mut code, mut is_changed, mut has_vectors) = (Vec::new(), false, false);
+    while !operators.eof() {
+        let (operator, start) = operators.read_with_offset().map_err(unreadable)?;
+        let (instead, float) = (scratch.instead(&operator), Float::of(&operator));
         match &instead {
             Some(instead) => instead.iter().for_each(|one| one.encode(&mut code)),
-            None => code.extend(&wasm[*start..end]),
+            None => code.extend(&wasm[start..operators.original_position()]),
         }
         if let Some(float) = float {
             scratch.canonical(float).iter().for_each(|one| one.encode(&mut code));
@@ -92,19 +94,26 @@ fn rewritten(
         open.relaxed |= instead.is_some();
         open.nans |= float.is_some();
         is_changed |= instead.is_some() || float.is_some();
+        has_vectors |= instead.is_some() || float.is_some_and(Float::is_vector);
+        if code.len() > LARGEST {
+            return Ok(None);
+        }
     }
     if !is_changed {
-        return Ok(wasm[body.range()].to_vec());
+        return Ok(Some(wasm[body.range()].to_vec()));
     }
+    // Not every engine has vectors: their locals are only where they are used.
+    let all = [(1_u32, ValType::F32), (1, ValType::F64), (3, ValType::V128)];
+    let more = if has_vectors { &all[..] } else { &all[..2] };
     let mut body = Vec::new();
-    (groups + 3).encode(&mut body);
+    (groups + more.len() as u32).encode(&mut body);
     body.extend(declared);
-    for (count, ty) in [(1_u32, ValType::F32), (1, ValType::F64), (3, ValType::V128)] {
+    for (count, ty) in more {
         count.encode(&mut body);
         ty.encode(&mut body);
     }
     body.extend(code);
-    Ok(body)
+    Ok(Some(body))
 }
 
 /// The type of a computed float or of a vector of them.
@@ -138,15 +147,20 @@ impl Float {
             _ => return None,
         })
     }
+
+    fn is_vector(self) -> bool {
+        matches!(self, Self::F32x4 | Self::F64x2)
+    }
 }
 
-/// Locals that a rewritten body has more: an f32, an f64 and three vectors, from this index on.
+/// Locals that a rewritten body has more, from this index on: an f32 and an f64, and three vectors
+/// where it has vectors.
 #[derive(Debug, Clone, Copy)]
 struct Scratch(u32);
 
 impl Scratch {
     /// Makes a NaN on the stack, or each NaN of a vector, the canonical one.
-    fn canonical(self, float: Float) -> Vec<Instruction<'static>> {
+    fn canonical(self, float: Float) -> [Instruction<'static>; 6] {
         use Instruction::*;
         let (local, nan, equal, select) = match float {
             Float::F32 => (self.0, F32Const(f32::from_bits(NAN32).into()), F32Eq, Select),
@@ -160,7 +174,7 @@ impl Scratch {
                 (self.0 + 2, V128Const(nan.cast_signed()), F64x2Eq, V128Bitselect)
             }
         };
-        vec![LocalTee(local), nan, LocalGet(local), LocalGet(local), equal, select]
+        [LocalTee(local), nan, LocalGet(local), LocalGet(local), equal, select]
     }
 
     /// The instructions that stand for a relaxed one.
@@ -231,12 +245,10 @@ fn dot(a: u32, b: u32) -> Vec<Instruction<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guest::ModuleInfo;
 
     fn of(text: &str) -> Option<(String, Open)> {
         let wasm = wat::parse_str(text).unwrap();
-        let features = ModuleInfo::read(&wasm).unwrap().features;
-        let (wasm, open) = deterministic(&wasm, features).unwrap()?;
+        let (wasm, open) = deterministic(&wasm).unwrap()?;
         Some((wasmprinter::print_bytes(wasm).unwrap(), open))
     }
 
@@ -251,6 +263,8 @@ mod tests {
             + text.matches("f64.const nan\n").count();
         assert_eq!(canonical, 2, "{text}");
         assert!(text.contains("local.tee 4"), "{text}");
+        // Or an engine without vectors would refuse it.
+        assert!(!text.contains("v128"), "{text}");
         for text in [
             "(module (func (param f32) (result f32) (f32.neg (f32.abs (local.get 0)))))",
             "(module (func (param f32 f32) (result f32)
@@ -260,6 +274,20 @@ mod tests {
             "(module (func (param f64 f64) (result i32) (f64.lt (local.get 0) (local.get 1))))",
         ] {
             assert_eq!(of(text), None, "{text}");
+        }
+    }
+
+    /// Rewriting for the backends makes constants of such values; the module itself has them.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn a_module_with_computed_constants_has_a_profile_too() {
+        let float = "(func (param f32) (result f32) (f32.sqrt (local.get 0)))";
+        for global in [
+            "(global i32 (i32.add (i32.const 1) (i32.const 2)))",
+            "(global $a i32 (i32.const 4)) (global i32 (global.get $a))",
+        ] {
+            let text = format!("(module {global} {float})");
+            assert!(of(&text).is_some_and(|(_, open)| open.nans), "{text}");
         }
     }
 

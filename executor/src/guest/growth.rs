@@ -21,9 +21,9 @@ pub const HOST_GROW: &str = "grow";
 type Step<T = ()> = std::result::Result<T, ReencodeError>;
 
 impl GuestModule {
-    /// The module [`resettable`](Self::resettable) with two more imports, [`HOST_SIZE`] and [`HOST_GROW`] of [`HOST_SIZED`],
-    /// which come after all others and are called for `memory.size` and `memory.grow`.
-    /// Exports keep their order.
+    /// The module [`resettable`](Self::resettable) with two more imports, [`HOST_SIZE`] and
+    /// [`HOST_GROW`] of [`HOST_SIZED`], which come after all others and are called for
+    /// `memory.size` and `memory.grow`. Exports keep their order.
     ///
     /// # Errors
     ///

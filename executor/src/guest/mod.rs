@@ -204,7 +204,8 @@ impl GuestModule {
 
     /// The module without the content of its active data segments, for memories with an
     /// image. Segments that no instruction names are removed, and one empty segment replaces
-    /// the other active ones. In a component this holds for modules that define a memory: see [`component_memories`](Self::component_memories).
+    /// the other active ones. In a component this holds for modules that define a memory in which
+    /// their data lies: see [`component_memories`](Self::component_memories).
     ///
     /// # Errors
     ///
@@ -304,7 +305,7 @@ impl GuestModule {
     ///
     /// # Errors
     ///
-    /// When a data segment lies outside its memory.
+    /// When the content turns out not to be known: an error of this crate.
     pub fn resettable_memories(&self) -> Result<Vec<ComponentMemory>> {
         match &self.info.component {
             Some(component) => component_memory::known(&self.wasm, component),

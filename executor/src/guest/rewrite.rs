@@ -72,6 +72,13 @@ pub(super) fn without_data_and_with(wasm: &[u8], limits: Option<MemoryLimits>) -
     Ok(sections.finish())
 }
 
+/// The module with other limits of its memory.
+pub(super) fn with_limits(wasm: &[u8], limits: MemoryLimits) -> Result<Vec<u8>> {
+    let mut sections = Sections::of(wasm)?;
+    sections.limit_memories(limits, ALL_PAGES)?;
+    Ok(sections.finish())
+}
+
 /// The module without its start section, and the index of the function that the section names.
 pub(super) fn without_start(wasm: &[u8]) -> Result<Option<(Vec<u8>, u32)>> {
     for payload in Parser::new(0).parse_all(wasm) {

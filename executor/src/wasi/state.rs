@@ -84,8 +84,9 @@ impl State {
         self.elapsed = 0;
     }
 
-    /// Begins a program, which may be another one in a used instance. The first one has the
-    /// output of the start function.
+    /// Begins a program, which may be another one in a used instance. Its output is also what was
+    /// written before, in this use, and no program has given: by a start function, or by calls in
+    /// other conventions.
     pub(crate) fn begin(&mut self) {
         self.taken = 0;
         if std::mem::take(&mut self.is_given) {

@@ -5,12 +5,17 @@
 //! it where those hand out what they do not own: an instance that may outlive its
 //! store, a memory as `&mut` through `&`, statistics that are freed while in use.
 
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::{Errno, retry_on_intr};
 use std::ffi::CStr;
 use std::fmt;
+use std::fs::File;
+use std::io::Error as IoError;
 use std::path::Path;
 use std::ptr::NonNull;
 use touchstone_executor::Scratch;
 use touchstone_executor::guest::MemoryLimits;
+use touchstone_executor::scratch::remedy;
 use wasmedge_sys::ffi;
 
 /// What WasmEdge refused.
@@ -193,18 +198,29 @@ fn length(bytes: &[u8]) -> Result<u32, String> {
     u32::try_from(bytes.len()).map_err(|_| "it is larger than 4 GiB".to_owned())
 }
 
-/// Bytes that the compiler may write for any module, and for each byte of one.
-const LEAST_ROOM: usize = 1 << 20;
-const ROOM_PER_BYTE: usize = 16;
+/// Bytes that the compiler may write for any module, and for each byte of one: a guess. Where it
+/// writes more, its linker may still end the process.
+const LEAST_ROOM: u64 = 1 << 20;
+const ROOM_PER_BYTE: u64 = 4;
 
-/// Checks that there is room beside a file for what the compiler writes. Where there is none, its
-/// linker ends the process.
-pub(crate) fn check_room(output: &Path, bytes: usize) -> Result<(), String> {
+/// Checks that there is room beside a file for what the compiler writes, where the file system can
+/// tell. Where there is none, the compiler's linker ends the process.
+pub(crate) fn check_room(output: &Path, bytes: u64) -> Result<(), String> {
     let trial = output.with_extension("room");
-    let written = std::fs::write(&trial, vec![0; bytes]);
+    let reserve = |file: File| {
+        let reserved = retry_on_intr(|| fallocate(&file, FallocateFlags::empty(), 0, bytes));
+        match reserved {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            reserved => reserved.map_err(IoError::from),
+        }
+    };
+    let reserved = File::create(&trial).and_then(reserve);
     // Where it stays, its folder goes soon.
     let _ = std::fs::remove_file(&trial);
-    written.map_err(|error| format!("cannot write {}: {error}", trial.display()))
+    reserved.map_err(|error| {
+        let (kind, remedy) = (error.kind(), remedy(&std::env::temp_dir()));
+        format!("cannot make room for the compiled module: {kind}; {remedy}")
+    })
 }
 
 /// Compiles ahead of time into a universal module: the module's bytes with the
@@ -216,7 +232,7 @@ pub(crate) fn compile(
     // WasmEdge writes files only, and puts others beside the output meanwhile.
     let folder = Scratch::new().map_err(|error| error.to_string())?;
     let file = folder.path().join("module.wasm");
-    check_room(&file, LEAST_ROOM + wasm.len() * ROOM_PER_BYTE)?;
+    check_room(&file, LEAST_ROOM + wasm.len() as u64 * ROOM_PER_BYTE)?;
     let output = std::ffi::CString::new(file.as_os_str().as_encoded_bytes())
         .map_err(|_| "the path of the output holds a zero".to_owned())?;
     let settings = Settings::new(ffi::WasmEdge_RunMode_AOT)?;

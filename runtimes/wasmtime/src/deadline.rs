@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use touchstone_executor::{Error, Result};
+use touchstone_executor::{Error, Padded, Result};
 use wasmtime::{EngineWeak, Store};
 
 /// Length of an epoch. A guest stops at most two of these after its deadline.
@@ -25,13 +25,14 @@ pub(crate) struct Clock {
 /// An engine, and how many of its guests run.
 struct Counted {
     engine: EngineWeak,
-    running: AtomicUsize,
+    /// Written in every call, as nothing else here is.
+    running: Padded<AtomicUsize>,
     /// `true` while the ticker has it.
     is_listed: AtomicBool,
 }
 
 /// A guest that runs; dropped at its end.
-pub(crate) struct Entered(Arc<Counted>);
+pub(crate) struct Entered<'a>(&'a Counted);
 
 impl Clock {
     /// The deadline of an engine's guests. Starts the ticker, if this is the first one.
@@ -45,23 +46,26 @@ impl Clock {
         // One more, because the first epoch may end right away.
         let ticks = deadline.as_nanos().div_ceil(TICK.as_nanos());
         let ticks = u64::try_from(ticks).unwrap_or(FAR).min(FAR) + 1;
-        let (running, is_listed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (running, is_listed) = (Padded(AtomicUsize::new(0)), AtomicBool::new(false));
         let counted = Counted { engine: engine.weak(), running, is_listed };
         Self { ticks, counted: Arc::new(counted), ticker }
     }
 
     /// Gives the store's guest its time. Epochs count until the result is dropped.
-    pub(crate) fn enter<T>(&self, store: &mut Store<T>) -> Entered {
+    pub(crate) fn enter<T>(&self, store: &mut Store<T>) -> Entered<'_> {
         store.set_epoch_deadline(self.ticks);
         self.counted.running.fetch_add(1, Ordering::SeqCst);
-        if !self.counted.is_listed.swap(true, Ordering::SeqCst) {
+        // If this reads `true`, the ticker takes the engine off its list later, if at all. It then
+        // counts the guests once more, and finds this one.
+        let is_listed = &self.counted.is_listed;
+        if !is_listed.load(Ordering::SeqCst) && !is_listed.swap(true, Ordering::SeqCst) {
             self.ticker.list(&self.counted);
         }
-        Entered(Arc::clone(&self.counted))
+        Entered(&self.counted)
     }
 }
 
-impl Drop for Entered {
+impl Drop for Entered<'_> {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::SeqCst);
     }
@@ -161,7 +165,8 @@ mod tests {
         drop(entered);
         ticker.tick();
         assert_eq!(listed(), 1);
-        drop((elsewhere, other, second, engines));
+        drop(elsewhere);
+        drop((other, second, engines));
         ticker.tick();
         assert_eq!(listed(), 0, "the thread has nothing to wake up for");
         let again = one.enter(&mut store);

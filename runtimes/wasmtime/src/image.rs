@@ -23,8 +23,11 @@ pub(crate) fn refusal(compiler: Compiler, strategy: Strategy, info: &ModuleInfo)
     let modules = info.component.iter().flat_map(|component| &component.modules);
     let mut all = modules.map(|module| &module.segments).chain([&info.segments]);
     all.any(|segments| is_sparse(segments, always(compiler))).then(|| {
-        "its data lies so far apart that Wasmtime makes no image of it to be mapped copy-on-write"
-            .to_owned()
+        format!(
+            "its data lies so far apart that Wasmtime makes no image of it to be mapped \
+             copy-on-write (under these settings, it makes every image of up to {} bytes)",
+            always(compiler)
+        )
     })
 }
 

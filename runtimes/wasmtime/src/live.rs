@@ -1,6 +1,5 @@
 //! A live Wasmtime instance, as the calling conventions see it.
 
-use crate::deadline::Entered;
 use crate::module::{Function, Shape, Shared};
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
@@ -33,7 +32,7 @@ impl Running {
     /// Makes a new instance in a store that has no other one now.
     pub(crate) fn instantiate(shared: Arc<Shared>, mut tenancy: Tenancy) -> Result<Self> {
         // Start functions run under the deadline too.
-        let entered = shared.clock.as_ref().map(|clock| clock.enter(&mut tenancy.store));
+        let entered = shared.start_clock(&mut tenancy.store);
         if shared.metered {
             meter::fill(shared.id, &mut tenancy.store)?;
         }
@@ -136,25 +135,20 @@ impl Running {
         }
         let mut values = [ValRaw::i64(0); Shape::MOST];
         for (value, param) in values.iter_mut().zip(params) {
-            *value = to_raw(*param);
+            *value = to_raw(*param)?;
         }
         let used = &mut values[..params.len().max(results.len())];
+        let entered = self.shared.start_clock(&mut self.tenancy.store);
         // SAFETY: when the module was loaded, its own type of this export was found to
-        // be this signature, of at most `MOST` numbers each way; the parameters have
+        // be this signature, of at most `MOST` numbers and vectors each way; the parameters have
         // its types, and there is room for its results. It is not called from within
         // another call.
         let ended = unsafe { function.call_unchecked(&mut self.tenancy.store, &raw mut *used) };
+        drop(entered);
         for ((result, ty), value) in results.iter_mut().zip(&signature.results).zip(&values) {
-            *result = from_raw(*ty, *value);
+            *result = from_raw(*ty, *value)?;
         }
         self.ended(ended)
-    }
-
-    /// Starts the deadline, where there is one.
-    #[inline]
-    fn enter(&mut self) -> Option<Entered> {
-        let clock = self.shared.clock.as_ref()?;
-        Some(clock.enter(&mut self.tenancy.store))
     }
 
     #[inline]
@@ -225,7 +219,7 @@ impl Live for Running {
         if shape != Shape::Substrate {
             return Err(FOREIGN);
         }
-        let _entered = self.enter();
+        let entered = self.shared.start_clock(&mut self.tenancy.store);
         // Not by `TypedFunc`: to make one, Wasmtime takes the function's type out of
         // its registry and puts it back, which takes longer than the call.
         let mut values = [ValRaw::u32(pointer), ValRaw::u32(length)];
@@ -234,6 +228,7 @@ impl Live for Running {
         // for the result. It is not called from within another call.
         let ended =
             unsafe { function.call_unchecked(&mut self.tenancy.store, &raw mut values[..]) };
+        drop(entered);
         self.ended(ended.map(|()| values[0].get_u64()))
     }
 
@@ -245,16 +240,16 @@ impl Live for Running {
     ) -> Result<Result<(), Trap>> {
         let (function, shape) = self.function(index)?;
         if shape == Shape::Nothing && params.is_empty() && results.is_empty() {
-            let _entered = self.enter();
+            let entered = self.shared.start_clock(&mut self.tenancy.store);
             let mut nothing: [ValRaw; 0] = [];
             // SAFETY: when the module was loaded, its own type of this export was
             // found to be `() -> ()`: there is nothing to be passed.
             let ended =
                 unsafe { function.call_unchecked(&mut self.tenancy.store, &raw mut nothing[..]) };
+            drop(entered);
             return self.ended(ended);
         }
         if shape == Shape::Numbers {
-            let _entered = self.enter();
             return self.call_numbers(function, index, params, results);
         }
         let params: Vec<Val> = params.iter().map(|value| to_wasmtime(*value)).collect();
@@ -270,8 +265,9 @@ impl Live for Running {
         if !fits {
             return Err(FOREIGN);
         }
-        let _entered = self.enter();
+        let entered = self.shared.start_clock(&mut self.tenancy.store);
         let ended = function.call(&mut self.tenancy.store, &params, &mut outputs);
+        drop(entered);
         for (result, output) in results.iter_mut().zip(outputs) {
             *result = from_wasmtime(output)?;
         }
@@ -300,28 +296,28 @@ fn to_wasmtime(value: Value) -> Val {
     }
 }
 
-fn to_raw(value: Value) -> ValRaw {
-    match value {
+/// For [`Shape::Numbers`].
+fn to_raw(value: Value) -> Result<ValRaw> {
+    Ok(match value {
         Value::I32(value) => ValRaw::i32(value),
         Value::I64(value) => ValRaw::i64(value),
         Value::F32(bits) => ValRaw::f32(bits),
         Value::F64(bits) => ValRaw::f64(bits),
         Value::V128(bits) => ValRaw::v128(bits),
-        Value::FuncRef(_) => ValRaw::funcref(std::ptr::null_mut()),
-        Value::ExternRef(_) => ValRaw::externref(0),
-    }
+        Value::FuncRef(_) | Value::ExternRef(_) => return Err(FOREIGN),
+    })
 }
 
-fn from_raw(ty: ValueType, value: ValRaw) -> Value {
-    match ty {
+/// For [`Shape::Numbers`].
+fn from_raw(ty: ValueType, value: ValRaw) -> Result<Value> {
+    Ok(match ty {
         ValueType::I32 => Value::I32(value.get_i32()),
         ValueType::I64 => Value::I64(value.get_i64()),
         ValueType::F32 => Value::F32(value.get_f32()),
         ValueType::F64 => Value::F64(value.get_f64()),
         ValueType::V128 => Value::V128(value.get_v128()),
-        ValueType::FuncRef => Value::FuncRef(Reference::null_if(value.get_funcref().is_null())),
-        ValueType::ExternRef => Value::ExternRef(Reference::null_if(value.get_externref() == 0)),
-    }
+        ValueType::FuncRef | ValueType::ExternRef => return Err(FOREIGN),
+    })
 }
 
 pub(crate) fn from_wasmtime(value: Val) -> Result<Value> {

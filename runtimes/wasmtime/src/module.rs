@@ -1,6 +1,6 @@
 //! A loaded module, and the proof that it is what its strategy says.
 
-use crate::deadline::Clock;
+use crate::deadline::{Clock, Entered};
 use crate::engine::Compiler;
 use crate::linker;
 use crate::live::Running;
@@ -18,7 +18,7 @@ use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, MemoryFrom, Module,
     Result, Signature, Strategy, ValueType,
 };
-use wasmtime::{Engine, ExternType, InstancePre, ModuleExport, ValType};
+use wasmtime::{Engine, ExternType, InstancePre, ModuleExport, Store, ValType};
 
 /// What all instances of a module share.
 pub(crate) struct Shared {
@@ -48,6 +48,12 @@ impl Shared {
     pub(crate) fn new_host(&self) -> HostState {
         HostState::new(self.heap_base, &self.config)
     }
+
+    /// Starts the deadline, where there is one. It counts until the result is dropped.
+    #[inline]
+    pub(crate) fn start_clock(&self, store: &mut Store<HostState>) -> Option<Entered<'_>> {
+        self.clock.as_ref().map(|clock| clock.enter(store))
+    }
 }
 
 /// Wasmtime's handles of an exported function.
@@ -65,7 +71,7 @@ pub(crate) enum Shape {
     Substrate,
     /// `() -> ()`.
     Nothing,
-    /// At most [`Self::MOST`] numbers each way, of the types that the guest's
+    /// At most [`Self::MOST`] numbers and vectors each way, of the types that the guest's
     /// description of itself has for them.
     Numbers,
     /// Anything else.
@@ -73,7 +79,7 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// Numbers that are passed without an allocation.
+    /// Numbers and vectors that are passed without an allocation.
     pub(crate) const MOST: usize = 4;
 
     /// `known` is what the guest's description has.
@@ -107,6 +113,7 @@ fn are(types: &[ValType], known: &[ValueType]) -> bool {
                     | (ValType::I64, ValueType::I64)
                     | (ValType::F32, ValueType::F32)
                     | (ValType::F64, ValueType::F64)
+                    | (ValType::V128, ValueType::V128)
             )
         })
 }

@@ -28,8 +28,8 @@ impl Restored {
     /// When the system has no memory left.
     pub(crate) unsafe fn new(place: Arc<Place>, reset: Reset) -> Result<Self> {
         if place.is_leased() {
-            // Instantiation has written the data segments to where they were already.
-            place.trim()?;
+            // Nothing has been written to it: what has its content is left out of the form of the
+            // guest that was instantiated, and there is no start function.
             return Ok(Self { restorer: None, place, data: None });
         }
         // A start function may have run: only now content and size are known.

@@ -17,7 +17,8 @@ pub(super) enum Difference {
     Allowed(Open),
     /// The results differ for the deterministic profile, too.
     NotAllowed(Open),
-    /// The module has no such instructions, or is a component.
+    /// The module has no such instructions or is a component, or a combination has no result for
+    /// the deterministic profile.
     Unexplained,
 }
 
@@ -52,7 +53,11 @@ impl Difference {
             }
             Ok(())
         })?;
-        let agree = matches!(&found.members[..], [all] if all.len() == rows.len());
+        // Stopped, or an engine has no result for this form: nothing is known.
+        if found.members.iter().map(Vec::len).sum::<usize>() < rows.len() {
+            return Ok(Some(Self::Unexplained));
+        }
+        let agree = found.members.len() == 1;
         Ok(Some(if agree { Self::Allowed(*open) } else { Self::NotAllowed(*open) }))
     }
 

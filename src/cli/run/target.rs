@@ -71,7 +71,7 @@ impl Target {
         let info = self.guest.info();
         let profile = match info.component {
             Some(_) => None,
-            None => deterministic(&self.wasm, info.features)?,
+            None => deterministic(&self.wasm)?,
         };
         Ok(self.profile.get_or_init(|| profile).as_ref())
     }

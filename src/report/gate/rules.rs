@@ -85,9 +85,11 @@ fn slow_thread(cell: &CellKey, samples: &[Sample]) -> Option<Violation> {
     let is_wrong = |share: &f64| !(least..=AGREEMENT).contains(share);
     let share =
         |sample: &Sample| (sample.slowest * cell.threads as u64) as f64 / sample.calls as f64;
-    let wrong: Vec<f64> = samples.iter().map(share).filter(is_wrong).collect();
+    // A round whose threads did not keep up with each other is kept as one with interference.
+    let clean = || samples.iter().filter(|sample| sample.clean);
+    let wrong: Vec<f64> = clean().map(share).filter(is_wrong).collect();
     let share = wrong.iter().copied().min_by(f64::total_cmp)?;
-    let (wrong, of) = (wrong.len(), count(samples.len(), "sample"));
+    let (wrong, of) = (wrong.len(), count(clean().count(), "sample"));
     let found = format!("a thread makes {share:.2} of its share of the calls, in {wrong} of {of}");
     broken(cell, Rule::SlowThread, found, format!("limit {LEAST_SHARE}"))
 }
@@ -103,7 +105,8 @@ fn few_calls(book: &Book, cell: &CellKey, samples: &[Sample]) -> Option<Violatio
 }
 
 fn short_samples(book: &Book, cell: &CellKey, metric: Metric) -> Option<Violation> {
-    let samples = book.used(cell, metric);
+    let mut samples = book.used(cell, metric);
+    samples.retain(|sample| sample.clean);
     let times = samples.iter().map(|sample| sample.total / cell.threads as f64);
     let short: Vec<f64> = times.filter(|time| *time < SHORT_NS).collect();
     let shortest = units::time(short.iter().copied().min_by(f64::total_cmp)?);

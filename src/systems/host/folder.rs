@@ -133,7 +133,7 @@ impl Files for Folder {
 fn list(folder: &OwnedFd, mut seen: impl FnMut(usize)) -> Result<Listed> {
     let stat = fstat(folder)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let is_young = now.saturating_sub(stat.st_mtime.unsigned_abs()) < YOUNG;
+    let is_young = now.abs_diff(stat.st_mtime.unsigned_abs()) < YOUNG;
     let mut found: Vec<OsString> = Vec::new();
     for (count, entry) in Dir::read_from(folder.as_fd())?.enumerate() {
         let entry = entry?;
@@ -164,7 +164,9 @@ fn list(folder: &OwnedFd, mut seen: impl FnMut(usize)) -> Result<Listed> {
 }
 
 fn version(stat: &Stat) -> Version {
-    let time = |seconds: i64, nanos: u64| seconds.unsigned_abs() * 1_000_000_000 + nanos;
+    let time = |seconds: i64, nanos: u64| {
+        seconds.unsigned_abs().wrapping_mul(1_000_000_000).wrapping_add(nanos)
+    };
     [
         stat.st_dev,
         stat.st_ino,

@@ -101,7 +101,7 @@ impl Catalogue {
     pub fn checked(mut self, tell: Tell) -> Self {
         for (name, reason) in [&self.contracts, &self.codecs].map(|files| files.left_out()).concat()
         {
-            tell(&name, &reason);
+            tell(&text::name(&name), &text::line(&reason));
         }
         // Taken from the end.
         let contracts = self.contracts.names().into_iter().rev().map(Kind::Contract);
@@ -180,7 +180,9 @@ impl Catalogue {
         if matches!(slot.get(), Some(Err(failed)) if failed.when.elapsed() > RETRY) {
             let let_go = self.cache.lock().forget(which, &slot);
             drop(let_go);
-            slot = self.cache.lock().get(which, version).0;
+            let (again, let_go) = self.cache.lock().get(which, version);
+            drop(let_go);
+            slot = again;
         }
         let mut bytes = None;
         let loaded = slot.get_or_init(|| match self.load(files, found, target) {

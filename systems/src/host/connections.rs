@@ -2,6 +2,7 @@
 //! the host wait for its client.
 
 use parking_lot::Mutex;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -99,8 +100,8 @@ impl Connections {
         Place { turn, number, all: Arc::clone(self), _permit: permit }
     }
 
-    /// Ends the connection whose client has the host wait longest, if that is `least` or more. Of
-    /// several peers, one of the peer with the most such connections.
+    /// Ends the connection that keeps the host waiting longest, if that is `least` or more: of the
+    /// peer with the most such connections.
     pub(super) fn evict(&self, least: Duration) {
         let mut open = self.open.lock();
         let now = Instant::now();
@@ -116,7 +117,9 @@ impl Connections {
                 (own.1, own.2) = (since, *number);
             }
         }
-        let found = waiting.into_values().max_by_key(|(count, ..)| *count);
+        let found = waiting
+            .into_values()
+            .max_by_key(|(count, since, number)| (*count, Reverse((*since, *number))));
         if let Some(turn) = found.and_then(|(_, _, number)| open.all.remove(&number)) {
             turn.evicted.notify_one();
         }
@@ -154,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_that_has_the_host_wait_longest_loses_its_place() {
+    fn the_client_that_keeps_the_host_waiting_longest_loses_its_place() {
         run(async {
             let all = Connections::new(4);
             let mut places = Vec::new();
@@ -175,6 +178,21 @@ mod tests {
             places[0].turn.is_the_clients();
             all.evict(Duration::ZERO);
             assert_eq!(evicted(&places).await, [0]);
+        });
+    }
+
+    #[test]
+    fn among_peers_with_as_many_connections_the_oldest_goes() {
+        run(async {
+            for peers in [[1, 2, 3, 4], [4, 3, 2, 1]] {
+                let all = Connections::new(4);
+                let mut places = Vec::new();
+                for last in peers {
+                    places.push(all.place(peer(last)).await);
+                }
+                all.evict(Duration::ZERO);
+                assert_eq!(evicted(&places).await, [0]);
+            }
         });
     }
 

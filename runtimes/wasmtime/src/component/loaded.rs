@@ -107,7 +107,7 @@ impl Shared {
     }
 
     /// Starts the deadline, where there is one. It counts until the result is dropped.
-    pub(crate) fn start_clock(&self, store: &mut Store<HostState>) -> Option<Entered> {
+    pub(crate) fn start_clock(&self, store: &mut Store<HostState>) -> Option<Entered<'_>> {
         self.clock.as_ref().map(|clock| clock.enter(store))
     }
 }

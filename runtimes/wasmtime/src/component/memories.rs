@@ -51,7 +51,7 @@ impl ComponentMemories {
     ///
     /// # Errors
     ///
-    /// When a data segment does not lie in its memory.
+    /// When the system refuses a memory's image.
     pub(crate) fn for_one(
         guest: &GuestModule,
         reset: Reset,

@@ -30,9 +30,12 @@ pub(crate) fn refusal(
     component: &ComponentInfo,
 ) -> Option<String> {
     program_refusal(info).or_else(|| match (strategy.instance, strategy.memory) {
-        (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
-        | (InstanceFrom::Pooling, MemoryFrom::Tracked) => {
-            handles_refusal(component).or_else(|| component.reset_refusal())
+        (InstanceFrom::Reuse | InstanceFrom::PoolingLate, memory)
+        | (InstanceFrom::Pooling, memory @ MemoryFrom::Tracked) => {
+            let has_image = memory != MemoryFrom::Segments;
+            handles_refusal(component)
+                .or_else(|| component.reset_refusal())
+                .or_else(|| component.scattered().filter(|_| has_image))
         }
         (InstanceFrom::Recreate, memory) if memory.restores_in_place() => component.image_refusal(),
         (InstanceFrom::Pooling, _) if component.needs.is_none() => Some(
