@@ -5,7 +5,7 @@
 //! of this crate's own is loaded with the same settings; its import looks where
 //! its data lies.
 
-use crate::code::Code;
+use crate::code::{self, Code};
 use crate::settings::{self, ID};
 use sc_executor_common::wasm_runtime::WasmModule;
 use sp_wasm_interface::wasmtime::{Caller, Extern};
@@ -37,7 +37,8 @@ pub(crate) fn memory(strategy: Strategy, config: &Config) -> Result<String> {
     let guest = GuestModule::new("probe", &module().finish(), HeapPages::default())?;
     let heap = settings::heap(&guest);
     let settings = settings::settings(strategy, heap, config)?;
-    let runtime = Code::compile(guest.wasm(), &settings)?.load::<Look>(strategy.code, settings)?;
+    let code = Code::compile(code::blob(guest.wasm())?, &settings)?;
+    let runtime = code.load::<Look>(strategy.code, settings)?;
     SEEN.set(None);
     runtime
         .new_instance(heap)

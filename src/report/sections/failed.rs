@@ -4,6 +4,7 @@ use crate::escape::{code, markdown};
 use crate::record::{Book, Refusal, Status};
 use crate::report::markdown::Table;
 use crate::report::units::count;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::Strategy;
 
@@ -38,10 +39,12 @@ fn table<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> Option<String> 
     if groups.is_empty() {
         return None;
     }
-    // Engines that refuse the same things for the same reason share a row; failures first.
-    let mut rows: BTreeMap<(bool, Status, &str, String), Vec<String>> = BTreeMap::new();
+    // Engines that refuse the same things for the same reason share a row; the worst failures first.
+    type Row<'a> = (Reverse<Option<Status>>, Status, &'a str, String);
+    let mut rows: BTreeMap<Row<'_>, Vec<String>> = BTreeMap::new();
     for ((status, reason, engine), refusals) in groups {
-        let row = (!status.is_failure(), status, reason, what(&refusals));
+        let failure = Reverse(status.is_failure().then_some(status));
+        let row = (failure, status, reason, what(&refusals));
         rows.entry(row).or_default().push(code(engine));
     }
     let mut table = Table::of_words("Status", ["Engines", "Reason", "Cells"]);

@@ -2,6 +2,7 @@
 
 use super::host::{Host, built};
 use crate::command::Folder;
+use crate::command::time::LONG_RUN;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -231,7 +232,7 @@ fn good_calls_are_answered_beside_hostile_clients() {
 #[ignore = "takes ten minutes; the test above does the same for less long"]
 fn good_calls_are_answered_for_ten_minutes() {
     let begin = Instant::now();
-    besieged(|_| begin.elapsed() < Duration::from_secs(600));
+    besieged(|_| begin.elapsed() < LONG_RUN);
 }
 
 #[test]
