@@ -317,7 +317,7 @@ fn what_cannot_be_brought_back_is_refused_by_name() {
             panic!("{text} is not refused");
         };
         let compiled = engine.compile(&guest, strategy, &Config::default());
-        assert!(matches!(compiled, Err(Error::Unhostable { .. })), "{text}");
+        assert!(matches!(compiled, Err(Error::Unsupported { .. })), "{text}");
         reason
     };
     for (text, why) in [
