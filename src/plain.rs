@@ -131,9 +131,14 @@ fn nan(text: &str, exponent: u32, fraction: u32) -> Result<Option<u64>> {
         Some(payload) => {
             let value = payload.strip_prefix(':').and_then(whole).flatten();
             let value = value.and_then(|value| u64::try_from(value).ok());
-            value
-                .filter(|value| (1..1 << fraction).contains(value))
-                .with_context(|| format!("'{}' is no NaN, such as nan or nan:0x1", shown(text)))?
+            value.filter(|value| (1..1 << fraction).contains(value)).with_context(|| {
+                let most = (1_u64 << fraction) - 1;
+                format!(
+                    "'{}' is no NaN, such as nan or nan:0x1; the number is the payload, up to \
+                         {most:#x}, and not all bits",
+                    shown(text)
+                )
+            })?
         }
         None => return Ok(None),
     };

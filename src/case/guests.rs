@@ -92,8 +92,12 @@ impl Guests {
     fn read(&mut self, name: &str) -> Result<GuestFile> {
         let file_name = format!("{name}.wasm");
         let (place, list) = (self.folder.join(&file_name), self.folder.join("SHA256SUMS"));
-        let bytes = read_whole(&place)
-            .with_context(|| format!("there is no guest {place}; `make guests` builds it"))?;
+        let remedy = match self.folder.is_confined() {
+            true => "put it there, and run `sha256sum *.wasm > SHA256SUMS` in its folder",
+            false => "`make guests` builds it",
+        };
+        let bytes =
+            read_whole(&place).with_context(|| format!("there is no guest {place}; {remedy}"))?;
         let sha256 = digest(&bytes);
         if self.listed.is_none() {
             let text =
@@ -107,9 +111,9 @@ impl Guests {
         match self.listed.as_ref().and_then(|listed| listed.get(&file_name)) {
             Some(expected) if *expected == sha256 => {}
             Some(_) => {
-                bail!("{place} is not the module that {list} lists; `make guests` builds it again")
+                bail!("{place} is not the module that {list} lists; {remedy}")
             }
-            None => bail!("{list} does not list {file_name}"),
+            None => bail!("{list} does not list {file_name}; {remedy}"),
         }
         Ok(GuestFile { bytes: bytes.into(), sha256 })
     }

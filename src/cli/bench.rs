@@ -31,7 +31,8 @@ pub(super) struct Bench {
     #[command(flatten)]
     arguments: Arguments,
     /// Measure the cases of DIR, with the guests (*.wasm, listed in SHA256SUMS) beside them, and
-    /// write records and a report to DIR; `touchstone init` makes such a folder
+    /// write records (unless --records is given) and a report to DIR; `touchstone init` makes such a
+    /// folder
     #[arg(long, value_name = "DIR", conflicts_with = "overview")]
     cases: Option<PathBuf>,
     /// Write the report afterwards, as `touchstone report --draft` does: of --records FILE beside

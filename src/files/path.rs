@@ -226,7 +226,8 @@ impl FilePath {
     }
 
     /// `true` if the place lies within a folder of others.
-    pub(super) fn is_confined(&self) -> bool {
+    #[must_use]
+    pub fn is_confined(&self) -> bool {
         self.within.is_some()
     }
 

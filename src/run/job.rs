@@ -155,7 +155,7 @@ impl Job {
             let is_met = names.iter().any(|name| selection.filter.matches(name));
             if let (Filter::Pattern(text), false) = (&selection.filter, is_met) {
                 let text = text.as_str();
-                bail!("nothing matches '{text}'{}{}", near(text, &names), skipped(&plan));
+                bail!("nothing matches '{text}'{}", near(text, &names));
             }
             bail!("nothing to measure: the options exclude every cell{}", skipped(&plan));
         }

@@ -235,6 +235,7 @@ impl Shown<'_> {
             State::Stopped => {
                 format!("stopped: still running after {} s", self.timeout.as_secs_f64())
             }
+            State::Trapped if answer.exit_code.is_some() => reason.to_owned(),
             State::Trapped => format!("trap: {reason}"),
             state => format!("{}: {reason}", state.to_string().replace('_', " ")),
         }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use std::time::Duration;
 use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::measure::{Caller, Crew, Work, turns};
-use touchstone::plan::{Budget, Random};
+use touchstone::plan::{Budget, Random, near};
 use touchstone::record::{Comparison, Contender, Estimate, Executor, Match, Purpose, estimate};
 use touchstone::solo::{self, Asked, Limits};
 use touchstone::terminal::progress::Progress;
@@ -45,7 +45,8 @@ pub(super) fn time(
     let is_meant = |row: &&Row| baseline.is_none_or(|name| row.name() == name);
     let baseline = rows.iter().filter(has_returned).find(is_meant).with_context(|| {
         let names: Vec<String> = rows.iter().filter(has_returned).map(Row::name).collect();
-        format!("the baseline is one of: {}", names.join(", "))
+        let wanted = baseline.unwrap_or_default();
+        format!("no combination '{wanted}' returned{}", near(wanted, &names))
     })?;
     let baseline = baseline.executor();
     let progress = Progress::new(rows.iter().filter(has_returned).count(), true);

@@ -47,10 +47,10 @@ pub(super) fn broken(number: usize) -> String {
 
 /// The line of a draft that links to its broken rules; nothing where the page may be published.
 pub(in crate::report) fn draft(gate: &Gate) -> String {
-    match gate.reasons().len() {
+    match gate.violations.len() {
         0 => String::new(),
-        reasons => {
-            format!("**Draft: {}**, [listed at the end](#broken-rules).\n\n", broken(reasons))
+        rules => {
+            format!("**Draft: {}**, [listed at the end](#broken-rules).\n\n", broken(rules))
         }
     }
 }
@@ -66,10 +66,6 @@ pub(in crate::report) fn broken_rules(gate: &Gate) -> String {
     let mut text = String::new();
     for (rule, reasons) in kinds {
         fold(&mut text, rule.map_or("the whole run", Rule::title), &reasons);
-    }
-    let stale: Vec<String> = gate.stale.iter().map(ToString::to_string).collect();
-    if !stale.is_empty() {
-        fold(&mut text, "explanations of nothing", &stale);
     }
     if text.is_empty() { text } else { format!("## Broken rules\n\n{text}") }
 }

@@ -10,12 +10,15 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
-    let is_shown = |work: &&Work| matrix.threads(work).last() > Some(&1);
+    // A run on one thread has all its times here.
+    let has_several = |work: &Work| matrix.threads(work).last() > Some(&1);
+    let is_any = matrix.works.iter().any(has_several);
+    let is_shown = |work: &&Work| !is_any || has_several(work);
     let tables: String =
         matrix.works.iter().filter(is_shown).map(|work| table(matrix, work)).collect();
     let mut text = String::from("## Times on one and on several threads\n\n");
     if tables.is_empty() {
-        return text + "Nothing was timed on more than one thread.\n\n";
+        return text + "Nothing was timed.\n\n";
     }
     text.push_str(
         "Time of one call on a clean instance: median [95 % interval]. On N threads it is the time \

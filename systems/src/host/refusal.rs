@@ -30,7 +30,7 @@ pub(super) enum Refusal {
     #[error("the header {0} is no text in UTF-8")]
     NoText(&'static str),
     /// A header stands there more than once.
-    #[error("the header {0} stands there more than once; send it once")]
+    #[error("the header {0} was sent more than once; send it once")]
     Repeated(&'static str),
     /// A header names something that there is not.
     #[error("there is no {kind} '{name}'{}", near(.similar))]

@@ -147,7 +147,7 @@ fn bad_requests_get_an_answer_that_says_what_to_do() {
     for (name, value) in [CONTRACT, ADD, JSON, MUL] {
         let headers = [CONTRACT, ADD, JSON, MUL, (name, value)];
         let (status, text) = host.call(&headers, "[1, 2]");
-        assert!(status == 400 && text.contains(&format!("the header {name} stands")), "{text}");
+        assert!(status == 400 && text.contains(&format!("the header {name} was sent")), "{text}");
     }
     // It serves still.
     assert_eq!(host.call(&[CONTRACT, ADD, JSON], "[3, 5]"), ok("[U64(8)]"));
