@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::text;
 
 /// The bytes of a guest: its file, checked against its listed digest, or what the file was
 /// pre-initialised to.
@@ -96,8 +97,8 @@ impl Guests {
             true => "put it there, and run `sha256sum *.wasm > SHA256SUMS` in its folder",
             false => "`make guests` builds it",
         };
-        let bytes =
-            read_whole(&place).with_context(|| format!("there is no guest {place}; {remedy}"))?;
+        let bytes = read_whole(&place)
+            .with_context(|| format!("cannot read the guest {place}; {remedy}"))?;
         let sha256 = digest(&bytes);
         if self.listed.is_none() {
             let text =
@@ -146,7 +147,8 @@ impl Guests {
             Some(export) => self.initialized(name, export)?,
             None => self.file(name)?,
         };
-        let module = GuestModule::new(name, &file.bytes, heap)?;
+        let module = GuestModule::new(name, &file.bytes, heap)
+            .with_context(|| format!("cannot use the guest {}", text::name(name)))?;
         let module = if self.counting { module.counting()? } else { module };
         self.modules.insert(key, module.clone());
         Ok(module)

@@ -21,7 +21,7 @@ pub const MOST_PROCESSES: u32 = 1 << 10;
 /// Most engines of a run. Tables have a column for each.
 const MOST_ENGINES: usize = 64;
 /// Most cases of a run, each counted once per guest.
-const MOST_WORKS: usize = 4096;
+pub const MOST_WORKS: usize = 4096;
 
 /// The names that the lines of a run have had so far.
 #[derive(Debug, Default)]

@@ -22,7 +22,7 @@ mod swap;
 pub mod system;
 
 pub use book::Book;
-pub use check::MOST_PROCESSES;
+pub use check::{MOST_PROCESSES, MOST_WORKS};
 pub use density::{Density, Footprint};
 pub use estimate::Estimate;
 pub use header::{

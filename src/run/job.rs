@@ -3,8 +3,8 @@
 use super::Task;
 use crate::case::{Case, Guests};
 use crate::plan::{Budget, Cell, Compare, Filter, Plan, Rows, check_threads, near};
-use crate::record::{Header, Purpose, Refusal, Status};
-use anyhow::{Result, bail};
+use crate::record::{Header, MOST_WORKS, Purpose, Refusal, Status};
+use anyhow::{Result, bail, ensure};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -141,6 +141,11 @@ impl Job {
         }
         selection.threads.iter().try_for_each(|threads| check_threads(*threads))?;
         let plan = Plan::new(cases, engines, guests)?;
+        let works = plan.works.len();
+        ensure!(
+            works <= MOST_WORKS,
+            "{works} cases on guests; a record file holds at most {MOST_WORKS}"
+        );
         let mut compares = Vec::new();
         if !selection.purposes.is_empty() {
             let rows = Rows::load(rows, cases)?;

@@ -296,6 +296,11 @@ fn what_a_case_names_twice_or_without_bound_is_refused() {
     let text = CASE.replace("[1]", &format!("[{}]", many.join(", ")));
     fs::write(place.own("echo.toml"), text).unwrap();
     place.refuses("a long list", "has 60000 numbers of threads; the most are 256");
+    let text = CASE.replace("[1]", &format!("[1]\ntitles = [\"{}\"]", "x".repeat(1025)));
+    fs::write(place.own("echo.toml"), text).unwrap();
+    place.refuses("a long title", "has a name or title of 1025 bytes; the most are 1024");
+    // What the report reads is no case.
+    fs::write(place.own("charts.toml"), "no case").unwrap();
     let text = format!("{CASE}# {}\n", "x".repeat(5 << 20));
     fs::write(place.own("echo.toml"), text).unwrap();
     place.refuses("a large file", "has more than 4 MiB");

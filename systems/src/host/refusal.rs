@@ -2,11 +2,14 @@
 
 use touchstone_executor::{near, text};
 
+/// Longest text of an error, characters. Messages about a text may quote a whole line of it.
+const LONGEST: usize = 2000;
+
 /// An error as one line, in which texts of guests and files are harmless.
 pub(super) fn text_of(error: &anyhow::Error) -> String {
     let whole = format!("{error:#}");
     let lines: Vec<&str> = whole.split_ascii_whitespace().collect();
-    text::harmless(&lines.join(" "))
+    text::harmless(&text::abridged(&lines.join(" "), LONGEST))
 }
 
 /// Why a request gets no result. Its text is the answer's body.
