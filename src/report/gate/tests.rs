@@ -261,6 +261,6 @@ fn explanations_fit_or_are_stale() {
         let closed = gate.publish().unwrap_err().to_string();
         assert_eq!(closed, "2 rules of publication are broken; nothing was written");
         assert!(gate.reasons()[1].starts_with("an explanation has nothing to explain"));
-        assert!(page::draft(&gate).starts_with("**Draft: 2 rules of publication are broken"));
+        assert!(page::draft(&gate).starts_with("**Draft: 1 rule of publication is broken"));
     }
 }
