@@ -49,8 +49,10 @@ const GUEST: &str = r#"(module
     (func (export "recurse") (call 7))
     (func (export "forever") (loop (br 0))))"#;
 
+type Loaded = Result<Box<dyn Module>, Error>;
+
 /// The module on every executor whose instances follow each other in one store, or the error.
-fn loaded(text: &str, deadline: Option<Duration>) -> Vec<(String, Result<Box<dyn Module>, Error>)> {
+fn loaded(text: &str, deadline: Option<Duration>) -> Vec<(String, Loaded)> {
     let guest = GuestModule::new("guest", &wat::parse_str(text).unwrap(), HeapPages::default());
     let (guest, config) = (guest.unwrap(), Config { deadline, ..Config::default() });
     let mut modules = Vec::new();
@@ -73,12 +75,7 @@ fn modules(text: &str, deadline: Option<Duration>) -> Vec<(String, Box<dyn Modul
     loaded(text, deadline).into_iter().map(|(name, module)| (name, module.unwrap())).collect()
 }
 
-fn load(
-    engine: &dyn Engine,
-    guest: &GuestModule,
-    strategy: Strategy,
-    config: &Config,
-) -> Result<Box<dyn Module>, Error> {
+fn load(engine: &dyn Engine, guest: &GuestModule, strategy: Strategy, config: &Config) -> Loaded {
     let artifact = engine.compile(guest, strategy, config)?;
     engine.load(guest, &artifact, strategy, config)
 }
