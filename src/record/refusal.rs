@@ -29,7 +29,7 @@ pub struct Refusal {
     pub threads: Option<usize>,
     /// The kind of refusal.
     pub status: Status,
-    /// The reason. A record file holds at most [`LONGEST_REASON`] bytes of it.
+    /// The reason. A record file holds at most 16 KiB of it.
     #[serde(serialize_with = "shortened")]
     pub reason: String,
 }
