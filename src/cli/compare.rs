@@ -226,7 +226,7 @@ fn side(program: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// Whether a name is that of a file, and not of an executor.
+/// `true` if a name is that of a file, and not of an executor.
 ///
 /// # Errors
 ///

@@ -71,7 +71,7 @@ impl Report {
         }
     }
 
-    /// What is read and written.
+    /// The files that the report reads and writes.
     pub(super) fn options(self) -> Options {
         // The README shows the project's own numbers.
         let is_own = self.page.is_none() && self.records.is_none();

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 /// Random characters at the end of a temporary file's name.
 const RANDOM: usize = 6;
 
-/// What the system gives this process.
+/// Limits of the system for this process.
 struct Surroundings {
     /// The folder for temporary files.
     temporary: PathBuf,
-    /// Whether no code in its files can be executed.
+    /// `true` if no code in its files can be executed.
     is_noexec: bool,
     /// The limit of the address space, bytes.
     address_space: Option<u64>,
@@ -23,7 +23,7 @@ pub(super) fn explained(reason: &str) -> String {
     Surroundings::here().explained(reason)
 }
 
-/// What in the surroundings keeps runtimes from working, with the remedy.
+/// Limits of the system that keep runtimes from working, each with the remedy.
 #[must_use]
 pub fn obstacles() -> Vec<String> {
     let here = Surroundings::here();

@@ -60,7 +60,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether it is a failure; otherwise it was left out on purpose.
+    /// `true` for a failure; otherwise it was left out on purpose.
     #[must_use]
     pub fn is_failure(self) -> bool {
         self.is_wrong() || self == Self::Failed

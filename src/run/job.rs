@@ -65,7 +65,7 @@ impl Came {
         self.cells.failed + self.comparisons.failed
     }
 
-    /// Whether there is a result: something was measured, and no output was wrong.
+    /// `true` if there is a result: something was measured, and no output was wrong.
     #[must_use]
     pub fn has_result(&self) -> bool {
         let Self { cells, comparisons, .. } = self;

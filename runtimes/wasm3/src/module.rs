@@ -61,7 +61,7 @@ fn lends(strategy: Strategy) -> bool {
     strategy.instance != InstanceFrom::Interpreted
 }
 
-/// Whether the memory comes with its content, so that Wasm3 copies no data segment.
+/// `true` if the memory comes with its content, so that Wasm3 copies no data segment.
 fn brings_content(strategy: Strategy, info: &ModuleInfo) -> bool {
     lends(strategy) && info.image_refusal().is_none()
 }

@@ -31,7 +31,7 @@ pub(crate) fn refusal(compiler: Compiler, strategy: Strategy, info: &ModuleInfo)
     })
 }
 
-/// Whether data segments reach over twice as much as they contain, or more, and over `always`
+/// `true` if data segments span at least twice the bytes that they contain, and at least `always`
 /// bytes: then Wasmtime's compiler leaves them as they are.
 fn is_sparse(segments: &[Segment], always: u64) -> bool {
     let filled = segments.iter().filter(|segment| !segment.bytes.is_empty());

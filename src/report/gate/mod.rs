@@ -40,7 +40,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// What its violations have in common.
+    /// The fault that its violations share.
     fn title(self) -> &'static str {
         match self {
             Self::Scaling => "scaling beyond the number of threads",

@@ -78,7 +78,7 @@ enum Kind {
     Contract(Arc<str>),
 }
 
-/// What codecs are called in requests, beside the names of their files.
+/// Short names of codecs in requests, beside the names of their files.
 const SHORT: [(&str, &str); 2] = [("json", "wasm_serde_json"), ("toml", "wasm_serde_toml")];
 /// Names in a message at most.
 const SHOWN: usize = 20;
@@ -128,7 +128,7 @@ impl Catalogue {
         true
     }
 
-    /// Whether there are files that nobody has looked at.
+    /// `true` if there are files that nobody has looked at.
     pub(super) fn has_unchecked(&self) -> bool {
         self.checks.as_ref().is_some_and(|checks| !checks.left.lock().is_empty())
     }

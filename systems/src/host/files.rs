@@ -32,7 +32,7 @@ pub struct Found {
     pub version: Version,
 }
 
-/// What changes with a file's content: device, inode, size, and the times of the last changes.
+/// Numbers that change with a file's content: device, inode, size, and times of the last changes.
 pub type Version = [u64; 5];
 
 /// A module or a component in memory.

@@ -5,8 +5,8 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName};
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
 
-/// Whether the results are to be JSON: where `Accept` prefers JSON to plain text, or names neither
-/// and the body is JSON.
+/// `true` if the results are to be JSON: where `Accept` prefers JSON to plain text, or names
+/// neither and the body is JSON.
 pub(super) fn wants_json(headers: &HeaderMap) -> bool {
     match [quality(headers, JSON), quality(headers, TEXT)] {
         [None, None] => ranges(headers, CONTENT_TYPE).any(|(range, _)| range == JSON),

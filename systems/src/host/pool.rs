@@ -17,7 +17,7 @@ pub(super) enum Ask {
     Call(Call),
 }
 
-/// What is asked for, and whom to answer.
+/// A request, and the client to answer.
 struct Job {
     ask: Ask,
     answer: oneshot::Sender<Result<Output, Refusal>>,

@@ -19,11 +19,11 @@ pub(super) struct Call {
     pub(super) target: Option<String>,
     /// The parameters.
     pub(super) body: Bytes,
-    /// Whether the results are to be JSON.
+    /// `true` if the results are to be JSON.
     pub(super) json: bool,
 }
 
-/// What a thread answers.
+/// The answer of a thread.
 pub(super) enum Output {
     /// The list of the results, or of functions.
     Text(Bytes),
