@@ -1,6 +1,9 @@
-//! The documents and the texts of `benches/` keep the rules of CONTRIBUTING.md ("Writing
-//! style"): no avoided words, no long sentences, no floating openings, no sentences as headings.
+//! The documents, the texts of `benches/` and the comments keep the rules of CONTRIBUTING.md
+//! ("Writing style"): no avoided words, no long sentences, no floating openings, no sentences as
+//! headings.
 
+#[path = "style/comments.rs"]
+mod comments;
 #[path = "style/markdown.rs"]
 mod markdown;
 #[path = "style/rules.rs"]

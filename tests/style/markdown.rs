@@ -69,7 +69,7 @@ struct Reader {
     found: Vec<Sentence>,
     /// Words of the open paragraph, each with its line.
     words: Vec<(usize, String)>,
-    /// Whether the next piece of text begins a new word.
+    /// `true` if the next piece of text begins a new word.
     apart: bool,
     is_heading: bool,
     /// Open code blocks, HTML blocks and images.

@@ -114,7 +114,7 @@ pub(crate) struct Finding {
     pub(crate) line: usize,
     pub(crate) sentence: String,
     pub(crate) rule: String,
-    /// What to write instead.
+    /// Words that keep the rule.
     pub(crate) instead: String,
 }
 
@@ -132,9 +132,9 @@ pub(crate) fn check(document: &str) -> Vec<Finding> {
 }
 
 /// A broken rule, and what to write instead.
-struct Broken {
-    rule: String,
-    instead: String,
+pub(crate) struct Broken {
+    pub(crate) rule: String,
+    pub(crate) instead: String,
 }
 
 impl Broken {
@@ -157,7 +157,8 @@ fn broken(sentence: &Sentence) -> impl Iterator<Item = Broken> {
     broken.into_iter()
 }
 
-fn phrases(prose: &str) -> Vec<Broken> {
+/// Avoided words in a text without code spans.
+pub(crate) fn phrases(prose: &str) -> Vec<Broken> {
     let found = PATTERNS.matches(prose).into_iter().filter_map(|at| {
         let phrase = &PHRASES[at];
         let found = phrase.pattern.find(prose)?;
