@@ -1,10 +1,12 @@
-//! Checks of WebAssembly executors: whether they are right, not how fast they are.
+//! Checks of correctness and robustness of WebAssembly executors.
 //!
-//! Each check tries something on every engine of the build, through the same contract as
-//! the measurements: [`conformance`] drives the specification's test scripts, [`isolation`]
-//! looks for state that one call leaves to the next, [`features`] probes what modules may use, [`hostile`] runs guests that attack the
-//! host. [`count`] counts what calls cost where no clock is needed. [`survival`] kills, starves and disturbs benchmark runs and looks for lost cells.
-//! What can crash or hang runs in child processes ([`touchstone::supervise`]).
+//! [`conformance`] drives the specification's test scripts, [`features`] probes language features,
+//! [`isolation`] searches for state that one call leaves to the next, [`hostile`] runs guests that
+//! attack the host, [`count`] counts costs that need no clock, and [`survival`] kills and starves
+//! benchmark runs and searches for lost cells. Calls that can crash or hang run in child processes
+//! ([`touchstone::supervise`]).
+
+#![allow(missing_docs, reason = "an internal crate: many fields need no comment beside their name")]
 
 pub mod conformance;
 pub mod count;
@@ -18,14 +20,13 @@ use std::sync::Arc;
 use touchstone_executor::{Engine, Execution};
 
 /// The engines of this build that run modules: all but the baseline.
-#[must_use]
 pub fn engines() -> Vec<Arc<dyn Engine>> {
     let mut engines = touchstone_runtimes::engines();
     engines.retain(|engine| engine.execution() != Execution::Native);
     engines
 }
 
-/// The engine of this name.
+/// The engine with this name.
 fn named<'a>(engines: &'a [Arc<dyn Engine>], name: &str) -> Result<&'a Arc<dyn Engine>> {
     let engine = engines.iter().find(|engine| engine.id() == name);
     engine.with_context(|| format!("there is no engine '{name}'"))

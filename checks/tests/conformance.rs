@@ -1,5 +1,4 @@
-//! The driver of the specification's scripts: what passes, what fails and what is left
-//! out, on every engine that runs modules.
+//! Verdicts of the conformance driver on every engine that runs modules.
 
 mod command;
 
@@ -12,7 +11,7 @@ use touchstone_checks::engines;
 use touchstone_executor::Engine;
 use wasmparser::WasmFeatures;
 
-/// Lines of assertions that hold, and after them of those that do not.
+/// Lines of assertions that hold, then of those that fail.
 const SCRIPT: &str = r#"(module
   (import "spectest" "print_i32" (func $print (param i32)))
   (import "spectest" "global_i32" (global $given i32))
@@ -106,7 +105,7 @@ fn all_scripts_can_be_read_into_steps() {
     assert!(script.steps.iter().filter(|step| step.assertion).count() > 400);
 }
 
-/// The whole way, in processes of its own.
+/// The command, with child processes.
 #[test]
 fn the_command_counts_a_script() {
     let engines = engines();

@@ -16,7 +16,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages, OPERATORS};
 use touchstone_executor::{Config, Execution, Instance, Outcome, Strategy, Support};
 
-/// Every kind of control flow, with counts that can be told by hand.
+/// Every kind of control flow, with counts known by hand.
 const FLOW: &str = r#"(module
     (memory (export "memory") 1)
     (table funcref (elem $five))
@@ -84,7 +84,7 @@ fn operators_of_known_code_are_what_they_are_on_every_engine_and_strategy() {
                 let module = engine.load(guest, &artifact, strategy, &config).expect(&name);
                 let instance = &mut *module.new_instance().expect(&name);
                 let counter = (!metered).then(|| module.export(OPERATORS, Abi::Plain).unwrap());
-                // Twice: a reset in place takes the counter back as well.
+                // Twice: a reset in place resets the counter.
                 for (export, param, operators) in COUNTS.into_iter().chain(COUNTS) {
                     let handle = module.export(export, Abi::Plain).unwrap();
                     let input = param.map_or(Vec::new(), |param| param.to_le_bytes().to_vec());
@@ -241,7 +241,7 @@ fn a_case_that_is_new_closes_the_gate_and_a_cell_that_is_new_does_not() {
     assert_eq!((verdict.grown.len(), verdict.grown[0].stored), (1, None));
 }
 
-/// The filter of the tests on the command: two cases by operators, one call by usage.
+/// The filter of the command's tests: two cases by operators, one call by usage.
 const FEW: &str = "^call_empty_function_from_test_runtime$|^serde_json_small_from_json_module$|\
                    ^call_empty_function_from_test_runtime/[a-z0-9]+_instance_reuse_tracked/";
 
@@ -260,7 +260,7 @@ fn three_runs_count_the_same_and_the_gate_sees_a_planted_regression() {
     assert_eq!(run(), first);
     assert_eq!(run(), first);
 
-    // The stored counts, and the same with one that was a hundredth less.
+    // The stored counts, and a copy with one count a hundredth lower.
     let stored = record::default_path(record::COUNTS);
     let gate = |path: &Path| checks(&["gate", FEW, "--counts", path.to_str().unwrap()]);
     let out = gate(&stored);

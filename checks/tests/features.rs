@@ -1,4 +1,4 @@
-//! What engines claim to run is what they run.
+//! Engines run the features that they claim.
 
 use touchstone::record::Outcome;
 use touchstone::supervise::Stop;

@@ -1,5 +1,5 @@
-//! Hostile guests: the judge finds what a mock does wrong, whatever that does to its
-//! process; malformed modules and tampered artifacts on the engines of this build.
+//! Attacks: the check finds each fault of a mock; malformed modules and tampered artifacts on the
+//! engines of this build.
 
 #[path = "../../tests/fixtures/time.rs"]
 mod time;
@@ -17,7 +17,7 @@ use touchstone_executor::{
     Artifact, Config, Engine, Error, Execution, Module, Result, Strategy, Support, TrapKind,
 };
 
-/// The process that makes the attacks of the other tests.
+/// The attacking process of the other tests.
 #[test]
 #[ignore = "started by the other tests"]
 fn child() {
@@ -27,11 +27,11 @@ fn child() {
     let mut engines = touchstone_runtimes::engines();
     engines.extend(mocks());
     attack_in_this_process(&engines).unwrap();
-    // Without the words of the test harness, and without its threads.
+    // Without the output of the test harness, and without its threads.
     std::process::exit(0);
 }
 
-/// Attacks an engine, by its name, in processes of their own.
+/// Attacks an engine, by its name, in child processes.
 fn attacked(engine: &str, filter: &str, limits: Limits) -> Hostile {
     let mut watch = Watch::new(Some(filter), limits);
     let command = || {
@@ -48,17 +48,16 @@ fn wide() -> Limits {
     Limits { compile: LIMIT, attack: Some(LIMIT), ..Limits::default() }
 }
 
-/// The same with a limit of memory that a mock meets soon, and with little time for a call that
-/// nothing else stops.
+/// The same with limits that a mock meets soon, for memory and for unstoppable calls.
 fn mocked(engine: &str, filter: &str) -> Hostile {
     let limits = Limits { memory: 1 << 30, unstoppable: Duration::from_millis(100), ..wide() };
     attacked(engine, filter, limits)
 }
 
-/// What a mock does on an export instead of what is right; `None` where it does that.
+/// The faulty answer of a mock to a call; `None` for the right one.
 type Fault = fn(&MockCall<'_>) -> Option<Answer>;
 
-/// Mocks that do one thing wrong each.
+/// Mocks with one fault each.
 fn mocks() -> Vec<Arc<dyn Engine>> {
     let faults: [(&'static str, Fault); 7] = [
         ("mock_good", |_| None),
@@ -76,7 +75,7 @@ fn mocks() -> Vec<Arc<dyn Engine>> {
             None
         }),
         ("mock_is_not_clean", |call| {
-            // The fifth call is the one after the second hostile one.
+            // The fifth call follows the second hostile one.
             (call.export == "count" && call.calls_before == 3)
                 .then(|| Answer::Output(vec![2, 0, 0, 0, 1, 0, 0, 0]))
         }),
@@ -109,7 +108,7 @@ fn mocks() -> Vec<Arc<dyn Engine>> {
     mocks
 }
 
-/// What a good engine answers.
+/// The answer of a faultless engine.
 fn right(export: &str) -> Answer {
     let host = TrapKind::HostFunction { name: "some", reason: "no".to_owned() };
     match export {
@@ -172,7 +171,7 @@ impl Engine for WithoutDeadline {
 
 const THREE: &str = "^(endless_loop|memory_bomb|stack_overflow)/";
 
-/// The verdict on an attack, and what was said about it.
+/// The verdict on an attack, and its ends.
 fn verdict(found: &Hostile, attack: &str) -> (Verdict, String) {
     let of: Vec<_> = found.findings.iter().filter(|found| found.attack == attack).collect();
     let worst = of.iter().max_by_key(|found| found.verdict);
@@ -185,13 +184,13 @@ fn fails(engine: &str, attack: &str, words: &str) {
     failed(&mocked(engine, THREE), attack, words);
 }
 
-/// One attack failed, and the other two held.
+/// One attack failed, the other two held.
 #[track_caller]
 fn failed(found: &Hostile, attack: &str, words: &str) {
     let (verdict, how) = self::verdict(found, attack);
     assert_eq!(verdict, Verdict::Failed, "{how}");
     assert!(how.contains(words), "{how}");
-    // What one attack does to its process is no reason not to make the others.
+    // Other attacks are made in spite of one that ends its process.
     for other in ["endless_loop", "memory_bomb", "stack_overflow"] {
         if other != attack {
             assert_eq!(self::verdict(found, other).0, Verdict::Held, "{other}");
@@ -213,7 +212,7 @@ fn a_call_that_is_not_stopped_is_found_and_ended() {
         let limits = Limits { attack: Some(limit), ..wide() };
         let found = attacked("mock_never_stops", THREE, limits);
         let words = format!("does not end within {} s", limit.as_secs());
-        // On a busy machine, the other attacks may meet a short limit as well.
+        // On a busy machine, other attacks may meet a short limit as well.
         let is_late = |other| verdict(&found, other).1.contains(&words);
         if ["memory_bomb", "stack_overflow"].into_iter().any(is_late) {
             return None;
@@ -262,7 +261,7 @@ fn where_nothing_stops_a_call_the_end_of_its_process_does() {
 
 #[test]
 fn malformed_modules_and_bombs_are_refused_or_do_no_harm() {
-    // What validates is the same for all engines; one of them is enough here.
+    // Validation is the same for all engines; one is enough.
     let interpreter = |engine: &&Arc<dyn Engine>| engine.execution() == Execution::Interpreted;
     let engines = engines();
     let Some(engine) = engines.iter().find(interpreter) else { return };

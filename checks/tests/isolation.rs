@@ -1,5 +1,4 @@
-//! The isolation matrix: leaks that are put in are found, whatever they are of, and no
-//! executor of this build has one.
+//! The isolation matrix: planted leaks are found, and no executor of this build leaks.
 
 mod command;
 #[path = "../../tests/fixtures/leaky.rs"]
@@ -19,13 +18,13 @@ fn find(engines: &[Arc<dyn Engine>], filter: Option<&str>) -> Isolation {
     isolation::find(&jobs(engines, filter).unwrap(), |_| {}).unwrap()
 }
 
-/// Engines that run modules, each with the first strategy that it can do.
+/// Engines that run modules, each with its first supported strategy.
 fn first_strategies() -> Vec<(Arc<dyn Engine>, Strategy)> {
     let all = Strategy::all();
     touchstone_runtimes::engines()
         .into_iter()
         .filter_map(|engine| {
-            // The plain ones first: they refuse no guest.
+            // Strategies without reuse first: they refuse no guest.
             let plain = all.iter().filter(|one| one.instance != InstanceFrom::Reuse);
             let strategy = plain.chain(&all).find(|one| engine.support(**one).is_supported());
             strategy.copied().map(|strategy| (engine, strategy))
@@ -33,7 +32,7 @@ fn first_strategies() -> Vec<(Arc<dyn Engine>, Strategy)> {
         .collect()
 }
 
-/// Kinds that were run to the end, and what was found about them.
+/// Kinds with a result, and their verdicts.
 fn verdicts(found: &Isolation) -> BTreeMap<&str, Verdict> {
     let row = &found.engines[0].rows[0];
     found
@@ -54,7 +53,7 @@ fn a_leaky_engine_is_caught(reach: Reach) {
         assert!(!verdicts.is_empty(), "{name}: nothing was run");
         println!("{name}: {} kinds", verdicts.len());
         for (kind, verdict) in verdicts {
-            // What no call can see by the language's rules need not be one.
+            // Some changes are invisible by the rules of the language.
             if KINDS.iter().any(|known| known.name == kind && known.lasting) {
                 let why = found.engines[0].rows[0].others.get(kind);
                 assert_eq!(verdict, Verdict::Leaks, "{name} {kind}: {why:?}");
@@ -73,8 +72,8 @@ fn instances_that_are_one_leak_in_every_kind() {
     a_leaky_engine_is_caught(Reach::Module);
 }
 
-/// A few kinds of state, each of which is brought back in another way; `make checks` takes
-/// all of them. A build without engines has none to look at.
+/// A few kinds of state, each restored in another way; `make checks` covers all. A build without
+/// engines passes.
 #[test]
 fn no_executor_leaks() {
     let kinds = "/(memory_above_data|globals_hidden|table_entries|grown_size|halfway_host|\
@@ -93,8 +92,7 @@ fn no_executor_leaks() {
     assert!(tally.cells > 0 && tally.checks > 100 * tally.cells as u64 / 2);
 }
 
-/// A mock that shows what the kind's guest shows on a clean instance, and something else
-/// when `dirty` says so. Its calls end as they have to.
+/// A mock that answers like a clean instance, and differently where `dirty` says so.
 fn mock(
     kind: &'static isolation::Kind,
     dirty: impl Fn(&str, u64) -> bool + Send + Sync + 'static,
@@ -137,7 +135,7 @@ fn stale_locals_are_a_leak_too() {
     assert!(reason.contains("on the same instance sees 1 of 8 bytes changed"), "{reason}");
 }
 
-/// A change that cannot be seen at all proves nothing.
+/// An invisible change proves nothing.
 #[test]
 fn what_cannot_be_seen_is_not_called_clean() {
     for kind in KINDS.iter().filter(|kind| kind.lasting) {
@@ -155,7 +153,7 @@ fn a_first_call_that_is_not_clean_is_a_failure() {
     }
 }
 
-/// As a pool that mixes up what it was given back: only another instance sees it.
+/// A pool that mixes up returned instances: only another instance sees the leak.
 #[test]
 fn a_leak_into_another_instance_alone_is_found() {
     for kind in KINDS {
@@ -173,7 +171,7 @@ fn a_leak_into_another_instance_alone_is_found() {
     }
 }
 
-/// A strategy may forget pages only after it has seen many calls.
+/// A strategy may forget pages after many calls.
 #[test]
 fn a_leak_after_many_calls_is_found() {
     for kind in KINDS.iter().filter(|kind| !kind.needs_deadline()) {

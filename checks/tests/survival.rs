@@ -1,5 +1,4 @@
-//! What survives when something happens to a run: a handful of rounds of what
-//! `touchstone-checks survival` does, and the command itself.
+//! Survival: a few rounds of `touchstone-checks survival`, and the command itself.
 
 mod command;
 
@@ -8,7 +7,7 @@ use std::process::Command;
 use touchstone::record::{Check, Finding, Line, RecordFile, Sampling, Sink, load};
 use touchstone_checks::survival::{Plan, check, names};
 
-/// Looks at what a name stands for, with a few rounds.
+/// Runs the wanted scenarios with a few rounds.
 fn held(wanted: impl Fn(&str) -> bool) {
     let command = |job: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_touchstone-checks"));

@@ -1,8 +1,8 @@
-//! A state that many modules read: copied into each, or one region that all have mapped.
+//! A state that many modules read: copied into each, or one region that all map.
 //!
-//! A producer makes a new state in each round. It either puts the state into a message that each
-//! reader gets as its input, or writes it to a [`Region`] that is mapped, read-only, at the end of
-//! each reader's memory. Each reader answers with a checksum, which is compared.
+//! A producer makes a new state in each round. It either sends each reader a copy as input, or
+//! writes to a [`Region`] that is mapped read-only at the end of each reader's memory. Each
+//! reader's checksum is compared.
 
 use anyhow::{Result, bail, ensure};
 use std::sync::Arc;
@@ -10,38 +10,35 @@ use std::time::{Duration, Instant};
 use touchstone_executor::memory::Region;
 use touchstone_executor::{ExportId, Instance, Outcome};
 
-/// Bytes from one word that readers read to the next: a line of a processor's cache.
+/// Distance of the words that readers read: a cache line.
 const STEP: u32 = 64;
 
-/// Name of the export that reads a state in its input.
+/// Export that reads a state in its input.
 pub const COPIED: &str = "checksum";
-/// Name of the export that reads a state in its memory.
+/// Export that reads a state in its memory.
 pub const MAPPED: &str = "checksum_at";
 
 /// Makes states.
 pub struct Producer {
     state: Vec<u8>,
-    /// The sum of all words that readers read, without the first one.
+    /// Sum of all words that readers read, except the first one.
     rest: u64,
     round: u32,
-    /// Where the state is put in place of the message, if anywhere.
+    /// Receives the state instead of the message.
     region: Option<Arc<Region>>,
-    /// The input of each reader.
+    /// Input of each reader.
     message: Vec<u8>,
 }
 
 impl Producer {
-    /// A producer of states of so many bytes that sends each reader its own copy.
-    #[must_use]
+    /// A producer that sends each reader a copy of `length` bytes.
     pub fn copying(length: usize, seed: u64) -> Self {
         let mut producer = Self::new(length, seed);
         producer.message = [&STEP.to_le_bytes()[..], &producer.state].concat();
         producer
     }
 
-    /// A producer of states of so many bytes that writes to a region, which readers have at an
-    /// address of their memories.
-    #[must_use]
+    /// A producer that writes `length` bytes to a region, which readers have in their memories.
     pub fn mapping(length: usize, seed: u64, region: Arc<Region>, address: u32) -> Self {
         let mut producer = Self::new(length, seed);
         let numbers = [STEP, address, producer.state.len() as u32];
@@ -59,7 +56,7 @@ impl Producer {
         Self { state, rest, round: 0, region: None, message: Vec::new() }
     }
 
-    /// Makes the next state and hands it on.
+    /// Makes the next state and publishes it.
     fn produce(&mut self) {
         self.round = self.round.wrapping_add(1);
         self.state[..4].copy_from_slice(&self.round.to_le_bytes());
@@ -69,7 +66,7 @@ impl Producer {
         }
     }
 
-    /// What each reader has to answer.
+    /// The right answer of each reader.
     fn checksum(&self) -> [u8; 8] {
         (self.rest + u64::from(self.round)).to_le_bytes()
     }
@@ -81,15 +78,12 @@ pub struct Readers {
     pub instances: Vec<Box<dyn Instance>>,
     /// The export that reads.
     pub export: ExportId,
-    /// How often each is called in a round: once, or as often as there are others to ask for it.
+    /// Calls of each reader in a round: 1, or the number of others that it replaces.
     pub calls: usize,
 }
 
-/// Makes a state, has it read by all, and gives the time.
-///
-/// # Errors
-///
-/// When a call fails or a checksum is wrong.
+/// Makes a state, lets all readers read it, and returns the time. Fails if a call fails or a
+/// checksum is wrong.
 pub fn round(producer: &mut Producer, readers: &mut Readers) -> Result<Duration> {
     let mut output = Vec::new();
     let started = Instant::now();
@@ -104,12 +98,8 @@ pub fn round(producer: &mut Producer, readers: &mut Readers) -> Result<Duration>
     Ok(started.elapsed())
 }
 
-/// Makes a state and has it read by all, but looks before the first instance is made clean again:
-/// then all readers have the state.
-///
-/// # Errors
-///
-/// When a call fails or a checksum is wrong.
+/// Makes a state, lets all readers read it, and looks before the first instance is cleaned, when
+/// all readers have the state. Fails if a call fails or a checksum is wrong.
 pub fn look<T>(
     producer: &mut Producer,
     readers: &mut Readers,

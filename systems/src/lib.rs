@@ -1,5 +1,7 @@
-//! Hosts that people build around executors, with their networks, databases and queues. They get
-//! loaded modules and name no backend. `touchstone systems` measures them.
+//! Hosts around executors, with their networks, databases and queues. They receive loaded modules
+//! and name no backend. `touchstone systems` measures them.
+
+#![allow(missing_docs, reason = "an internal crate: many fields need no comment beside their name")]
 
 pub mod fan_out;
 pub mod host;

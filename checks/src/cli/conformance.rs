@@ -47,7 +47,7 @@ impl Conformance {
             bail!("the filter matches no script; names are <engine>/<group>/<script>");
         }
         let progress = Progress::new(jobs.iter().map(|(scripts, _)| scripts).sum(), true);
-        // Each has processes of its own.
+        // Each engine has its own processes.
         found.engines = jobs
             .par_iter()
             .map(|(_, engine)| {

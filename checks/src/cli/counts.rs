@@ -35,8 +35,8 @@ pub(super) struct Costs {
 /// Counts again and compares with the stored counts.
 ///
 /// Operators and sizes of guests must be the same on every machine; two engines count the operators
-/// of each call. Page faults, system calls and signals are compared only on the kernel of the stored
-/// counts, sizes of artifacts only on its processor. These may grow by 0.5 %.
+/// of each call. Page faults, system calls and signals are compared only on the kernel of the
+/// stored counts, sizes of artifacts only on its processor. These may grow by 0.5 %.
 ///
 /// Exits with 1 when a count grew, with a table, and when nothing could be compared.
 #[derive(Debug, clap::Args)]
@@ -97,7 +97,7 @@ fn count(asked: Engines, filter: &Filter) -> Result<Counted> {
     count::count(&cases, &engines, asked, filter, caller)
 }
 
-/// The counts of cases, and those of cells.
+/// One table of the counts of cases, one of those of cells.
 fn tables(book: &Book) -> String {
     let style = Style::of_stdout();
     let mut works = Table::new(&["operators", "second call", "guest bytes", "case and guest"]);

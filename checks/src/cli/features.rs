@@ -14,8 +14,8 @@ use touchstone_checks::features::{Probe, probe_in_process, probes};
 
 /// Checks which features of WebAssembly each engine runs, by a small module for each feature.
 ///
-/// Each probe runs in a process of its own. Exits with 1 when a probe crashes, an engine claims a feature and its answer is wrong, or runs one that it does
-/// not claim.
+/// Each probe runs in a process of its own. Exits with 1 when a probe crashes, an engine claims a
+/// feature and its answer is wrong, or runs one that it does not claim.
 #[derive(Debug, clap::Args)]
 pub(super) struct Features {
     /// Check only engines whose name this regular expression matches

@@ -53,7 +53,7 @@ fn text(findings: &Findings) -> String {
     {
         let mut notes = String::new();
         for Reason { reason, kinds, executors } in findings.reasons(verdict) {
-            // What is refused is as it should be: the table has the names.
+            // The table names refused kinds itself.
             let by = match verdict {
                 Verdict::Refused | Verdict::Absent => format!("{} executors", executors.len()),
                 _ => executors.join(", "),

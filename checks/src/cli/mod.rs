@@ -18,8 +18,8 @@ use touchstone_checks::conformance::run::take_steps;
 use touchstone_checks::hostile::attack_in_this_process;
 use touchstone_checks::survival::Job;
 
-/// Checks the executors of this build: conformance, features, isolation, hostile guests, survival of records,
-/// and counts of the costs of calls.
+/// Checks the executors of this build: conformance, features, isolation, hostile guests, survival
+/// of records, and counts of the costs of calls.
 ///
 /// Each check prints a table, and exits with 1 if a check failed. --store keeps the findings for
 /// the report.
@@ -55,7 +55,7 @@ enum Command {
     },
 }
 
-/// How a check ended that could do its work.
+/// The result of a check that ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Well,

@@ -10,7 +10,6 @@ use touchstone::run::{header, shown};
 use touchstone::terminal::print;
 use touchstone_runtimes::engines;
 
-/// Where findings are kept.
 #[derive(Debug, clap::Args)]
 pub(super) struct Keep {
     /// Replace the stored findings of this check; not with a filter

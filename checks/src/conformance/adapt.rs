@@ -1,11 +1,9 @@
-//! A script's module, made fit for the contract: what it imports from `spectest` is
-//! defined inside of it, and what a host cannot hand over or see in numbers is reached
-//! through functions added to it.
+//! Adapts a script's module to the contract. Imports from `spectest` become definitions. Functions
+//! with vectors or references are called through added functions.
 //!
-//! Such a function takes each vector as two integers and no references (it passes null
-//! for them); it returns each vector as two integers, and for each reference whether it
-//! is null. Everything else of the module stays, its code byte for byte, and most
-//! modules stay as they are: numbers go in and out of an export by the contract itself.
+//! An added function takes each vector as two integers, passes null for each reference, and returns
+//! each vector as two integers and each reference as the answer of `ref.is_null`. The code of the
+//! module stays byte for byte.
 
 use super::spectest::{self, Item};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,37 +17,32 @@ use wasm_encoder::{
 };
 use wasmparser::{ExternalKind, Operator, Parser, Payload, TypeRef};
 
-/// Exports that are added begin with this.
+/// Prefix of added exports.
 const ADDED: &str = "touchstone:";
 
-/// A module that can be driven, as far as its features can.
+/// A module with its imports defined and functions added.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Adapted {
-    /// The module.
     pub wasm: Vec<u8>,
-    /// How its exported functions are called.
+    /// The entries of exported functions, by name.
     pub functions: BTreeMap<String, Entry>,
-    /// How the values of its exported globals are read.
+    /// The entries of functions that return exported globals, by name.
     pub globals: BTreeMap<String, Entry>,
 }
 
-/// An export to call in the place of another one.
+/// An export that is called in place of another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
     pub export: String,
-    /// What the script gives.
+    /// Types of the values that the script passes.
     pub params: Vec<ValType>,
-    /// What the script expects.
+    /// Types of the values that the script expects.
     pub results: Vec<ValType>,
 }
 
-/// Adapts a module. `called` and `read` are the names of functions and globals that the
-/// script asks for. A module that cannot be read stays as it is.
-///
-/// # Errors
-///
-/// Why it cannot be driven: it imports what only another module of the script has.
+/// Adapts a module. `called` and `read` are the names of the functions and globals that the script
+/// uses. A malformed module is returned unchanged. Fails with the reason if the module imports from
+/// another module of the script.
 pub fn adapt(
     wasm: Vec<u8>,
     called: &HashSet<&str>,
@@ -101,7 +94,6 @@ fn is_number(ty: &ValType) -> bool {
     matches!(ty, ValType::I32 | ValType::I64 | ValType::F32 | ValType::F64)
 }
 
-/// The types that are passed on here.
 fn simple(ty: wasmparser::ValType) -> Option<ValType> {
     Some(match ty {
         wasmparser::ValType::I32 => ValType::I32,
@@ -115,9 +107,9 @@ fn simple(ty: wasmparser::ValType) -> Option<ValType> {
     })
 }
 
-/// Why a module is not looked at further.
+/// The reason why a module is not adapted.
 enum Stop {
-    /// It is malformed, or has sections that are not known here.
+    /// Malformed, or with unknown sections.
     Unreadable,
     NotDriven(String),
 }
@@ -128,7 +120,7 @@ impl From<wasmparser::BinaryReaderError> for Stop {
     }
 }
 
-/// What was seen of a module. Indices count imports first.
+/// The parts of a module that adapting needs. Indices count imports first.
 #[derive(Default)]
 struct Seen {
     types: Vec<Option<(Vec<ValType>, Vec<ValType>)>>,
@@ -138,9 +130,8 @@ struct Seen {
     imports: Vec<Import>,
 }
 
-/// An import and what it becomes.
 enum Import {
-    /// A function of this type that does nothing.
+    /// Becomes a function of this type that does nothing.
     Function(u32),
     Item(Item),
 }
@@ -217,7 +208,6 @@ impl Seen {
     }
 }
 
-/// The functions that are added.
 #[derive(Default)]
 struct Added {
     functions: Vec<AddedFunction>,
@@ -231,8 +221,7 @@ struct AddedFunction {
 }
 
 impl Added {
-    /// A function around one instruction, by what the module's top says. Returns the name
-    /// of its export.
+    /// Adds a function around one instruction and returns the name of its export.
     fn function(
         &mut self,
         name: &str,
@@ -300,8 +289,8 @@ impl Added {
     }
 }
 
-/// Writes constants in the place of imported globals, which are defined now: an
-/// initialiser may only read imported ones.
+/// Replaces reads of imported globals in constant expressions by their values: a constant
+/// expression may only read imported globals, and these are now defined.
 #[derive(Default)]
 struct Constants(HashMap<u32, Instruction<'static>>);
 
@@ -321,7 +310,7 @@ impl Reencode for Constants {
     }
 }
 
-/// The module with its imports defined and functions added.
+/// The module with imports defined and functions added.
 fn rewritten(
     wasm: &[u8],
     seen: &Seen,

@@ -1,9 +1,8 @@
-//! A script on one engine, through the contract alone.
+//! Runs a script on one engine through the contract alone.
 //!
-//! Every module of the script is a guest, with an instance that is prepared once; the
-//! script's calls are invoked on it one after the other, in their order, and it is
-//! finished when nothing of the script can call it any more. So what a call leaves
-//! behind is there for the next one, as the scripts want it, also after a trap.
+//! Each module of the script is a guest with one instance, which is prepared once. The script's
+//! calls are invoked on it in order, and it is finished when no later call can use it. State
+//! therefore carries over from call to call, also after a trap, as the scripts expect.
 
 use super::expect::{Expected, difference, is_meant};
 use super::prepare::{Prepared, Refusal, Wanted, without_numbers};
@@ -20,24 +19,21 @@ use touchstone_executor::{
     Config, Engine, Error, ExportId, Instance, InstanceFrom, Module, Outcome, Strategy, Support,
 };
 
-/// How a step came out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// As the script says.
+    /// The result is the expected one.
     Passed,
-    /// The harness refused a module that has to be refused; no engine saw it.
+    /// The harness refused the module, as it must, before any engine saw it.
     Refused,
-    /// Not as the script says.
+    /// The result differs from the expected one.
     Failed(String),
     /// A feature is off, or the engine does not have it.
     Unsupported(String),
-    /// Not tried, and why.
+    /// Not tried, with the reason.
     NotDriven(String),
 }
 
-/// Takes all steps of a script but those of `skip`. `before` is told of each step before
-/// it is taken, `after` what came of it; a step that `skip` names is not taken, and
-/// nothing is told.
+/// Runs all steps of a script except those in `skip`. Calls `before` and `after` around each step.
 pub fn drive(
     engine: &dyn Engine,
     script: &Script,
@@ -60,12 +56,9 @@ pub fn drive(
     }
 }
 
-/// The strategy that adds the least to a runtime: a new instance for each call with the
-/// runtime's own memory if the engine has that, else the first that it has.
-///
-/// # Errors
-///
-/// Why there is none for this guest.
+/// The strategy that adds the least to a runtime: a new instance per call on the runtime's own
+/// memory if the engine has that, else the first supported one. Fails with the reason if there is
+/// none.
 pub fn strategy_for(engine: &dyn Engine, guest: &GuestModule) -> Result<Strategy, String> {
     let mut strategies = Strategy::all();
     strategies.retain(|strategy| !matches!(engine.support(*strategy), Support::Unsupported { .. }));
@@ -87,11 +80,10 @@ struct Stage<'a> {
     engine: &'a dyn Engine,
     current: Option<Slot>,
     named: HashMap<String, Slot>,
-    /// By the names that other modules import from.
     registered: HashMap<String, Slot>,
 }
 
-/// An instance that calls can ask for, or why there is none.
+/// A callable instance, or the reason why there is none.
 type Slot = Rc<RefCell<Result<Running, Verdict>>>;
 
 struct Running {
@@ -99,24 +91,24 @@ struct Running {
     module: Box<dyn Module>,
     exports: HashMap<String, ExportId>,
     output: Vec<u8>,
-    /// A call on it was not made, so that its state may not be what the script expects.
+    /// A call was left out, so the state may differ from what the script expects.
     behind: bool,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Whether it can be made clean is not what is asked here.
+        // Cleaning may fail; no call follows.
         let _ = self.instance.finish();
     }
 }
 
-/// How far a module came.
+/// The step at which a module failed.
 enum Stopped {
-    /// It was not compiled.
+    /// Compiling.
     Refused(Error),
-    /// It was not loaded, which is where some engines initialise memories.
+    /// Loading, where some engines initialise memories.
     Unloaded(Error),
-    /// There is no instance.
+    /// Instantiating.
     Failed(Error),
 }
 
@@ -172,7 +164,7 @@ impl Stage<'_> {
         }
     }
 
-    /// A module was not instantiated that could have changed those it imports from.
+    /// Marks the instances that a module imports from: its instantiation could have changed them.
     fn touch(&self, module: &Wanted) {
         for name in &module.imports {
             if let Some(slot) = self.registered.get(name)
@@ -191,7 +183,7 @@ impl Stage<'_> {
         self.current = Some(slot);
     }
 
-    /// An instance, and what became of the step; without one, why its calls are not made.
+    /// The instance and the verdict of the step; without an instance, the verdict of its calls.
     fn instantiate(&self, module: &Wanted) -> (Verdict, Result<Running, Verdict>) {
         let Prepared::Guest { guest, basic, .. } = &module.prepared else {
             self.touch(module);
@@ -270,7 +262,7 @@ impl Running {
     }
 }
 
-/// A reason that modules share.
+/// The error in a form that is the same for different modules.
 fn in_short(error: &Error) -> String {
     match error {
         Error::Unhostable { reason } => reason.clone(),
@@ -282,7 +274,7 @@ fn not_driven(reason: &str) -> Verdict {
     Verdict::NotDriven(reason.to_owned())
 }
 
-/// Why there is no guest.
+/// The verdict on a module without a guest.
 fn reason(module: &Prepared) -> Verdict {
     match module {
         Prepared::Guest { .. } => Verdict::Passed,

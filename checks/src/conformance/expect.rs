@@ -1,40 +1,37 @@
-//! What a call has to come to, and whether it did.
+//! Expected results of calls, and their comparison with real ones.
 
 use std::fmt;
 use touchstone_executor::TrapKind;
 use wast::WastRet;
 use wast::core::{NanPattern, V128Pattern, WastRetCore};
 
-/// How a call has to end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
-    /// It returns, with whatever results.
+    /// Any return.
     Anything,
-    /// It returns these results.
     Returns(Vec<Pattern>),
-    /// It traps, for the reason that the script gives.
+    /// A trap with the script's message.
     Traps(String),
 }
 
-/// A result, as a script describes it.
+/// An expected value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pattern {
-    /// A number of so many bytes, bit by bit.
+    /// A number of this size in bytes, bit by bit.
     Bits(u8, u64),
-    /// A NaN of so many bytes whose payload is the highest bit alone.
+    /// A NaN of this size in bytes whose payload is its highest bit alone.
     CanonicalNan(u8),
-    /// A NaN of so many bytes with that bit set.
+    /// A NaN of this size in bytes with the highest payload bit set.
     ArithmeticNan(u8),
     /// A vector, lane by lane.
     Lanes(Vec<Pattern>),
-    /// A reference, of which only this is known: whether it is null.
+    /// A reference, null or not.
     Null(bool),
-    /// Any of these.
     Either(Vec<Pattern>),
 }
 
 impl Pattern {
-    /// From a script; `None` for values that only a host could have made.
+    /// Reads a pattern; `None` for values that only a host can make.
     pub(super) fn of(expected: &WastRet<'_>) -> Option<Self> {
         match expected {
             WastRet::Core(expected) => Self::of_core(expected),
@@ -78,21 +75,20 @@ impl Pattern {
         })
     }
 
-    /// Bytes that a value takes which can be compared with this.
+    /// Size of a matching value, bytes.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Bits(size, _) | Self::CanonicalNan(size) | Self::ArithmeticNan(size) => {
                 usize::from(*size)
             }
             Self::Lanes(lanes) => lanes.iter().map(Self::size).sum(),
-            // A reference comes back as the answer of `ref.is_null`.
+            // A reference arrives as the result of `ref.is_null`.
             Self::Null(_) => 4,
             Self::Either(all) => all.first().map_or(0, Self::size),
         }
     }
 
-    /// Whether little-endian bytes of that size are such a value.
-    #[must_use]
+    /// `true` if these little-endian bytes match.
     pub fn matches(&self, bytes: &[u8]) -> bool {
         if bytes.len() != self.size() {
             return false;
@@ -126,8 +122,7 @@ impl Pattern {
     }
 }
 
-/// The sign, and what all bits of a quiet NaN's exponent and the highest of its payload
-/// are.
+/// The sign bit, and the bits that every `quiet` NaN has set.
 fn nan(size: u8) -> (u64, u64) {
     match size {
         4 => (1 << 31, 0x7fc0_0000),
@@ -163,8 +158,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Says where results differ from what was expected; `None` where they do not.
-#[must_use]
+/// The first difference between results and patterns, in words.
 pub fn difference(expected: &[Pattern], found: &[u8]) -> Option<String> {
     let size: usize = expected.iter().map(Pattern::size).sum();
     if size != found.len() {
@@ -182,7 +176,7 @@ pub fn difference(expected: &[Pattern], found: &[u8]) -> Option<String> {
     None
 }
 
-/// Bytes, in the lanes of what was expected.
+/// Bytes in the lanes of the pattern.
 fn shown(pattern: &Pattern, bytes: &[u8]) -> String {
     let hex = |bytes: &[u8]| {
         let digits: String = bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect();
@@ -198,9 +192,8 @@ fn shown(pattern: &Pattern, bytes: &[u8]) -> String {
     }
 }
 
-/// Whether a trap is the one that a script's words mean. Words that are not known here
-/// mean any.
-#[must_use]
+/// `true` if a trap is of the kind that the script's message means. An unknown message matches any
+/// trap.
 pub fn is_meant(message: &str, kind: &TrapKind) -> bool {
     let kinds: &[TrapKind] = match message {
         "unreachable" => &[TrapKind::Unreachable],
@@ -209,7 +202,7 @@ pub fn is_meant(message: &str, kind: &TrapKind) -> bool {
         "out of bounds memory access" => &[TrapKind::MemoryOutOfBounds],
         "out of bounds table access" => &[TrapKind::TableOutOfBounds],
         "call stack exhausted" => &[TrapKind::StackOverflow],
-        // The index is outside of the table; by the words alone, the entry may be null.
+        // The index is out of bounds; the message alone would allow a null entry.
         message if message.starts_with("undefined element") => {
             &[TrapKind::TableOutOfBounds, TrapKind::BadIndirectCall]
         }

@@ -1,56 +1,50 @@
-//! What the specification's test scripts found.
+//! Results of the specification's test scripts.
 
 use std::collections::BTreeMap;
 use touchstone::record::{Check, Finding, Outcome};
 
-/// What was found on every engine.
+/// Results on all engines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conformance {
-    /// The groups of scripts, in the order of the tables.
+    /// Groups of scripts, in the order of the tables.
     pub groups: Vec<String>,
-    /// Engine by engine.
     pub engines: Vec<OnEngine>,
 }
 
-/// What was found on one engine.
+/// Results on one engine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OnEngine {
-    /// Its name.
     pub engine: String,
-    /// Version of its runtime.
     pub version: String,
-    /// Modules that were instantiated.
+    /// Number of instantiated modules.
     pub modules: u64,
-    /// Counts of assertions by group; groups without any are left out.
+    /// Counts of assertions by group; groups without assertions are left out.
     pub groups: BTreeMap<String, Tally>,
-    /// Assertions that were unsupported, by group and reason.
+    /// Unsupported assertions by group and reason.
     pub unsupported: BTreeMap<(String, String), u64>,
-    /// Assertions that were not driven, by group and reason.
+    /// Undriven assertions by group and reason.
     pub not_driven: BTreeMap<(String, String), u64>,
-    /// Every failure, by name.
+    /// All failures, by place.
     pub failures: Vec<Failure>,
-    /// Why scripts were left out, where some were.
+    /// The reason if scripts were left out.
     pub limit: Option<String>,
 }
 
-/// Counts of assertions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// That held.
+    /// Assertions that held.
     pub passed: u64,
-    /// That did not; with modules and calls before assertions that did not come about.
+    /// Assertions that failed, and failed modules and calls before assertions.
     pub failed: u64,
-    /// About modules that the harness refused as it has to, before any engine saw them.
+    /// Assertions about modules that the harness refused before any engine.
     pub refused: u64,
-    /// That need a feature which is off, or which the engine does not have.
+    /// Assertions that need a feature that is off or missing.
     pub unsupported: u64,
-    /// That were not tried.
     pub not_driven: u64,
 }
 
 impl Tally {
-    /// Assertions that the engine was compared with.
-    #[must_use]
+    /// Number of assertions that an engine was compared with.
     pub fn driven(self) -> u64 {
         self.passed + self.failed
     }
@@ -64,21 +58,20 @@ impl Tally {
     }
 }
 
-/// Something that is not as a script says.
+/// A difference from the script.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Failure {
     /// Group, script and line: `wasm-v1/fac:12`.
     pub at: String,
-    /// What happened instead.
+    /// The observed result.
     pub what: String,
-    /// Why, where the cause was found.
+    /// The cause, if known.
     pub why: Option<String>,
 }
 
 impl Conformance {
-    /// Everything as it is stored. What did not hold has a line for each cause, with where it
-    /// happened as evidence.
-    #[must_use]
+    /// The records of these results. Failures have one record per cause, with their places as
+    /// evidence.
     pub fn findings(&self) -> Vec<Finding> {
         self.engines.iter().flat_map(|one| one.findings(&self.groups)).collect()
     }
@@ -128,8 +121,7 @@ impl OnEngine {
         findings
     }
 
-    /// All groups together.
-    #[must_use]
+    /// Sum over all groups.
     pub fn total(&self) -> Tally {
         let mut total = Tally::default();
         self.groups.values().for_each(|tally| total.add(*tally));
@@ -137,9 +129,7 @@ impl OnEngine {
     }
 }
 
-/// Failures of all engines by name, for tables: what is the same on several engines stands
-/// there once.
-#[must_use]
+/// Failures with the engines that have them.
 pub fn failures(engines: &[OnEngine]) -> BTreeMap<&Failure, Vec<&str>> {
     let mut all: BTreeMap<&Failure, Vec<&str>> = BTreeMap::new();
     for one in engines {

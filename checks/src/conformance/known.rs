@@ -1,4 +1,4 @@
-//! Failures whose cause was found: a sentence for each, kept as data.
+//! Known causes of failures, from a data file.
 
 use super::Conformance;
 use anyhow::{Context, Result};
@@ -6,7 +6,7 @@ use regex::Regex;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// Sentences about failures.
+/// Causes of failures.
 #[derive(Debug, Default)]
 pub struct Known(Vec<Entry>);
 
@@ -32,25 +32,19 @@ struct Line {
     engines: String,
     /// Regular expression over group, script and line.
     at: String,
-    /// Regular expression over what happened; anything if left out.
+    /// Regular expression over the observed result; empty matches any.
     #[serde(default)]
     what: String,
-    /// Why it is so.
     why: String,
 }
 
-/// The file: `checks/known_failures.toml` in the project.
-#[must_use]
+/// `checks/known_failures.toml` of the project.
 pub fn default_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("known_failures.toml")
 }
 
 impl Known {
     /// Reads the file.
-    ///
-    /// # Errors
-    ///
-    /// When it is missing or wrong.
     pub fn load(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read {}", path.display()))?;
@@ -70,8 +64,7 @@ impl Known {
         Ok(Self(file.known.into_iter().map(entry).collect::<Result<_>>()?))
     }
 
-    /// Writes the sentences to the failures that they are about. Returns how many failures
-    /// have none.
+    /// Sets the causes of failures, and returns the number of failures without a cause.
     pub fn explain(&self, found: &mut Conformance) -> usize {
         let mut unexplained = 0;
         for one in &mut found.engines {

@@ -1,13 +1,11 @@
-//! Does an executor run WebAssembly as its specification says? The specification's own
-//! test scripts, driven through the contract.
+//! Conformance: the specification's test scripts, driven through the contract.
 //!
-//! Each module of a script becomes a guest ([`adapt`], [`prepare`]), each command a step
-//! ([`script`]), and the steps are taken on one engine after the other ([`drive`]), each
-//! of them in a process of its own ([`run`]), because a script may end it.
+//! Each module of a script becomes a guest ([`adapt`], [`prepare`]) and each command a step
+//! ([`script`]). The steps run on one engine after another ([`drive`]), in separate processes
+//! ([`run`]), because a script may end its process.
 //!
-//! An assertion that is not driven is never counted as one that passed. Modules that have
-//! to be refused are refused by the harness, which validates every guest before any
-//! engine sees it: they are counted apart.
+//! Undriven assertions never count as passed. The harness validates every guest before any engine
+//! sees it, so assertions about invalid modules count apart.
 
 pub mod adapt;
 pub mod drive;

@@ -1,5 +1,4 @@
-//! What is known of a script's module before any engine sees it: whether the harness
-//! takes it, and if not, whether that is right.
+//! Prepares a script's module: a guest, or a reason why there is none.
 
 use super::adapt::{Adapted, adapt};
 use super::suite::Group;
@@ -9,49 +8,46 @@ use touchstone_executor::Error;
 use touchstone_executor::guest::{GuestModule, HeapPages, ModuleInfo};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 
-/// A module that a script wants an instance of.
+/// A module that a script instantiates.
 #[derive(Debug)]
 pub struct Wanted {
     /// As far as it is known.
     pub prepared: Prepared,
-    /// Modules that it imports from. One that is not driven may have changed what is theirs.
+    /// Modules that it imports from. A module that is not driven may have changed them.
     pub imports: Vec<String>,
 }
 
-/// What is known of a module before any engine sees it.
+/// The result of preparing a module.
 #[derive(Debug)]
 pub enum Prepared {
-    /// One that engines get.
     Guest {
-        /// The guest.
         guest: Box<GuestModule>,
-        /// Its exports.
         adapted: Adapted,
-        /// Whether version 1.0 has all that it uses, so that no engine may refuse it.
+        /// `true` if version 1.0 has all used features, so that no engine may refuse it.
         basic: bool,
     },
-    /// One that needs a feature that is off here.
+    /// The reason: a feature is off.
     Unsupported(String),
-    /// One that needs something else than a contract for hosts has.
+    /// The reason: the contract cannot express it.
     NotDriven(String),
-    /// One that should have been taken.
+    /// The reason why a valid module was refused.
     Failed(String),
 }
 
-/// What became of a module that has to be refused.
+/// The result for a module that must be refused.
 #[derive(Debug)]
 pub enum Refusal {
-    /// The harness refuses it, for the right reason, before any engine sees it.
+    /// The harness refuses it for the right reason.
     Ours,
-    /// The harness takes it; an engine must not.
+    /// The harness accepts it; an engine must refuse it.
     Engine(Box<GuestModule>),
-    /// The harness refuses it for a feature that is off here, which hides the reason.
+    /// The harness refuses it for another reason: a feature is off.
     Hidden(String),
-    /// It has become valid since.
+    /// Valid since a later version.
     Outdated,
 }
 
-/// Prepares a module. `features` are those of the script.
+/// Prepares a module under the features of the script.
 pub(super) fn prepare(
     wasm: Vec<u8>,
     called: &HashSet<&str>,
@@ -62,7 +58,7 @@ pub(super) fn prepare(
     Wanted { prepared: prepared(wasm, called, read, features), imports }
 }
 
-/// Names of the modules that a module imports from, as far as it can be read.
+/// Names of the modules that a module imports from, as far as they can be read.
 fn imports(wasm: &[u8]) -> Vec<String> {
     let mut names = Vec::new();
     for payload in Parser::new(0).parse_all(wasm) {
@@ -89,7 +85,7 @@ fn prepared(
     };
     match GuestModule::new("script", &adapted.wasm, HeapPages::default()) {
         Ok(guest) => {
-            // The guest has a copy.
+            // The guest has its own copy.
             adapted.wasm = Vec::new();
             Prepared::Guest { guest: Box::new(guest), adapted, basic }
         }
@@ -101,11 +97,11 @@ fn prepared(
     }
 }
 
-/// Looks at a module that has to be refused.
+/// Examines a module that must be refused.
 pub(super) fn refusal(wasm: &[u8], group: Group) -> Refusal {
     match GuestModule::new("script", wasm, HeapPages::default()) {
         Ok(_) if group.old && validate(wasm, WasmFeatures::WASM1).is_err() => Refusal::Outdated,
-        // Whatever type its imports have, they are defined inside of it.
+        // Imports are defined inside the module, whatever their type.
         Ok(_) if ModuleInfo::read(wasm).is_ok_and(|info| !info.supplied.is_empty()) => {
             Refusal::Hidden("what it imports is defined inside of it".to_owned())
         }
@@ -115,12 +111,12 @@ pub(super) fn refusal(wasm: &[u8], group: Group) -> Refusal {
             Err((same, place)) if (&*same, place) == (&*reason, offset) => Refusal::Ours,
             _ => Refusal::Hidden(without_numbers(&reason)),
         },
-        // It does not even begin like a module.
+        // Not even a module's header.
         Err(_) => Refusal::Ours,
     }
 }
 
-/// A reason that modules share: the feature that is off.
+/// The missing feature, the same for different modules.
 fn feature(error: &Error) -> String {
     match error {
         Error::Invalid { reason, .. } => without_numbers(reason),
@@ -128,8 +124,7 @@ fn feature(error: &Error) -> String {
     }
 }
 
-/// A reason in a form that is the same for different places: its first line without the offset
-/// that it may end with, and with `N` for numbers that are no part of a word.
+/// The first line of a reason, without a trailing offset, and with `N` for numbers outside words.
 pub(super) fn without_numbers(reason: &str) -> String {
     let mut text = String::new();
     let mut before = ' ';

@@ -1,5 +1,5 @@
-//! Scripts on an engine in a process of its own: a script that ends the process, or never
-//! ends, is a failure with a name, and the others go on.
+//! Runs scripts in child processes: a script that crashes or hangs is a named failure, and the
+//! others continue.
 
 use super::drive::{Verdict, drive};
 use super::script;
@@ -19,41 +19,37 @@ use touchstone::plan::Filter;
 use touchstone::supervise::{Child, Heard, Parent};
 use touchstone_executor::Engine;
 
-/// Processes that one script may end before the rest of it is left out.
+/// Crashes after which the rest of a script is left out.
 const DEATHS: usize = 8;
-/// Memory of a process that takes steps, bytes.
+/// Memory limit of a child, bytes.
 const MEMORY: u64 = 4 << 30;
 
-/// How long things may take.
+/// Time limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// A step, before its process is ended.
+    /// One step.
     pub step: Duration,
-    /// All scripts on one engine, before the rest are left out.
+    /// All scripts of one engine; the rest is left out.
     pub engine: Duration,
 }
 
 impl Default for Limits {
-    /// Half a minute for a step, a minute and a half for an engine.
     fn default() -> Self {
         Self { step: Duration::from_secs(30), engine: Duration::from_secs(90) }
     }
 }
 
-/// What a process that takes steps says.
+/// A message of the child.
 #[derive(Debug, Serialize, Deserialize)]
 enum Line {
-    /// A script begins: its index, and how many assertions it has.
+    /// A script begins: its index and its number of assertions.
     Script(usize, u64),
-    /// A step begins.
     Step(Step),
-    /// It came out so.
     Ended(Verdict),
-    /// The script ended, with so many steps taken.
+    /// A script ended after this number of steps.
     Done(u64),
 }
 
-/// A step of a script.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Step {
     index: usize,
@@ -62,31 +58,26 @@ struct Step {
     assertion: bool,
 }
 
-/// What a process that takes steps is told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Order {
     engine: String,
-    /// Which scripts, over `<engine>/<group>/<script>`.
+    /// Regular expression over `<engine>/<group>/<script>`.
     filter: Option<String>,
-    /// The script to begin with.
+    /// Index of the first script.
     first: usize,
-    /// Steps of that one not to take.
+    /// Steps of the first script to leave out.
     skip: BTreeSet<usize>,
 }
 
-/// Takes all steps that the parent asks for, on one of these engines. Meant for a process of
-/// its own, started by [`run`]: a step may end it.
-///
-/// # Errors
-///
-/// When there is no parent, or a script cannot be read.
+/// Runs the steps that the parent asks for. A step may end this process, which [`run`] starts.
+/// Fails without a parent or if a script cannot be read.
 pub fn take_steps(engines: &[Arc<dyn Engine>]) -> Result<()> {
     let mut parent =
         Parent::<Order, Line>::join()?.context("this process takes steps for another one")?;
     let order = parent.hear()?.context("the parent sent no steps")?;
     let engine = named(engines, &order.engine)?;
     let sources = meant(&**engine, &Filter::new(order.filter.as_deref())?);
-    // Two closures say something, one after the other.
+    // Shared by two closures that run in turn.
     let parent = RefCell::new(parent);
     let broken = Cell::new(None);
     let tell = |line: Line| {
@@ -122,20 +113,15 @@ pub fn take_steps(engines: &[Arc<dyn Engine>]) -> Result<()> {
     Ok(())
 }
 
-/// The scripts that a filter over `<engine>/<group>/<script>` means.
-#[must_use]
+/// Scripts whose `<engine>/<group>/<script>` matches the filter.
 pub fn meant(engine: &dyn Engine, filter: &Filter) -> Vec<Source> {
     let mut sources = sources();
     sources.retain(|source| filter.matches(&format!("{}/{}", engine.id(), source.id())));
     sources
 }
 
-/// Drives the scripts that the filter means on one engine. `command` makes the command that
-/// ends up in [`take_steps`].
-///
-/// # Errors
-///
-/// When the process cannot be started or does not do what it was told.
+/// Runs matching scripts on one engine. `command` makes the command of a process that calls
+/// [`take_steps`].
 pub fn run(
     engine: &dyn Engine,
     filter: Option<&str>,
@@ -156,7 +142,7 @@ pub fn run(
         first: 0,
         skip: BTreeSet::new(),
     };
-    // What ended a process on the way through the script that `order` begins with.
+    // Crashes of the script that `order` begins with.
     let mut deaths = Vec::new();
     while order.first < sources.len() {
         let mut words = tempfile::tempfile().context("cannot make a temporary file")?;
@@ -235,11 +221,10 @@ pub fn run(
     Ok(found)
 }
 
-/// A script on its way.
 struct Pending {
     index: usize,
     assertions: u64,
-    /// What came of its steps.
+    /// Finished steps.
     steps: Vec<(Step, Verdict)>,
     at: Option<Step>,
 }
@@ -254,7 +239,7 @@ impl Pending {
             let at = || format!("{}:{}", source.id(), step.line);
             count(found, group, at, step.assertion, verdict);
         }
-        // Of a script that was given up, or a module that ended the process.
+        // The remaining assertions of a script that was given up or crashed.
         for _ in seen..self.assertions {
             let reason =
                 Verdict::NotDriven("it comes after too many ends of the process".to_owned());
@@ -263,7 +248,7 @@ impl Pending {
     }
 }
 
-/// The last line that a process wrote for people, in parentheses.
+/// The last non-empty line of the child's standard error, in parentheses.
 fn last_words(words: &mut File) -> String {
     let mut text = Vec::new();
     if words.rewind().and_then(|()| words.read_to_end(&mut text)).is_err() {
@@ -275,7 +260,6 @@ fn last_words(words: &mut File) -> String {
     })
 }
 
-/// Counts what came of a step.
 fn count(
     found: &mut OnEngine,
     group: &str,

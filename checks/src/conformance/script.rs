@@ -1,4 +1,4 @@
-//! A script as a list of steps that any engine can take.
+//! Reads a script into steps that run on any engine.
 
 use super::adapt::{Adapted, Entry};
 use super::expect::{Expected, Pattern};
@@ -14,80 +14,63 @@ use wast::parser::{self, ParseBuffer};
 use wast::token::Id;
 use wast::{QuoteWat, QuoteWatTest, Wast, WastArg, WastDirective, WastExecute, WastInvoke, Wat};
 
-/// What is not driven because of how a value would have to be made.
+/// The reason for calls that are left out because of an argument or a result.
 const HOST_REFERENCE: &str = "a reference that only a host can make";
 
-/// A script.
 #[derive(Debug)]
 pub struct Script {
-    /// Its steps, in its order.
     pub steps: Vec<Step>,
 }
 
-/// One command.
 #[derive(Debug)]
 pub struct Step {
-    /// Where it stands, from 1 on.
+    /// Line of the script, from 1.
     pub line: usize,
-    /// Whether it is an assertion. What is none makes modules and calls for the
-    /// assertions after it.
+    /// `false` for modules and calls that prepare later assertions.
     pub assertion: bool,
-    /// What to do.
     pub task: Task,
 }
 
-/// What a command asks for.
 #[derive(Debug)]
 pub enum Task {
-    /// To make an instance, which is the current one from then on.
+    /// Make an instance, which becomes the current one.
     Instantiate {
-        /// A name that it has besides.
+        /// A name for later steps.
         name: Option<String>,
-        /// Its module.
         module: Arc<Wanted>,
     },
-    /// To call an export.
     Call {
         /// The instance's name; `None` for the current one.
         module: Option<String>,
-        /// What to call, or why that cannot be done.
+        /// The call, or the reason why it cannot be made.
         call: Result<Call, &'static str>,
-        /// What has to come of it.
         expected: Expected,
     },
-    /// To give an instance a name for modules that import from it. Those are not driven, and
-    /// what they do to it is not known.
+    /// Name an instance for modules that import from it. Those are not driven, so their effect on
+    /// it is unknown.
     Register {
-        /// The name.
         name: String,
         /// The instance's name; `None` for the current one.
         module: Option<String>,
     },
-    /// To find that a module cannot be instantiated.
+    /// Check that the module cannot be instantiated.
     CannotInstantiate(Arc<Wanted>),
-    /// To find that a module is refused.
     Refuse(Refusal),
-    /// Nothing: the reason why it is not driven.
+    /// Nothing, for this reason.
     NotDriven(&'static str),
 }
 
-/// A call, by the convention for numbers.
+/// A call in the convention `Plain`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// The export, maybe one that was added.
     pub export: String,
-    /// Its parameters.
     pub input: Vec<u8>,
 }
 
-/// Reads a script.
-///
-/// # Errors
-///
-/// When its text cannot be parsed.
+/// Reads a script. Fails if its text cannot be parsed.
 pub fn read(source: &Source) -> Result<Script> {
     let failed = || format!("the script {} cannot be read", source.id());
-    // Scripts of names have letters that look like others.
+    // Some scripts have names with look-alike letters.
     let mut lexer = Lexer::new(source.text);
     lexer.allow_confusing_unicode(true);
     let buffer = ParseBuffer::new_with_lexer(lexer).with_context(failed)?;
@@ -101,7 +84,7 @@ pub fn read(source: &Source) -> Result<Script> {
     Ok(Script { steps: reader.steps })
 }
 
-/// Names that a script asks for, whatever the module.
+/// Names of functions and globals that the script uses, in any module.
 #[derive(Default)]
 struct Asked<'a> {
     functions: HashSet<&'a str>,
@@ -130,7 +113,7 @@ impl<'a> Asked<'a> {
 struct Reader<'a> {
     source: &'a Source,
     asked: Asked<'a>,
-    /// Where lines end.
+    /// Offsets of line ends.
     lines: Vec<usize>,
     steps: Vec<Step>,
     current: Option<Arc<Wanted>>,
@@ -297,7 +280,7 @@ impl<'a> Reader<'a> {
     }
 
     fn refused(&self, module: &mut QuoteWat<'_>) -> Task {
-        // An invalid module in quotes is a text that has to be read.
+        // A quoted invalid module is a text that must be parsed.
         let wasm = match module.to_test() {
             Ok(QuoteWatTest::Binary(wasm)) => wasm,
             Ok(QuoteWatTest::Text(_)) => match module.encode() {
@@ -309,7 +292,7 @@ impl<'a> Reader<'a> {
         Task::Refuse(refusal(&wasm, self.source.group))
     }
 
-    /// The exports of an instance; `None` where there will be none.
+    /// The entries of an instance; `None` if it has none.
     fn of(&self, module: Option<&Id<'_>>) -> Option<&Adapted> {
         let known = match module {
             Some(name) => self.named.get(name.name()),
@@ -327,7 +310,7 @@ impl<'a> Reader<'a> {
         Task::Call { module: invoke.module.map(|id| id.name().to_owned()), call, expected }
     }
 
-    /// A call that is not made.
+    /// A call that is left out.
     fn without(&self, invoke: &WastInvoke<'_>, reason: &'static str) -> Task {
         Task::Call {
             module: invoke.module.map(|id| id.name().to_owned()),
@@ -347,13 +330,13 @@ fn not_driven(reason: &str) -> Wanted {
     Wanted { prepared: Prepared::NotDriven(reason.to_owned()), imports: Vec::new() }
 }
 
-/// The call of an export with arguments.
+/// The encoded call of an export.
 fn planned(
     entries: Option<&BTreeMap<String, Entry>>,
     name: &str,
     args: &[WastArg<'_>],
 ) -> Result<Call, &'static str> {
-    // Where there is no such module, that is the reason, and it is known later.
+    // Without a module, its own verdict is the reason.
     let Some(entries) = entries else { return Err("its module is not there") };
     let entry = entries.get(name).ok_or("an export with types that are not driven")?;
     if entry.params.len() != args.len() {

@@ -1,14 +1,11 @@
-//! What scripts may import: the module `spectest`, as the specification's reference
-//! interpreter has it.
+//! The module `spectest`, which scripts import, as in the specification's reference interpreter.
 
 use wasm_encoder::{Instruction, MemoryType, RefType, TableType, ValType};
 use wasmparser::TypeRef;
 
-/// Its name.
 pub(super) const MODULE: &str = "spectest";
 
-/// Whether it has a function of that name. None of them returns anything, and what they
-/// print is of no use here.
+/// `true` if `spectest` has this function. All return nothing.
 pub(super) fn is_function(name: &str) -> bool {
     matches!(
         name,
@@ -22,15 +19,15 @@ pub(super) fn is_function(name: &str) -> bool {
     )
 }
 
-/// Something that a module can define for itself.
+/// A definition that replaces an import.
 pub(super) enum Item {
-    /// A constant, with its type.
+    /// A constant of this type.
     Global(ValType, Instruction<'static>),
     Table(TableType),
     Memory(MemoryType),
 }
 
-/// What it has under a name, if that is of the kind that is asked for.
+/// The definition of an import of `spectest`, if it has one of this type.
 pub(super) fn item(name: &str, ty: &TypeRef) -> Option<Item> {
     let number = |found: wasmparser::ValType| match (name, found) {
         ("global_i32", wasmparser::ValType::I32) => {

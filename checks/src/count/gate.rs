@@ -12,25 +12,20 @@ const ONE_EVENT: f64 = 1.0 / 32.0;
 /// The metrics that depend on the kernel.
 const BY_KERNEL: [Metric; 3] = [Metric::PageFaults, Metric::SystemCalls, Metric::Signals];
 
-/// A count that differs from the stored one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     /// Its case and guest, or its cell.
     pub name: String,
-    /// The metric.
     pub metric: Metric,
     /// The stored count; `None` if there is none.
     pub stored: Option<f64>,
-    /// The new count; `None` if there is none any more.
     pub now: Option<f64>,
 }
 
-/// The result of the comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verdict {
     /// Counts that grew, and cases without stored counts. The gate fails if there are any.
     pub grown: Vec<Change>,
-    /// Counts that shrank or are gone; store them again.
     pub shrunk: Vec<Change>,
     /// Number of compared counts.
     pub compared: usize,
@@ -39,8 +34,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether something was compared and nothing grew.
-    #[must_use]
+    /// `true` if something was compared and nothing grew.
     pub fn is_open(&self) -> bool {
         self.compared > 0 && self.grown.is_empty()
     }
@@ -59,7 +53,6 @@ impl Verdict {
 
 /// Compares counts with stored ones. Operators and guest sizes must be equal. The rest may
 /// grow by half a per cent, and is compared only on the same kernel or processor.
-#[must_use]
 pub fn compare(stored: &Book, now: &Book) -> Verdict {
     let mut verdict = Verdict::default();
     let (before, after) = (works(stored), works(now));
@@ -98,7 +91,7 @@ fn works(book: &Book) -> BTreeMap<(String, Metric), f64> {
     book.counts.iter().flat_map(of).collect()
 }
 
-/// What page faults, system calls and signals depend on.
+/// The parts of a machine that page faults, system calls and signals depend on.
 fn of_kernel(machine: &Machine) -> (&str, bool, bool, &str) {
     (&machine.kernel, machine.pagemap_scan, machine.protection_keys, &machine.huge_pages)
 }

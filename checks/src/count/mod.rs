@@ -29,7 +29,7 @@ use touchstone::run;
 use touchstone::terminal::progress::Progress;
 use touchstone_executor::Engine;
 
-/// Which cells are counted call by call: the content of `costs.toml`.
+/// The content of `costs.toml`: cells that are counted call by call.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Selection {
@@ -40,24 +40,16 @@ struct Selection {
 /// The counts, and what could not be counted.
 #[derive(Debug)]
 pub struct Counted {
-    /// The header of the run.
     pub header: Header,
-    /// The counts.
     pub lines: Vec<Line>,
-    /// Why counts are missing.
     pub problems: Vec<String>,
     /// Why there are no system calls and signals, if they could not be traced.
     pub untraced: Option<String>,
 }
 
-/// Counts the operators of all cases, and page faults, system calls, signals and artifact sizes
-/// of the cells that `costs.toml` selects, as far as the filter matches them. `caller` makes the
-/// command that starts the process with the counted calls, which must call [`serve`].
-///
-/// # Errors
-///
-/// When the file cannot be read, a guest is missing, the filter matches nothing, or the calls
-/// cannot be made. Errors of single cases are among the problems.
+/// Counts the operators of all cases, and page faults, system calls, signals and artifact sizes of
+/// the cells in `costs.toml`, as far as the filter matches. `caller` makes the command of a process
+/// that calls [`serve`]. Errors of single cases are among the problems.
 pub fn count(
     cases: &[Case],
     engines: &[Arc<dyn Engine>],
@@ -85,7 +77,7 @@ pub fn count(
     }
     let progress = Progress::new(works.len() + cells.len(), true);
     let (mut lines, mut problems, mut untraced) = (Vec::new(), Vec::new(), None);
-    // Both at once: the calls of the cells are made in another process.
+    // In parallel: the calls of the cells run in another process.
     let seen = std::thread::scope(|scope| {
         let counted = scope.spawn(|| {
             if cells.is_empty() {
@@ -113,18 +105,13 @@ pub fn count(
 }
 
 impl Counted {
-    /// The counts as indexed records.
-    #[must_use]
     pub fn book(&self) -> Book {
         Book::of(self.header.clone(), self.lines.clone())
     }
 }
 
-/// Replaces the stored counts in one step: a full disk or a kill leaves the old file whole.
-///
-/// # Errors
-///
-/// When the folder cannot be written.
+/// Replaces the stored counts in one step, so that a full disk or a kill leaves the old file
+/// intact.
 pub fn store(path: &Path, header: &Header, lines: &[Line]) -> Result<()> {
     let header = Line::Run(Box::new(header.clone()));
     let mut text = Vec::new();
@@ -137,7 +124,6 @@ pub fn store(path: &Path, header: &Header, lines: &[Line]) -> Result<()> {
 }
 
 /// The name of a case on a guest in filters and tables.
-#[must_use]
 pub fn work(case: &str, guest: &str) -> String {
     format!("{case}_from_{}", guest.replace('-', "_"))
 }

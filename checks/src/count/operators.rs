@@ -56,13 +56,8 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Counts one call of a case on the engines that are asked and can. An engine that exceeds the
-    /// case's budget is left out.
-    ///
-    /// # Errors
-    ///
-    /// When no engine can count it, when two counts differ, when an output is not the
-    /// expected one, or when a guest or a runtime fails.
+    /// Counts one call on the engines that can count. Engines that exceed the case's budget are
+    /// left out. Fails if no engine can count, two counts differ, or an output is wrong.
     pub(super) fn count(&mut self, case: &Arc<Case>, guest: &str) -> Result<Count> {
         let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
         for (cell, by_meter) in self.means(case, guest)? {
@@ -113,7 +108,7 @@ impl<'a> Counter<'a> {
         })
     }
 
-    /// The cells that can count, and whether by the runtime's own meter.
+    /// The cells that can count, and `true` for those with the runtime's own meter.
     fn means(&mut self, case: &Arc<Case>, guest: &str) -> Result<Vec<(Cell, bool)>> {
         let module = self.metered.guests().of_case(case, guest)?;
         let is_module = module.info().component.is_none();

@@ -14,28 +14,18 @@ use nix::unistd::Pid;
 /// The counts of one section.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Section {
-    /// System calls.
     pub(super) system_calls: u64,
-    /// Signals.
     pub(super) signals: u64,
 }
 
-/// The traced side: lets the parent process trace this thread, which must be the first one of
-/// the process. The first section is the empty one.
-///
-/// # Errors
-///
-/// When the kernel does not permit it.
+/// The traced side: lets the parent trace this thread, the first one of the process. The first
+/// section is the empty one.
 pub(super) fn begin() -> Result<()> {
     ptrace::traceme().context("the kernel does not allow tracing this process")?;
     section(|| Ok(()))
 }
 
 /// Runs `work` as one counted section of the traced side.
-///
-/// # Errors
-///
-/// Those of `work`.
 pub(super) fn section<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     raise(Signal::SIGSTOP).context("cannot stop for the tracer")?;
     let done = work();
@@ -43,15 +33,9 @@ pub(super) fn section<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     done
 }
 
-/// The tracing side. Follows a child that calls [`begin`] until it ends, and returns
-/// its sections without the empty one. Must be called by the thread that started the child;
-/// the child must still be waited for afterwards. `between` is called while the child is
-/// stopped before each section.
-///
-/// # Errors
-///
-/// When the child ends in the middle of a section or before the first one, or `between`
-/// fails.
+/// The tracing side. Follows a child that calls [`begin`] until it ends, and returns its sections
+/// without the empty one. Runs on the thread that started the child, which must still be waited for
+/// afterwards. `between` runs while the child is stopped before each section.
 pub(super) fn follow(pid: u32, mut between: impl FnMut() -> Result<()>) -> Result<Vec<Section>> {
     let pid = Pid::from_raw(i32::try_from(pid).context("a process number")?);
     let mut sections: Vec<Section> = Vec::new();

@@ -21,7 +21,6 @@ use touchstone_executor::{Config, Engine};
 
 /// Number of calls before the counted ones, for what is set up only at first.
 const WARM_UP: u64 = 32;
-/// Number of counted calls.
 const CALLS: u64 = 32;
 /// Longest time of the child for one cell.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -29,17 +28,12 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// The message to the child.
 #[derive(Debug, Serialize, Deserialize)]
 struct Told {
-    /// Whether the parent traces it.
+    /// `true` if the parent traces the child.
     traced: bool,
     cells: Vec<CellKey>,
 }
 
-/// Serves as the child that makes the counted calls, one cell after the other.
-///
-/// # Errors
-///
-/// When this process was not started as such a child, a supported cell fails, or the process
-/// cannot be traced.
+/// Serves as the child that makes the counted calls, one cell after another.
 pub fn serve(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Result<()> {
     let parent = Parent::<Told, Observations>::join()?;
     let mut parent = parent.context("this is for the program's own use")?;
@@ -85,12 +79,8 @@ fn counted(total: u64) -> Samples {
     Samples(vec![Sample { calls: CALLS, slowest: CALLS, ..Sample::single(total as f64) }])
 }
 
-/// Makes a child repeat the calls of some cells, traced or not, and returns the counts of those
-/// that are supported. The program of `command` must call [`serve`].
-///
-/// # Errors
-///
-/// When the child fails, or its answers and its sections do not match.
+/// Makes a child repeat the calls of some cells, traced or not, and returns the counts of the
+/// supported ones. The program of `command` must call [`serve`].
 pub(super) fn count(
     command: Command,
     cells: &[Cell],

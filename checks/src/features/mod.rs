@@ -1,6 +1,5 @@
-//! Which features of WebAssembly each engine runs: a small module for each feature is called
-//! under every strategy, and the answer is compared with what the engine claims
-//! ([`Engine::features`]).
+//! Features of WebAssembly by engine: a small module per feature is called under every strategy,
+//! and the result is compared with the engine's claim ([`Engine::features`]).
 
 mod probes;
 mod process;
@@ -17,13 +16,9 @@ use touchstone_executor::{
     CodeFrom, Config, Engine, Error, Feature, Outcome as Ended, Result, Strategy, Support,
 };
 
-/// Probes a feature on an engine. The finding is held if each strategy that the engine supports
-/// for the module returned the right answer twice, refused if the engine does not claim the
-/// feature, and failed if answer and claim differ.
-///
-/// # Errors
-///
-/// When the probe's text is no module.
+/// Probes a feature on an engine. The finding is held if each supporting strategy returned the
+/// right answer twice, refused if the engine does not claim the feature, and failed if answer and
+/// claim differ.
 pub fn probe(engine: &dyn Engine, probe: &Probe) -> Result<Finding, wat::Error> {
     let wasm = wat::parse_str(probe.text)?;
     let found = match GuestModule::new(probe.feature.name(), &wasm, HeapPages::default()) {
@@ -33,7 +28,7 @@ pub fn probe(engine: &dyn Engine, probe: &Probe) -> Result<Finding, wat::Error> 
     Ok(finding(engine, probe.feature, found))
 }
 
-/// What was found, and why.
+/// Outcomes, and the reason.
 type Found = (BTreeMap<Outcome, u64>, Option<String>);
 
 fn one(outcome: Outcome, reason: String) -> Found {
@@ -52,8 +47,7 @@ fn finding(engine: &dyn Engine, feature: Feature, (counts, evidence): Found) -> 
     }
 }
 
-/// A module that is refused before any engine gets it: as it should be where the feature is
-/// one of those that cannot be hosted.
+/// The finding for a module that the harness refuses: right if the feature cannot be hosted.
 fn refused_by_all(probe: &Probe, error: &Error) -> Found {
     let is_known = probe.feature.refusal().is_some_and(|why| error.to_string().contains(why));
     one(if is_known { Outcome::Refused } else { Outcome::Failed }, error.to_string())
@@ -62,7 +56,7 @@ fn refused_by_all(probe: &Probe, error: &Error) -> Found {
 fn on(engine: &dyn Engine, probe: &Probe, guest: &GuestModule) -> Found {
     let claims = engine.features().has(probe.feature);
     let (mut counts, mut evidence, mut refusal) = (BTreeMap::new(), None, None);
-    // Where the code comes from makes no difference to what it does.
+    // The source of the code does not change what it does.
     let ways = Strategy::all().into_iter().filter(|way| way.code == CodeFrom::InProcess);
     for strategy in ways.filter(|way| engine.support(*way).is_supported()) {
         if let Support::Unsupported { reason } = engine.support_for(strategy, guest) {

@@ -1,22 +1,20 @@
-//! A module for each feature. Its export `f: () -> (i32)` returns [`ANSWER`], by means of the
-//! feature, and changes state that the next call must not see.
+//! One module per feature. Its export `f: () -> (i32)` returns [`ANSWER`] by means of the feature,
+//! and changes state that the next call must not see.
 
 use touchstone_executor::Feature;
 
-/// What every probe returns.
+/// The result of every probe.
 pub const ANSWER: i32 = 42;
 
 /// The module of a feature.
 #[derive(Debug, Clone, Copy)]
 pub struct Probe {
-    /// The feature.
     pub feature: Feature,
     /// The module, as text.
     pub text: &'static str,
 }
 
 /// One for each feature.
-#[must_use]
 pub fn probes() -> Vec<Probe> {
     Feature::ALL.map(|feature| Probe { feature, text: text(feature) }).into()
 }

@@ -1,4 +1,4 @@
-//! A probe in a process of its own, so that a crash of a runtime is a finding.
+//! Probes in child processes, so that a crash of a runtime is a finding.
 
 use super::{Found, finding, one, probe, probes};
 use anyhow::{Context, Result};
@@ -12,22 +12,16 @@ use touchstone::solo::{self, Asked, Limits};
 use touchstone::supervise::{Parent, Stop};
 use touchstone_executor::{Engine, Feature};
 
-/// Time of a probe under all strategies, and its memory in bytes: far more than any takes.
+/// Limits of a probe under all strategies, far above what any takes.
 const LIMITS: Limits = Limits { memory: 8 << 30, time: Duration::from_secs(300) };
 
-/// What a process probes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Question {
     engine: String,
     feature: Feature,
 }
 
-/// Probes a feature on an engine in a process, started by a command which calls [`serve`].
-/// `None` after Ctrl-C.
-///
-/// # Errors
-///
-/// When no process can be started or watched.
+/// Probes a feature in a process started by a command that calls [`serve`]. `None` after Ctrl-C.
 pub fn probe_in_process(
     engine: &dyn Engine,
     feature: Feature,
@@ -46,10 +40,6 @@ pub fn probe_in_process(
 }
 
 /// Serves as such a process.
-///
-/// # Errors
-///
-/// When there is no parent, or it asks for an engine that there is not.
 pub fn serve(engines: &[Arc<dyn Engine>]) -> Result<()> {
     let parent = Parent::join()?.context("this process probes features for another one")?;
     solo::serve(parent, |question: &Question, _: &mut dyn FnMut(())| {

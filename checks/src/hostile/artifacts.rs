@@ -1,5 +1,5 @@
-//! Compiled code in files that are not what was staged. A runtime runs what it maps, so
-//! that each has to be refused before.
+//! Tampered files of compiled code. A runtime runs the code that it maps, so each must be refused
+//! before.
 
 use super::attack::Class;
 use super::bench::{Bench, Load, well_behaved};
@@ -9,15 +9,15 @@ use touchstone::plan::Random;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{Artifact, CodeFrom, CompiledCode, Engine, Error, Strategy};
 
-/// Bits that are flipped in the body, one at a time.
+/// Flipped bits in the body, one at a time.
 const FLIPPED: usize = 64;
 
-/// Whether an engine keeps code in files under a strategy of the class.
+/// The strategy of the class that keeps code in files, if the engine has one.
 pub(super) fn strategy(engine: &dyn Engine, class: Class) -> Result<Option<Strategy>> {
     Ok(class.strategy(engine, &well_behaved()?, CodeFrom::Precompiled))
 }
 
-/// Tries all of them; after each, what was staged is put back and has to load.
+/// Tries all tampered files. After each, the staged file is restored and must load.
 pub(super) fn make(bench: &mut Bench<'_>) -> Result<()> {
     let guest = well_behaved()?;
     let strategy = strategy(&**bench.engine, bench.class)?.context("no strategy with a file")?;
@@ -50,7 +50,7 @@ pub(super) fn make(bench: &mut Bench<'_>) -> Result<()> {
     bench.answers(&*module, &mut *instance).context("what was staged, put back")
 }
 
-/// Names and contents of files that are not what was staged.
+/// Names and contents of tampered files.
 fn tampered(
     bench: &mut Bench<'_>,
     code: &[u8],
@@ -98,7 +98,7 @@ fn tampered(
     Ok(all)
 }
 
-/// With the version that the code names made another one, where it names one.
+/// The code with another version number in it, if it has one.
 fn of_another_version(code: &[u8], version: &str) -> Option<Vec<u8>> {
     let number =
         version.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
@@ -108,9 +108,9 @@ fn of_another_version(code: &[u8], version: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// With another machine in the header of an ELF file, if it is one.
+/// The code with another machine in its ELF header, if it is ELF.
 fn for_another_processor(code: &[u8]) -> Option<Vec<u8>> {
-    /// Where the header has the machine.
+    /// Offset of the machine in the header.
     const MACHINE: usize = 18;
     if !code.starts_with(b"\x7fELF") || code.len() < 64 {
         return None;
@@ -122,7 +122,7 @@ fn for_another_processor(code: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Artifacts of another engine and of another guest, given to this one as they are.
+/// Artifacts of another engine and of another guest.
 fn foreign(
     bench: &mut Bench<'_>,
     strategy: Strategy,
@@ -146,8 +146,7 @@ fn foreign(
     Ok(all)
 }
 
-/// Writes another content into the file of staged code, as somebody with access to the
-/// process's descriptors could.
+/// Overwrites the file of staged code, as a process with its descriptor could.
 fn write(code: &CompiledCode, bytes: &[u8]) -> Result<()> {
     let mut file = code.stage()?;
     file.set_len(0)?;

@@ -1,4 +1,4 @@
-//! The attacks, and on what each is made.
+//! The list of attacks, and the strategies under attack.
 
 use super::calls::{self, Call};
 use super::large::{self, Large};
@@ -7,42 +7,40 @@ use touchstone::plan::Filter;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{CodeFrom, Engine, InstanceFrom, Strategy};
 
-/// An attack.
 #[derive(Debug, Clone, Copy)]
 pub struct Attack {
     /// Its name in tables and filters.
     pub name: &'static str,
-    /// What the guest does, in a phrase.
+    /// The attack in a phrase.
     pub about: &'static str,
-    /// How long it may take with all its rounds.
+    /// Time limit of all rounds.
     pub limit: Duration,
-    /// What is done.
     pub(super) work: Work,
 }
 
-/// What an attack consists of.
+/// The actions of an attack.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Work {
-    /// Calls on the guest in the text, each of which ends as it says.
+    /// Calls on the hostile guest.
     Calls(&'static [Call]),
-    /// Calls that nothing stops but a deadline.
+    /// Calls that only a deadline stops.
     Endless(&'static [Call]),
-    /// A guest whose start function does not end.
+    /// A guest with an endless start function.
     EndlessStart,
-    /// Modules that are refused, or run.
+    /// Modules that are refused or run.
     Large(&'static [Large]),
-    /// Mutations of a valid guest: refused, or run without harm.
+    /// Mutations of a valid guest: refused, or run harmlessly.
     Malformed,
-    /// Compressed blobs, which are refused.
+    /// Compressed blobs, all refused.
     Blobs,
-    /// Files with compiled code that are not what was staged, which are refused.
+    /// Tampered files of compiled code, all refused.
     Artifacts,
 }
 
-/// How a clean instance comes about, as far as attacks tell strategies apart.
+/// Strategies by the source of a clean instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// The engine's plain way: a new one each call.
+    /// A new one per call.
     Plain,
     /// Reset in place.
     Reuse,
@@ -53,9 +51,8 @@ pub enum Class {
 impl Class {
     pub(super) const ALL: [Self; 3] = [Self::Plain, Self::Reuse, Self::Pool];
 
-    /// The strategy of this class on which an engine is attacked with a guest: the last
-    /// one for reuse in place, which has the most to bring back, and else the first one
-    /// that it supports.
+    /// The strategy under attack: for reuse the last supported one, which has the most to restore,
+    /// else the first.
     pub(super) fn strategy(
         self,
         engine: &dyn Engine,
@@ -79,25 +76,19 @@ impl Class {
     }
 }
 
-/// One attack on one class of strategies.
 #[derive(Debug, Clone, Copy)]
 pub struct Job {
-    /// The attack.
     pub attack: Attack,
-    /// Strategies.
     pub class: Class,
 }
 
-/// The attacks on an engine that a filter over `<attack>/<engine>` means, in order.
-#[must_use]
+/// Attacks on an engine whose `<attack>/<engine>` matches the filter, in order.
 pub fn jobs(engine: &str, filter: &Filter) -> Vec<Job> {
     let named = |attack: &Attack| filter.matches(&format!("{}/{engine}", attack.name));
     let jobs = |attack: Attack| Class::ALL.map(|class| Job { attack, class });
     attacks().into_iter().filter(named).flat_map(jobs).collect()
 }
 
-/// All attacks, in the order of the table.
-#[must_use]
 pub fn attacks() -> Vec<Attack> {
     let attack = |name, about, seconds, work| Attack {
         name,

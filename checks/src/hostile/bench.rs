@@ -1,5 +1,4 @@
-//! Where attacks are made: an engine under a strategy, a well-behaved guest beside the
-//! hostile one, and what was seen.
+//! An engine under attack, with a well-behaved guest beside the hostile one.
 
 use super::attack::Class;
 use super::{Line, Order, Phase, guests};
@@ -14,34 +13,32 @@ use touchstone_executor::{
     Artifact, CodeFrom, Config, Engine, Error, Instance, Module, Outcome, Strategy,
 };
 
-/// A deadline that an endless call is to meet.
+/// Deadline of endless calls.
 const BRIEF: Duration = Duration::from_millis(100);
-/// A deadline that nothing should meet.
+/// Deadline that no call should reach.
 const PATIENT: Duration = Duration::from_secs(10);
 
-/// Under which deadline a guest is loaded.
+/// The deadline of a loaded guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Load {
-    /// A near one.
     Briefly,
-    /// One far away.
     Patiently,
 }
 
 /// An engine and a strategy under attack.
 pub(super) struct Bench<'a> {
     pub(super) engine: &'a Arc<dyn Engine>,
-    /// All engines there are: others make the foreign code.
+    /// All engines; others make foreign code.
     pub(super) others: &'a [Arc<dyn Engine>],
     pub(super) class: Class,
-    /// Whether calls can be stopped.
+    /// `true` if the engine can stop calls.
     pub(super) has_deadline: bool,
     parent: &'a mut Parent<Order, Line>,
     artifacts: &'a mut Artifacts,
     seen: BTreeSet<String>,
 }
 
-/// What was compiled once for all rounds and strategies.
+/// Artifacts that all rounds and strategies share.
 #[derive(Default)]
 pub(super) struct Artifacts(BTreeMap<(String, &'static str), Artifact>);
 
@@ -57,7 +54,7 @@ impl<'a> Bench<'a> {
         Self { engine, others, class, has_deadline, parent, artifacts, seen: BTreeSet::new() }
     }
 
-    /// What guests are loaded with.
+    /// The configuration of guests.
     pub(super) fn config(&self, load: Load) -> Config {
         let deadline = match load {
             Load::Briefly => BRIEF,
@@ -72,18 +69,14 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The strategy for a guest.
-    ///
-    /// # Errors
-    ///
-    /// When the engine has none of this class for it.
+    /// The strategy of this class for a guest.
     pub(super) fn strategy(&self, guest: &GuestModule) -> Result<Strategy> {
         self.class
             .strategy(&**self.engine, guest, CodeFrom::InProcess)
             .context("no strategy of this class is available")
     }
 
-    /// Compiles a guest, once for all strategies that share its artifact.
+    /// Compiles a guest once for all strategies that share its artifact.
     fn compiled(&mut self, guest: &GuestModule, strategy: Strategy) -> Result<Artifact, Error> {
         let key = (guest.name().to_owned(), self.engine.artifact_class(strategy));
         if let Some(artifact) = self.artifacts.0.get(&key) {
@@ -94,7 +87,6 @@ impl<'a> Bench<'a> {
         Ok(artifact)
     }
 
-    /// Compiles a guest and tells the parent that it does.
     pub(super) fn compile(
         &mut self,
         guest: &GuestModule,
@@ -106,18 +98,13 @@ impl<'a> Bench<'a> {
         artifact
     }
 
-    /// Loads a guest whose artifact is kept.
     pub(super) fn load(&mut self, guest: &GuestModule, load: Load) -> Result<Box<dyn Module>> {
         let strategy = self.strategy(guest)?;
         let artifact = self.compiled(guest, strategy)?;
         Ok(self.engine.load(guest, &artifact, strategy, &self.config(load))?)
     }
 
-    /// Calls what shows that an instance is clean.
-    ///
-    /// # Errors
-    ///
-    /// When the output is not that of a clean instance.
+    /// Makes a call that shows a clean instance. Fails if its output is another one.
     pub(super) fn answers(&self, module: &dyn Module, instance: &mut dyn Instance) -> Result<()> {
         let export = module
             .export("count", Abi::Plain)
@@ -130,18 +117,17 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Something stopped a hostile guest.
+    /// Notes the end of a hostile guest.
     pub(super) fn saw(&mut self, how: String) {
         self.seen.insert(how);
     }
 
-    /// A guest was refused by the executor, the compiler or the loader.
+    /// Notes a refusal by the executor, the compiler or the loader.
     pub(super) fn refused(&mut self, error: &Error) {
-        // Without the names of engine and strategy, so that the same reason is the same.
+        // Without names of engine and strategy, so that equal reasons are equal.
         let text = match error {
             Error::Unsupported { reason, .. } | Error::BadArtifact { reason, .. } => reason.clone(),
             Error::Runtime { action, reason, .. } => {
-                // Of a backtrace the cause at its end.
                 let cause = match reason.trim().rsplit_once('\n') {
                     Some((_, last)) => last.rsplit(": ").next().unwrap_or(last),
                     None => reason,
@@ -154,18 +140,17 @@ impl<'a> Bench<'a> {
         self.saw(format!("refused: {short}"));
     }
 
-    /// All that stopped hostile guests.
+    /// All noted ends of hostile guests.
     pub(super) fn into_seen(self) -> Vec<String> {
         self.seen.into_iter().collect()
     }
 
-    /// Tells the parent. A parent that went away ends this process with the next line.
+    /// Tells the parent. Without a parent, the next message ends this process.
     fn tell(&mut self, line: &Line) {
         let _ = self.parent.say(line);
     }
 }
 
-/// A guest that means no harm, loaded once and called between the attacks.
 pub(super) struct Neighbour {
     module: Box<dyn Module>,
     instance: Box<dyn Instance>,
@@ -178,14 +163,14 @@ impl Neighbour {
         Ok(Self { module, instance })
     }
 
-    /// Calls it on its old instance and on a new one.
+    /// Calls the guest on its old instance and on a new one.
     pub(super) fn answers(&mut self, bench: &Bench<'_>) -> Result<()> {
         bench.answers(&*self.module, &mut *self.instance)?;
         bench.answers(&*self.module, &mut *self.module.new_instance()?)
     }
 }
 
-/// The guest that means no harm.
+/// A harmless guest.
 pub(super) fn well_behaved() -> Result<GuestModule> {
     let wasm = wat::parse_str(guests::well())?;
     Ok(GuestModule::new("well-behaved", &wasm, HeapPages::default())?)

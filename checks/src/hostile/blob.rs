@@ -1,16 +1,15 @@
-//! Compressed blobs that mean harm, put together by hand (RFC 8878).
+//! Hostile compressed blobs, built by hand (RFC 8878).
 
 use super::bench::Bench;
 use anyhow::{Result, bail};
 use touchstone_executor::guest::{GuestModule, HeapPages, MAX_UNPACKED, PREFIX};
 
-/// The number that a frame begins with.
+/// The number at the start of a frame.
 const MAGIC: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
-/// Bytes that a block unpacks to at most.
+/// Largest unpacked size of a block, bytes.
 const BLOCK: u32 = 128 * 1024;
 
-/// A frame without a size, with the window that its descriptor byte says, and blocks
-/// that repeat one byte.
+/// A frame without a size: this window descriptor, and blocks that repeat one byte.
 fn frame(window: u8, blocks: u32) -> Vec<u8> {
     let mut blob = PREFIX.to_vec();
     blob.extend(MAGIC);

@@ -1,4 +1,4 @@
-//! Hostile calls, and how each has to end.
+//! Hostile calls, each with its required end.
 
 use super::bench::{Bench, Load};
 use super::guests;
@@ -7,10 +7,10 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 use touchstone_executor::{Error, Instance, Outcome, TrapKind};
 
-/// Pages that a memory may grow to: 64 MiB.
+/// Maximum size of the memory, 64 MiB.
 const MOST_PAGES: u32 = 1024;
 
-/// A call that means harm.
+/// A hostile call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
     export: &'static str,
@@ -19,18 +19,17 @@ pub(super) struct Call {
     must: Must,
 }
 
-/// How a call has to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Must {
-    /// Stopped at its deadline.
+    /// Deadline exceeded.
     Deadline,
-    /// With an exhausted stack.
+    /// Stack overflow.
     Stack,
-    /// With a refused result.
+    /// Refused result.
     BadResult,
-    /// With the refusal of a host function.
+    /// Refused by a host function.
     Refused,
-    /// With a return, because all that was asked for was refused or had a limit.
+    /// Return, because requests were refused or limited.
     Return,
 }
 
@@ -95,18 +94,16 @@ pub(super) const HOST: &[Call] = &[
     call("header_class", Must::Refused),
 ];
 
-/// The guest that means harm.
+/// The hostile guest.
 pub(super) fn guest() -> Result<GuestModule> {
     let heap = HeapPages { extra: 0, growth: Growth::UpTo(MOST_PAGES) };
     Ok(GuestModule::new("hostile", &wat::parse_str(guests::hostile())?, heap)?)
 }
 
-/// Makes the calls, one after the other on one instance, and a call that means no harm
-/// after each.
+/// Makes the calls on one instance, each followed by a harmless call.
 pub(super) fn make(bench: &mut Bench<'_>, calls: &[Call]) -> Result<()> {
     let guest = guest()?;
-    // What is told by the deadline should not wait for long, and what is not should not
-    // be told by it.
+    // Endless calls get a near deadline; all others must not meet one.
     let ended_by_deadline = calls.iter().all(|call| call.must == Must::Deadline);
     let load = if ended_by_deadline { Load::Briefly } else { Load::Patiently };
     let module = bench.load(&guest, load)?;
@@ -140,7 +137,7 @@ fn one(
     (outcome, output)
 }
 
-/// What stopped the call, in words.
+/// The end of the call in words, if it is the required one.
 fn judge(
     call: &Call,
     outcome: &touchstone_executor::Result<Outcome>,
@@ -170,7 +167,7 @@ fn judge(
     Ok(words)
 }
 
-/// A call's end in a few words, the same for all arguments.
+/// The end of a call in a few words, the same for all arguments.
 pub(super) fn words(outcome: &Outcome) -> String {
     match outcome.trap().map(|trap| &trap.kind) {
         None => "refused within the guest".to_owned(),

@@ -1,4 +1,4 @@
-//! The process that makes the attacks, on one engine.
+//! The child process that attacks one engine.
 
 use super::attack::{Class, Job, Work, jobs};
 use super::bench::{Artifacts, Bench, Load, Neighbour, well_behaved};
@@ -15,25 +15,20 @@ use touchstone::supervise::Parent;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{CodeFrom, Engine, Error, Outcome, Strategy};
 
-/// How often each attack is made at least.
+/// Least number of rounds.
 const ROUNDS: usize = 3;
-/// … and at most, where memory still grows: allocators keep what was freed, and not
-/// always the same, but what leaks grows with every round.
+/// Most rounds, while memory still grows: allocators keep freed memory, but a leak grows with every
+/// round.
 const MOST_ROUNDS: usize = 7;
-/// Growth from one round to the next that is no leak, KiB.
+/// Growth per round that counts as no leak, KiB.
 const RESIDENT_KIB: u64 = 8 * 1024;
-/// The same for reserved addresses, KiB.
+/// The same for reserved addresses.
 const RESERVED_KIB: u64 = 512 * 1024;
-/// Writable memory of this process at most, bytes: behind the parent's watch.
+/// Limit of writable memory, bytes; the parent's limit is lower.
 const DATA: u64 = 16 << 30;
 
-/// Makes the attacks that the parent asks for, on one of these engines, and says how each
-/// ended. Meant for a process of its own, started by [`Watch`](super::Watch): an attack may
-/// end it.
-///
-/// # Errors
-///
-/// When there is no parent, or the engine cannot run the guest that means no harm.
+/// Makes the attacks that the parent asks for and reports how each ended. An attack may end this
+/// process, which [`Watch`](super::Watch) starts.
 pub fn attack_in_this_process(engines: &[Arc<dyn Engine>]) -> Result<()> {
     let mut parent = Parent::join()?.context("this process makes attacks for another one")?;
     guard();
@@ -70,15 +65,14 @@ pub fn attack_in_this_process(engines: &[Arc<dyn Engine>]) -> Result<()> {
     Ok(())
 }
 
-/// Limits of this process: no core files, and an end to its memory. Where the system does
-/// not have them, the parent still watches.
+/// Disables core files and limits memory, where the system can.
 fn guard() {
     let limit = |bytes| Rlimit { current: Some(bytes), maximum: Some(bytes) };
     let _ = setrlimit(Resource::Core, limit(0));
     let _ = setrlimit(Resource::Data, limit(DATA));
 }
 
-/// Why no call can be stopped; `None` where one can.
+/// The reason why the engine cannot stop calls; `None` if it can.
 fn no_deadline(engine: &dyn Engine) -> Result<Option<String>> {
     let guest = well_behaved()?;
     let strategy = Class::ALL
@@ -99,7 +93,7 @@ fn no_deadline(engine: &dyn Engine) -> Result<Option<String>> {
     }
 }
 
-/// The strategy on which an attack is made; `None` when it cannot be.
+/// The strategy under attack; `None` if the engine has none.
 fn strategy(engine: &dyn Engine, job: &Job) -> Result<Option<Strategy>> {
     let strategy = match job.attack.work {
         Work::Artifacts => artifacts::strategy(engine, job.class)?,
@@ -107,8 +101,7 @@ fn strategy(engine: &dyn Engine, job: &Job) -> Result<Option<Strategy>> {
         Work::Calls(_) | Work::Endless(_) => {
             job.class.strategy(engine, &calls::guest()?, CodeFrom::InProcess)
         }
-        // What an engine makes of a module does not depend on how instances come about:
-        // the first class that it has is enough.
+        // Parsing does not depend on the strategy: one class is enough.
         Work::Malformed | Work::Blobs => {
             let guest = well_behaved()?;
             let on = |class: Class| class.strategy(engine, &guest, CodeFrom::InProcess);
@@ -120,7 +113,7 @@ fn strategy(engine: &dyn Engine, job: &Job) -> Result<Option<Strategy>> {
     Ok(strategy)
 }
 
-/// What stopped the attack in all rounds, or why it was not held.
+/// The ends of the attack in all rounds.
 fn attack(mut bench: Bench<'_>, job: &Job) -> Result<Vec<String>> {
     let mut neighbour = Neighbour::new(&mut bench).context("a well-behaved guest")?;
     let mut before = (u64::MAX, u64::MAX);
@@ -161,8 +154,7 @@ fn endless_start() -> Result<GuestModule> {
     Ok(GuestModule::new("endless start", &wasm, HeapPages::default())?)
 }
 
-/// A start function that does not end: loading, instantiating or calling does, with an
-/// error or a trap.
+/// Loads and calls a guest with an endless start function, which must end with an error or a trap.
 fn start(bench: &mut Bench<'_>) -> Result<()> {
     let guest = endless_start()?;
     let ended = bench.load(&guest, Load::Briefly).and_then(|module| {
@@ -181,7 +173,7 @@ fn start(bench: &mut Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Addresses that this process has reserved, KiB; 0 where the kernel does not say.
+/// Reserved addresses of this process, KiB; 0 if unknown.
 fn reserved_kib() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: u64 = text.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0);

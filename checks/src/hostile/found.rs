@@ -1,72 +1,62 @@
-//! What hostile guests did.
+//! Results of the attacks.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use touchstone::record::{self, Check, Outcome};
 use touchstone_executor::Strategy;
 
-/// What hostile guests did to the engines.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hostile {
-    /// The attacks, in the order of the table.
+    /// Attacks in the order of the table.
     pub attacks: Vec<AttackSaid>,
-    /// The engines, in the order of the table.
+    /// Engines in the order of the table.
     pub engines: Vec<EngineSaid>,
-    /// What was found, attack by attack and engine by engine.
+    /// Findings by attack and engine.
     pub findings: Vec<Finding>,
 }
 
-/// An attack, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttackSaid {
-    /// Its name.
     pub name: String,
-    /// What the guest does.
+    /// The attack in a phrase.
     pub about: String,
-    /// Seconds that it may take with all its rounds.
+    /// Time limit of all rounds, seconds.
     pub limit_s: u64,
 }
 
-/// An engine that was attacked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineSaid {
-    /// Its name.
     pub id: String,
-    /// Version of its runtime.
     pub version: String,
-    /// Why no call on it can be stopped; `None` where one can.
+    /// The reason why the engine cannot stop calls; `None` if it can.
     pub no_deadline: Option<String>,
 }
 
-/// How an attack on an engine ended, on strategies on which it ended in the same way.
+/// The end of an attack on an engine, with the strategies on which it was the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The attack.
     pub attack: String,
-    /// The engine.
     pub engine: String,
-    /// The strategies.
     pub strategies: Vec<Strategy>,
-    /// Whether it was held.
+    /// Result of the attack.
     pub verdict: Verdict,
-    /// What stopped it, or what failed.
+    /// Ends of the attack, or the failures.
     pub how: Vec<String>,
 }
 
-/// Whether an attack was held.
+/// The result of an attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// By the engine or its adapter, within the process of the host.
+    /// Stopped within the host's process.
     Held,
-    /// Only by ending the process that it ran in.
+    /// Stopped only by ending its process.
     HeldInChild,
-    /// It was not.
     Failed,
 }
 
 impl Verdict {
-    /// As it is stored.
+    /// The stored outcome.
     const fn outcome(self) -> Outcome {
         match self {
             Self::Held => Outcome::Held,
@@ -75,8 +65,7 @@ impl Verdict {
         }
     }
 
-    /// In words.
-    #[must_use]
+    /// For sentences.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Held => "held",
@@ -85,8 +74,6 @@ impl Verdict {
         }
     }
 
-    /// In a word, for tables.
-    #[must_use]
     pub const fn short(self) -> &'static str {
         match self {
             Self::Held => "held",
@@ -97,8 +84,7 @@ impl Verdict {
 }
 
 impl Hostile {
-    /// Everything as it is stored.
-    #[must_use]
+    /// The records of these results.
     pub fn findings(&self) -> Vec<record::Finding> {
         let stored = |found: &Finding, strategy: Strategy| record::Finding {
             check: Check::Hostile,
@@ -113,20 +99,17 @@ impl Hostile {
         all.flat_map(|found| found.strategies.iter().map(|one| stored(found, *one))).collect()
     }
 
-    /// The worst that an attack did to an engine; `None` where it was not made.
-    #[must_use]
+    /// The worst result of an attack on an engine; `None` if it was not made.
     pub fn worst(&self, attack: &str, engine: &str) -> Option<Verdict> {
         self.of(attack, engine).map(|finding| finding.verdict).max()
     }
 
-    /// All that was found of an attack on an engine.
+    /// Findings of an attack on an engine.
     pub fn of<'a>(&'a self, attack: &'a str, engine: &'a str) -> impl Iterator<Item = &'a Finding> {
         self.findings.iter().filter(move |found| found.attack == attack && found.engine == engine)
     }
 
-    /// How many findings of each verdict there are: held, held in a child, failed. Each
-    /// strategy counts.
-    #[must_use]
+    /// Number of strategies by verdict: held, held in a child, failed.
     pub fn counts(&self) -> [usize; 3] {
         [Verdict::Held, Verdict::HeldInChild, Verdict::Failed].map(|verdict| {
             let found = self.findings.iter().filter(|finding| finding.verdict == verdict);

@@ -1,11 +1,10 @@
 //! The guests of the attacks, as text.
 
-/// What a call on a clean instance of the guests below returns from `count`: both
-/// counters at their first value.
+/// Output of `count` on a clean instance: both counters are 1.
 pub(super) const CLEAN: [u8; 8] = [1, 0, 0, 0, 1, 0, 0, 0];
 
-/// What well-behaved code is known by, in all guests: a counter in a global and one in
-/// memory, in two conventions because some executors know only Substrate's.
+/// Part of all guests: a counter in a global and one in memory. Two conventions, because some
+/// executors have only Substrate's.
 const COUNT: &str = r#"
   (global (export "__heap_base") i32 (i32.const 4096))
   (global $count (mut i32) (i32.const 0))
@@ -21,12 +20,12 @@ const COUNT: &str = r#"
     (i64.store (i32.const 16) (call $both)) (i64.const 0x800000010))
 "#;
 
-/// A guest that means no harm.
+/// A harmless guest.
 pub(super) fn well() -> String {
     format!("(module (memory (export \"memory\") 1 1) {COUNT})")
 }
 
-/// A guest whose start function does not end.
+/// A guest with an endless start function.
 pub(super) fn endless_start() -> String {
     format!(
         "(module (memory (export \"memory\") 1 1) {COUNT}
@@ -35,11 +34,11 @@ pub(super) fn endless_start() -> String {
     )
 }
 
-/// Locals of the function with a large frame, all of which live across its call.
+/// Locals that live across the call in `recurse_large`.
 const LARGE_FRAME: usize = 1000;
 
-/// The guest that means harm. Each attack is there without parameters and results, so
-/// that its counterpart in Substrate's convention can be added.
+/// The hostile guest. Attacks have no parameters and results, so that their counterparts in
+/// Substrate's convention can be generated.
 pub(super) fn hostile() -> String {
     let attacks = format!("{ATTACKS}{}", large_frame());
     let names = attacks.split("(export \"").skip(1).filter_map(|rest| rest.split_once('"'));
@@ -57,7 +56,7 @@ pub(super) fn hostile() -> String {
     )
 }
 
-/// `recurse_large`: a frame of several kilobytes for each level.
+/// `recurse_large`: several kilobytes of frame per level.
 fn large_frame() -> String {
     let locals = "i64 ".repeat(LARGE_FRAME);
     let set: String = (0..LARGE_FRAME)
@@ -158,7 +157,7 @@ const ATTACKS: &str = r#"
     (call $free (local.get $at)))
 "#;
 
-/// Results and buffers outside the memory; these have conventions of their own.
+/// Results and buffers outside the memory.
 const RESULTS: &str = r#"
   (func (export "alloc") (param i32) (result i32) (call $leave) (i32.const -1))
   (func (export "take") (param i32 i32))

@@ -1,4 +1,4 @@
-//! Modules that are hostile by their size: refused with a reason, or run.
+//! Hostile modules by size: refused with a reason, or run.
 
 use super::bench::{Bench, Load};
 use super::guests::CLEAN;
@@ -10,11 +10,10 @@ use wasm_encoder::{
     TableSection, TableType, TypeSection, ValType,
 };
 
-/// A module.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Large {
     name: &'static str,
-    /// Its parts beside those that every guest has.
+    /// Adds the large part.
     make: fn(&mut Parts),
 }
 
@@ -94,12 +93,12 @@ pub(super) const TABLES: &[Large] = &[
     large("many tables", |parts| (0..100).for_each(|_| parts.table(10_000_000))),
 ];
 
-/// Index of the function that `count` names.
+/// Index of the function `count`.
 const COUNT: u32 = 0;
 /// Index of the type `() -> i64`.
 const NUMBER: u32 = 0;
 
-/// A module as it is put together.
+/// A module under construction.
 pub(super) struct Parts {
     pages: u64,
     functions: FunctionSection,
@@ -110,7 +109,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// What makes a guest answer `count` as all of them do.
+    /// A guest whose `count` answers like that of all guests.
     fn new() -> Self {
         let mut parts = Self {
             pages: 1,
@@ -147,7 +146,6 @@ impl Parts {
         parts
     }
 
-    /// A function `() -> i64`.
     fn function(&mut self, body: &Function) {
         self.functions.function(NUMBER);
         self.code.function(body);
@@ -188,8 +186,7 @@ impl Parts {
     }
 }
 
-/// Loads each module: it is refused with a reason, or it answers and runs its largest
-/// function.
+/// Loads each module: it is refused, or it answers and runs its largest function.
 pub(super) fn make(bench: &mut Bench<'_>, modules: &[Large]) -> Result<()> {
     debug_assert_eq!(CLEAN.len(), 8);
     for Large { name, make } in modules {

@@ -1,5 +1,4 @@
-//! Mutations of a valid guest. Each is refused, or is a guest that can be run without
-//! harm.
+//! Mutations of a valid guest: each is refused or runs harmlessly.
 
 use super::bench::{Bench, Load};
 use super::guests;
@@ -13,11 +12,10 @@ use touchstone_executor::guest::{GuestModule, HeapPages};
 const CUT: usize = 40;
 const RANDOM: usize = 30;
 const FLIPPED: usize = 100;
-/// Mutations in a round.
 #[cfg(test)]
 pub(super) const EACH_ROUND: usize = CUT + RANDOM + FLIPPED;
 
-/// The mutations of one round, other ones in each; the same on every machine.
+/// The mutations of a round, different in each round and the same on every machine.
 pub(super) fn mutations(valid: &[u8], round: usize) -> Vec<Vec<u8>> {
     let mut random = Random::new(round as u64 + 1);
     let mut below = |limit: usize| (random.next_number() % limit.max(1) as u64) as usize;
@@ -26,7 +24,7 @@ pub(super) fn mutations(valid: &[u8], round: usize) -> Vec<Vec<u8>> {
         all.push(valid[..below(valid.len())].to_vec());
     }
     for index in 0..RANDOM {
-        // Behind the header, so that not all of them fail at the first byte.
+        // Behind the header, so that not all fail at the first byte.
         let mut bytes = valid[..8 * (index % 2)].to_vec();
         bytes.extend((0..below(400)).map(|_| 0));
         bytes[8 * (index % 2)..].iter_mut().for_each(|byte| *byte = below(256) as u8);
@@ -55,7 +53,7 @@ pub(super) fn make(bench: &mut Bench<'_>, round: usize) -> Result<()> {
     Ok(())
 }
 
-/// As far as it goes: what the guest answers is its own business.
+/// Runs a mutation as far as possible; any answer is right.
 fn run(bench: &mut Bench<'_>, bytes: &[u8]) -> touchstone_executor::Result<()> {
     let guest = GuestModule::new("mutation", bytes, HeapPages::default())?;
     let Ok(strategy) = bench.strategy(&guest) else { return Ok(()) };
@@ -74,7 +72,7 @@ fn run(bench: &mut Bench<'_>, bytes: &[u8]) -> touchstone_executor::Result<()> {
     Ok(())
 }
 
-/// The kind of a refusal: their texts are many.
+/// The kind of a refusal; the texts differ too much.
 fn kind(error: &Error) -> &'static str {
     match error {
         Error::NotAModule { .. } => "refused: not a module",

@@ -1,12 +1,10 @@
-//! Hostile guests: what stops each of them, and what is left of the host afterwards.
+//! Hostile guests, and the state of the host afterwards.
 //!
-//! An attack is planted in a small guest, or is a module that is one itself. A child
-//! process of this program makes the attacks on one engine, one after the other, and says
-//! how each ended (`child`); this process watches its time and its memory, kills it where
-//! it has to, and starts another one after the attack that ended it (`watch`). An attack
-//! is held when each hostile call ends as it has to, the next call on the same instance and
-//! a call on another guest of the engine are right, and memory does not grow when the same
-//! is done again.
+//! Attacks are exports of a small guest, or modules. A child process attacks one engine and reports
+//! how each attack ended (`child`). The parent limits its time and memory, and replaces a child
+//! that an attack ended (`watch`). An attack is held if three conditions are met: each hostile call
+//! ends as required, the next calls on the same instance and on another guest are right, and memory
+//! does not grow when the attack is repeated.
 
 mod artifacts;
 mod attack;
@@ -29,7 +27,7 @@ pub use found::{AttackSaid, EngineSaid, Finding, Hostile, Verdict};
 use serde::{Deserialize, Serialize};
 use touchstone_executor::Strategy;
 
-/// How one attack ended on one strategy.
+/// The end of an attack on a strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     strategy: Strategy,
@@ -37,38 +35,40 @@ pub struct Ended {
     how: Vec<String>,
 }
 
-/// What a process that makes attacks is told.
+/// The message to the child.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
-    /// The engine.
     engine: String,
-    /// Which attacks.
     filter: Option<String>,
-    /// The number of the attack to begin with.
+    /// Number of the first attack.
     from: usize,
 }
 
-/// What a process that makes attacks says.
+/// A message of the child.
 #[derive(Debug, Serialize, Deserialize)]
 enum Line {
-    /// The first one.
     Engine(EngineSaid),
-    /// An attack begins: its number, the strategy, and whether nothing but the end of
-    /// the process can stop it.
-    Begin { job: usize, strategy: Strategy, unstoppable: bool },
-    /// What is done now.
+    /// An attack begins. `unstoppable`: only the end of the process stops it.
+    Begin {
+        job: usize,
+        strategy: Strategy,
+        unstoppable: bool,
+    },
     Phase(Phase),
-    /// It ended.
-    End { job: usize, ended: Ended },
-    /// It is not made: the strategy is unsupported for the guest.
-    Without { job: usize },
+    End {
+        job: usize,
+        ended: Ended,
+    },
+    /// Left out: no strategy of the class supports the guest.
+    Without {
+        job: usize,
+    },
 }
 
-/// What is done with a guest.
+/// The current action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Phase {
-    /// It is compiled, which no runtime can be stopped in.
+    /// Compiling, which no runtime can stop.
     Compile,
-    /// Anything else.
     Other,
 }

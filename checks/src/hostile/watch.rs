@@ -1,5 +1,4 @@
-//! The process that watches: it starts the ones that make the attacks, and ends them
-//! where it has to.
+//! The parent of the attacking processes.
 
 use super::attack::{Job, attacks, jobs};
 use super::{AttackSaid, Ended, Finding, Hostile, Line, Order, Phase, Verdict};
@@ -10,25 +9,24 @@ use touchstone::plan::Filter;
 use touchstone::supervise::{Child, Heard};
 use touchstone_executor::Strategy;
 
-/// How long a process may do something else than an attack: start, compile a guest without
-/// harm, look for a strategy.
+/// Limit between attacks: to start, to compile a harmless guest, to find a strategy.
 const BETWEEN: Duration = Duration::from_secs(120);
 
-/// What a process that makes attacks may take.
+/// Limits of an attacking process.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Memory, bytes.
     pub memory: u64,
-    /// How long a call may run that nothing but the end of its process stops.
+    /// Longest unstoppable call.
     pub unstoppable: Duration,
-    /// How long a module may be compiled, which nothing else stops.
+    /// Longest compilation.
     pub compile: Duration,
-    /// How long an attack may take, instead of its own limit.
+    /// Limit of every attack instead of its own.
     pub attack: Option<Duration>,
 }
 
 impl Default for Limits {
-    /// 3 GiB, two seconds, twenty seconds, and each attack's own limit.
+    /// 3 GiB, 2 s, 20 s, and each attack's own limit.
     fn default() -> Self {
         Self {
             memory: 3 << 30,
@@ -39,35 +37,29 @@ impl Default for Limits {
     }
 }
 
-/// Watches the attacks on some engines.
+/// Attacks engines and collects the results.
 pub struct Watch<'a> {
     filter: Option<&'a str>,
     limits: Limits,
     found: Hostile,
 }
 
-/// How a process ended that makes attacks.
+/// The end of an attacking process.
 enum End {
-    /// It made all of them.
+    /// All attacks were made.
     Done,
-    /// It ended, or was ended, in this one.
+    /// Ended during this attack.
     In(usize),
 }
 
 impl<'a> Watch<'a> {
-    /// Nothing was found yet. The filter is one over `<attack>/<engine>`.
-    #[must_use]
+    /// A watch without results. The filter is over `<attack>/<engine>`.
     pub fn new(filter: Option<&'a str>, limits: Limits) -> Self {
         Self { filter, limits, found: Hostile::default() }
     }
 
-    /// Attacks an engine. `command` makes the command that ends up in
-    /// [`attack_in_this_process`](super::attack_in_this_process); `progress` is told of each
-    /// attack.
-    ///
-    /// # Errors
-    ///
-    /// When a process cannot be started, or makes no attack at all.
+    /// Attacks an engine. `command` makes the command of a process that calls
+    /// [`attack_in_this_process`](super::attack_in_this_process); `progress` gets each attack.
     pub fn attack(
         &mut self,
         engine: &str,
@@ -92,8 +84,6 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// What was found.
-    #[must_use]
     pub fn found(mut self) -> Hostile {
         let made = |name: &str| self.found.findings.iter().any(|found| found.attack == name);
         let all = attacks();
@@ -107,13 +97,13 @@ impl<'a> Watch<'a> {
             })
             .collect();
         let place = |name: &str| all.iter().position(|attack| attack.name == name);
-        // The order of the engines stays.
+        // A stable sort keeps the order of the engines.
         self.found.findings.sort_by_key(|found| place(&found.attack));
         self.found
     }
 
-    /// The attack to go on with. What takes too long to compile takes as long for the
-    /// next strategy: it is not made again.
+    /// The next attack. An attack that was stopped while compiling is left out for the other
+    /// strategies.
     fn after(&self, engine: &str, jobs: &[Job], job: usize) -> usize {
         let attack = jobs[job].attack.name;
         let in_child = self.found.of(attack, engine).any(|found| {
@@ -124,7 +114,7 @@ impl<'a> Watch<'a> {
         if in_child { job + same } else { job + 1 }
     }
 
-    /// Reads what a process says until it ends or has to be ended.
+    /// Follows a child until it ends or must be ended.
     fn follow(
         &mut self,
         engine: &str,
@@ -202,7 +192,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// The attack that is being made.
+/// The running attack.
 struct Current {
     job: usize,
     strategy: Strategy,
@@ -217,12 +207,12 @@ impl Current {
         Self { job, strategy, unstoppable, since: Instant::now(), limit, compiling: None }
     }
 
-    /// When its process has to be ended.
+    /// Time at which its process is ended.
     fn deadline(&self, compile: Duration) -> Instant {
         self.compiling.map_or(self.since + self.limit, |since| since + compile)
     }
 
-    /// Why its process was ended at the deadline.
+    /// The result of an attack that met its deadline.
     fn over(&self, compile: Duration) -> (Verdict, String) {
         let limit = self.limit.as_secs();
         if self.compiling.is_some() {
@@ -240,7 +230,6 @@ impl Current {
     }
 }
 
-/// Adds what an attack came to on one strategy.
 fn add(all: &mut Hostile, job: &Job, engine: &str, ended: Ended) {
     let Ended { strategy, verdict, how } = ended;
     let attack = job.attack.name;

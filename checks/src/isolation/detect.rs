@@ -1,57 +1,55 @@
-//! Looks for leaks of one kind in one module: spoils the state in one call and looks in
-//! the next, in every way in which one call can come after another.
+//! Detects leaks of one kind of state in one module: a call changes the state and the next one
+//! looks, in every order of calls.
 
 use super::kinds::{Act, Ends, Kind, Spoil};
 use touchstone_executor::{Error, ExportId, Instance, Module, Outcome, TrapKind};
 
-/// What the module was found to do.
+/// The result for one module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Detected {
-    /// No call saw anything of the one before, and the change could be seen before the
-    /// instance was made clean.
+    /// No call saw state of an earlier one, and the change was visible before cleaning.
     Clean,
-    /// The same, but the change could not be seen at all: why.
+    /// No leak, but the change was not visible before cleaning either: the reason.
     Unproven(String),
-    /// What a call saw, and after which.
+    /// A call saw state of an earlier one: which.
     Leak(String),
 }
 
-/// What went wrong before anything could be said.
+/// A failure before there was a result.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Problem {
     /// The host's side failed.
     #[error("{0}")]
     Host(#[from] Error),
-    /// A call did not do what it is planted for.
+    /// A call did not do its planted work.
     #[error("{0}")]
     Wrong(String),
 }
 
-/// Looks for leaks, and counts how often it looked.
+/// Searches for leaks, and counts observations.
 pub(super) struct Detector<'a> {
     module: &'a dyn Module,
     kind: &'a Kind,
     clean: Vec<u8>,
     observe: ExportId,
     spoils: Vec<(&'a Spoil, ExportId)>,
-    /// Observations that were compared with the clean one.
+    /// Number of compared observations.
     pub(super) checks: u64,
 }
 
-/// What an observation showed.
+/// An observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Seen {
-    /// The output.
     Output(Vec<u8>),
-    /// It ended early. A deadline says nothing about the state.
+    /// A trap. A deadline says nothing about the state.
     Trapped(TrapKind),
 }
 
-/// One order of two calls: the index of the spoiling one goes in, what the next one saw
-/// comes out.
+/// One order of two calls: makes the changing call with this index, and returns what the next call
+/// saw.
 type Way = for<'a> fn(&Detector<'a>, usize) -> Result<Seen, Problem>;
 
-/// In every way, with words that follow "after `<export>`".
+/// All orders, with words that follow "after `<export>`".
 const WAYS: &[(&str, Way)] = &[
     ("on the same instance", same),
     ("on the same instance, three times", thrice),
@@ -64,18 +62,17 @@ const WAYS: &[(&str, Way)] = &[
     ("on another instance, on another thread", elsewhere),
 ];
 
-/// Those that differ most, for calls that take long.
+/// The most different orders, for long calls.
 const FEW_WAYS: &[(&str, Way)] = &[
     ("on the same instance", same),
     ("on another instance", other),
     ("on another instance, on another thread", elsewhere),
 ];
 
-/// Rounds in which all spoiling calls are made in turn: strategies remember which pages
-/// calls write, and change their mind with time.
+/// Rounds of all changing calls in turn: strategies learn which pages calls write.
 const ROUNDS: usize = 24;
 
-/// Attempts where an observation was stopped by the deadline, which a busy machine can do.
+/// Attempts of an observation that a deadline stopped.
 const ATTEMPTS: usize = 10;
 
 impl<'a> Detector<'a> {
@@ -91,15 +88,14 @@ impl<'a> Detector<'a> {
         Ok(Self { module, kind, clean: kind.clean(), observe, spoils, checks: 0 })
     }
 
-    /// Looks in every way.
+    /// Searches in every order.
     pub(super) fn detect(&mut self) -> Result<Detected, Problem> {
         let first = self.patiently(|detector| detector.look(&mut *detector.instance()?))?;
         if let Some(difference) = self.difference(&first) {
             return Err(Problem::Wrong(format!("a new instance {difference}")));
         }
         let mut leaks: Vec<String> = Vec::new();
-        // Calls that did not do their work: one that leaks can keep the next from it, so
-        // that this alone says nothing yet.
+        // A leak can keep the next call from its work, so a failed call alone proves nothing.
         let mut wrong: Option<Problem> = None;
         let unproven = past(self.unproven(), &mut wrong)?.flatten();
         let ways = if self.kind.needs_deadline() { FEW_WAYS } else { WAYS };
@@ -125,8 +121,7 @@ impl<'a> Detector<'a> {
         }
     }
 
-    /// Why a change cannot be seen on an instance that was not made clean; `None` where
-    /// every one of them is.
+    /// The reason why a change is not visible without cleaning; `None` if all are.
     fn unproven(&mut self) -> Result<Option<String>, Problem> {
         if !self.kind.lasting {
             return Ok(None);
@@ -145,7 +140,7 @@ impl<'a> Detector<'a> {
             };
             let mut seen = warm(self)?;
             for _ in 1..ATTEMPTS {
-                // Of a busy machine, which proves nothing.
+                // A busy machine proves nothing.
                 if !matches!(seen, Ok(Seen::Trapped(TrapKind::DeadlineExceeded))) {
                     break;
                 }
@@ -174,7 +169,7 @@ impl<'a> Detector<'a> {
         Ok(None)
     }
 
-    /// All spoiling calls in turn, with a look after each.
+    /// All changing calls in turn, each followed by an observation.
     fn in_turn(&mut self) -> Result<Option<String>, Problem> {
         let instance = &mut *self.instance()?;
         for round in 0..ROUNDS {
@@ -195,7 +190,7 @@ impl<'a> Detector<'a> {
         Ok(None)
     }
 
-    /// Makes one check, again where a deadline stopped the observation.
+    /// Makes one check, and repeats it if a deadline stopped the observation.
     fn patiently(
         &mut self,
         check: impl Fn(&Self) -> Result<Seen, Problem>,
@@ -210,7 +205,7 @@ impl<'a> Detector<'a> {
         check(self)
     }
 
-    /// What is not as on a clean instance, in words that follow "a call".
+    /// The difference from a clean instance, in words that follow "a call".
     fn difference(&self, seen: &Seen) -> Option<String> {
         match seen {
             Seen::Output(output) if *output == self.clean => None,
@@ -223,22 +218,22 @@ impl<'a> Detector<'a> {
         Ok(self.module.new_instance()?)
     }
 
-    /// The observing call on a clean instance.
+    /// The observing call.
     fn look(&self, instance: &mut dyn Instance) -> Result<Seen, Problem> {
-        // What is in the buffer before is none of the output.
+        // The old content of the buffer is no output.
         let mut output = b"left over".to_vec();
         let outcome = instance.call(self.observe, self.kind.observe.input, &mut output)?;
         Ok(Seen::of(outcome, output))
     }
 
-    /// A whole spoiling call.
+    /// A whole changing call.
     fn spoil(&self, instance: &mut dyn Instance, index: usize) -> Result<(), Problem> {
         let (spoil, export) = &self.spoils[index];
         let outcome = instance.call(*export, spoil.act.input, &mut Vec::new())?;
         ended(spoil, &outcome)
     }
 
-    /// The middle of one.
+    /// A changing call on a prepared instance.
     fn spoil_prepared(&self, instance: &mut dyn Instance, index: usize) -> Result<(), Problem> {
         let (spoil, export) = &self.spoils[index];
         let outcome = instance.invoke(*export, spoil.act.input, &mut Vec::new())?;
@@ -255,7 +250,7 @@ impl Seen {
     }
 }
 
-/// Goes on past a call that did not do its work, and keeps the first of them.
+/// Continues after a call that did not do its work, and keeps the first such problem.
 fn past<T>(result: Result<T, Problem>, wrong: &mut Option<Problem>) -> Result<Option<T>, Problem> {
     match result {
         Ok(found) => Ok(Some(found)),
@@ -267,7 +262,7 @@ fn past<T>(result: Result<T, Problem>, wrong: &mut Option<Problem>) -> Result<Op
     }
 }
 
-/// A call that did not do its work has spoilt nothing.
+/// Fails if a changing call did not do its work.
 fn ended(spoil: &Spoil, outcome: &Outcome) -> Result<(), Problem> {
     let stopped = |kind: &TrapKind| *kind == TrapKind::DeadlineExceeded;
     let (well, how) = match outcome.trap() {
@@ -280,7 +275,7 @@ fn ended(spoil: &Spoil, outcome: &Outcome) -> Result<(), Problem> {
     if well { Ok(()) } else { Err(Problem::Wrong(format!("`{}` {how}", spoil.act.export))) }
 }
 
-/// How an output differs, in words that follow "a call".
+/// The difference of two outputs, in words that follow "a call".
 fn differing(clean: &[u8], seen: &[u8]) -> String {
     if clean.len() != seen.len() {
         return format!("sees {} bytes where {} are clean", seen.len(), clean.len());

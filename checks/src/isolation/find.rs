@@ -1,4 +1,4 @@
-//! Every engine and strategy, kind by kind.
+//! The search on every engine and strategy.
 
 use super::detect::{Detected, Detector, Problem};
 use super::{EngineFound, Isolation, KINDS, Kind, KindName, Other, Row, Verdict};
@@ -11,10 +11,9 @@ use touchstone::plan::{Filter, near};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Artifact, Config, Engine, Error, Execution, Strategy, Support};
 
-/// How long a call may run that only its deadline stops.
+/// Deadline of calls that must be stopped.
 const DEADLINE: Duration = Duration::from_millis(10);
 
-/// An executor, and the kinds that it is asked for.
 pub struct Job {
     engine: Arc<dyn Engine>,
     strategy: Strategy,
@@ -22,19 +21,13 @@ pub struct Job {
 }
 
 impl Job {
-    /// The executor's name.
-    #[must_use]
     pub fn name(&self) -> String {
         format!("{}_{}", self.engine.id(), self.strategy)
     }
 }
 
-/// What there is to do: every strategy that an engine can do at all, and the kinds that the
-/// filter means by `<executor>/<kind>`.
-///
-/// # Errors
-///
-/// When the filter means none.
+/// All strategies of the engines, with the kinds whose `<executor>/<kind>` matches the filter.
+/// Fails if nothing matches.
 pub fn jobs(engines: &[Arc<dyn Engine>], filter: Option<&str>) -> Result<Vec<Job>> {
     let wanted = Filter::new(filter)?;
     let mut names = Vec::new();
@@ -65,11 +58,8 @@ pub fn jobs(engines: &[Arc<dyn Engine>], filter: Option<&str>) -> Result<Vec<Job
     }
 }
 
-/// Runs the planted guests. `next` is called with each executor before its first guest.
-///
-/// # Errors
-///
-/// When a planted guest is missing or is none. What executors do is a finding.
+/// Runs the planted guests. `next` gets each executor before its first guest. Behaviour of
+/// executors is a finding, not an error.
 pub fn find(jobs: &[Job], mut next: impl FnMut(&Job)) -> Result<Isolation> {
     let mut built = Guests::built();
     let mut guests: BTreeMap<&str, GuestModule> = BTreeMap::new();
@@ -108,7 +98,7 @@ pub fn find(jobs: &[Job], mut next: impl FnMut(&Job)) -> Result<Isolation> {
     Ok(found)
 }
 
-/// Adds a row of one strategy, to its like if there is one.
+/// Adds a strategy to the row with the same findings, or as a new row.
 fn add(engine: &mut EngineFound, row: Row) {
     let alike = |known: &&mut Row| known.others == row.others && known.checks == row.checks;
     match engine.rows.iter_mut().find(alike) {
@@ -130,7 +120,7 @@ fn row(job: &Job, guests: &BTreeMap<&str, GuestModule>, artifacts: &mut Artifact
     row
 }
 
-/// One kind on one executor: what it is if not clean, and the checks that were made.
+/// One kind on one executor: the finding if not clean, and the number of checks.
 fn cell(
     job: &Job,
     kind: &Kind,
@@ -151,7 +141,6 @@ fn cell(
     });
     let module = match loaded {
         Ok(module) => module,
-        // Not every engine can stop a call, and one that cannot says so.
         Err(Error::Unsupported { reason, .. }) if deadline.is_some() => {
             return other(Verdict::Absent, reason);
         }
@@ -173,7 +162,7 @@ fn cell(
     (found, detector.checks)
 }
 
-/// What the engine says, without what the table says already.
+/// The engine's message, without what the table says.
 fn words(error: &Error) -> String {
     match error {
         Error::Unsupported { reason, .. } => reason.clone(),
@@ -181,7 +170,7 @@ fn words(error: &Error) -> String {
     }
 }
 
-/// Artifacts of one engine, each compiled once for all strategies that share it.
+/// Artifacts of one engine, shared by strategies.
 #[derive(Default)]
 struct Artifacts(Vec<(&'static str, [u8; 32], bool, Artifact)>);
 

@@ -1,26 +1,26 @@
-//! What calls saw of the ones before.
+//! Results of the isolation check.
 
 use std::collections::BTreeMap;
 use touchstone::record::{Check, Finding, Outcome};
 use touchstone_executor::Strategy;
 
-/// What was found about every executor.
+/// Results on all executors.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Isolation {
-    /// The kinds of state, in the order of the tables.
+    /// Kinds of state, in the order of the tables.
     pub kinds: Vec<KindName>,
-    /// The engines, in the order of the build.
+    /// Engines, in the order of the build.
     pub engines: Vec<EngineFound>,
 }
 
-/// A kind of state by its name.
+/// A kind of state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KindName {
-    /// Its name.
+    /// Name in filters and findings.
     pub name: String,
-    /// Kinds that share a column.
+    /// Kinds of a group share a column.
     pub group: String,
-    /// What it is, in a phrase.
+    /// The kind in a phrase.
     pub what: String,
 }
 
@@ -47,59 +47,54 @@ impl KindName {
     }
 }
 
-/// What was found about one engine.
+/// Results on one engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineFound {
-    /// Its name, as in records.
     pub engine: String,
-    /// Version of its runtime.
     pub version: String,
-    /// Whether it runs no modules: its guests are code of the host's own process.
+    /// `true` for the native baseline, whose guests are code of the host's process.
     pub baseline: bool,
-    /// Strategies with the same findings together.
+    /// Strategies with the same results together.
     pub rows: Vec<Row>,
 }
 
-/// What was found about some strategies of an engine.
+/// Results on some strategies of an engine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row {
-    /// The strategies.
     pub strategies: Vec<Strategy>,
-    /// Observations of each strategy that were compared with the clean one, by kind.
+    /// Number of compared observations of each strategy, by kind.
     pub checks: BTreeMap<String, u64>,
-    /// Kinds that are not simply clean, by name.
+    /// Kinds that are not clean, by name.
     pub others: BTreeMap<String, Other>,
 }
 
-/// What was found instead of a clean call.
+/// A result that is not clean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Other {
-    /// What it is.
+    /// Its verdict.
     pub verdict: Verdict,
-    /// Why, or what was seen.
     pub reason: String,
 }
 
-/// What was found about an executor and a kind of state.
+/// The result for an executor and a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// No call saw anything of the one before.
+    /// No call saw state of an earlier one.
     Clean,
-    /// The same, but the change could not be seen without a reset either.
+    /// No leak, but the change was not visible without a reset either.
     Unproven,
-    /// A call saw what the one before left.
+    /// A call saw state of an earlier one.
     Leaks,
-    /// The engine or the strategy does not take the guest.
+    /// The engine or the strategy refuses the guest.
     Refused,
-    /// The engine does not have what the kind is about.
+    /// The engine lacks the feature.
     Absent,
-    /// A call failed, or did something else than it is planted for.
+    /// A call failed, or did not do its planted work.
     Failed,
 }
 
 impl Verdict {
-    /// Its mark in tables.
-    #[must_use]
+    /// Mark in tables.
     pub fn mark(self) -> &'static str {
         match self {
             Self::Clean => "✓",
@@ -111,8 +106,7 @@ impl Verdict {
         }
     }
 
-    /// What the mark means, in a phrase.
-    #[must_use]
+    /// Meaning of the mark.
     pub fn what(self) -> &'static str {
         match self {
             Self::Clean => "clean: no call saw anything of the one before",
@@ -126,15 +120,12 @@ impl Verdict {
 }
 
 impl Row {
-    /// What was found about a kind.
-    #[must_use]
+    /// The verdict on a kind.
     pub fn verdict(&self, kind: &str) -> Verdict {
         self.others.get(kind).map_or(Verdict::Clean, |other| other.verdict)
     }
 
-    /// The strategies in short: one that is here with its code from a file as well stands
-    /// once, as `<strategy>[_precompiled]`.
-    #[must_use]
+    /// The strategies, `<strategy>[_precompiled]` for pairs that differ only in the source of code.
     pub fn names(&self) -> Vec<String> {
         let has = |wanted: &dyn Fn(&Strategy) -> bool| self.strategies.iter().any(wanted);
         let is_double = |one: &&Strategy| {
@@ -148,14 +139,13 @@ impl Row {
     }
 }
 
-/// Why something is not simply clean.
+/// A reason for not being clean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason<'a> {
-    /// The reason.
     pub reason: &'a str,
-    /// Kinds that it is given for.
+    /// Kinds with this reason.
     pub kinds: Vec<&'a str>,
-    /// Executors that it is given for.
+    /// Executors with this reason.
     pub executors: Vec<String>,
 }
 
@@ -177,18 +167,17 @@ impl<'a> Reason<'a> {
     }
 }
 
-/// A column of tables: kinds that belong together.
+/// A column of tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group<'a> {
-    /// Its heading.
+    /// Heading.
     pub name: &'a str,
-    /// Its kinds.
+    /// Kinds of the column.
     pub kinds: Vec<&'a KindName>,
 }
 
 impl Group<'_> {
-    /// What was found about the kinds, in a mark each; one for all if they are the same.
-    #[must_use]
+    /// The marks of the kinds; one if all are the same.
     pub fn marks(&self, row: &Row) -> String {
         let mut marks: Vec<&str> =
             self.kinds.iter().map(|kind| row.verdict(&kind.name).mark()).collect();
@@ -199,30 +188,28 @@ impl Group<'_> {
     }
 }
 
-/// Executors and kinds of state, counted.
+/// Numbers of executors and of pairs of executor and kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Executors.
     pub executors: usize,
-    /// Pairs of executor and kind that were looked at to the end.
+    /// Pairs with a complete result.
     pub cells: usize,
-    /// Those of them that leak.
+    /// Pairs that leak.
     pub leaks: usize,
-    /// Those of them whose change could not be seen.
+    /// Pairs whose change was not visible.
     pub unproven: usize,
-    /// Pairs that were refused.
+    /// Refused pairs.
     pub refused: usize,
-    /// Pairs that an engine does not have.
+    /// Pairs that an engine lacks.
     pub absent: usize,
-    /// Pairs that failed.
+    /// Failed pairs.
     pub failed: usize,
-    /// Observations that were compared with a clean one.
+    /// Number of compared observations.
     pub checks: u64,
 }
 
 impl Isolation {
-    /// Everything as it is stored: a line for each executor and kind.
-    #[must_use]
+    /// The records: one per executor and kind.
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for engine in &self.engines {
@@ -236,8 +223,7 @@ impl Isolation {
         findings
     }
 
-    /// The kinds, those of a group together.
-    #[must_use]
+    /// The kinds by group.
     pub fn groups(&self) -> Vec<Group<'_>> {
         let mut groups: Vec<Group<'_>> = Vec::new();
         for kind in &self.kinds {
@@ -249,9 +235,7 @@ impl Isolation {
         groups
     }
 
-    /// The reasons for a verdict, each once, with the kinds and the executors that it is
-    /// given for.
-    #[must_use]
+    /// The reasons for a verdict, with their kinds and executors.
     pub fn reasons(&self, verdict: Verdict) -> Vec<Reason<'_>> {
         let mut reasons: Vec<Reason<'_>> = Vec::new();
         for kind in &self.kinds {
@@ -273,8 +257,6 @@ impl Isolation {
         reasons
     }
 
-    /// Everything in numbers.
-    #[must_use]
     pub fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         for row in self.engines.iter().flat_map(|engine| &engine.rows) {

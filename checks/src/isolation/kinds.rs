@@ -1,87 +1,73 @@
-//! The kinds of state that a call may leave behind, each with a guest that changes it and
-//! one that looks.
+//! Kinds of state that a call may leave behind, each with a planted guest.
 
 use anyhow::Result;
 use touchstone::case::Guests;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 
-/// A kind of state, and how a leak of it is found.
+/// A kind of state, and the calls that find a leak.
 pub struct Kind {
-    /// Its name: in filters, findings and tables.
+    /// Name in filters, findings and tables.
     pub name: &'static str,
-    /// Kinds that share a column.
+    /// Kinds of a group share a column.
     pub group: &'static str,
-    /// What it is, in a phrase.
+    /// The kind in a phrase.
     pub what: &'static str,
-    /// The guest that does all that.
+    /// The planted guest.
     pub(super) planted: Planted,
-    /// Looks at the state without changing it for good: a call on a clean instance.
+    /// The observing call, which changes nothing lasting.
     pub observe: Act,
     pub(super) clean: Clean,
-    /// Each of them changes the state.
+    /// Calls that change the state.
     pub spoils: &'static [Spoil],
-    /// Whether a change can be seen by a second call on the same used instance. Only what no
-    /// call can see by the language's own rules is not: what was in a frame before, and how
-    /// much of a stack was used.
+    /// `true` if a second call on a used instance can see a change. Calls can never see old stack
+    /// frames, or how much stack was used.
     pub lasting: bool,
 }
 
-/// Where a guest comes from.
+/// The source of a guest.
 pub(super) enum Planted {
-    /// Text of this part's own.
+    /// A module in text form.
     Text(&'static str),
-    /// A built guest by its name, with so many pages of heap.
+    /// A built guest by name, with this number of heap pages.
     Built(&'static str, u32),
 }
 
-/// One call.
+/// A call.
 #[derive(Debug, Clone, Copy)]
 pub struct Act {
-    /// The export.
     pub export: &'static str,
-    /// Its convention.
     pub abi: Abi,
-    /// Its input.
     pub input: &'static [u8],
 }
 
-/// A call that changes the state, and how it has to end.
+/// A changing call with its required end.
 #[derive(Debug, Clone, Copy)]
 pub struct Spoil {
-    /// The call.
     pub act: Act,
-    /// How it ends.
     pub ends: Ends,
 }
 
-/// How a call ends.
+/// The end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ends {
-    /// It returns.
     Returning,
-    /// By a trap of any kind.
+    /// Any trap.
     Trapping,
-    /// It is stopped by its deadline.
     Stopped,
 }
 
-/// What is seen on a clean instance.
+/// The observation on a clean instance.
 pub(super) enum Clean {
-    /// Numbers of 64 bits, little-endian.
+    /// Little-endian numbers of 64 bits.
     Words(&'static [u64]),
-    /// These bytes.
     Bytes(&'static [u8]),
-    /// So many zeros.
+    /// This number of zero bytes.
     Zeros(usize),
 }
 
 impl Kind {
-    /// The guest.
-    ///
-    /// # Errors
-    ///
-    /// When a built guest is missing or is another one than listed, or the text is no module.
+    /// The guest. Fails if a built guest is missing or differs from the list.
     pub fn guest(&self, built: &mut Guests) -> Result<GuestModule> {
         match self.planted {
             Planted::Text(text) => {
@@ -93,9 +79,7 @@ impl Kind {
         }
     }
 
-    /// The output of [`observe`](Self::observe) on a clean instance, told from the guest's
-    /// text.
-    #[must_use]
+    /// The output of [`observe`](Self::observe) on a clean instance.
     pub fn clean(&self) -> Vec<u8> {
         match self.clean {
             Clean::Words(words) => words.iter().flat_map(|word| word.to_le_bytes()).collect(),
@@ -104,8 +88,7 @@ impl Kind {
         }
     }
 
-    /// Whether a call of it has to be stopped.
-    #[must_use]
+    /// `true` if a call must be stopped by a deadline.
     pub fn needs_deadline(&self) -> bool {
         self.spoils.iter().any(|spoil| spoil.ends == Ends::Stopped)
     }

@@ -19,7 +19,7 @@ const fn trapping(export: &'static str) -> Spoil {
     Spoil { act: act(export), ends: Ends::Trapping }
 }
 
-/// A call with an input that nobody after it should see.
+/// A call with an input that no later call should see.
 const fn given(export: &'static str, abi: Abi, ends: Ends) -> Spoil {
     Spoil { act: Act { export, abi, input: &[0x5a; 5000] }, ends }
 }
@@ -39,7 +39,7 @@ const GROWING: &[Spoil] = &[
 ];
 const TABLE_GROWING: &[Spoil] =
     &[returning("spoil_grow"), returning("spoil_grow_to_the_limit"), trapping("trap_grown")];
-/// What `observe` of the half-way guest shows: a global, and three places in memory.
+/// Output of `observe` on the half-way guest: a global, and three places in memory.
 const UNTOUCHED: Clean = Clean::Words(&[0, 0, 0x6174_6164, 0]);
 
 /// All kinds, in the order of the tables.

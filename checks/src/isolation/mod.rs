@@ -1,11 +1,10 @@
-//! Does a call see anything of the one before?
+//! Isolation: can a call see state of an earlier one?
 //!
-//! For each kind of state there is a planted guest: one export looks at the state, others
-//! change it. On every engine and strategy, a look after a change has to be like a look on a
-//! brand-new instance, whichever way the two calls come after each other: on the same
-//! instance, on another one of the same module, on another thread, while the first one is
-//! still in its call. That the change could be seen at all is found out each time, by two
-//! calls on an instance that was not made clean between them.
+//! For each kind of state there is a planted guest. One export observes the state, others change
+//! it. On every engine and strategy, an observation after a change must equal one on a new
+//! instance, in every order of the two calls: on the same instance, on another one of the module,
+//! on another thread, and while the first call is still running. Two calls without cleaning between
+//! them prove each time that the change is visible.
 
 mod detect;
 mod find;

@@ -1,4 +1,4 @@
-//! Whether a record file holds what it has to.
+//! Checks that a record file is complete.
 
 use super::Scenario;
 use super::job::{Job, PROCESSES, name};
@@ -8,19 +8,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use touchstone::record::{self, Line, Metric, Observations, Refusals};
 
-/// What lies in a record file.
+/// The content of a record file.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// What was measured, by name.
+    /// Observations by name.
     pub(super) seen: BTreeMap<String, Vec<Observations>>,
     pub(super) refusals: Refusals,
-    /// Lines that were cut off.
+    /// Number of incomplete lines.
     pub(super) skipped: usize,
 }
 
 pub(super) fn kept(path: &Path) -> Result<Kept> {
     let mut kept = Kept::default();
-    // Broken off before anything was written.
+    // The run was stopped before it wrote anything.
     if !path.exists() {
         return Ok(kept);
     }
@@ -39,7 +39,7 @@ pub(super) fn kept(path: &Path) -> Result<Kept> {
 }
 
 impl Job {
-    /// The names of all that a run measures.
+    /// The names of all observations of a run.
     pub(super) fn names(&self) -> Result<BTreeSet<String>> {
         let cells = self.cells()?;
         Ok(cells.iter().flat_map(|cell| (0..PROCESSES).map(move |at| name(cell, at))).collect())
@@ -47,8 +47,8 @@ impl Job {
 }
 
 impl Scenario {
-    /// After something has happened to a run: everything that it said was finished is in
-    /// the file, whole and once, and a run that goes on does the rest and no more.
+    /// Checks the records after an incident: each finished cell is in the file once and complete,
+    /// and a resumed run measures the rest and no more.
     pub(super) fn look_after(&mut self, place: &Place<'_>, job: &Job, told: &Told) -> Result<()> {
         let all = job.names()?;
         let broken_off = kept(&job.records)?;
@@ -69,7 +69,7 @@ impl Scenario {
             });
         }
 
-        // A file that is not there yet cannot be gone on with.
+        // A file that does not exist cannot be resumed.
         let again =
             Job { resume: job.records.exists(), mishaps: Vec::new(), room: None, ..job.clone() };
         let ran = place.run(&again)?;

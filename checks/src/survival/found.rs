@@ -1,39 +1,35 @@
-//! What of a run survived what happened to it.
+//! Results of the survival check.
 
 use touchstone::record::{Check, Finding, Outcome};
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survival {
-    /// Where the random moments started.
+    /// Seed of the random moments.
     pub seed: u64,
-    /// What was done to runs, in the order in which it was.
+    /// Incidents in order.
     pub scenarios: Vec<Scenario>,
 }
 
-/// One kind of thing that happens to a run.
+/// A kind of incident.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scenario {
-    /// What happens.
     pub name: String,
-    /// How often it was made to happen.
+    /// Number of repetitions.
     pub rounds: usize,
-    /// Cells that the runs had said were finished when it happened, and those of the runs
-    /// that went on afterwards.
+    /// Cells that were reported finished, by the runs and the resumed runs.
     pub finished: usize,
-    /// Of these, cells whose record was not there afterwards.
+    /// Finished cells without a record.
     pub lost: usize,
-    /// Lines that were cut off, all of them left out by whoever reads.
+    /// Incomplete lines, all skipped by readers.
     pub half_lines: usize,
-    /// What people are told, where it is more than that the run is stopped.
+    /// The message of the run, if it says more than that it was stopped.
     pub said: String,
-    /// What was not as it has to be, a sentence each.
+    /// Violations, a sentence each.
     pub problems: Vec<String>,
 }
 
 impl Scenario {
-    /// As it is stored. A round is held unless one of the problems is of it, and there is no
-    /// telling of which round a problem is.
+    /// The record. Problems do not know their round, so each fails one round.
     fn finding(&self) -> Finding {
         let failed = (self.problems.len() + self.lost).min(self.rounds);
         let counts = [(Outcome::Held, self.rounds - failed), (Outcome::Failed, failed)];
@@ -55,8 +51,7 @@ impl Scenario {
         }
     }
 
-    /// Whether nothing was lost and nothing else went wrong.
-    #[must_use]
+    /// `true` if nothing was lost and nothing else went wrong.
     pub fn held(&self) -> bool {
         self.lost == 0 && self.problems.is_empty()
     }
@@ -64,13 +59,11 @@ impl Scenario {
 
 impl Survival {
     /// Everything as it is stored.
-    #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         self.scenarios.iter().map(Scenario::finding).collect()
     }
 
-    /// Whether every scenario held.
-    #[must_use]
+    /// `true` if every scenario held.
     pub fn held(&self) -> bool {
         self.scenarios.iter().all(Scenario::held)
     }

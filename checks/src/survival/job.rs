@@ -1,5 +1,5 @@
-//! What a process of the survival checks is to do, and doing it: the real run over an
-//! engine without a runtime. Nothing else of these checks knows the run loop.
+//! The work of a child process: a real run on an engine without a runtime. No other file of this
+//! check knows the run loop.
 
 use anyhow::{Context, Result};
 use nix::sys::signal::{SigSet, Signal, raise};
@@ -25,44 +25,41 @@ pub(super) const ENGINES: [&str; 2] = ["first", "second"];
 /// Processes in which each cell is measured.
 pub(super) const PROCESSES: u32 = 2;
 
-/// Nothing of it is executed: the guest is only there to be loaded.
+/// The guest is loaded and never executed.
 const CASE: &str = "[case]\nname = \"nothing\"\nguests = [\"core-runtime\"]\n\
     export = \"Core_version\"\nabi = \"substrate\"\nthreads = [1]\n\
     expect = { output = \"0x\" }\nanalysis = \"For the survival checks.\"\n";
 
-/// What a process is to do.
+/// The work of a process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Job {
     /// Folder of the case.
     pub(super) folder: PathBuf,
-    /// Where records go.
     pub(super) records: PathBuf,
-    /// Go on where the last run was broken off.
+    /// Resume the last run.
     pub(super) resume: bool,
-    /// Each engine in a process of its own.
     pub(super) workers: bool,
-    /// Whether the process is one of these.
+    /// `true` in a worker.
     pub(super) is_worker: bool,
-    /// How long a cell may take there.
+    /// Time limit of a cell in a worker.
     pub(super) limit: Duration,
-    /// What goes wrong, by cells.
+    /// Mishaps by cell.
     pub(super) mishaps: Vec<(CellKey, Mishap)>,
-    /// Files must not become larger than this, bytes.
     pub(super) room: Option<u64>,
 }
 
-/// What a run says.
+/// A message of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Said {
-    /// It holds the record file and is about to begin its first cell.
+    /// The run holds the record file and is about to begin its first cell.
     Begun,
-    /// This is finished: its record is kept.
+    /// A record was written.
     Finished(String),
-    /// A sentence for people.
+    /// A message for users.
     Sentence(String),
 }
 
-/// What an engine does to its process.
+/// A mishap of an engine, which affects its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Mishap {
     Abort,
@@ -79,21 +76,16 @@ pub(super) fn write_case(folder: &Path) -> Result<()> {
 }
 
 impl Job {
-    /// What a process was started with.
-    ///
-    /// # Errors
-    ///
-    /// When it is no job.
+    /// Reads the job that a process was started with.
     pub fn parse(text: &str) -> Result<Self> {
         serde_json::from_str(text).context("not a job of the survival checks")
     }
 
-    /// As it is handed to a process.
+    /// The text that starts a process.
     pub(super) fn text(&self) -> Result<String> {
         serde_json::to_string(self).context("cannot write the job as JSON")
     }
 
-    /// All cells.
     pub(super) fn cells(&self) -> Result<Vec<CellKey>> {
         let plan = Plan::new(&self.cases()?, &self.engines(), &mut Guests::built())?;
         let keys = plan.cells.into_iter().map(|cell| cell.key);
@@ -122,13 +114,8 @@ impl Job {
         })
     }
 
-    /// Does it; `command` makes a process for the job of a worker. Gives back how many cells
-    /// failed.
-    ///
-    /// # Errors
-    ///
-    /// As a run has them: no room, no folder, another writer. Also when the process was not
-    /// started by these checks.
+    /// Does the work and returns the number of failed cells. `command` makes the process of a
+    /// worker.
     pub fn execute(&self, command: &dyn Fn(&str) -> Result<Command>) -> Result<usize> {
         let alone = "this process is a run of the survival checks, which did not start it";
         let (cases, engines) = (self.cases()?, self.engines());
@@ -144,7 +131,7 @@ impl Job {
         let mut job =
             run::Job::new(&cases, &engines, &mut guests, rows, &all, |_| budget(), in_process)?;
         if self.resume {
-            // Where nothing was kept, there is nothing to go on with.
+            // Without records, there is nothing to resume.
             let _ = go_on(&mut job, record::load(&self.records)?.runs);
         }
         if let Some(room) = self.room {
@@ -175,12 +162,12 @@ impl Job {
     }
 }
 
-/// Enough strategies for something to be in the middle of a run.
+/// Enough strategies for a run to be interrupted.
 fn strategies() -> Vec<Strategy> {
     Strategy::all().into_iter().take(6).collect()
 }
 
-/// As short as it gets: what is timed here is nobody's.
+/// The shortest possible budget: no time of these runs is used.
 fn budget() -> Budget {
     let short = Duration::from_micros(100);
     Budget {
@@ -196,12 +183,12 @@ fn budget() -> Budget {
     }
 }
 
-/// The name of what was measured of a cell in a process.
+/// The name of a cell in a process.
 pub(super) fn name(cell: &CellKey, process: u32) -> String {
     format!("{} in process {process}", cell.name(None))
 }
 
-/// Tells the parent what is finished, once it is kept.
+/// Reports each written record.
 struct Telling {
     records: RecordFile,
     parent: Rc<RefCell<Parent<(), Said>>>,
@@ -217,7 +204,7 @@ impl Sink for Telling {
     }
 }
 
-/// Tells the parent what people are told.
+/// Reports messages for users.
 struct Speaker(Rc<RefCell<Parent<(), Said>>>);
 
 impl Observer for Speaker {
@@ -226,7 +213,7 @@ impl Observer for Speaker {
     fn more(&mut self, _: usize) {}
 
     fn says(&mut self, sentence: &str) {
-        // A parent that is gone ends this process anyway.
+        // Without a parent this process ends anyway.
         let _ = self.0.borrow_mut().say(&Said::Sentence(sentence.to_owned()));
     }
 }
@@ -235,7 +222,7 @@ impl Mishap {
     fn happen(self) {
         match self {
             Self::Abort => std::process::abort(),
-            // The first may go to a handler that takes itself out.
+            // A handler may remove itself at the first signal.
             Self::Fault => repeatedly(Signal::SIGSEGV),
             Self::Killed => repeatedly(Signal::SIGKILL),
             Self::Exit => std::process::exit(3),
@@ -249,15 +236,14 @@ impl Mishap {
 
 fn repeatedly(signal: Signal) {
     loop {
-        // What cannot be raised is tried again.
+        // A signal that cannot be raised is tried again.
         let _ = raise(signal);
     }
 }
 
-/// From here on, a write that would make a file larger than `room` fails, as on a full
-/// disk: as much as there is room for is written.
+/// Limits the size of files, as a full disk does: a write beyond the limit is cut off.
 fn limit_files(room: u64) -> Result<()> {
-    // Otherwise the kernel would end the process instead.
+    // Otherwise the kernel ends the process.
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGXFSZ);
     signals.thread_block().context("cannot block SIGXFSZ")?;

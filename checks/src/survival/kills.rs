@@ -1,4 +1,4 @@
-//! Runs that are ended by a signal, at random moments.
+//! Runs that a signal ends at random moments.
 
 use super::Scenario;
 use super::job::Job;
@@ -40,7 +40,7 @@ fn rounds(place: &mut Place<'_>, signal: Signal, workers: bool) -> Result<Scenar
         std::thread::sleep(Duration::from_micros(moment));
         running.signal(signal)?;
         let ran = running.ends()?;
-        // It may have come to its end before.
+        // The run may have ended before.
         let ended = ran.death.is_success()
             || match signal {
                 Signal::SIGKILL => ran.death == Death::Signal(signal.to_string()),
@@ -48,7 +48,7 @@ fn rounds(place: &mut Place<'_>, signal: Signal, workers: bool) -> Result<Scenar
             };
         scenario.expect(ended, || format!("after {signal} it {}", ran.death));
         scenario.rounds += 1;
-        // That this can write at all shows that nobody holds the file any more.
+        // This writes, which proves that the file has no other holder.
         scenario.look_after(place, &job, &ran.told)?;
     }
     if signal != Signal::SIGKILL {
@@ -57,7 +57,7 @@ fn rounds(place: &mut Place<'_>, signal: Signal, workers: bool) -> Result<Scenar
     Ok(scenario)
 }
 
-/// How long a run takes once it has begun.
+/// Duration of a run without a signal, from its first cell.
 fn undisturbed(place: &mut Place<'_>, workers: bool) -> Result<Duration> {
     let job = Job { workers, ..place.job() };
     let mut running = place.start(&job)?;

@@ -1,6 +1,6 @@
-//! Whether finished cells survive when a run is interrupted, runs out of disk, races another
-//! run, or loses a backend: the real run and the real record file, over an engine without a
-//! runtime, in processes that are killed.
+//! Survival of finished cells when a run is interrupted, runs out of disk, races another run, or
+//! loses a backend. Real runs and record files, on an engine without a runtime, in processes that
+//! are killed.
 
 mod check;
 mod found;
@@ -17,26 +17,23 @@ use std::process::Command;
 
 pub use found::{Scenario, Survival};
 
-/// Rounds of each kind of kill, unless told otherwise.
+/// Default rounds of each kind of kill.
 pub const ROUNDS: usize = 100;
-/// Where the random moments start, unless told otherwise.
+/// Default seed of the random moments.
 pub const SEED: u64 = 1;
 
-/// How to check.
+/// Settings of the check.
 pub struct Plan<'a> {
-    /// Rounds of each kind of kill.
     pub rounds: usize,
-    /// Where the random moments start.
     pub seed: u64,
-    /// Gives the command that starts a child for a job, which has to come to
-    /// [`Job::parse`] with this text and to [`Job::execute`] then, and to end with 2
-    /// where that is an error and with 1 where cells failed.
+    /// Makes the command of a child, which must call [`Job::parse`] with this text and then
+    /// [`Job::execute`], and exit with 2 after an error and 1 after failed cells.
     pub command: &'a dyn Fn(&str) -> Result<Command>,
-    /// Told what is done next.
+    /// Gets the name of the next scenario.
     pub progress: &'a dyn Fn(&str),
 }
 
-/// Makes something happen to runs and looks at what they leave behind.
+/// Makes incidents happen and checks the records.
 type Happen = fn(&mut Place<'_>) -> Result<Scenario>;
 
 const LOOKS: [(&str, Happen); 13] = [
@@ -55,17 +52,12 @@ const LOOKS: [(&str, Happen); 13] = [
     ("a backend that crashes in every cell, in workers", scenarios::always_crashes),
 ];
 
-/// The names of what is looked at.
-#[must_use]
+/// The names of all scenarios.
 pub fn names() -> Vec<String> {
     LOOKS.iter().map(|(name, _)| (*name).to_owned()).collect()
 }
 
-/// Looks at what the filter means.
-///
-/// # Errors
-///
-/// When something cannot be made to happen here: no process, no folder.
+/// Runs the scenarios that `wanted` selects.
 pub fn check(plan: &Plan<'_>, wanted: impl Fn(&str) -> bool) -> Result<Survival> {
     let mut place = Place::new(plan)?;
     let mut scenarios = Vec::new();

@@ -1,4 +1,4 @@
-//! A folder for the runs, and starting them.
+//! A folder for runs, and their processes.
 
 use super::Plan;
 use super::job::{Job, Said, write_case};
@@ -14,7 +14,7 @@ use touchstone::plan::Random;
 use touchstone::supervise::{Child, Death, Heard};
 use touchstone_executor::Scratch;
 
-/// How long a run may say nothing.
+/// Longest silence of a run.
 const SILENCE: Duration = Duration::from_secs(120);
 
 pub(super) struct Place<'a> {
@@ -35,7 +35,6 @@ impl<'a> Place<'a> {
         self.plan.rounds
     }
 
-    /// A number below `end`.
     pub(super) fn random(&mut self, end: u64) -> u64 {
         self.random.next_number() % end.max(1)
     }
@@ -44,7 +43,7 @@ impl<'a> Place<'a> {
         self.folder.path().to_owned()
     }
 
-    /// A run on a record file of its own.
+    /// A run with its own record file.
     pub(super) fn job(&mut self) -> Job {
         self.files += 1;
         let records = self.folder.path().join(format!("run-{}/records.jsonl", self.files));
@@ -60,7 +59,6 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Starts it.
     pub(super) fn start(&self, job: &Job) -> Result<Running> {
         let complaint = tempfile::tempfile().context("cannot make a temporary file")?;
         let mut command = (self.plan.command)(&job.text()?)?;
@@ -70,36 +68,34 @@ impl<'a> Place<'a> {
         Ok(Running { child, complaint, told: Told::default() })
     }
 
-    /// Runs it to its end.
+    /// Runs a job to its end.
     pub(super) fn run(&self, job: &Job) -> Result<Ran> {
         self.start(job)?.ends()
     }
 }
 
-/// What a run has told.
+/// Messages of a run.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) finished: Vec<String>,
     pub(super) said: Vec<String>,
 }
 
-/// A run that was started.
 pub(super) struct Running {
     child: Child<(), Said>,
     complaint: File,
     told: Told,
 }
 
-/// A run that has ended.
 pub(super) struct Ran {
     pub(super) death: Death,
     pub(super) told: Told,
-    /// On the standard error.
+    /// Standard error.
     pub(super) complaint: String,
 }
 
 impl Running {
-    /// Waits until it holds the record file and is about to begin its first cell.
+    /// Waits until the run holds the record file and is about to begin its first cell.
     pub(super) fn has_begun(&mut self) -> Result<()> {
         if let Some(death) = self.listen(true)? {
             bail!("a run {death} before it began: {}", content(&mut self.complaint)?);
@@ -109,7 +105,7 @@ impl Running {
 
     pub(super) fn signal(&self, signal: Signal) -> Result<()> {
         let pid = i32::try_from(self.child.pid()).context("a process number")?;
-        // Its death was not reported yet: the number is still its own.
+        // Not yet waited for, so the process number is not reused.
         kill(Pid::from_raw(pid), signal).context("cannot signal a run")
     }
 
@@ -119,7 +115,7 @@ impl Running {
         Ok(Ran { death, told: self.told, complaint })
     }
 
-    /// Listens until it has ended: how; or, if that is asked for, until it has begun.
+    /// Listens until the run has ended, or begun if `until_begun`.
     fn listen(&mut self, until_begun: bool) -> Result<Option<Death>> {
         loop {
             match self.child.receive(Instant::now() + SILENCE)? {

@@ -1,4 +1,4 @@
-//! What else happens to runs.
+//! Other incidents.
 
 use super::Scenario;
 use super::check::kept;
@@ -10,16 +10,16 @@ use std::time::Duration;
 use touchstone::record::{CellKey, Line, Status, load, worst};
 use touchstone::supervise::Death;
 
-/// Rounds of what is not about a moment.
+/// Rounds of incidents without random moments.
 const FEW: usize = 10;
 
-/// Longest limit of a cell that hangs, seconds.
+/// Longest limit of a hanging cell, seconds.
 const LONGEST: u64 = 64;
 
-/// No complaint of a run is longer, bytes; records of a whole run are.
+/// Longer than any error message and shorter than the records of a run, bytes.
 const COMPLAINT: u64 = 1024;
 
-/// A crash of the whole machine leaves part of the last line, or zeros in its place.
+/// A crash of the machine: the last line is cut off, or zero bytes replace its end.
 pub(super) fn cut(place: &mut Place<'_>) -> Result<Scenario> {
     let mut scenario = Scenario::default();
     for round in 0..place.rounds().min(FEW) {
@@ -33,7 +33,7 @@ pub(super) fn cut(place: &mut Place<'_>) -> Result<Scenario> {
         bytes.resize(from + zeros, 0);
         std::fs::write(&job.records, &bytes).context("cannot cut records")?;
         let mut told = ran.told;
-        // The cut one is not promised: its bytes were taken away from outside.
+        // The cut record is not promised: its bytes were removed from outside.
         told.finished.pop();
         scenario.rounds += 1;
         scenario.look_after(place, &job, &told)?;
@@ -41,7 +41,7 @@ pub(super) fn cut(place: &mut Place<'_>) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// A file that cannot grow, at some length, and a device without room.
+/// A file that cannot grow, and a device without space.
 pub(super) fn full_disk(place: &mut Place<'_>) -> Result<Scenario> {
     let mut scenario = Scenario::default();
     let whole = place.job();
@@ -49,8 +49,8 @@ pub(super) fn full_disk(place: &mut Place<'_>) -> Result<Scenario> {
     let length =
         std::fs::metadata(&whole.records).context("cannot read the size of the records")?.len();
     for _ in 0..place.rounds().min(FEW) {
-        // The limit holds for the file of the standard error too: a complaint has to fit. Another
-        // run may write somewhat less: times have more or fewer digits.
+        // The limit also holds for the file of standard error. Another run may write fewer bytes,
+        // because times have fewer digits.
         let room = COMPLAINT + place.random((length * 9 / 10).saturating_sub(COMPLAINT));
         let job = Job { room: Some(room), ..place.job() };
         let ran = place.run(&job)?;
@@ -74,7 +74,7 @@ pub(super) fn full_disk(place: &mut Place<'_>) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// Folders that not even root can write into: below a file, and below /proc.
+/// Folders that not even root can create: below a file, and below `/proc`.
 pub(super) fn no_folder(place: &mut Place<'_>) -> Result<Scenario> {
     let mut scenario = Scenario::default();
     let file = place.folder().join("a-file");
@@ -91,12 +91,13 @@ pub(super) fn no_folder(place: &mut Place<'_>) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// The second is sent away and told by whom, and the first goes on.
+/// A second run on the same file is refused with the first one's process number, and the first
+/// continues.
 pub(super) fn two_runs(place: &mut Place<'_>) -> Result<Scenario> {
     let mut scenario = Scenario::default();
     for round in 0..place.rounds().min(FEW) {
         let mut first = place.job();
-        // One cell hangs, so that the first is at work for as long as it takes.
+        // A hanging cell keeps the first run busy.
         let hangs = first.cells()?[round].clone();
         first.mishaps.push((hangs, Mishap::Hang));
         let mut running = place.start(&first)?;
@@ -118,8 +119,7 @@ pub(super) fn two_runs(place: &mut Place<'_>) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// A run that began under a clock that was centuries ahead, before it was set right: it is
-/// gone on with, and a later run counts as newer.
+/// A run that began under a clock centuries ahead is resumed, and a later run counts as newer.
 pub(super) fn clock(place: &mut Place<'_>) -> Result<Scenario> {
     let mut scenario = Scenario::default();
     let ahead = "2999-12-31T23:59:59Z";
@@ -142,7 +142,7 @@ pub(super) fn clock(place: &mut Place<'_>) -> Result<Scenario> {
         scenario.rounds += 1;
         scenario.look_after(place, &job, &told)?;
 
-        // All of it once more, by a run of its own, under the clock that is right.
+        // A complete second run under the right clock.
         scenario.finished += place.run(&job)?.told.finished.len();
         let runs = load(&job.records)?.runs;
         let newest = runs.last().map(|(header, lines)| {
@@ -156,7 +156,7 @@ pub(super) fn clock(place: &mut Place<'_>) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// A backend that aborts, faults, ends its process or panics takes its cell down.
+/// A backend that aborts, faults, exits or panics fails its cell only.
 pub(super) fn crash(place: &mut Place<'_>) -> Result<Scenario> {
     let mishaps = [
         (Mishap::Abort, "was killed by SIGABRT"),
@@ -175,8 +175,8 @@ pub(super) fn crash(place: &mut Place<'_>) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// A backend that hangs is killed when its cell's time is over. On a busy machine, other cells may
-/// meet a short limit as well, which says nothing: it is then tried again with a longer one.
+/// A backend that hangs is killed at the limit of its cell. On a busy machine other cells may
+/// exceed a short limit too; the check then uses a longer one.
 pub(super) fn hang(place: &mut Place<'_>) -> Result<Scenario> {
     let mut seconds = 1;
     loop {
@@ -193,7 +193,7 @@ pub(super) fn hang(place: &mut Place<'_>) -> Result<Scenario> {
     }
 }
 
-/// A backend that crashes in every cell fails its cells, and no other's.
+/// A backend that crashes in every cell fails its own cells only.
 pub(super) fn always_crashes(place: &mut Place<'_>) -> Result<Scenario> {
     let mut scenario = Scenario::default();
     let mut job = Job { workers: true, ..place.job() };
@@ -230,12 +230,12 @@ fn takes_its_cell_down(
     let reason = format!("the process that ran it {words}");
     scenario.failed_alone(&job, &|other| *other == cell, &reason)?;
     scenario.rounds += 1;
-    // Going on tries the failed cell again, which is well now.
+    // A resumed run repeats the failed cell, which now succeeds.
     scenario.look_after(place, &job, &ran.told)
 }
 
 impl Scenario {
-    /// That exactly these cells failed, for this reason, and all others are well.
+    /// Checks that exactly these cells failed, for this reason.
     fn failed_alone(
         &mut self,
         job: &Job,
@@ -255,8 +255,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// That people were told so, and what. Folders and process numbers are left out:
-    /// each time they are others.
+    /// Checks the message, and keeps it without folders and process numbers.
     fn tells(&mut self, complaint: &str, part: &str, place: &Place<'_>) {
         self.expect(complaint.contains(part), || format!("'{part}' is not in: {complaint}"));
         if self.said.is_empty() {

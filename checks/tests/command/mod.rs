@@ -10,7 +10,7 @@ pub(crate) fn checks(arguments: &[&str]) -> Assert {
         .assert()
 }
 
-/// What it wrote: on the standard output, and on the standard error.
+/// Standard output and standard error.
 pub(crate) fn texts(ran: &Assert) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&ran.get_output().stdout), text(&ran.get_output().stderr))

@@ -1,23 +1,20 @@
-//! A bounded cache: the entry that was used least recently is let go first.
+//! A bounded cache that drops the least recently used entry.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Bounds of a cache. The entry that was used last stays in any case.
+/// Bounds of a cache. The last used entry always stays.
 #[derive(Debug, Clone, Copy)]
 pub struct Most {
-    /// Entries.
     pub entries: usize,
     /// Bytes of all entries.
     pub bytes: usize,
 }
 
-/// Values by their keys, each of one version.
 pub(super) struct Cache<K, N, V> {
     most: Most,
     entries: HashMap<K, Entry<N, V>>,
-    /// Uses so far.
     uses: u64,
     bytes: usize,
 }
@@ -25,13 +22,12 @@ pub(super) struct Cache<K, N, V> {
 struct Entry<N, V> {
     version: N,
     value: Arc<V>,
-    /// Number of its last use.
+    /// Number of the last use.
     used: u64,
     bytes: usize,
 }
 
-/// Values that left the cache. To drop them may take long, and needs no lock.
-#[must_use]
+/// Values that left the cache. Dropping them may take long and needs no lock.
 pub(super) struct LetGo<V>(#[expect(dead_code, reason = "held to be dropped")] Vec<Arc<V>>);
 
 impl<K: Clone + Eq + Hash, N: PartialEq, V: Default> Cache<K, N, V> {
@@ -39,7 +35,7 @@ impl<K: Clone + Eq + Hash, N: PartialEq, V: Default> Cache<K, N, V> {
         Self { most, entries: HashMap::new(), uses: 0, bytes: 0 }
     }
 
-    /// The value of a key. A new one if there is none, or one of another version.
+    /// The value of a key. A new one if there is none of this version.
     pub(super) fn get(&mut self, key: &K, version: N) -> (Arc<V>, LetGo<V>) {
         self.uses += 1;
         let used = self.uses;
@@ -60,7 +56,7 @@ impl<K: Clone + Eq + Hash, N: PartialEq, V: Default> Cache<K, N, V> {
         }
     }
 
-    /// Notes the size of a value, if it is still the one of its key.
+    /// Notes the size of a value, if the key still has it.
     pub(super) fn weigh(&mut self, key: &K, value: &Arc<V>, bytes: usize) -> LetGo<V> {
         let entry = self.entries.get_mut(key);
         if let Some(entry) = entry.filter(|entry| Arc::ptr_eq(&entry.value, value)) {
@@ -72,7 +68,7 @@ impl<K: Clone + Eq + Hash, N: PartialEq, V: Default> Cache<K, N, V> {
         LetGo(let_go)
     }
 
-    /// Lets go of a value, if it is still the one of its key.
+    /// Drops a value, if the key still has it.
     pub(super) fn forget(&mut self, key: &K, value: &Arc<V>) -> LetGo<V> {
         let is_it = |entry: &Entry<N, V>| Arc::ptr_eq(&entry.value, value);
         let entry = self.entries.get(key).filter(|entry| is_it(entry));
@@ -99,7 +95,7 @@ impl<K: Clone + Eq + Hash, N: PartialEq, V: Default> Cache<K, N, V> {
 mod tests {
     use super::*;
 
-    /// A cache whose values have a name by which they are known again.
+    /// A cache of values with names.
     fn cache(entries: usize, bytes: usize) -> Cache<char, u8, ()> {
         Cache::new(Most { entries, bytes })
     }

@@ -1,4 +1,4 @@
-//! What a host offers: components and modules, loaded when they are first needed.
+//! The components and modules of a host, loaded when first needed.
 
 use super::cache::{Cache, Most};
 use super::files::{Files, Found, Version};
@@ -12,32 +12,22 @@ use touchstone_executor::{Module, text};
 
 /// Loads guests for calls by several threads.
 pub trait Load: Send + Sync {
-    /// Loads a component or a module.
-    ///
-    /// # Errors
-    ///
-    /// When no executor of the host can run it.
+    /// Loads a component or a module. Fails if no executor of the host can run it.
     fn load(&self, name: &str, wasm: &[u8]) -> anyhow::Result<Guest>;
 
     /// Finds most of what [`load`](Self::load) refuses, without compiling.
-    ///
-    /// # Errors
-    ///
-    /// When no executor of the host can run it.
     fn check(&self, name: &str, wasm: &[u8]) -> anyhow::Result<()>;
 }
 
 /// A guest that can be called.
 pub struct Guest {
-    /// What it was made from.
     pub guest: GuestModule,
-    /// Its code, loaded.
     pub module: Arc<dyn Module>,
-    /// Bytes of its module and its code.
+    /// Size of module and code.
     pub bytes: usize,
 }
 
-/// What a host offers.
+/// The offer of a host.
 pub struct Catalogue {
     contracts: Box<dyn Files>,
     codecs: Box<dyn Files>,
@@ -46,7 +36,6 @@ pub struct Catalogue {
     checks: Option<Checks>,
 }
 
-/// Which guest: a codec, or a contract with its target, by their names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Which {
     Codec(Arc<str>),
@@ -61,13 +50,13 @@ struct Failed {
     when: Instant,
 }
 
-/// A failure is not tried again for so long. Its cause may be the host's, and pass.
+/// Pause before a failed load is tried again: the cause may be temporary.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Who is told of a file that cannot be used: its name, and the reason.
+/// Receives the name of an unusable file and the reason.
 pub type Tell = Box<dyn Fn(&str, &str) + Send + Sync>;
 
-/// The files that nobody has looked at so far.
+/// Files that are not checked yet.
 struct Checks {
     tell: Tell,
     left: Mutex<Vec<Kind>>,
@@ -78,15 +67,13 @@ enum Kind {
     Contract(Arc<str>),
 }
 
-/// Short names of codecs in requests, beside the names of their files.
+/// Short names of codecs in requests.
 const SHORT: [(&str, &str); 2] = [("json", "wasm_serde_json"), ("toml", "wasm_serde_toml")];
-/// Names in a message at most.
+/// Most names in a message.
 const SHOWN: usize = 20;
 
 impl Catalogue {
-    /// A catalogue of these files. At most so many guests stay loaded beside those of running
-    /// calls.
-    #[must_use]
+    /// A catalogue of these files, with a bound of loaded guests beside those of running calls.
     pub fn new(
         contracts: Box<dyn Files>,
         codecs: Box<dyn Files>,
@@ -96,8 +83,7 @@ impl Catalogue {
         Self { contracts, codecs, loader, cache: Mutex::new(Cache::new(most)), checks: None }
     }
 
-    /// Has threads without a call look at all files, once, and tell of those that cannot be used.
-    #[must_use]
+    /// Lets idle threads check all files once and report unusable ones.
     pub fn checked(mut self, tell: Tell) -> Self {
         for (name, reason) in [&self.contracts, &self.codecs].map(|files| files.left_out()).concat()
         {
@@ -111,7 +97,7 @@ impl Catalogue {
         self
     }
 
-    /// Looks at the next file, if there is one that nobody has looked at.
+    /// Checks the next unchecked file, if there is one.
     pub(super) fn check_next(&self) -> bool {
         let Some(Checks { tell, left }) = &self.checks else { return false };
         let next = left.lock().pop();
@@ -128,7 +114,7 @@ impl Catalogue {
         true
     }
 
-    /// `true` if there are files that nobody has looked at.
+    /// `true` if there are unchecked files.
     pub(super) fn has_unchecked(&self) -> bool {
         self.checks.as_ref().is_some_and(|checks| !checks.left.lock().is_empty())
     }
@@ -165,7 +151,7 @@ impl Catalogue {
         self.loaded(&which, files, &found, target.as_ref())
     }
 
-    /// The guest of the files as they are now. Whoever comes first loads it, and others wait.
+    /// The guest of the current files. The first caller loads it, others wait.
     fn loaded(
         &self,
         which: &Which,
@@ -174,7 +160,7 @@ impl Catalogue {
         target: Option<&Found>,
     ) -> Result<Arc<Loaded>, Refusal> {
         let version = [found.version, target.map_or(Version::default(), |target| target.version)];
-        // What is let go of is dropped without the lock.
+        // Dropped without the lock.
         let (mut slot, let_go) = self.cache.lock().get(which, version);
         drop(let_go);
         if matches!(slot.get(), Some(Err(failed)) if failed.when.elapsed() > RETRY) {
@@ -199,7 +185,7 @@ impl Catalogue {
         loaded.as_ref().map(Arc::clone).map_err(|failed| failed.refusal.clone())
     }
 
-    /// The guest with its size, bytes.
+    /// The guest and its size in bytes.
     fn load(
         &self,
         files: &dyn Files,
@@ -251,7 +237,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Loads texts; a text that is none stands for a failure.
+    /// Loads texts; an empty text fails.
     #[derive(Default)]
     struct Texts {
         loads: Arc<AtomicUsize>,
@@ -270,7 +256,7 @@ mod tests {
         }
     }
 
-    /// A catalogue of so many files, the last of which is empty; and how often it loads.
+    /// A catalogue of this many files, the last one empty, and the number of loads.
     fn catalogue(files: usize, entries: usize) -> (Catalogue, Arc<AtomicUsize>) {
         let file = |at| File { name: format!("f{at}").into(), wasm: vec![0; files - 1 - at] };
         let contracts: Vec<File> = (0..files).map(file).collect();

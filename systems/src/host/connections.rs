@@ -1,5 +1,5 @@
-//! The places of connections. When all are taken, a new connection gets the place of one that has
-//! the host wait for its client.
+//! The places of connections. When all are taken, a new connection replaces one whose client keeps
+//! the host waiting.
 
 use parking_lot::Mutex;
 use std::cmp::Reverse;
@@ -9,12 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// How long the host waits for a client before another one may get its place.
+/// Least time that a client keeps the host waiting before its place may be taken.
 const LEAST_WAIT: Duration = Duration::from_secs(1);
 /// Pause before the host looks again for a place.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// All open connections.
 pub(super) struct Connections {
     free: Arc<Semaphore>,
     most: u32,
@@ -27,11 +26,11 @@ struct Open {
     all: HashMap<u64, Arc<Turn>>,
 }
 
-/// Whose turn it is on a connection.
+/// The side that a connection waits for.
 pub(super) struct Turn {
     peer: IpAddr,
-    /// Since when the host waits for the client: for the rest of a request, or for it to take the
-    /// answer. `None` while a call waits or runs.
+    /// Start of waiting for the client: for the rest of a request, or to take the answer. `None`
+    /// while a call waits or runs.
     waiting: Mutex<Option<Instant>>,
     /// Tells the connection to end.
     evicted: Notify,
@@ -43,12 +42,12 @@ impl Turn {
         Self { peer, waiting, evicted: Notify::new() }
     }
 
-    /// From now on the host waits for the client.
+    /// The host now waits for the client.
     pub(super) fn is_the_clients(&self) {
         *self.waiting.lock() = Some(Instant::now());
     }
 
-    /// From now on the client waits for the host.
+    /// The client now waits for the host.
     pub(super) fn is_the_hosts(&self) {
         *self.waiting.lock() = None;
     }
@@ -59,7 +58,7 @@ impl Turn {
     }
 }
 
-/// A place of a connection; free again when dropped.
+/// The place of a connection; free again when dropped.
 pub(super) struct Place {
     pub(super) turn: Arc<Turn>,
     number: u64,
@@ -79,7 +78,7 @@ impl Connections {
         Arc::new(Self { free, most, open: Mutex::default() })
     }
 
-    /// A place for a connection of this peer. Waits until one is free, and sees to it.
+    /// A place for a connection of this peer, once one is free or freed.
     pub(super) async fn place(self: &Arc<Self>, peer: IpAddr) -> Place {
         let permit = loop {
             if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
@@ -100,8 +99,8 @@ impl Connections {
         Place { turn, number, all: Arc::clone(self), _permit: permit }
     }
 
-    /// Ends the connection that keeps the host waiting longest, if that is `least` or more: of the
-    /// peer with the most such connections.
+    /// Ends the connection that keeps the host waiting longest, if for `least` or more, of the peer
+    /// with the most such connections.
     pub(super) fn evict(&self, least: Duration) {
         let mut open = self.open.lock();
         let now = Instant::now();
@@ -145,7 +144,7 @@ mod tests {
         runtime.enable_all().build().unwrap().block_on(future)
     }
 
-    /// The connections that are told to end.
+    /// The connections that were told to end.
     async fn evicted(places: &[Place]) -> Vec<usize> {
         let mut evicted = Vec::new();
         for (at, place) in places.iter().enumerate() {
@@ -164,7 +163,7 @@ mod tests {
             for last in [1, 1, 2, 1] {
                 places.push(all.place(peer(last)).await);
             }
-            // The first one waits for its answer; the peer 2 has one connection only.
+            // The first one waits for its answer; peer 2 has one connection.
             places[0].turn.is_the_hosts();
             all.evict(Duration::ZERO);
             assert_eq!(evicted(&places).await, [1]);

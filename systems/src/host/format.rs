@@ -5,8 +5,8 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName};
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
 
-/// `true` if the results are to be JSON: where `Accept` prefers JSON to plain text, or names
-/// neither and the body is JSON.
+/// `true` for JSON results: `Accept` prefers JSON to plain text, or names neither and the body is
+/// JSON.
 pub(super) fn wants_json(headers: &HeaderMap) -> bool {
     match [quality(headers, JSON), quality(headers, TEXT)] {
         [None, None] => ranges(headers, CONTENT_TYPE).any(|(range, _)| range == JSON),
@@ -14,13 +14,12 @@ pub(super) fn wants_json(headers: &HeaderMap) -> bool {
     }
 }
 
-/// How much a media type is wanted, where `Accept` names it.
 fn quality(headers: &HeaderMap, wanted: &str) -> Option<f32> {
     let named = ranges(headers, ACCEPT).filter(|(range, _)| range == wanted);
     named.map(|(_, quality)| quality).reduce(f32::max)
 }
 
-/// The media types of a header with their qualities. What is no text names none.
+/// The media types of a header with their qualities. A header that is no text names none.
 fn ranges(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = (String, f32)> {
     let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).map(|range| {

@@ -12,27 +12,23 @@ use hyper::{Method, Request, Response, StatusCode};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What requests may take.
+/// Limits of requests.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of a body.
     pub body: usize,
     /// Bytes of a request's headers; at least 8192.
     pub headers: usize,
-    /// Bytes of an answer.
     pub answer: usize,
-    /// Time of a call, with the time that it waits for a thread; also of a request's headers and
-    /// of its body to arrive, and of a client to take a part of the answer.
+    /// Time of a call with its waiting for a thread. Also of a request's headers and body to
+    /// arrive, and of a client to take a part of the answer.
     pub time: Duration,
-    /// Open connections. One more gets the place of one that has the host wait for its client.
+    /// Open connections. A further one replaces one whose client keeps the host waiting.
     pub connections: u32,
-    /// Calls that wait for a thread.
+    /// Calls waiting for a thread.
     pub waiting: usize,
-    /// Threads that make calls.
     pub threads: usize,
 }
 
-/// What all connections share.
 pub(super) struct Service {
     pub(super) catalogue: Arc<Catalogue>,
     pub(super) pool: Pool,
@@ -120,7 +116,7 @@ impl Service {
     }
 }
 
-/// A header's text, if it is there.
+/// A header's text, if the header exists.
 fn text(headers: &HeaderMap, name: &'static str) -> Result<Option<String>, Refusal> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! A loaded guest: its functions, and the instances that wait for calls of them.
+//! A loaded guest: its functions and idle instances.
 
 use super::worker::State;
 use super::{Guest, Refusal};
@@ -11,27 +11,26 @@ use touchstone_executor::abi::{ALLOCATOR, Abi};
 use touchstone_executor::guest::{FunctionExport, FunctionType, similar};
 use touchstone_executor::{ExportId, Instance, Module, Outcome, text};
 
-/// A loaded guest.
 pub(super) struct Loaded {
     module: Arc<dyn Module>,
     functions: HashMap<String, Result<Function, Refusal>>,
-    /// The functions with their types, a line each.
+    /// The functions with their types, one line each.
     pub(super) listing: Bytes,
-    /// Instances between calls, at most one for each thread.
+    /// Idle instances, at most one per thread.
     idle: Mutex<Vec<Idle>>,
 }
 
-/// A function that can be called.
+/// A callable function.
 #[derive(Debug, Clone)]
 pub(super) struct Function {
     pub(super) export: ExportId,
-    /// Its type if it takes values; `None` if it takes bytes.
+    /// Its type if it takes values; `None` for bytes.
     pub(super) ty: Option<Arc<FunctionType>>,
 }
 
 /// An instance between two calls.
 struct Idle {
-    /// The thread that made it, which alone uses it.
+    /// The only thread that uses it.
     thread: usize,
     instance: Box<dyn Instance>,
     is_prepared: bool,
@@ -41,7 +40,7 @@ impl Loaded {
     pub(super) fn new(Guest { module, guest, .. }: Guest) -> Self {
         let info = guest.info();
         let types = info.component.as_ref().map(|own| &own.functions);
-        // Asked for by each function, the allocator would be looked for among all exports.
+        // Once for all functions: the search goes through all exports.
         let has_allocator = info.exports.iter().any(|export| export.name == ALLOCATOR);
         let lacks = types.is_none() && !has_allocator;
         let (mut functions, mut listing) = (HashMap::new(), String::new());
@@ -69,7 +68,6 @@ impl Loaded {
         }
     }
 
-    /// Makes a call on an instance of the thread.
     pub(super) fn call(
         &self,
         thread: usize,
@@ -88,7 +86,7 @@ impl Loaded {
         };
         let mut output = Vec::new();
         let outcome = own.call(export, input, &mut output, state)?;
-        // What failed once is not used again.
+        // A failed instance is not used again.
         if outcome == Outcome::Returned {
             self.idle.lock().push(own);
         }
@@ -117,11 +115,11 @@ impl Idle {
     }
 }
 
-/// Why a module's functions cannot take bytes.
+/// The reason why a module's functions cannot take bytes.
 const NO_ALLOCATOR: &str =
     "its module does not export 'alloc: (i32) -> (i32)', which gives the buffer of the input";
 
-/// Why no request can name an export.
+/// The reason why no request can name an export.
 fn refusal(export: &FunctionExport) -> Option<&'static str> {
     let name = export.name.as_str();
     let is_sent = name.trim_matches([' ', '\t']) == name
@@ -133,7 +131,7 @@ fn not_callable(name: &str, reason: &str) -> Refusal {
     Refusal::NotCallable { name: text::name(name), reason: reason.to_owned() }
 }
 
-/// Takes bytes where it can, and values otherwise.
+/// A function on bytes where possible, otherwise on values.
 fn function(
     module: &dyn Module,
     name: &str,
@@ -179,7 +177,7 @@ pub(super) mod tests {
     use touchstone_executor::guest::{GuestModule, HeapPages};
     use touchstone_executor::{EffectiveConfig, Error, Exports};
 
-    /// A module that counts how often it is asked for an export, and makes no instances.
+    /// A module that counts look-ups of exports and makes no instances.
     pub(in super::super) struct Asked {
         exports: Exports,
         pub(in super::super) count: Arc<AtomicUsize>,
@@ -200,7 +198,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A guest of a text, and how often it is asked for an export.
+    /// A guest of a text, and its number of look-ups.
     pub(in super::super) fn guest(wat: &str) -> (Guest, Arc<AtomicUsize>) {
         let wasm = wat::parse_str(wat).unwrap();
         let guest = GuestModule::new("module", &wasm, HeapPages::default()).unwrap();

@@ -11,7 +11,7 @@ use tokio::time::{Sleep, sleep};
 pub(super) struct Patient<S> {
     stream: S,
     limit: Duration,
-    /// Ends when the write that waits has taken too long.
+    /// Ends when the waiting write has taken too long.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
@@ -84,7 +84,7 @@ mod tests {
     use std::future::poll_fn;
     use std::task::Poll::{Pending, Ready};
 
-    /// Takes so many bytes, and then none.
+    /// Takes this many bytes and then none.
     struct Full(usize);
 
     impl AsyncWrite for Full {

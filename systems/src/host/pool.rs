@@ -17,16 +17,15 @@ pub(super) enum Ask {
     Call(Call),
 }
 
-/// A request, and the client to answer.
 struct Job {
     ask: Ask,
     answer: oneshot::Sender<Result<Output, Refusal>>,
 }
 
-/// Calls that wait for a thread.
+/// Calls waiting for a thread.
 ///
-/// A thread is woken after the lock is released. The channels of the standard library wake it
-/// under their lock, for which it then waits when both threads are on one processor.
+/// A thread is woken after the lock is released. Channels of the standard library wake it under
+/// their lock, which it then waits for if both threads share a processor.
 #[derive(Default)]
 struct Queue {
     waiting: Mutex<Waiting>,
@@ -40,8 +39,8 @@ struct Waiting {
 }
 
 impl Queue {
-    /// The next job; `None` after the end, when all are done. Threads without one look at files
-    /// of the catalogue.
+    /// The next job; `None` after the end, when all are done. Idle threads check files of the
+    /// catalogue.
     fn take(&self, catalogue: &Catalogue) -> Option<Job> {
         let mut waiting = self.waiting.lock();
         loop {
@@ -57,14 +56,14 @@ impl Queue {
     }
 }
 
-/// Threads that make calls, and the queue before them. Dropped, they end after their calls.
+/// Threads that make calls, and their queue. After a drop they end when their calls are done.
 pub(super) struct Pool {
     queue: Arc<Queue>,
     most: usize,
 }
 
 impl Pool {
-    /// Starts threads; at most `most` calls wait for one. Answers have at most `most_bytes`.
+    /// Starts threads. At most `most` calls wait, and answers have at most `most_bytes`.
     pub(super) fn start(
         threads: usize,
         most: usize,
@@ -112,14 +111,14 @@ fn serve(queue: &Queue, mut worker: Worker) {
     let panicked = || Refusal::Failed("a thread that makes calls panicked".to_owned());
     let catalogue = worker.catalogue();
     loop {
-        // A panic while a file is looked at ends no thread.
+        // A panic while checking a file ends no thread.
         let taken = catch_unwind(AssertUnwindSafe(|| queue.take(&catalogue)));
         let job = match taken {
             Ok(Some(job)) => job,
             Ok(None) => return,
             Err(_) => continue,
         };
-        // Nobody waits any more.
+        // No client waits any more.
         if job.answer.is_closed() {
             continue;
         }

@@ -2,66 +2,52 @@
 
 use touchstone_executor::{near, text};
 
-/// Longest text of an error, characters. Messages about a text may quote a whole line of it.
+/// Longest error text, characters: messages may quote a line of input.
 const LONGEST: usize = 2000;
 
-/// An error as one line, in which texts of guests and files are harmless.
+/// An error on one line, with texts of guests and files made harmless.
 pub(super) fn text_of(error: &anyhow::Error) -> String {
     let whole = format!("{error:#}");
     let lines: Vec<&str> = whole.split_ascii_whitespace().collect();
     text::harmless(&text::abridged(&lines.join(" "), LONGEST))
 }
 
-/// Why a request gets no result. Its text is the answer's body.
+/// The reason why a request has no result. Its text is the body of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     /// A path other than `/`.
     #[error("there is only the path /; name the contract in the header X-Contract")]
     Path,
-    /// A method that nothing here has.
+    /// A method that the host does not have.
     #[error("the method {0} is not supported; list functions with GET, call them with POST")]
     Method(String),
     /// A header is missing.
     #[error("the header {header} is missing; there are: {known}")]
     Missing {
-        /// The header.
         header: &'static str,
-        /// What it may name.
+        /// Known names.
         known: String,
     },
-    /// A header is no text.
+    /// A header that is no text.
     #[error("the header {0} is no text in UTF-8")]
     NoText(&'static str),
-    /// A header stands there more than once.
+    /// A repeated header.
     #[error("the header {0} was sent more than once; send it once")]
     Repeated(&'static str),
-    /// A header names something that there is not.
+    /// A header with an unknown name.
     #[error("there is no {kind} '{name}'{}", near(.similar))]
     Unknown {
-        /// What there is not.
         kind: &'static str,
-        /// Its name.
         name: String,
-        /// Names that resemble it.
+        /// Similar names.
         similar: Vec<String>,
     },
-    /// The contract cannot be loaded, or not with this target.
     #[error("cannot load {name}: {reason}")]
-    Unusable {
-        /// The contract.
-        name: String,
-        /// The reason.
-        reason: String,
-    },
-    /// The function cannot be called in this way.
+    /// The contract cannot be loaded, or not with this target.
+    Unusable { name: String, reason: String },
     #[error("cannot call {name}: {reason}")]
-    NotCallable {
-        /// The function.
-        name: String,
-        /// The reason.
-        reason: String,
-    },
-    /// The body is not what the codec reads, or does not fit the function.
+    NotCallable { name: String, reason: String },
+    /// The codec cannot read the body, or it does not fit the function.
     #[error("the body does not fit: {0}")]
     Body(String),
     /// The body is longer than the host accepts.
@@ -79,7 +65,7 @@ pub(super) enum Refusal {
     /// More calls wait than the host accepts.
     #[error("{0} calls wait already; try again later")]
     Busy(usize),
-    /// The function calls an import that nobody provides.
+    /// The function calls an import without a provider.
     #[error("the function calls {0}, which nobody provides; name a target in X-Target")]
     NoTarget(String),
     /// The answer is longer than the host keeps.

@@ -21,16 +21,16 @@ use tokio::sync::watch;
 
 /// Least size of a connection's buffer, bytes.
 const LEAST_BUFFER: usize = 8192;
-/// Bytes of answers that the kernel keeps for a client; it doubles the number.
+/// Bytes of answers that the kernel keeps for a client; the kernel doubles the number.
 const SENDS: u32 = 128 << 10;
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
-/// Pause after a connection that cannot be accepted: often there are no file descriptors left.
+/// Pause after a failed accept, often for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long the end may take beside the limit of a call.
+/// Time of shutting down beyond the limit of a call.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A host whose address is taken.
+/// A host with a bound address.
 pub struct Server {
     runtime: Runtime,
     listener: TcpListener,
@@ -38,7 +38,7 @@ pub struct Server {
     service: Service,
 }
 
-/// Why a host ended.
+/// The signal that ended a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// SIGTERM.
@@ -48,11 +48,7 @@ pub enum Ended {
 }
 
 impl Server {
-    /// Takes the address and starts the threads that make calls.
-    ///
-    /// # Errors
-    ///
-    /// When the address is in use or none of this machine, or no thread can be started.
+    /// Binds the address and starts the threads that make calls.
     pub fn bind(
         address: impl ToSocketAddrs + std::fmt::Display,
         catalogue: Catalogue,
@@ -76,32 +72,26 @@ impl Server {
         Ok(Self { runtime, listener, address, service })
     }
 
-    /// The address, with the port that the system chose where port 0 was asked for.
-    #[must_use]
+    /// The address, with the port that the system chose for port 0.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until SIGTERM or SIGINT, then finishes the requests that it has. Another signal ends
-    /// it at once.
-    ///
-    /// # Errors
-    ///
-    /// When the system refuses sockets or signals.
+    /// Serves until SIGTERM or SIGINT, then finishes its requests. A second signal ends it at once.
     pub fn run(self) -> Result<Ended> {
         let Self { runtime, listener, service, .. } = self;
         runtime.block_on(serve(listener, service))
     }
 }
 
-/// Listens on the first address that is possible.
+/// Listens on the first available address.
 fn listen(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<TcpListener> {
     let mut failed = io::Error::new(io::ErrorKind::InvalidInput, "there is no such address");
     for address in addresses {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
         let listening = socket.and_then(|socket| {
             socket.set_reuseaddr(true)?;
-            // Connections have it from the socket that accepts them.
+            // Connections inherit it.
             socket.set_send_buffer_size(SENDS)?;
             socket.bind(address)?;
             socket.listen(BACKLOG)
@@ -155,14 +145,14 @@ async fn serve(listener: TcpListener, service: Service) -> Result<Ended> {
     Ok(ended)
 }
 
-/// Serves a connection. What goes wrong with it is the client's concern.
+/// Serves a connection. Its errors are the client's concern.
 async fn connection(
     stream: TcpStream,
     place: Place,
     service: Arc<Service>,
     mut ending: watch::Receiver<bool>,
 ) {
-    // Without it an answer may wait for the acknowledgement of the one before.
+    // Otherwise an answer may wait for the acknowledgement of the previous one.
     let _ = stream.set_nodelay(true);
     let (limits, turn) = (service.limits, Arc::clone(&place.turn));
     let answer = service_fn(move |request| {

@@ -5,11 +5,8 @@ use serde_json::Value;
 use std::fmt::Write;
 use touchstone_executor::guest::{DataType, FunctionType};
 
-/// The input of a typed call: of the list of parameters, the only one or the list.
-///
-/// # Errors
-///
-/// When it is no list of as many parameters as the function has.
+/// The input of a typed call: the only parameter, or the list of them. Fails unless the list has as
+/// many parameters as the function.
 pub(super) fn arguments(json: &str, ty: &FunctionType) -> Result<Vec<u8>, Refusal> {
     let expected = ty.params.len();
     let wrong = |found: &str| {
@@ -29,11 +26,7 @@ pub(super) fn arguments(json: &str, ty: &FunctionType) -> Result<Vec<u8>, Refusa
     })
 }
 
-/// The list of the results, each with its type: `[U64(8)]`.
-///
-/// # Errors
-///
-/// When the output is not of the type.
+/// The list of typed results: `[U64(8)]`. Fails if the output is not of the type.
 pub(super) fn results(output: &[u8], ty: &FunctionType) -> Result<String, Refusal> {
     let Some(ty) = &ty.result else { return Ok("[]".to_owned()) };
     let written = || {
@@ -56,7 +49,7 @@ pub(super) fn in_json(output: Vec<u8>, ty: &FunctionType) -> Vec<u8> {
     list
 }
 
-/// A name as JSON texts have it.
+/// A name in JSON.
 fn json_name(name: &str) -> String {
     name.replace('-', "_")
 }
@@ -136,7 +129,7 @@ fn write(text: &mut String, ty: &DataType, value: &Value) -> Option<()> {
     Some(())
 }
 
-/// Appends things with commas between them.
+/// Appends items with commas between them.
 fn list<T>(
     text: &mut String,
     begin: &str,

@@ -1,4 +1,4 @@
-//! A thread's side of the host: it makes calls, each on a clean instance.
+//! A thread of the host that makes calls, each on a clean instance.
 
 use super::loaded::Loaded;
 use super::pool::Ask;
@@ -9,62 +9,57 @@ use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::{ExportId, Outcome, Trap, TrapKind};
 
-/// A call, as a request states it.
 pub(super) struct Call {
     pub(super) contract: String,
     pub(super) function: String,
     /// The codec of the body.
     pub(super) codec: Option<String>,
-    /// Who provides the contract's imports.
+    /// Provider of the contract's imports.
     pub(super) target: Option<String>,
-    /// The parameters.
     pub(super) body: Bytes,
-    /// `true` if the results are to be JSON.
+    /// `true` for JSON results.
     pub(super) json: bool,
 }
 
 /// The answer of a thread.
 pub(super) enum Output {
-    /// The list of the results, or of functions.
+    /// Results or functions as text.
     Text(Bytes),
-    /// The list of the results.
+    /// Results in JSON.
     Json(Bytes),
-    /// The results' bytes.
+    /// Bytes of the results.
     Bytes(Bytes),
 }
 
-/// In which state a call finds its instance.
+/// State of the instance before a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum State {
-    /// As a new one.
+    /// As new.
     #[default]
     Clean,
-    /// As the call before left it. A host must not do so: it shows what cleaning costs.
+    /// As left by the previous call. For measurements only: it shows the cost of cleaning.
     Used,
 }
 
-/// How calls are made.
+/// The way in which calls are made.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conduct {
-    /// The state of instances.
     pub state: State,
-    /// How much longer every 200th call of a thread takes, for tests of measurements.
+    /// Delay of every 200th call of a thread, for tests of measurements.
     pub stall: Duration,
 }
 
-/// Calls from one that takes longer to the next.
+/// Calls between two delayed ones.
 const STALL_EVERY: u64 = 200;
 
 /// The function of a codec.
 const TO_JSON: &str = "to-json";
 
-/// A thread's side of the host.
 pub(super) struct Worker {
     catalogue: Arc<Catalogue>,
     conduct: Conduct,
-    /// Its number.
     thread: usize,
-    /// Bytes of an answer at most.
+    /// Longest answer, bytes.
     most_bytes: usize,
     calls: u64,
 }
@@ -154,7 +149,7 @@ impl Worker {
 fn trapped(trap: Trap) -> Refusal {
     match trap.kind {
         TrapKind::BadInput { reason } => Refusal::Body(reason),
-        // The thread that waits for the answer knows the limit.
+        // The waiting thread knows the limit.
         TrapKind::DeadlineExceeded => Refusal::TooLong(0),
         TrapKind::MissingImport { module, name } => Refusal::NoTarget(format!("{module}.{name}")),
         _ => Refusal::Trapped(touchstone_executor::text::harmless(&trap.to_string())),

@@ -1,4 +1,4 @@
-//! A client of one thread: connections that stay open, one request at a time on each.
+//! A client on one thread: open connections with one request at a time on each.
 
 use anyhow::{Context, Result, bail};
 use mio::net::TcpStream;
@@ -11,64 +11,60 @@ use std::time::{Duration, Instant};
 const HEAD: usize = 64 << 10;
 /// The end of an answer's head.
 const BLANK: &[u8] = b"\r\n\r\n";
-/// Before a planned time the client no longer sleeps: a timer may be late by a millisecond.
+/// Time before a planned request at which the client stops sleeping: a timer may be a millisecond
+/// late.
 const AWAKE: Duration = Duration::from_millis(2);
-/// How long the client sleeps at most.
+/// Longest sleep of the client.
 const NAP: Duration = Duration::from_millis(100);
 
 /// A request and its answer.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The whole request, head and body.
     pub bytes: Vec<u8>,
-    /// The status code of the answer.
     pub status: u16,
-    /// The body of the answer.
     pub answer: Vec<u8>,
 }
 
-/// A request that was answered. Times count from the start of the loop.
+/// An answered request. Times count from the start of the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Made {
-    /// When it was to be sent. In a closed loop that is when it was sent.
+    /// Planned time; in a closed loop the time of sending.
     pub planned: Duration,
-    /// When its answer was complete.
+    /// Time of the complete answer.
     pub done: Duration,
-    /// Whether the answer was the expected one.
+    /// `true` if the answer was the expected one.
     pub right: bool,
 }
 
 impl Made {
     /// The time from the planned time to the answer.
-    #[must_use]
     pub fn latency(&self) -> Duration {
         self.done.saturating_sub(self.planned)
     }
 }
 
-/// Connections to a host, and the request that is made again and again.
+/// Connections to a host, and the repeated request.
 pub struct Client {
     poll: Poll,
     address: SocketAddr,
     connections: Vec<Connection>,
-    /// Places of connections on which no request runs.
+    /// Connections without a request.
     idle: Vec<usize>,
     request: Request,
 }
 
 struct Connection {
     stream: TcpStream,
-    /// Planned time of the request that runs.
+    /// Planned time of the current request.
     planned: Option<Duration>,
-    /// Bytes of it that are sent.
+    /// Sent bytes of the request.
     sent: usize,
     received: Vec<u8>,
 }
 
-/// When requests are made.
+/// Times of requests.
 enum Plan<'a> {
-    /// On every connection the next one follows the last, until this time, and until there were so
-    /// many.
+    /// One after another on each connection, until this time and this number.
     Closed(Duration, usize),
     /// At these times, or as soon as a connection is free.
     Open(&'a [Duration]),
@@ -76,10 +72,6 @@ enum Plan<'a> {
 
 impl Client {
     /// Connects to a host.
-    ///
-    /// # Errors
-    ///
-    /// When there is no host at the address.
     pub fn connect(address: SocketAddr, connections: usize, request: Request) -> Result<Self> {
         let poll = Poll::new().context("cannot wait for sockets")?;
         let connections = (0..connections).map(|place| connect(&poll, address, place));
@@ -88,22 +80,14 @@ impl Client {
         Ok(Self { poll, address, connections, idle, request })
     }
 
-    /// Makes requests on all connections for a time, and at least `least` of them; the next one as
-    /// soon as the last is answered. Gives up at `end`.
-    ///
-    /// # Errors
-    ///
-    /// When the host is gone.
+    /// Closed loop: each connection sends the next request after the answer, for a time and at
+    /// least `least` requests. Gives up at `end`.
     pub fn closed(&mut self, time: Duration, least: usize, end: Duration) -> Result<Vec<Made>> {
         self.run(&Plan::Closed(time, least), end)
     }
 
-    /// Makes requests at planned times, which ascend, and waits for the answers until `end`. A
-    /// request that is not answered by then is left out.
-    ///
-    /// # Errors
-    ///
-    /// When the host is gone.
+    /// Open loop: sends requests at planned, ascending times, and waits for answers until `end`.
+    /// Later answers are left out.
     pub fn open(&mut self, plan: &[Duration], end: Duration) -> Result<Vec<Made>> {
         self.run(&Plan::Open(plan), end)
     }
@@ -152,7 +136,7 @@ impl Client {
         }
     }
 
-    /// Sends and receives what a connection can now.
+    /// Sends and receives as much as a connection can now.
     fn go_on(&mut self, place: usize, started: Instant, made: &mut Vec<Made>) -> Result<()> {
         let connection = &mut self.connections[place];
         let Some(planned) = connection.planned else { return Ok(()) };
@@ -176,7 +160,7 @@ impl Client {
         Ok(())
     }
 
-    /// Begins anew with connections on which nothing runs.
+    /// Reconnects idle connections.
     fn reconnect(&mut self) -> Result<()> {
         for (place, connection) in self.connections.iter_mut().enumerate() {
             if connection.planned.is_some() {
@@ -202,11 +186,11 @@ fn connect(poll: &Poll, address: SocketAddr, place: usize) -> Result<Connection>
     Ok(Connection { stream, planned: None, sent: 0, received: Vec::new() })
 }
 
-/// The status code of an answer, and where its body is.
+/// Status code and place of the body.
 type Answer = (u16, std::ops::Range<usize>);
 
 impl Connection {
-    /// Sends and receives; the answer once it is whole.
+    /// Sends and receives; returns a complete answer.
     fn advance(&mut self, request: &[u8]) -> Result<Option<Answer>> {
         while self.sent < request.len() {
             match self.stream.write(&request[self.sent..]) {
@@ -232,7 +216,7 @@ impl Connection {
     }
 }
 
-/// The answer, if these bytes are all of it.
+/// The answer, if these bytes contain all of it.
 fn whole(received: &[u8]) -> Result<Option<Answer>> {
     let Some(end) = received.windows(BLANK.len()).position(|window| window == BLANK) else {
         if received.len() > HEAD {
@@ -270,7 +254,7 @@ mod tests {
         assert!(whole(b"what\r\n\r\n").is_err());
     }
 
-    /// A host that answers each request of four bytes with `ok`, the third one wrongly.
+    /// A host that answers requests of four bytes with `ok`, the third one wrongly.
     fn host() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -299,7 +283,7 @@ mod tests {
         assert_eq!(made.iter().map(|made| made.planned).collect::<Vec<_>>(), plan);
         assert_eq!(made.iter().filter(|made| !made.right).count(), 1);
         assert!(made.windows(2).all(|pair| pair[0].done <= pair[1].done));
-        // What waits for a connection has waited since its planned time.
+        // A request that waited for a connection counts from its planned time.
         assert!(made.iter().all(|made| made.latency() == made.done - made.planned));
     }
 }

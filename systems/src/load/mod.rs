@@ -1,8 +1,8 @@
-//! A client that puts a host under load: closed loop, to find its capacity, and open loop, whose
-//! requests have planned times.
+//! A load generator: a closed loop to find a host's capacity, and an open loop, whose requests have
+//! planned times.
 //!
-//! In an open loop the time of a request counts from its planned time. A host that stalls delays
-//! the requests behind it, and their times show it.
+//! In an open loop the time of a request counts from its planned time, so a stall of the host shows
+//! in the times of the requests behind it.
 
 mod client;
 mod plan;

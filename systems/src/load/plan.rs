@@ -4,7 +4,6 @@ use std::time::Duration;
 
 /// Times of a Poisson process with `rate` requests per second, from the start until `time`. The
 /// same seed gives the same times.
-#[must_use]
 pub fn arrivals(seed: u64, rate: f64, time: Duration) -> Vec<Duration> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut at = 0.0;
@@ -34,7 +33,7 @@ mod tests {
         assert!(some.is_sorted() && some.last().is_some_and(|last| *last < time));
         assert_eq!(some, arrivals(7, 1000.0, time));
         assert_ne!(some, arrivals(8, 1000.0, time));
-        // As many gaps are shorter than the mean as the exponential distribution has: 1 - 1/e.
+        // As many gaps are below the mean as in the exponential distribution: 1 - 1/e.
         let short = some.windows(2).filter(|pair| (pair[1] - pair[0]).as_micros() < 1000).count();
         assert!((0.60..0.66).contains(&(short as f64 / some.len() as f64)), "{short}");
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {

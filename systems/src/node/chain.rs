@@ -1,29 +1,25 @@
-//! The chain without a guest: transfers at random, and what they do to the state.
+//! The chain without a guest: random transfers and their effects.
 
 use super::{Changes, Root, root};
 use fastrand::Rng;
 
-/// What a valid transfer costs its sender.
+/// Fee of a valid transfer.
 const FEE: u64 = 1;
-/// The balance of each account at first.
+/// Initial balance of each account.
 const BALANCE: u64 = 1_000_000;
-/// The most that an ordinary transfer moves.
+/// Largest amount of an ordinary transfer.
 const MOST: u64 = 1000;
 
-/// A transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
-    /// The sender.
     pub from: u32,
-    /// The recipient.
     pub to: u32,
-    /// The number of the sender's transfers before.
+    /// Number of earlier transfers of the sender.
     pub nonce: u32,
-    /// The amount.
     pub amount: u64,
 }
 
-/// How a transfer ends.
+/// The result of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
     /// The amount is moved.
@@ -34,14 +30,13 @@ pub enum Applied {
     Invalid = 2,
 }
 
-/// A block and what must come of it.
+/// A block and its required results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// Its number.
     pub number: u32,
-    /// Its transfers, and how each ends.
+    /// Transfers and their results.
     pub transfers: Vec<(Transfer, Applied)>,
-    /// The root of the state after it.
+    /// State root after the block.
     pub root: Root,
 }
 
@@ -51,7 +46,6 @@ struct Account {
     free: u64,
 }
 
-/// The state of the chain.
 #[derive(Debug, Clone)]
 pub struct Chain {
     accounts: Vec<Account>,
@@ -63,8 +57,7 @@ pub struct Chain {
 }
 
 impl Transfer {
-    /// The encoding that the guest takes.
-    #[must_use]
+    /// The guest's encoding.
     pub fn encode(&self) -> [u8; 20] {
         let mut bytes = [0; 20];
         bytes[..4].copy_from_slice(&self.from.to_le_bytes());
@@ -77,7 +70,6 @@ impl Transfer {
 
 impl Chain {
     /// The chain before its first block.
-    #[must_use]
     pub fn new(accounts: u32, seed: u64) -> Self {
         Self {
             accounts: vec![Account { nonce: 0, free: BALANCE }; accounts.max(1) as usize],
@@ -89,7 +81,6 @@ impl Chain {
     }
 
     /// The keys and values of all accounts.
-    #[must_use]
     pub fn accounts(&self) -> Changes {
         let one = |(number, account): (usize, &Account)| {
             (account_key(number as u32), Some(account.encode()))
@@ -97,8 +88,8 @@ impl Chain {
         self.accounts.iter().enumerate().map(one).collect()
     }
 
-    /// The next block, which is applied: of 100 transfers, one has a wrong nonce and two move more
-    /// than there is.
+    /// Makes and applies the next block: of 100 transfers, one has a wrong nonce and two exceed the
+    /// balance.
     pub fn next_block(&mut self, transfers: u32) -> Block {
         self.number += 1;
         let mut changes: Changes =

@@ -7,33 +7,24 @@ use std::ops::Bound;
 use std::path::Path;
 use touchstone_executor::storage::StorageError;
 
-/// The state.
 const STATE: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("state");
 
 /// A database with one state.
 #[derive(Debug)]
 pub struct Database(redb::Database);
 
-/// The state as it was when it was taken. Later commits do not change it.
+/// The state at the time of creation. Later commits do not change it.
 pub struct Snapshot(redb::ReadOnlyTable<&'static [u8], &'static [u8]>);
 
 impl Database {
     /// A new database in a folder.
-    ///
-    /// # Errors
-    ///
-    /// When its file cannot be made.
     pub fn create(folder: &Path) -> Result<Self> {
         let path = folder.join("state.redb");
         let database = redb::Database::create(&path);
         Ok(Self(database.with_context(|| format!("cannot make {}", path.display()))?))
     }
 
-    /// Applies changes and waits until they are on the disk.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be written; then nothing has changed.
+    /// Applies changes durably. After an error nothing has changed.
     pub fn commit(&self, changes: &Changes) -> Result<()> {
         let transaction = self.0.begin_write()?;
         {
@@ -48,11 +39,7 @@ impl Database {
         Ok(transaction.commit()?)
     }
 
-    /// The state as of now.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read, or nothing was committed yet.
+    /// The current state. Fails before the first commit.
     pub fn snapshot(&self) -> Result<Snapshot> {
         Ok(Snapshot(self.0.begin_read()?.open_table(STATE)?))
     }

@@ -1,4 +1,4 @@
-//! The storages of the two threads: a block that is made, and queries of the last block.
+//! The storages of the two threads: the block under construction, and queries of the last block.
 
 use super::{Base, Changes, Overlay, Root, Snapshot};
 use parking_lot::Mutex;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::storage::{Storage, StorageError};
 
-/// The storage of the block that is made.
+/// The storage of the block under construction.
 #[derive(Default)]
 pub struct Blocks(Mutex<Making>);
 
@@ -28,21 +28,17 @@ impl Base for Arc<Snapshot> {
 }
 
 impl Blocks {
-    /// Begins a block over a state with this root.
     pub fn begin(&self, parent: Arc<Snapshot>, root: Root) {
         self.0.lock().open = Some((Overlay::new(parent), root));
     }
 
-    /// Ends the block and gives its changes; none if there is no block.
-    #[must_use]
+    /// Ends the block and returns its changes; none without a block.
     pub fn end(&self) -> Changes {
         let open = self.0.lock().open.take();
         open.map(|(overlay, _)| overlay.into_changes()).unwrap_or_default()
     }
 
-    /// How often the guest called, and the time inside of these calls. The clock is read twice for
-    /// each.
-    #[must_use]
+    /// Number of calls of the guest and time inside them. The clock is read twice per call.
     pub fn spent(&self) -> (u64, Duration) {
         let making = self.0.lock();
         (making.calls, making.spent)
@@ -98,7 +94,7 @@ impl Storage for Blocks {
     }
 }
 
-/// The storage of queries: the state that each begins with, which it cannot change.
+/// The storage of queries: a state that each query begins with and cannot change.
 pub struct Queries {
     newest: Mutex<Arc<Snapshot>>,
     pinned: Mutex<Arc<Snapshot>>,
@@ -106,23 +102,20 @@ pub struct Queries {
 
 impl Queries {
     /// Queries of a state.
-    #[must_use]
     pub fn new(state: Arc<Snapshot>) -> Self {
         Self { newest: Mutex::new(Arc::clone(&state)), pinned: Mutex::new(state) }
     }
 
-    /// Later queries are of this state.
+    /// Sets the state of later queries.
     pub fn publish(&self, state: Arc<Snapshot>) {
         *self.newest.lock() = state;
     }
 
-    /// The newest state.
-    #[must_use]
     pub fn newest(&self) -> Arc<Snapshot> {
         Arc::clone(&self.newest.lock())
     }
 
-    /// Begins a query: of the newest state, which it keeps until the next one begins.
+    /// Begins a query on the newest state, which it keeps until the next query.
     pub fn pin(&self) -> Arc<Snapshot> {
         let newest = self.newest();
         *self.pinned.lock() = Arc::clone(&newest);

@@ -1,4 +1,4 @@
-//! The changes of a block that is not committed yet, with nested transactions.
+//! The changes of an uncommitted block, with nested transactions.
 
 use super::Root;
 use sha2::{Digest, Sha256};
@@ -9,27 +9,19 @@ use touchstone_executor::storage::StorageError;
 /// New values by key; `None` removes the key.
 pub type Changes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
-/// Most transactions inside each other.
+/// Most nested transactions.
 const MOST: usize = 255;
 
 /// A committed state.
 pub trait Base {
     /// The value of a key.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError>;
 
-    /// The first key behind another one.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
+    /// The first key after another one.
     fn next_key(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError>;
 }
 
-/// Changes over a committed state: those of the block, and those of each open transaction.
+/// Changes over a committed state: those of the block and of each open transaction.
 #[derive(Debug)]
 pub struct Overlay<B> {
     base: B,
@@ -43,16 +35,12 @@ impl<B: Base> Overlay<B> {
         Self { base, block: Changes::new(), transactions: Vec::new() }
     }
 
-    /// All layers, the newest first.
+    /// All layers, newest first.
     fn layers(&self) -> impl Iterator<Item = &Changes> {
         self.transactions.iter().rev().chain([&self.block])
     }
 
     /// The value of a key.
-    ///
-    /// # Errors
-    ///
-    /// Those of the base.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
         match self.layers().find_map(|layer| layer.get(key)) {
             Some(change) => Ok(change.clone()),
@@ -60,17 +48,13 @@ impl<B: Base> Overlay<B> {
         }
     }
 
-    /// Sets the value of a key, or removes it.
+    /// Sets or removes the value of a key.
     pub fn set(&mut self, key: &[u8], value: Option<&[u8]>) {
         let top = self.transactions.last_mut().unwrap_or(&mut self.block);
         top.insert(key.to_vec(), value.map(<[u8]>::to_vec));
     }
 
-    /// The first key behind another one.
-    ///
-    /// # Errors
-    ///
-    /// Those of the base.
+    /// The first key after another one.
     pub fn next_key(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
         let mut last = key.to_vec();
         loop {
@@ -120,8 +104,7 @@ impl<B: Base> Overlay<B> {
         Ok(())
     }
 
-    /// The digest of the state with all changes so far.
-    #[must_use]
+    /// Digest of the state with all changes.
     pub fn root(&self, parent: &Root) -> Root {
         if self.transactions.is_empty() {
             return root(parent, &self.block);
@@ -131,16 +114,13 @@ impl<B: Base> Overlay<B> {
         root(parent, &all)
     }
 
-    /// The changes of the block. Transactions that are still open are undone.
-    #[must_use]
+    /// The changes of the block, without those of open transactions.
     pub fn into_changes(self) -> Changes {
         self.block
     }
 }
 
-/// The SHA-256 digest of the parent's root and all changes in the order of their keys, each length
-/// before its bytes.
-#[must_use]
+/// SHA-256 of the parent's root and all changes in key order, each length before its bytes.
 pub fn root(parent: &Root, changes: &Changes) -> Root {
     let mut digest = Sha256::new_with_prefix(parent);
     let mut add = |bytes: &[u8]| {
@@ -192,7 +172,7 @@ mod tests {
     }
 
     proptest! {
-        /// A stack of whole copies of the state is the model.
+        /// The model is a stack of whole copies of the state.
         #[test]
         fn it_is_like_copies_of_the_state(
             base in prop::collection::btree_map((0_u8..12).prop_map(|key| vec![key]), any::<u8>(), 0..8),

@@ -16,7 +16,6 @@ pub enum Call {
     Initialize,
     /// Applies a transfer.
     Apply,
-    /// Ends a block.
     Finalize,
     /// The balance of an account.
     Balance,
@@ -26,8 +25,6 @@ impl Call {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Initialize, Self::Apply, Self::Finalize, Self::Balance];
 
-    /// Name of the export.
-    #[must_use]
     pub const fn export(self) -> &'static str {
         match self {
             Self::Initialize => "Core_initialize_block",
@@ -38,53 +35,41 @@ impl Call {
     }
 }
 
-/// A loaded runtime guest: makes a call on a clean instance, with input and output.
+/// A loaded runtime guest: makes a call on a clean instance.
 pub type Runtime = Box<dyn FnMut(Call, &[u8], &mut Vec<u8>) -> Result<()> + Send>;
 
-/// What a run does.
+/// Settings of a run.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Folder of the database.
     pub folder: PathBuf,
-    /// Number of accounts.
     pub accounts: u32,
-    /// Transfers of a block.
     pub transfers: u32,
-    /// Fewest blocks.
     pub blocks: u32,
-    /// Blocks are made for at least this time.
+    /// Least duration.
     pub time: Duration,
     /// Mean time between two queries.
     pub query_every: Duration,
-    /// Seed of transfers and of the queries' arrivals.
     pub seed: u64,
 }
 
-/// What a run took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Number of blocks.
     pub blocks: u64,
-    /// Time of all blocks, from the first call to the end of the commit.
     pub total: Duration,
-    /// The part of it inside of calls of the guest, with their storage.
+    /// Time inside calls of the guest, storage included.
     pub calls: Duration,
-    /// The part of that inside of the storage.
+    /// Time inside the storage.
     pub storage: Duration,
-    /// The part of the total that commits took.
+    /// Time of commits.
     pub commit: Duration,
-    /// Calls of the storage.
+    /// Number of storage calls.
     pub storage_calls: u64,
 }
 
-/// Makes blocks with the first runtime, while queries arrive for the second one. `load` gives a
-/// runtime over a storage; `latency` takes the time from the planned arrival of a query to its
-/// answer, ns. Every root, every answer, and at the end all balances are compared with those of
+/// Makes blocks with the first runtime, while the second one answers queries. `load` makes a
+/// runtime over a storage; `latency` gets the time from the planned arrival of a query to its
+/// answer, ns. Every root, every answer and all final balances are compared with those of
 /// [`Chain`].
-///
-/// # Errors
-///
-/// When a call fails, something differs, or the database fails.
 pub fn run(
     settings: &Settings,
     mut load: impl FnMut(Arc<dyn Storage>) -> Result<Runtime>,
@@ -133,7 +118,7 @@ impl Maker {
         Ok(())
     }
 
-    /// Makes a block and gives its root.
+    /// Makes a block and returns its root.
     fn block(&mut self, transfers: u32, parent: Root, guest: &mut Runtime) -> Result<Root> {
         let block = self.chain.next_block(transfers);
         let at = || format!("block {}", block.number);
@@ -169,7 +154,7 @@ impl Maker {
         Ok(block.root)
     }
 
-    /// Compares the accounts in the database with those of the chain.
+    /// Compares the accounts in the database with the chain.
     fn compare(&self) -> Result<()> {
         let state = self.database.snapshot()?;
         for (key, account) in self.chain.accounts() {
@@ -179,7 +164,7 @@ impl Maker {
     }
 }
 
-/// Asks for balances at random times, until it is over.
+/// Queries balances at random times, until the end.
 fn ask(
     settings: &Settings,
     queries: &Queries,
@@ -202,10 +187,10 @@ fn asking(
     let mut random = fastrand::Rng::with_seed(!settings.seed);
     let mut output = Vec::new();
     let mut planned = Instant::now();
-    // Before the first query, so that its first call is not one.
+    // Before the first query: the first call of an instance takes longer.
     ask_once(queries, guest, 0, &mut output)?;
     loop {
-        // Exponential gaps: arrivals do not depend on each other.
+        // Exponential gaps: arrivals are independent.
         planned += settings.query_every.mul_f64(-(1.0 - random.f64()).ln());
         while let Some(left) = planned.checked_duration_since(Instant::now()) {
             if over.load(Ordering::Relaxed) {
@@ -213,7 +198,7 @@ fn asking(
             }
             std::thread::sleep(left.min(Duration::from_millis(10)));
         }
-        // A query that still waits when it is over counts with the time that it waited.
+        // A query that still waits at the end counts with its waiting time.
         if !over.load(Ordering::Relaxed) {
             ask_once(queries, guest, random.u32(..settings.accounts.max(1)), &mut output)?;
         }
@@ -221,7 +206,6 @@ fn asking(
     }
 }
 
-/// Asks for a balance and compares the answer.
 fn ask_once(
     queries: &Queries,
     guest: &mut Runtime,

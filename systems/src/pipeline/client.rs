@@ -11,12 +11,8 @@ use tonic::transport::Endpoint;
 /// Messages between this channel and gRPC.
 const AHEAD: usize = 16;
 
-/// Sends all messages and waits until all are in Redis. Takes a permit of `window` for each, and
-/// tells `sending` its sequence number then. Ends early with `cancelled`.
-///
-/// # Errors
-///
-/// When the server cannot be reached, ends, or does not accept all messages.
+/// Sends all messages and waits until all are in Redis. Takes a permit of `window` for each and
+/// reports its sequence number to `sending`. Ends early with `cancelled`.
 pub(super) fn send(
     address: SocketAddr,
     messages: Vec<Message>,
@@ -34,7 +30,7 @@ pub(super) fn send(
         tokio::spawn(async move {
             for message in messages {
                 let Ok(permit) = window.acquire().await else { return };
-                // The verdict gives it back.
+                // The verdict returns it.
                 permit.forget();
                 sending(message.sequence);
                 if to_server.send(message).await.is_err() {

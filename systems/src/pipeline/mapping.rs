@@ -1,4 +1,4 @@
-//! A file whose content several processes share.
+//! A file that several processes map.
 
 use anyhow::{Context, Result, ensure};
 use memmap2::{MmapOptions, MmapRaw};
@@ -12,16 +12,12 @@ use std::sync::atomic::AtomicU64;
 pub(super) struct SharedWords(MmapRaw);
 
 impl SharedWords {
-    /// Creates a file of this many words, which are zero. Only this user may open it.
-    ///
-    /// # Errors
-    ///
-    /// When the file exists or cannot be created, filled or mapped.
+    /// Creates a file of this many zero words, which only this user may open.
     pub(super) fn create(path: &Path, words: usize) -> Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).mode(0o600).open(path);
         let file = file.with_context(|| format!("cannot create {}", path.display()))?;
-        // Allocated here, because a full file system would kill whoever writes a page later.
+        // Allocated now: on a full file system, a later write would kill its process.
         rustix::fs::fallocate(
             &file,
             rustix::fs::FallocateFlags::empty(),
@@ -32,11 +28,7 @@ impl SharedWords {
         Self::map(&file, path)
     }
 
-    /// Maps a file that another process created.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be opened or mapped.
+    /// Maps a file of another process.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(path);
         Self::map(&file.with_context(|| format!("cannot open {}", path.display()))?, path)
@@ -53,9 +45,9 @@ impl SharedWords {
 impl AsRef<[AtomicU64]> for SharedWords {
     fn as_ref(&self) -> &[AtomicU64] {
         let words = self.0.len() / size_of::<u64>();
-        // SAFETY: the mapping is readable and writable, begins at a page, has this many words,
-        // and lives as long as `self`. This type gives no other access to it, and another process
-        // accesses it atomically, too. The file lies in a private folder; nothing shortens it.
+        // SAFETY: the mapping is readable and writable, begins at a page, has this many words, and
+        // lives as long as `self`. This type gives no other access to it, and other processes
+        // access it atomically. The file lies in a private folder; nothing shortens it.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast::<AtomicU64>(), words) }
     }
 }

@@ -1,13 +1,13 @@
 //! A pipeline of signed messages.
 //!
-//! A client sends messages over gRPC. A server ([`serve`]) puts them into a stream of
-//! Redis, takes them from there in order, signs them and hands them on through a file in shared
-//! memory ([`ring`]). The verifier reads that file ([`Run`]). A message is signed as its
-//! [`Kind`] says, and each kind has a verifier of its own.
+//! A client sends messages over gRPC. A server ([`serve`]) appends them to a Redis stream, takes
+//! them from there in order, signs them and passes them on through a file in shared memory
+//! ([`ring`]). The verifier reads that file ([`Run`]). Each [`Kind`] of signature has its own
+//! verifier.
 //!
-//! Nothing is lost, doubled or reordered when Redis is killed and started again. A message has a
-//! sequence number, which is its number in the stream: Redis refuses one that it has. Redis
-//! writes a message to its append-only file before it answers.
+//! A kill and restart of Redis loses, doubles and reorders nothing. A message's sequence number is
+//! its number in the stream, and Redis refuses a number that it has. Redis writes a message to its
+//! append-only file before it answers.
 
 mod client;
 mod mapping;

@@ -1,4 +1,4 @@
-//! A stream of Redis that survives the end of Redis.
+//! A Redis stream that survives a restart of Redis.
 
 use super::wire::Message;
 use anyhow::{Context, Result, bail};
@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const STREAM: &str = "messages";
-/// How long Redis may be away.
+/// Longest absence of Redis.
 const AWAY: Duration = Duration::from_secs(120);
 /// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(2);
-/// How long an answer may take: longer than [`WAIT_MS`].
+/// Longest time for an answer, more than [`WAIT_MS`].
 const ANSWER: Duration = Duration::from_secs(120);
-/// How long to wait for a new message, ms.
+/// Longest wait for a new message, ms.
 const WAIT_MS: u64 = 20;
-/// Most messages that are taken at once.
+/// Most messages taken at once.
 const MOST: u64 = 64;
 
 pub(super) fn connect(socket: &Path) -> RedisResult<Connection> {
@@ -26,7 +26,7 @@ pub(super) fn connect(socket: &Path) -> RedisResult<Connection> {
     Ok(connection)
 }
 
-/// A connection that is made again when it breaks.
+/// A connection that reconnects when it breaks.
 pub(super) struct Queue {
     socket: PathBuf,
     connection: Option<Connection>,
@@ -39,10 +39,10 @@ impl Queue {
         Self { socket: socket.to_owned(), connection: None }
     }
 
-    /// Appends messages with ascending sequence numbers; those that the stream has are left out.
+    /// Appends messages with ascending sequence numbers, except those that the stream has.
     pub(super) fn append(&mut self, messages: &[Message]) -> Result<()> {
         self.insist(|connection, is_new| {
-            // An attempt before may have appended some of them.
+            // An earlier attempt may have appended some of them.
             let next = if is_new { next(connection)? } else { 0 };
             let mut pipe = redis::pipe();
             for message in messages.iter().filter(|message| message.sequence >= next) {
@@ -54,7 +54,7 @@ impl Queue {
         })
     }
 
-    /// The messages from a sequence number on, in order; none if none comes for a while.
+    /// The messages from a sequence number on, in order; none if none arrives for a while.
     pub(super) fn from(&mut self, sequence: u64) -> Result<Vec<Message>> {
         let after = format!("{sequence}-0");
         let found = self.insist(|connection, _| {
@@ -71,8 +71,7 @@ impl Queue {
             .collect()
     }
 
-    /// Repeats an operation until Redis answers. The operation learns whether the connection is
-    /// new.
+    /// Repeats an operation until Redis answers. Tells it whether the connection is new.
     fn insist<T>(
         &mut self,
         operation: impl Fn(&mut Connection, bool) -> RedisResult<T>,
@@ -100,7 +99,7 @@ impl Queue {
     }
 }
 
-/// The number of a message in the stream: 0-0 is none.
+/// The stream's number of a message: 0-0 is none.
 fn id(sequence: u64) -> String {
     format!("{}-0", sequence + 1)
 }

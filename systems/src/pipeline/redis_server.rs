@@ -1,4 +1,4 @@
-//! A Redis server in a child process, which can be killed and started again.
+//! A Redis server in a child process, which can be killed and restarted.
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long it may take to start.
+/// Longest start.
 const STARTING: Duration = Duration::from_secs(120);
 
-/// The program and what it needs.
+/// The program and its libraries.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
     /// The program `redis-server`.
     pub server: PathBuf,
-    /// The folder of its libraries; empty for those of the system.
+    /// Folder of its libraries; empty for the system's.
     pub libraries: OsString,
 }
 
@@ -28,10 +28,6 @@ pub struct Missing;
 
 impl Program {
     /// The program that `make redis` prepared in a project, or the one on the `PATH`.
-    ///
-    /// # Errors
-    ///
-    /// [`Missing`].
     pub fn find(project: &Path) -> Result<Self, Missing> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -51,24 +47,19 @@ impl Program {
     }
 }
 
-/// A running Redis on a socket in a folder. Every answered command is in its append-only file,
-/// as far as the kernel: it survives the process, but not the machine.
+/// A running Redis on a socket in a folder. Every answered command is in its append-only file as
+/// far as the kernel: it survives the process, but not the machine.
 ///
 /// Redis ends with the thread that started it, and when this is dropped.
 #[derive(Debug)]
 pub struct RedisServer {
     program: Program,
     folder: PathBuf,
-    /// `None` after [`Self::kill`].
     process: Option<Child>,
 }
 
 impl RedisServer {
-    /// Starts Redis in an empty folder, and waits until it answers.
-    ///
-    /// # Errors
-    ///
-    /// When the program cannot be started, or ends at once.
+    /// Starts Redis in an empty folder and waits until it answers.
     pub fn start(program: &Program, folder: &Path) -> Result<Self> {
         let mut server =
             Self { program: program.clone(), folder: folder.to_owned(), process: None };
@@ -88,17 +79,11 @@ impl RedisServer {
         Ok(server)
     }
 
-    /// The socket on which Redis listens.
-    #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.folder.join("redis.sock")
     }
 
-    /// Starts Redis again on what the killed one wrote, without waiting for it.
-    ///
-    /// # Errors
-    ///
-    /// When the program cannot be started.
+    /// Restarts a killed Redis without waiting for it.
     pub fn start_again(&mut self) -> Result<()> {
         let parent = rustix::process::getpid();
         let mut command = Command::new(&self.program.server);
@@ -135,10 +120,9 @@ impl RedisServer {
         Ok(())
     }
 
-    /// Kills Redis with SIGKILL.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
-            // It may have ended by itself, and what cannot be waited for ends with this process.
+            // Redis may have ended already. A process that cannot be waited for ends with this one.
             let _ = process.kill();
             let _ = process.wait();
         }

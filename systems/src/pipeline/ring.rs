@@ -1,7 +1,7 @@
 //! A queue of signed messages in shared memory, with one producer and one consumer.
 //!
 //! The memory is an array of 64-bit words, which both sides access only by atomic operations. A
-//! broken or hostile peer can therefore cause an error, but no undefined behaviour.
+//! broken or hostile peer can cause an error, but no undefined behaviour.
 //!
 //! | word | content |
 //! |---|---|
@@ -12,9 +12,9 @@
 //! | 32 and on | slots of 64 words; message `n` lies in slot `n` modulo their number |
 //!
 //! A slot has the sequence number, the kind, the length of the entry in bytes, and the entry.
-//! The four words of the header lie in cache lines of their own. The producer writes a slot, and
-//! then word 8 with release order. The consumer reads word 8 with acquire order, then the slot,
-//! and then writes word 16 with release order.
+//! Each word of the header has its own cache line. The producer writes a slot, then word 8 with
+//! release order. The consumer reads word 8 with acquire order, then the slot, and then writes
+//! word 16 with release order.
 
 #[cfg(loom)]
 mod loom_tests;
@@ -36,22 +36,21 @@ const OWN: usize = 3;
 /// Size of the longest entry, bytes.
 pub const LONGEST_ENTRY: usize = (SLOT - OWN) * 8;
 
-/// Why a ring cannot be used.
+/// The reason why a ring cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    /// The memory has another layout.
+    /// Another layout.
     #[error("the shared memory is not a ring of messages: remove the file and start again")]
     Layout,
-    /// The peer wrote numbers that cannot be.
+    /// Impossible numbers of the peer.
     #[error("the other side of the shared memory broke the protocol")]
     Protocol,
-    /// An entry does not fit into a slot.
+    /// An entry larger than a slot.
     #[error("an entry of {0} bytes is too long: {LONGEST_ENTRY} fit")]
     TooLong(usize),
 }
 
 /// Number of words of a ring of `slots` slots.
-#[must_use]
 pub fn words(slots: usize) -> usize {
     HEADER + slots * SLOT
 }
@@ -64,7 +63,6 @@ pub fn create(words: &[AtomicU64]) {
     words[0].store(LAYOUT, Release);
 }
 
-/// Number of slots.
 fn slots(words: &[AtomicU64]) -> Result<u64, Broken> {
     let slots = words.len().saturating_sub(HEADER) / SLOT;
     if slots == 0 || words[0].load(Acquire) != LAYOUT {
@@ -98,11 +96,8 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
         Ok(Self { words, slots, put: 0 })
     }
 
-    /// Puts a message; `false` when the ring is full.
-    ///
-    /// # Errors
-    ///
-    /// When the entry is too long, or the consumer broke the protocol.
+    /// Puts a message; `false` if the ring is full. Fails if the entry is too long or the consumer
+    /// broke the protocol.
     pub fn put(&mut self, message: &Signed) -> Result<bool, Broken> {
         let Signed { sequence, kind, entry } = message;
         if entry.len() > LONGEST_ENTRY {
@@ -129,20 +124,18 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
         Ok(true)
     }
 
-    /// Tells the consumer that there are no more messages.
     pub fn end(&mut self) {
         self.words.as_ref()[ENDED].store(1, Release);
     }
 }
 
-/// What the consumer finds.
+/// The result of taking.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// The next message.
     Message(Signed),
     /// Nothing yet.
     Empty,
-    /// The producer put its last message, and it was taken.
+    /// All messages were taken, and the producer ended.
     Ended,
 }
 
@@ -155,24 +148,16 @@ pub struct Consumer<W> {
 }
 
 impl<W: AsRef<[AtomicU64]>> Consumer<W> {
-    /// The consumer of a ring from which nothing was taken.
-    ///
-    /// # Errors
-    ///
-    /// [`Broken::Layout`].
+    /// The consumer of an unused ring.
     pub fn open(words: W) -> Result<Self, Broken> {
         let slots = slots(words.as_ref())?;
         Ok(Self { words, slots, taken: 0 })
     }
 
-    /// Takes the next message.
-    ///
-    /// # Errors
-    ///
-    /// When the producer broke the protocol.
+    /// Takes the next message. Fails if the producer broke the protocol.
     pub fn take(&mut self) -> Result<Taken, Broken> {
         let words = self.words.as_ref();
-        // Before the number of messages: the producer puts none after it.
+        // Read before the number of messages: the producer puts none after it.
         let has_ended = words[ENDED].load(Acquire) != 0;
         match words[PUT].load(Acquire).checked_sub(self.taken) {
             Some(0) if has_ended => return Ok(Taken::Ended),

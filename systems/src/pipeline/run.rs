@@ -1,4 +1,4 @@
-//! A run of the pipeline: messages are sent, and a verdict is given on each.
+//! A run of the pipeline: sends messages and gives a verdict on each.
 
 use super::client;
 use super::mapping::SharedWords;
@@ -22,7 +22,7 @@ const SLOTS: usize = 64;
 const WINDOW: usize = 64;
 /// Pause while the shared memory is empty.
 const EMPTY: Duration = Duration::from_micros(20);
-/// How long nothing may arrive.
+/// Longest silence.
 const SILENCE: Duration = Duration::from_secs(300);
 
 /// A pipeline that is ready for a run.
@@ -31,74 +31,61 @@ pub struct Run {
     consumer: Consumer<SharedWords>,
 }
 
-/// Redis is killed in the middle of a run and comes back.
+/// A kill of Redis during a run, and its restart.
 #[derive(Debug, Clone, Copy)]
 pub struct Outage {
-    /// Number of verdicts before it.
     pub after: u64,
-    /// How long it lasts, from the end of Redis to the next start.
+    /// Time from the kill to the restart.
     pub lasts: Duration,
 }
 
-/// What became of one message.
+/// A handled message.
 #[derive(Debug, Clone, Copy)]
 pub struct Handled {
-    /// Time from taking the message from the shared memory to the verdict, ns.
     pub verdict_ns: u64,
     /// Time from sending to the verdict, ns.
     pub latency_ns: u64,
-    /// Whether the module was changed for it.
+    /// `true` if the module was swapped for it.
     pub swapped: bool,
 }
 
 /// Messages that were not handled once, in order and as sent. All are 0 unless something is wrong.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Messages without a verdict.
     pub lost: u64,
-    /// Further verdicts on messages that had one.
+    /// Further verdicts on the same messages.
     pub doubled: u64,
-    /// Messages that came after one with a higher sequence number.
+    /// Messages after one with a higher sequence number.
     pub misordered: u64,
-    /// Messages whose kind or text is another one.
+    /// Messages with another kind or text.
     pub altered: u64,
 }
 
-/// What a run found.
+/// Results of a run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Time from sending the first message to the last verdict.
     pub total: Duration,
     /// Each verdict, in order.
     pub handled: Vec<Handled>,
-    /// What went wrong with messages.
+    /// Faults of messages.
     pub counts: Counts,
-    /// How often Redis was killed and started again.
+    /// Number of restarts of Redis.
     pub restarts: u64,
-    /// Longest time between two verdicts.
     pub longest_gap: Duration,
 }
 
 impl Run {
-    /// Creates the shared memory. The server opens it afterwards.
-    ///
-    /// # Errors
-    ///
-    /// When the file exists or cannot be created.
+    /// Creates the shared memory, which the server opens afterwards.
     pub fn new(path: &Path) -> Result<Self> {
         let words = SharedWords::create(path, ring::words(SLOTS))?;
         ring::create(words.as_ref());
         Ok(Self { consumer: Consumer::open(words)? })
     }
 
-    /// Sends messages, whose sequence numbers count from 0, to the server at an address, and
-    /// hands each signed one to `verify`, which says whether it changed the module. `stopped` is
-    /// asked before each message.
-    ///
-    /// # Errors
-    ///
-    /// When `verify` fails, the client or the server fails, nothing arrives for 30 s, or
-    /// `stopped` says so.
+    /// Sends messages, numbered from 0, to the server, and passes each signed one to `verify`,
+    /// which returns `true` if it swapped the module. `stopped` is asked before each message. Fails
+    /// if nothing arrives for 300 s or `stopped` says so.
     pub fn perform(
         mut self,
         address: SocketAddr,
@@ -141,7 +128,7 @@ impl Run {
                     last = ended;
                     last_arrival = Instant::now();
                 }
-                // What had arrived was handled before.
+                // All arrived messages are handled.
                 Taken::Empty if sending.has_failed() => {
                     sending.join()?;
                     bail!("the client failed");
@@ -170,7 +157,7 @@ struct Sending {
     thread: JoinHandle<Result<()>>,
     window: Arc<Semaphore>,
     failed: Arc<AtomicBool>,
-    /// Dropped, it ends the client.
+    /// Ends the client when dropped.
     _cancel: oneshot::Sender<()>,
 }
 
@@ -205,7 +192,7 @@ impl Sending {
     }
 }
 
-/// Kills Redis and starts it again as planned.
+/// Kills and restarts Redis as planned.
 struct Outages {
     plan: Option<Outage>,
     killed: Option<Instant>,
@@ -231,7 +218,6 @@ impl Outages {
     }
 }
 
-/// Which messages came.
 struct Seen {
     times: Vec<u32>,
     last: Option<u64>,
@@ -244,7 +230,7 @@ impl Seen {
         Self { times: vec![0; messages], last: None, misordered: 0, altered: 0 }
     }
 
-    /// Notes a message, and returns what was sent.
+    /// Notes a message and returns the sent one.
     fn note<'a>(&mut self, signed: &Signed, messages: &'a [Message]) -> Result<&'a Message> {
         let sequence = signed.sequence;
         let index = usize::try_from(sequence).unwrap_or(usize::MAX);

@@ -19,39 +19,31 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 
-/// The secret key of both kinds, fixed so that signatures are reproducible.
+/// The secret key of both kinds, fixed for reproducible signatures.
 const SECRET: [u8; 32] = [0x2a; 32];
-/// Most messages that are put into Redis at once.
+/// Most messages put into Redis at once.
 const MOST: usize = 64;
 /// Pause while the shared memory is full.
 const FULL: Duration = Duration::from_micros(20);
 
-/// Where the server finds its neighbours.
+/// Addresses of the server's neighbours.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Places {
-    /// The socket of Redis.
     pub redis: PathBuf,
-    /// The file in shared memory.
     pub ring: PathBuf,
 }
 
-/// What the threads of the server share.
+/// Shared by the threads of the server.
 struct Shared {
     redis: PathBuf,
     /// Number of all messages; `u64::MAX` until the client sent the last one.
     total: AtomicU64,
-    /// Whether a client has come.
     is_taken: AtomicBool,
-    /// Whether the server ends.
+    /// `true` when the server ends.
     ends: AtomicBool,
 }
 
-/// Serves one client on a port of loopback, until `end`. `ready` gets the address.
-///
-/// # Errors
-///
-/// When the shared memory cannot be used, Redis is away for ten seconds, or a message cannot be
-/// signed.
+/// Serves one client on a loopback port, until `end`. `ready` gets the address.
 pub fn serve(
     places: &Places,
     ready: impl FnOnce(SocketAddr) -> Result<()>,
@@ -70,7 +62,7 @@ pub fn serve(
     let of_signing = Arc::clone(&shared);
     let signing = std::thread::Builder::new().name("signing".to_owned()).spawn(move || {
         if let Err(error) = sign_all(&of_signing, producer) {
-            // Nobody listens when the server ends.
+            // The server ends: there is no receiver.
             let _ = failed.blocking_send(error);
         }
     });
@@ -89,13 +81,13 @@ pub fn serve(
         }
     });
     shared.ends.store(true, Ordering::Relaxed);
-    // What it failed with was received or comes too late.
+    // Its error was received or comes too late.
     drop(failure);
     let _ = signing.join();
     served
 }
 
-/// Takes messages from Redis in order, signs them and hands them on, to the last one.
+/// Takes all messages from Redis in order, signs them and passes them on.
 fn sign_all(shared: &Shared, mut producer: Producer<SharedWords>) -> Result<()> {
     let signer = Signer::new(&SECRET)?;
     let mut queue = Queue::new(&shared.redis);
@@ -142,7 +134,7 @@ impl Signing for Service {
             .spawn(move || queue_all(&shared, arrived, &answers))
             .map_err(|error| Status::resource_exhausted(error.to_string()))?;
         tokio::spawn(async move {
-            // A client that is gone ends the stream as one that is done.
+            // A lost client ends the stream like a finished one.
             while let Ok(Some(message)) = incoming.message().await {
                 if to_queue.send(message).await.is_err() {
                     break;
@@ -153,7 +145,7 @@ impl Signing for Service {
     }
 }
 
-/// Puts messages into Redis as they arrive, and says which are there.
+/// Puts messages into Redis as they arrive, and confirms them.
 fn queue_all(
     shared: &Shared,
     mut arrived: mpsc::Receiver<Message>,

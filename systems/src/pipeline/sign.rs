@@ -24,11 +24,7 @@ pub(super) struct Unsignable(u64);
 pub(super) struct NoSecret;
 
 impl Signer {
-    /// The keys of a secret, the same on every run.
-    ///
-    /// # Errors
-    ///
-    /// [`NoSecret`].
+    /// The keys of a secret.
     pub(super) fn new(secret: &[u8; 32]) -> Result<Self, NoSecret> {
         let schnorr = schnorr::SigningKey::from_bytes(secret).map_err(|_| NoSecret)?;
         let ecdsa = ecdsa::SigningKey::from_bytes(secret.into()).map_err(|_| NoSecret)?;
@@ -40,11 +36,7 @@ impl Signer {
         })
     }
 
-    /// Signs a message, and flips a bit of the signature if the message says so.
-    ///
-    /// # Errors
-    ///
-    /// [`Unsignable`].
+    /// Signs a message. Flips a bit of the signature if the message says so.
     pub(super) fn sign(&self, message: &Message) -> Result<Signed, Unsignable> {
         let unsignable = Unsignable(message.sequence);
         let kind = Kind::numbered(message.kind.into()).ok_or(unsignable)?;
@@ -71,12 +63,11 @@ impl Signer {
     }
 }
 
-/// Whether the signature of an entry is valid, by the library that the guests use.
-#[must_use]
+/// `true` if the signature of an entry is valid by the library that the guests use.
 pub fn is_valid(kind: Kind, mut entry: &[u8]) -> bool {
     let Some(Entry { key, signature, message }) = Entry::take(&mut entry) else { return false };
     let verified = match kind {
-        // What reads it panics at any other length.
+        // The parsers panic at other lengths.
         Kind::Schnorr if key.len() != 32 || signature.len() != schnorr::Signature::BYTE_SIZE => {
             return false;
         }

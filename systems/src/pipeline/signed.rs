@@ -14,7 +14,6 @@ impl Kind {
     pub const ALL: [Self; 2] = [Self::Schnorr, Self::Ecdsa];
 
     /// The kind with a number.
-    #[must_use]
     pub fn numbered(number: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u64 == number)
     }
@@ -23,10 +22,9 @@ impl Kind {
 /// A signed message, as the verifier gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signed {
-    /// Its place in the order of sending, from 0.
+    /// Place in the order of sending, from 0.
     pub sequence: u64,
     /// How it is signed.
     pub kind: Kind,
-    /// Key, signature and message: the bytes of a [`signatures::Entry`].
     pub entry: Vec<u8>,
 }

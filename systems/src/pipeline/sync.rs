@@ -1,4 +1,3 @@
-//! What two processes share. The package `touchstone-systems-loom` puts loom's types in the place
-//! of these.
+//! Atomics shared by two processes. The package `touchstone-systems-loom` replaces them by loom's.
 
 pub(super) use std::sync::atomic::{AtomicU64, Ordering};

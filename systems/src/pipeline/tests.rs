@@ -1,4 +1,4 @@
-//! The whole pipeline with the server in a thread, on a real Redis.
+//! The whole pipeline on a real Redis, with the server in a thread.
 
 use super::*;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// The project's Redis; nothing if there is none and that is allowed.
+/// The project's Redis; `None` if there is none and none is required.
 fn redis() -> Option<Program> {
     let project = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     match Program::find(&project) {
@@ -30,7 +30,7 @@ fn messages(count: u64) -> Vec<Message> {
     (0..count).map(message).collect()
 }
 
-/// What a run finds, with a native verdict on each message.
+/// Results of a run with native verdicts.
 fn outcome(count: u64, outage: Option<Outage>) -> Option<(Outcome, u64)> {
     let program = redis()?;
     let folder = tempfile::tempdir().unwrap();

@@ -3,27 +3,26 @@
 pub use generated::signing_client::SigningClient;
 pub use generated::signing_server::{Signing, SigningServer};
 
-/// A message to sign.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Message {
-    /// Its place in the order of sending, from 0.
+    /// Place in the order of sending, from 0.
     #[prost(uint64, tag = "1")]
     pub sequence: u64,
-    /// How it is signed, a [`Kind`](super::Kind) as a number.
+    /// A [`Kind`](super::Kind) as a number.
     #[prost(uint32, tag = "2")]
     pub kind: u32,
-    /// What is signed.
+    /// The signed text.
     #[prost(bytes = "vec", tag = "3")]
     pub text: Vec<u8>,
-    /// Whether a bit of the signature is flipped, so that the verifier has to refuse it.
+    /// `true` to flip a bit of the signature, which the verifier must refuse.
     #[prost(bool, tag = "4")]
     pub tampered: bool,
 }
 
-/// All messages below this sequence number are in the queue.
+/// All messages below this sequence number are queued.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct Accepted {
-    /// The next sequence number that is expected.
+    /// The next expected sequence number.
     #[prost(uint64, tag = "1")]
     pub next: u64,
 }

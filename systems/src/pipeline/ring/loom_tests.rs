@@ -1,10 +1,10 @@
-//! Both sides at once, in all orders. Run by the package `touchstone-systems-loom`.
+//! Both sides at once in all orders. Run by the package `touchstone-systems-loom`.
 
 use super::*;
 use loom::sync::Arc;
 use loom::thread;
 
-/// The words of a ring. They are shared by reference counts of loom's.
+/// The words of a ring, shared by loom's reference counts.
 #[derive(Clone)]
 struct Ring(Arc<Vec<AtomicU64>>);
 
@@ -27,7 +27,7 @@ fn message(sequence: u64) -> Signed {
     Signed { sequence, kind: Kind::ALL[(sequence % 2) as usize], entry }
 }
 
-/// Puts so many messages, waiting while the ring is full, and ends.
+/// Puts `count` messages, waiting while the ring is full, and ends.
 fn put_all(producer: &mut Producer<Ring>, count: u64) {
     for sequence in 0..count {
         while !producer.put(&message(sequence)).unwrap() {
@@ -63,7 +63,7 @@ fn all_arrive(slots: usize, count: u64) {
     });
 }
 
-/// Each message but the first needs the slot of one before.
+/// Each message but the first reuses the slot.
 #[test]
 fn all_messages_arrive_whole_and_in_order_through_one_slot() {
     all_arrive(1, 3);
@@ -74,7 +74,7 @@ fn all_messages_arrive_whole_and_in_order_through_two_slots() {
     all_arrive(2, 4);
 }
 
-/// Whatever was taken meanwhile, at most as many messages wait as there are slots.
+/// At most as many messages wait as there are slots.
 #[test]
 fn a_full_ring_refuses() {
     crate::model(|| {
@@ -86,7 +86,6 @@ fn a_full_ring_refuses() {
             assert_eq!(consumer.take(), Ok(Taken::Message(message(0))));
             consumer
         });
-        // One slot becomes free, at some time.
         let early = producer.put(&message(2)).unwrap();
         let full = early.then(|| producer.put(&message(3)).unwrap());
         assert_ne!(full, Some(true));
@@ -100,7 +99,7 @@ fn a_full_ring_refuses() {
     });
 }
 
-/// The consumer that sees the end has seen all messages, or finds them before.
+/// A consumer that sees the end has seen all messages or finds them before.
 #[test]
 fn the_end_is_seen_after_the_last_message() {
     crate::model(|| {
