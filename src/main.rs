@@ -1,7 +1,0 @@
-//! The command `touchstone`.
-
-mod cli;
-
-fn main() -> std::process::ExitCode {
-    cli::main()
-}
