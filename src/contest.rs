@@ -2,8 +2,8 @@
 //! live at the same time, make rounds in turns, and are then replaced by a fresh pair, because
 //! each process has one address layout.
 
-use super::{Judged, Verdict, judge};
 use crate::case::{Case, Guests};
+use crate::compare::{Judged, Verdict, judge};
 use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
 use crate::record::{Comparison, Match, Status};

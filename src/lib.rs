@@ -3,33 +3,27 @@
 //!
 //! The library is the harness. A [`case`] describes a call; a [`plan`] crosses cases with
 //! engines, strategies and threads; the [`lab`] opens a cell and checks its output;
-//! [`measure`] times it; [`run`] does so in several fresh processes and writes [`record`]s;
-//! [`report`] generates the page from them.
+//! [`measure`] times it; [`run`] does so in several fresh processes and writes [`record`]s, of
+//! which `touchstone-report` makes the pages.
 //! `ARCHITECTURE.md` describes the code layout.
 
 pub mod case;
-pub mod compare;
+pub mod contest;
 pub mod density;
 pub mod doctor;
-pub mod escape;
 pub mod features;
-pub mod files;
 pub mod inspect;
 pub mod lab;
 pub mod measure;
-pub mod pages;
 pub mod plain;
 pub mod plan;
 mod proc;
-pub mod record;
-pub mod report;
 pub mod resets;
 pub mod run;
-pub mod show;
 pub mod solo;
 pub mod supervise;
 pub mod swap;
 #[cfg(feature = "systems")]
 pub mod systems;
-pub mod tables;
-pub mod terminal;
+
+pub use touchstone_record::{self as record, compare, files, terminal};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use touchstone::case;
 use touchstone::record::{self, Executor, Metric};
-use touchstone::tables::{self, Layout, Row};
 use touchstone_executor::guest::ModuleInfo;
+use touchstone_report::tables::{self, Layout, Row};
 
 /// A file of tests/published/: rows of fields, the first row being the headings.
 fn copied(name: &str) -> Vec<Vec<String>> {

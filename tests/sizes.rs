@@ -42,6 +42,6 @@ fn the_pages_are_small_enough_to_read() {
 
 #[test]
 fn the_scripts_of_the_interactive_page_are_small() {
-    let size: u64 = files("src/report/html", "js").iter().map(|path| size(path)).sum();
+    let size: u64 = files("report/src/html", "js").iter().map(|path| size(path)).sum();
     assert!(size <= SCRIPTS, "the scripts have {size} bytes of {SCRIPTS}");
 }

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use touchstone::case::Suite;
 use touchstone::record::Purpose;
-use touchstone::report;
 use touchstone::run::{Arguments, Asked, serve_if_worker, shown};
 use touchstone::supervise::{Stop, this_program};
 use touchstone::terminal::complain;
 use touchstone::terminal::progress::Progress;
+use touchstone_report as report;
 
 /// Measures cells and comparisons, and appends the records.
 ///

@@ -7,17 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use touchstone::case::{self, Guests};
-use touchstone::compare::{
-    Contest, FromSide, Judged, MARGIN, ToSide, Verdict, contest, of_records, serve_side,
-};
+use touchstone::compare::{Judged, MARGIN, Verdict, of_records};
+use touchstone::contest::{Contest, FromSide, ToSide, contest, serve_side};
 use touchstone::plan::{Budget, check_threads, near};
 use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
-use touchstone::report::units;
 use touchstone::run::seed;
 use touchstone::supervise::{Parent, Stop, this_program};
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, complain, print};
 use touchstone_executor::{Engine, Strategy};
+use touchstone_report::units;
 
 /// Compares two executors, two stored runs, or two builds of this program.
 ///

@@ -117,7 +117,7 @@ impl Density {
         }
         drop(progress);
         file.finish()?;
-        print(&touchstone::show::all(&newest(&path, "make density")?))?;
+        print(&touchstone_report::show::all(&newest(&path, "make density")?))?;
         complain(&format!("records: {}", shown(&path)));
         Ok(ended)
     }

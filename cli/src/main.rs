@@ -1,4 +1,4 @@
-//! The command line: one file per command; [`common`] has their shared code.
+//! The command `touchstone`: one file per command; [`common`] has their shared code.
 //!
 //! Exit codes: 0 on success; 1 when a comparison or a check found a difference, or a cell or
 //! guest failed; 2 when the input or the command is invalid; 130 after Ctrl-C, 143 after SIGTERM.
@@ -97,7 +97,7 @@ impl Ended {
 /// Longest message, characters.
 const MESSAGE: usize = 8000;
 
-pub(crate) fn main() -> ExitCode {
+fn main() -> ExitCode {
     match Arguments::parse_from(run::spread(std::env::args_os())).command.execute() {
         Ok(Ended::Well) => ExitCode::SUCCESS,
         Ok(Ended::Badly) => ExitCode::from(1),

@@ -3,14 +3,15 @@
 use super::Ended;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
-use touchstone::pages;
+use touchstone::files::project;
 use touchstone::record::{self, BENCH};
-use touchstone::report::gate::{Closed, Explanations};
-use touchstone::report::{self, Options, Written};
 use touchstone::run::shown;
-use touchstone::tables;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{complain, print, warn_of_skipped};
+use touchstone_report::gate::{Closed, Explanations};
+use touchstone_report::pages;
+use touchstone_report::tables;
+use touchstone_report::{self as report, Options, Written};
 
 /// Generates BENCHMARK.md, the interactive page and the charts from the records alone.
 ///
@@ -75,9 +76,8 @@ impl Report {
     pub(super) fn options(self) -> Options {
         // The README shows the project's own numbers.
         let is_own = self.page.is_none() && self.records.is_none();
-        let page =
-            self.page.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("BENCHMARK.md"));
-        let readme = is_own.then(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
+        let page = self.page.unwrap_or_else(|| project("BENCHMARK.md"));
+        let readme = is_own.then(|| project("README.md"));
         Options {
             readme,
             records: self.records.unwrap_or_else(|| record::default_path(BENCH)),

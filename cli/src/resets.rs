@@ -126,7 +126,7 @@ impl Resets {
         }
         file.finish()?;
         let book = newest(&path, "make resets")?;
-        print(&touchstone::show::all(&book))?;
+        print(&touchstone_report::show::all(&book))?;
         for race in races(&book) {
             print(&format!("{}: {}\n", race.course, race.sentence()))?;
         }

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use touchstone::plan::Filter;
 use touchstone::record::{self, BENCH};
 use touchstone::run::shown;
-use touchstone::show::{entries, tables};
 use touchstone::terminal::print;
+use touchstone_report::show::{entries, tables};
 
 /// Shows the newest run of a record file.
 #[derive(Debug, clap::Args)]

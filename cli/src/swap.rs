@@ -120,7 +120,7 @@ impl Swap {
             };
             failed += keep(&mut records, &name, made)?;
         }
-        print(&touchstone::show::all(&newest(&path, "make swap")?))?;
+        print(&touchstone_report::show::all(&newest(&path, "make swap")?))?;
         complain(&format!("records: {}", shown(&path)));
         Ok(Ended::well_if(failed == 0))
     }

@@ -93,7 +93,7 @@ impl Systems {
         let failed = measuring.failed;
         drop(progress);
         records.finish()?;
-        print(&touchstone::show::all(&newest(&path, "make systems")?))?;
+        print(&touchstone_report::show::all(&newest(&path, "make systems")?))?;
         complain(&format!("records: {}", shown(&path)));
         Ok(Ended::well_if(!failed))
     }

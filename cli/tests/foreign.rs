@@ -2,7 +2,7 @@
 //! its version and digest. They are fetched into `target/foreign`; where a registry cannot be
 //! reached, its modules are left out with a message.
 
-#[path = "fixtures/command.rs"]
+#[path = "../../tests/fixtures/command.rs"]
 mod command;
 #[path = "foreign/registry.rs"]
 mod registry;

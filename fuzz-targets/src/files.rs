@@ -3,14 +3,15 @@
 use std::io::Write;
 use std::path::Path;
 use touchstone::case;
-use touchstone::compare::{MARGIN, of_records};
-use touchstone::record::{
-    self, BENCH, CHECKS, COUNTS, DENSITY, Line, PEERS, RESETS, RecordFile, SWAPS, SYSTEMS, Sink,
-};
-use touchstone::report::units::ratio_with_interval;
-use touchstone::report::{self, Options};
-use touchstone::{pages, show, tables};
 use touchstone_executor::text::is_hostile;
+use touchstone_record::compare::{MARGIN, of_records};
+use touchstone_record::{
+    self as record, BENCH, CHECKS, COUNTS, DENSITY, Line, PEERS, RESETS, RecordFile, SWAPS,
+    SYSTEMS, Sink,
+};
+use touchstone_report::units::ratio_with_interval;
+use touchstone_report::{self as report, Options};
+use touchstone_report::{pages, show, tables};
 
 /// Reads a case file.
 ///

@@ -8,14 +8,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use touchstone::plan::{Budget, Plan};
-use touchstone::record::{
-    CellKey, Comparison, Contender, Count, Executor, Line, Match, Means, Metric, Observations,
-    Purpose, RecordFile, Refusal, Sample, Samples, Setup, Sink, Status,
-};
 use touchstone::run::header;
 use touchstone_executor::Strategy;
 use touchstone_fuzz_targets::{
     Mutations, Target, arguments, blob, cases, codecs, inspection, module, outputs, records,
+};
+use touchstone_record::{
+    CellKey, Comparison, Contender, Count, Executor, Line, Match, Means, Metric, Observations,
+    Purpose, RecordFile, Refusal, Sample, Samples, Setup, Sink, Status,
 };
 
 /// Changed files of the fixed row.

@@ -159,11 +159,11 @@ fn of_comparison(own: &Comparison) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::record::{Loaded, load};
+    use crate::{Loaded, load};
 
     /// What is read of a header and a line.
     fn read(lines: &[&str]) -> Loaded {
-        let header = serde_json::to_string(&crate::record::Line::Run(Box::default())).unwrap();
+        let header = serde_json::to_string(&crate::Line::Run(Box::default())).unwrap();
         let header = header.replace(r#""schema":0"#, r#""schema":2"#);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("records.jsonl");

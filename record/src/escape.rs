@@ -2,7 +2,7 @@
 //! JSON in a script element, tab-separated values.
 //!
 //! Texts of records have no control characters and none that cannot be seen, because
-//! [`record::load`](crate::record::load) replaces them. The functions here escape what an output
+//! [`load`](crate::load) replaces them. The functions here escape what an output
 //! would take for syntax. They replace those characters as well: texts also come from modules, case
 //! files, and messages of engines.
 
@@ -44,7 +44,8 @@ fn units(c: char) -> Vec<u16> {
 
 /// A text in Markdown, in a paragraph, a list or a cell of a table: it is shown as it is, but for
 /// what stands between two backticks, which is [`code`].
-pub(crate) fn markdown(text: &str) -> String {
+#[must_use]
+pub fn markdown(text: &str) -> String {
     let text = line(text);
     let text = text.trim();
     let mut shown = String::with_capacity(text.len());
@@ -115,7 +116,8 @@ fn is_www(text: &str) -> bool {
 
 /// A name in code style in Markdown. A code span has no escapes, so that a name that would end it,
 /// or the cell of a table, is an element of HTML.
-pub(crate) fn code(name: impl Display) -> String {
+#[must_use]
+pub fn code(name: impl Display) -> String {
     let name = line(&name.to_string());
     let name = name.trim();
     if !name.is_empty() && !name.contains(['`', '|', '<']) {
@@ -134,18 +136,21 @@ pub(crate) fn code(name: impl Display) -> String {
 }
 
 /// Markdown that an author wrote, in a cell of a table.
-pub(crate) fn in_cell(markdown: &str) -> String {
+#[must_use]
+pub fn in_cell(markdown: &str) -> String {
     markdown.trim().replace('\n', " ").replace('|', "\\|")
 }
 
 /// Text between tags or in the double quotes of an attribute, in HTML and SVG.
-pub(crate) fn html(text: &str) -> String {
+#[must_use]
+pub fn html(text: &str) -> String {
     let text = line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', "&quot;")
 }
 
 /// JSON that does not end the script element that it stands in.
-pub(crate) fn in_script(json: &str) -> String {
+#[must_use]
+pub fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
 

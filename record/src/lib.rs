@@ -7,8 +7,12 @@
 
 mod book;
 mod check;
+pub mod compare;
+pub mod data;
 mod density;
+pub mod escape;
 pub mod estimate;
+pub mod files;
 mod header;
 mod holder;
 mod line;
@@ -20,6 +24,7 @@ mod sample;
 mod store;
 mod swap;
 pub mod system;
+pub mod terminal;
 
 pub use book::Book;
 pub use check::{MOST_PROCESSES, MOST_WORKS};

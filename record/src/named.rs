@@ -15,4 +15,4 @@ macro_rules! named {
     };
 }
 
-pub(in crate::record) use named;
+pub(crate) use named;

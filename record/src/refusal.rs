@@ -158,7 +158,7 @@ fn places(cell: &CellKey) -> impl Iterator<Item = (Bound<Refusal>, Bound<Refusal
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::record::{Book, Header, Line, Metric, Observations, Sample, Samples};
+    use crate::{Book, Header, Line, Metric, Observations, Sample, Samples};
     use std::cell::Cell;
     use std::collections::BTreeMap;
 

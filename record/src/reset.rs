@@ -96,7 +96,7 @@ pub(super) fn call(processes: &[Reset]) -> Option<Estimate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Book, Header, Line, Sample};
+    use crate::{Book, Header, Line, Sample};
 
     fn reset(process: u32, times: [f64; 7]) -> Reset {
         let point = ResetPoint {

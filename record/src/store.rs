@@ -14,7 +14,7 @@ use touchstone_executor::text::{abridged, line};
 /// A file of the project's `records` folder.
 #[must_use]
 pub fn default_path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("records").join(name)
+    files::project("records").join(name)
 }
 
 /// Where a measurement of the whole of something goes: the project's records, which it replaces. A
@@ -23,7 +23,7 @@ pub fn default_path(name: &str) -> PathBuf {
 pub fn output_path(name: &str, is_whole: bool) -> PathBuf {
     match is_whole {
         true => default_path(name),
-        false => Path::new(env!("CARGO_MANIFEST_DIR")).join("target").join(name),
+        false => files::project("target").join(name),
     }
 }
 

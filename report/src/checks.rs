@@ -1,9 +1,9 @@
 //! What `make checks` found, part by part.
 
 use super::matrix::Executor;
-use crate::record::{Book, Check, Finding, Header, Loaded, Outcome};
 use indexmap::IndexSet;
 use std::collections::BTreeSet;
+use touchstone_record::{Book, Check, Finding, Header, Loaded, Outcome};
 
 /// The findings of each check, from the newest run that made it: a check can be run
 /// without the others.

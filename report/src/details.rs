@@ -6,8 +6,8 @@ use super::sections::{
 };
 use super::{Content, charts, origin};
 use crate::pages::{Page, Part};
-use crate::record::Check;
 use std::fmt::Write;
+use touchstone_record::Check;
 
 /// A detailed page, a whole file.
 pub(super) fn text(content: &Content<'_>, page: &Page) -> String {

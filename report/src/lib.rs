@@ -13,23 +13,26 @@ mod markdown;
 mod matrix;
 mod origin;
 mod page;
+pub mod pages;
 mod picks;
 mod rank;
 mod sections;
+pub mod show;
 mod summary;
+pub mod tables;
 pub mod units;
 
-use crate::files::{self, FilePath};
-use crate::pages::{Pages, Part};
-use crate::record::{
-    self, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RESETS, SWAPS, SYSTEMS, Skipped,
-};
-use crate::tables::{self, Layout, Shares};
 use anyhow::{Context, Result, bail};
 use checks::Checks;
 use matrix::Matrix;
+use pages::{Pages, Part};
 use rank::Noise;
 use std::path::{Path, PathBuf};
+use tables::{Layout, Shares};
+use touchstone_record::files::{self, FilePath};
+use touchstone_record::{
+    self as record, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RESETS, SWAPS, SYSTEMS, Skipped,
+};
 
 /// Where things are read and written.
 #[derive(Debug, Clone, PartialEq, Eq)]

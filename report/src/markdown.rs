@@ -1,8 +1,8 @@
 //! Pieces of Markdown: tables, folds, footnotes.
 
-use crate::escape::markdown;
 use indexmap::IndexSet;
 use std::fmt::Write;
+use touchstone_record::escape::markdown;
 
 /// What stands where there is no value.
 pub(super) const NOTHING: &str = "–";

@@ -3,13 +3,13 @@
 
 use super::Records;
 use crate::pages::Call;
-use crate::record::{Book, CellKey, Estimate, Metric, Refusal, Role, WorkFacts};
 use crate::tables::Row;
 use crate::tables::charts::ChartWork;
 use std::collections::{BTreeSet, HashMap};
 use touchstone_executor::{Execution, Owner};
+use touchstone_record::{Book, CellKey, Estimate, Metric, Refusal, Role, WorkFacts};
 
-pub(super) use crate::record::Executor;
+pub(super) use touchstone_record::Executor;
 
 /// A case on a guest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,12 +2,12 @@
 
 use super::Records;
 use super::units::count;
-use crate::escape::{code, markdown};
 use crate::pages::{Page, Part};
-use crate::record::{
+use strum::IntoEnumIterator;
+use touchstone_record::escape::{code, markdown};
+use touchstone_record::{
     CHECKS, COUNTS, Check, DENSITY, Header, Machine, PEERS, RESETS, SWAPS, SYSTEMS,
 };
-use strum::IntoEnumIterator;
 
 /// The files whose run is of another commit or machine than the benchmarks', a line each:
 /// nothing of them stands in one table with times of the benchmarks, but a reader has to know.

@@ -4,17 +4,17 @@
 //! The report itself names no engine, case or guest; those that stand for a question are
 //! named here.
 
-use crate::case;
-use crate::files::FilePath;
-use crate::record::Executor;
 use crate::tables::charts::ChartWork;
-use crate::tables::{self, Layout, Shares};
+use crate::tables::{Layout, Shares};
 use anyhow::{Result, bail, ensure};
 use serde::Deserialize;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use strum::IntoEnumIterator;
 use touchstone_executor::{Execution, Owner, Strategy};
+use touchstone_record::Executor;
+use touchstone_record::data;
+use touchstone_record::files::{self, FilePath};
 
 /// The division of the report.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Pages {
     /// Engines whose strategies stand beside each other.
     pub ladder: Vec<String>,
     /// Executors of the table of threads.
-    #[serde(deserialize_with = "tables::executors")]
+    #[serde(deserialize_with = "data::executors")]
     pub threads: Vec<Executor>,
     /// Tables of real work.
     pub work: Vec<Group>,
@@ -57,10 +57,10 @@ pub struct Finding {
     #[serde(default = "one")]
     pub threads: usize,
     /// The executor that the sentence is about.
-    #[serde(deserialize_with = "tables::executor")]
+    #[serde(deserialize_with = "data::executor")]
     pub subject: Executor,
     /// The executor it is held against; the subject on a used instance when left out.
-    #[serde(default, deserialize_with = "tables::some_executor")]
+    #[serde(default, deserialize_with = "data::some_executor")]
     pub baseline: Option<Executor>,
 }
 
@@ -189,7 +189,7 @@ const fn one() -> usize {
 /// The file in the project: `benches/pages.toml`.
 #[must_use]
 pub fn default_path() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/pages.toml")
+    files::project("benches/pages.toml")
 }
 
 impl Pages {
@@ -219,7 +219,7 @@ impl Pages {
         if !place.exists() {
             return Ok(Self::undivided(layouts, shares));
         }
-        let pages: Self = case::data(&place, "the pages")?;
+        let pages: Self = data::read(&place, "the pages")?;
         let known: BTreeSet<&str> = layouts
             .iter()
             .map(|layout| layout.name.as_str())

@@ -3,8 +3,8 @@
 use super::matrix::{Executor, Matrix, Work};
 use super::rank::{ranking, ties};
 use crate::pages::{Need, Pages};
-use crate::record::Estimate;
 use touchstone_executor::Owner;
+use touchstone_record::Estimate;
 
 /// The pick for a need.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Who is faster, and whether the numbers allow one to say so.
 
 use super::matrix::{Executor, Matrix, Work};
-use crate::compare::{self, MARGIN};
-use crate::record::estimate::median_of;
-use crate::record::{Book, Contender, Estimate, Purpose};
 use std::collections::BTreeMap;
+use touchstone_record::compare::{self, MARGIN};
+use touchstone_record::estimate::median_of;
+use touchstone_record::{Book, Contender, Estimate, Purpose};
 
 /// How far executors differ from themselves in each case: noisy slow calls say nothing about
 /// quick ones.

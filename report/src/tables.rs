@@ -4,15 +4,13 @@
 //! published elsewhere where there is one, with its numbers beside ours.
 
 pub mod charts;
-pub mod pipeline;
 
-use crate::case;
-use crate::files::FilePath;
-use crate::record::Executor;
 use anyhow::{Context, Result, bail, ensure};
-use serde::{Deserialize, Deserializer, de::Error};
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use serde::Deserialize;
+use std::path::PathBuf;
+use touchstone_record::Executor;
+use touchstone_record::data::{self, executor, executors, repeated};
+use touchstone_record::files::{self, FilePath};
 
 /// One table: executors across, benchmark functions down.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -144,28 +142,10 @@ pub fn number(text: &str) -> Option<f64> {
     })
 }
 
-/// Reads an executor's name.
-pub(crate) fn executor<'de, D: Deserializer<'de>>(from: D) -> Result<Executor, D::Error> {
-    String::deserialize(from)?.parse().map_err(D::Error::custom)
-}
-
-/// Reads an executor's name where there may be none.
-pub(crate) fn some_executor<'de, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<Executor>, D::Error> {
-    executor(from).map(Some)
-}
-
-/// Reads executors' names.
-pub(crate) fn executors<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Executor>, D::Error> {
-    let names = Vec::<String>::deserialize(from)?;
-    names.iter().map(|name| name.parse().map_err(D::Error::custom)).collect()
-}
-
 /// The folder of the tables: `benches/tables` in the project.
 #[must_use]
 pub fn default_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/tables")
+    files::project("benches/tables")
 }
 
 /// All that a folder holds, sorted by file name; nothing where there is no folder.
@@ -180,9 +160,9 @@ pub fn load_all(folder: impl Into<FilePath>) -> Result<(Vec<Layout>, Vec<Shares>
     if !folder.exists() {
         return Ok((tables, all));
     }
-    for place in case::files(&folder, "the tables")? {
+    for place in data::files(&folder, "the tables")? {
         let name = place.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        match case::data(&place, "the table")? {
+        match data::read(&place, "the table")? {
             File { table: Some(table), shares: None } => {
                 check(&table).with_context(|| format!("the table {place}"))?;
                 tables.push(Layout { name, ..table });
@@ -212,12 +192,6 @@ fn check(Layout { title, columns, rows, .. }: &Layout) -> Result<()> {
         bail!("has {case} from {guest} on {threads} threads in two rows");
     }
     Ok(())
-}
-
-/// The first value that there was before.
-pub(crate) fn repeated<T: Ord + Copy>(values: impl IntoIterator<Item = T>) -> Option<T> {
-    let mut seen = BTreeSet::new();
-    values.into_iter().find(|value| !seen.insert(*value))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Numbers as people read them: a unit that fits and few digits.
 
-use crate::record::Estimate;
 use touchstone_executor::text::plural;
+use touchstone_record::Estimate;
 
 /// Units of time with their length in ns, shortest first.
 const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];

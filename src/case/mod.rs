@@ -9,18 +9,17 @@ mod random;
 mod suite;
 mod text;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{HeapPages, similar};
 use touchstone_executor::{Strategy, wasi};
 
-use crate::files::{FilePath, read_text};
+use crate::files::FilePath;
+use crate::record::data::{self, repeated};
 use crate::record::{Role, Sweep};
-use crate::tables::repeated;
 
 pub use folder::Suite;
 pub use guests::{GuestFile, Guests, digest, hex};
@@ -164,8 +163,6 @@ const OF_THE_REPORT: [&str; 3] = ["charts.toml", "pages.toml", "explanations.tom
 const LONGEST_NAME: usize = 1024;
 /// Most threads of a cell.
 const MOST_THREADS: usize = 1 << 16;
-/// Largest data file, bytes.
-const LARGEST_DATA: usize = 4 << 20;
 
 /// Longest time of the first call of an instance, which may set things up: three times the
 /// budget of a call, or a second longer.
@@ -227,7 +224,7 @@ pub fn load_all(folder: impl Into<FilePath>) -> Result<Vec<Case>> {
     let (folder, mut cases) = (folder.into(), Vec::new());
     let is_of_the_report =
         |place: &FilePath| OF_THE_REPORT.iter().any(|name| place.path().ends_with(name));
-    for place in files(&folder, "the cases")? {
+    for place in data::files(&folder, "the cases")? {
         if folder.is_confined() && is_of_the_report(&place) {
             continue;
         }
@@ -250,7 +247,7 @@ pub fn load_all(folder: impl Into<FilePath>) -> Result<Vec<Case>> {
 /// column.
 pub fn load(place: impl Into<FilePath>) -> Result<Vec<Case>> {
     let place = place.into();
-    let mut cases = match data(&place, "the case")? {
+    let mut cases = match data::read(&place, "the case")? {
         CaseFile { case: Some(case), suite: None } => vec![case],
         CaseFile { case: None, suite: Some(suite) } => suite.cases(),
         _ => bail!("{place} must contain either [case] or [suite]"),
@@ -265,30 +262,6 @@ pub fn load(place: impl Into<FilePath>) -> Result<Vec<Case>> {
         }
     }
     Ok(cases)
-}
-
-/// The data files of a folder, sorted by name; messages call them `what`.
-///
-/// # Errors
-///
-/// When the folder cannot be read.
-pub fn files(folder: &FilePath, what: &str) -> Result<Vec<FilePath>> {
-    let mut files = folder.list().with_context(|| format!("cannot read {what} in {folder}"))?;
-    files.retain(|file| file.path().extension().is_some_and(|extension| extension == "toml"));
-    Ok(files)
-}
-
-/// The content of a data file, which messages call `what`.
-///
-/// # Errors
-///
-/// When the file cannot be read or is wrong; the message has the line and the column.
-pub fn data<T: DeserializeOwned>(place: impl Into<FilePath>, what: &str) -> Result<T> {
-    let place = place.into();
-    let text = read_text(&place).with_context(|| format!("cannot read {what} {place}"))?;
-    let mib = LARGEST_DATA >> 20;
-    ensure!(text.len() <= LARGEST_DATA, "{what} {place} has more than {mib} MiB");
-    toml::from_str(&text).with_context(|| format!("{what} {place} is invalid"))
 }
 
 /// The fault of a case that was parsed; `None` if it is valid.

@@ -1,9 +1,9 @@
 //! The data file `benches/resets.toml`: the call, and the points at which it is measured.
 
 use super::writer::Order;
-use crate::case::{self, Also, Case, Expect, Input, hex};
+use crate::case::{Also, Case, Expect, Input, hex};
 use crate::plan::Cell;
-use crate::record::{Drift, Place, ResetPoint, Role, Sweep, Touch};
+use crate::record::{Drift, Place, ResetPoint, Role, Sweep, Touch, data};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -72,7 +72,7 @@ impl Selection {
     ///
     /// When the file cannot be read or is wrong; the message names it.
     pub fn load(path: &Path) -> Result<Self> {
-        let file: Self = case::data(path, "the selection of resets")?;
+        let file: Self = data::read(path, "the selection of resets")?;
         let checked = file.check();
         checked
             .with_context(|| format!("the selection of resets {} is invalid", path.display()))?;

@@ -3,7 +3,7 @@
 use super::{Kind, Method};
 use crate::case::{self, Case};
 use crate::plan::{Cell, Compare, cores, refusal};
-use crate::record::{Contender, Executor, Match, Means, Purpose, Refusal, Status};
+use crate::record::{Contender, Executor, Match, Means, Purpose, Refusal, Status, data};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub fn default_file() -> PathBuf {
 ///
 /// When the file cannot be read or is wrong; the message names it.
 pub fn load(path: &Path, cases: &[Case]) -> Result<SwapPlan> {
-    let file = case::data(path, "the swap plan")?;
+    let file = data::read(path, "the swap plan")?;
     parse(file, cases).with_context(|| format!("the swap plan {} is invalid", path.display()))
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use touchstone::case::{self, Case, Guests, digest};
 use touchstone::files::FilePath;
 use touchstone::record::{BENCH, PEERS, RecordFile, Replacement};
-use touchstone::report::{self, Options};
+use touchstone_report::{self as report, Options};
 
 const CASE: &str = r#"
 [case]

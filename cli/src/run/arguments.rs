@@ -8,7 +8,7 @@ const OPTION: &str = "--args";
 /// The command line with `--args=VALUE` for each value behind `--args`, so that numbers such as
 /// `-inf` and `-0x1` are none of clap's options. The values end before the first text that begins
 /// with a hyphen and is no number.
-pub(in crate::cli) fn spread(line: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+pub(crate) fn spread(line: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut spread: Vec<OsString> = Vec::new();
     let (mut is_run, mut is_value) = (false, false);
     for text in line {

@@ -12,11 +12,11 @@ use touchstone::case::init::Means;
 use touchstone::inspect::Identity;
 use touchstone::lab::abbreviate_to;
 use touchstone::plain;
-use touchstone::report::units::{ratio_with_interval, time_with_interval};
 use touchstone::terminal::{Style, Table};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, ModuleInfo};
 use touchstone_executor::text::{harmless, name, plural};
+use touchstone_report::units::{ratio_with_interval, time_with_interval};
 
 /// Bytes of an output that a row shows.
 const IN_A_ROW: usize = 12;

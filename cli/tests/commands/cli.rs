@@ -107,7 +107,7 @@ fn the_targets_that_measure_show_the_build_and_always_write_the_page() {
     for target in ["quick", "bench"] {
         let mut make = std::process::Command::new("make");
         // The variable of the cargo that runs this test would be the Makefile's.
-        make.args(["-n", target]).current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("CARGO");
+        make.args(["-n", target]).current_dir(touchstone::files::project("")).env_remove("CARGO");
         let output = make.output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("cargo ")).collect();
@@ -383,7 +383,7 @@ fn recorded_in(path: &std::path::Path) {
 
 /// Charts that show what the made-up records have.
 const CHARTS: [&str; 2] =
-    ["--charts", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/charts.toml")];
+    ["--charts", concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/charts.toml")];
 
 fn recorded(folder: &Folder) -> PathBuf {
     let path = folder.at("records.jsonl");

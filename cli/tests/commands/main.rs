@@ -2,12 +2,12 @@
 
 mod adopt;
 mod cli;
-#[path = "../fixtures/command.rs"]
+#[path = "../../../tests/fixtures/command.rs"]
 mod command;
 mod density;
-#[path = "../fixtures/everywhere.rs"]
+#[path = "../../../tests/fixtures/everywhere.rs"]
 mod everywhere;
-#[path = "../fixtures/records.rs"]
+#[path = "../../../tests/fixtures/records.rs"]
 mod fixtures;
 mod preview2;
 mod resets;

@@ -102,7 +102,7 @@ mod programs {
     use std::path::Path;
 
     /// The program below around an adapter, made by `test-runtime/componentize`.
-    const COMPONENT: &[u8] = include_bytes!("../fixtures/observer-component.wasm");
+    const COMPONENT: &[u8] = include_bytes!("../../../tests/fixtures/observer-component.wasm");
 
     fn component(folder: &Path) -> String {
         let file = folder.join("observer");
@@ -157,7 +157,8 @@ mod programs {
         let (path, files) = (folder.at(""), folder.at("files"));
         std::fs::create_dir(&files).unwrap();
         std::fs::write(files.join("text"), "the file").unwrap();
-        let observer = wat::parse_str(include_str!("../fixtures/observer.wat")).unwrap();
+        let observer =
+            wat::parse_str(include_str!("../../../tests/fixtures/observer.wat")).unwrap();
         let files = files.display().to_string();
         let more = ["--args", "one", "--env", "A=b", "--dir", &files, "--input", "text:the input"];
         let first = run(&module(&path, &observer), &[&["--call", "_start"], &more[..]].concat());

@@ -1,8 +1,8 @@
 //! The verdict of a comparison. A process is one unit: all of its rounds have the same address
 //! layout, and only differences between processes show the effect of the layout.
 
-use crate::record::estimate::{self, INTERVAL_SAMPLES, Used};
-use crate::record::{Comparison, Estimate};
+use crate::estimate::{self, INTERVAL_SAMPLES, Used};
+use crate::{Comparison, Estimate};
 
 /// The smallest difference that counts, as a share: ratios within it are equivalent.
 pub const MARGIN: f64 = 0.02;
@@ -100,7 +100,7 @@ pub fn judge_rounds(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Contender, Executor, Match, Purpose};
+    use crate::{Contender, Executor, Match, Purpose};
     use touchstone_executor::Strategy;
 
     /// A process in which the subject takes `ratio` times as long, with a spread of 0.1 %.

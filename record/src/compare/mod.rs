@@ -6,11 +6,9 @@
 mod crossing;
 mod judge;
 mod records;
-mod remote;
 mod resets;
 
 pub use crossing::{Change, Crossings, crossings};
 pub use judge::{Judged, MARGIN, Verdict, judge, judge_rounds};
 pub use records::of_records;
-pub use remote::{Contest, FromSide, ToSide, contest, serve_side};
 pub use resets::{Course, Race, drops, fastest, page_size, races, ratio};

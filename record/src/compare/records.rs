@@ -1,7 +1,7 @@
 //! Two stored runs, cell by cell.
 
 use super::{Judged, Verdict};
-use crate::record::{Book, CellKey, Metric};
+use crate::{Book, CellKey, Metric};
 
 /// Compares the call times of all cells that two runs have in common. The interval of the
 /// ratio is the widest that both intervals allow. The runs were not made in turns, so a

@@ -2,9 +2,7 @@
 
 use super::{Crossings, Judged, MARGIN, crossings, judge_rounds};
 use crate::escape::code;
-use crate::record::{
-    Book, Drift, Estimate, Executor, PAGE, Place, ResetKey, ResetPoint, Sample, Touch,
-};
+use crate::{Book, Drift, Estimate, Executor, PAGE, Place, ResetKey, ResetPoint, Sample, Touch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use touchstone_executor::{MemoryFrom, Strategy};
@@ -197,7 +195,7 @@ pub fn page_size(pages: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Header, Line, Reset, Samples};
+    use crate::{Header, Line, Reset, Samples};
 
     const COURSE: Course =
         Course { touch: Touch::Byte, place: Place::Contiguous, drift: Drift::Same, threads: 1 };

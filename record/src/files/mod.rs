@@ -7,12 +7,19 @@ use path::Held;
 use std::fs::{File, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use path::FilePath;
 
 /// Largest file that is read as a whole, bytes.
 pub const LARGEST: u64 = 256 << 20;
+
+/// A file or folder of the project.
+#[must_use]
+pub fn project(path: &str) -> PathBuf {
+    let of_this_package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    of_this_package.parent().unwrap_or(of_this_package).join(path)
+}
 
 /// Content of a file; `None` if there is no such file.
 ///

@@ -1,6 +1,6 @@
 //! A state that many modules read.
 
-use crate::record::named::named;
+use crate::named::named;
 use serde::{Deserialize, Serialize};
 
 /// A state that many modules read.

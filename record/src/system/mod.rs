@@ -3,6 +3,7 @@
 mod fan_out;
 mod node;
 mod pipeline;
+pub mod plan;
 mod requests;
 mod rounds;
 

@@ -1,6 +1,6 @@
 //! Blocks of transfers and queries over a database.
 
-use crate::record::Tail;
+use crate::Tail;
 use serde::{Deserialize, Serialize};
 
 /// Blocks of transfers and queries over a database.

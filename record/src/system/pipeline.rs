@@ -1,6 +1,6 @@
 //! Messages whose verifier is swapped.
 
-use crate::record::Tail;
+use crate::Tail;
 use serde::{Deserialize, Serialize};
 
 /// Messages whose verifier is swapped.

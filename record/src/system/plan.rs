@@ -37,7 +37,7 @@ pub struct PublishedTotal {
 ///
 /// When the file is invalid.
 pub fn plan() -> Result<PipelinePlan> {
-    parse(include_str!("../../benches/pipeline.toml"))
+    parse(include_str!("../../../benches/pipeline.toml"))
 }
 
 fn parse(text: &str) -> Result<PipelinePlan> {
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn the_plan_of_the_project_is_valid_and_errors_say_what_is_wrong() {
         assert_eq!(plan().unwrap().messages, 1024);
-        let text = include_str!("../../benches/pipeline.toml");
+        let text = include_str!("../../../benches/pipeline.toml");
         for (from, to, says) in [
             ("many ", "more ", "unknown field `more`"),
             ("= 1024", "= 0", "wants no messages"),

@@ -1,7 +1,7 @@
 //! A host over HTTP under load.
 
-use crate::record::Tail;
-use crate::record::named::named;
+use crate::Tail;
+use crate::named::named;
 use serde::{Deserialize, Serialize};
 
 /// A round of a host over HTTP under load.

@@ -1,8 +1,8 @@
 //! All rounds of a host under load.
 
 use super::{InstanceState, Load, Requests, System, SystemFound};
-use crate::record::estimate::{median_of, of_values};
-use crate::record::{Book, Estimate, Executor};
+use crate::estimate::{median_of, of_values};
+use crate::{Book, Estimate, Executor};
 use std::collections::BTreeMap;
 
 /// The rounds of an executor with instances in one state.

@@ -4,7 +4,7 @@ use super::axis::{Axis, Spread};
 use super::canvas::{self, Canvas, EDGE, NORMAL};
 use super::frame::{self, Frame, MARGIN, PAD, Value, WIDTH};
 use super::theme::{Fill, Theme};
-use crate::report::markdown::NOTHING;
+use crate::markdown::NOTHING;
 use plotters::style::text_anchor::HPos;
 
 /// Bars, ready to be laid out.

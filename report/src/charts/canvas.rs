@@ -3,13 +3,13 @@
 //! The files come out the same on every machine: text is measured with an embedded font,
 //! coordinates are whole tenths of a pixel, and nothing depends on the clock or the locale.
 
-use crate::escape::html;
 use anyhow::{Context, Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontDesc, register_font};
 use touchstone_executor::text::line;
+use touchstone_record::escape::html;
 
 /// Text of labels and numbers, px: the smallest in any chart.
 pub(super) const SMALL: f64 = 13.0;

@@ -2,9 +2,9 @@
 
 use super::canvas::{self, Canvas, Point, SMALL, TITLE};
 use super::theme::{Fill, Theme};
-use crate::record::Estimate;
-use crate::report::units::{self, MARK};
+use crate::units::{self, MARK};
 use plotters::style::text_anchor::HPos;
+use touchstone_record::Estimate;
 
 /// Width of every chart, px.
 pub(super) const WIDTH: f64 = 800.0;

@@ -3,8 +3,8 @@
 use super::canvas::{self, Canvas, DOT};
 use super::frame::{Frame, MARGIN, PAD, Value, WIDTH};
 use super::theme::{Fill, Theme};
-use crate::report::markdown::NOTHING;
-use crate::report::units;
+use crate::markdown::NOTHING;
+use crate::units;
 use plotters::style::text_anchor::HPos;
 
 /// A heat table, ready to be laid out.

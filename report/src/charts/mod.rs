@@ -12,7 +12,6 @@ mod picks;
 mod theme;
 
 use super::matrix::Matrix;
-use crate::escape::html;
 use crate::pages::Part;
 use crate::tables::Layout;
 use crate::tables::charts::Charts;
@@ -26,6 +25,7 @@ pub(super) use picks::Overall;
 use rayon::prelude::*;
 use std::fmt::Write;
 use theme::Theme;
+use touchstone_record::escape::html;
 
 /// A chart that was drawn.
 #[derive(Debug)]

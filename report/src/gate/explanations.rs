@@ -1,13 +1,13 @@
 //! `benches/explanations.toml`: what is known of numbers that break a rule.
 
 use super::{Rule, Violation};
-use crate::case;
-use crate::files::FilePath;
 use anyhow::Result;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use touchstone_executor::Strategy;
+use touchstone_record::data;
+use touchstone_record::files::{self, FilePath};
 
 /// Why a rule is broken, for the cells that a pattern names.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -49,7 +49,7 @@ impl Explanations {
     /// `benches/explanations.toml` of the project.
     #[must_use]
     pub fn default_path() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/explanations.toml")
+        files::project("benches/explanations.toml")
     }
 
     /// Reads a file; none where there is no file.
@@ -59,7 +59,7 @@ impl Explanations {
     /// When the file cannot be read or is wrong; the message has the line.
     pub fn load(place: impl Into<FilePath>) -> Result<Self> {
         let place = place.into();
-        if place.exists() { case::data(place, "the file") } else { Ok(Self::default()) }
+        if place.exists() { data::read(place, "the file") } else { Ok(Self::default()) }
     }
 }
 
@@ -95,6 +95,7 @@ impl fmt::Display for Explanation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     fn load(text: &str) -> Result<Explanations> {
         let folder = tempfile::tempdir().unwrap();

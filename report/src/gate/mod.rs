@@ -11,9 +11,9 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-use crate::record::{Book, CellKey};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use touchstone_record::{Book, CellKey};
 
 pub use explanations::{Explanation, Explanations};
 pub(super) use page::{anomalies, broken_rules, draft};

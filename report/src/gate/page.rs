@@ -1,18 +1,18 @@
 //! What the page says of the gate.
 
 use super::{Gate, Rule};
-use crate::escape::{code, in_cell, markdown};
-use crate::report::markdown::Table;
-use crate::report::units;
+use crate::markdown::Table;
+use crate::units;
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use touchstone_record::escape::{code, in_cell, markdown};
 
 /// Lines of a list that stand on the page; the command prints them all.
 const MOST: usize = 50;
 
 /// What breaks a rule and is explained: cells with the same explanation share a row.
-pub(in crate::report) fn anomalies(gate: &Gate) -> String {
+pub(crate) fn anomalies(gate: &Gate) -> String {
     let mut rows: IndexMap<&str, Vec<(String, String)>> = IndexMap::new();
     for (violation, explanation) in &gate.explained {
         if let (Some((cell, _)), (found, limit)) = (&violation.cell, &violation.found) {
@@ -46,7 +46,7 @@ pub(super) fn broken(number: usize) -> String {
 }
 
 /// The line of a draft that links to its broken rules; nothing where the page may be published.
-pub(in crate::report) fn draft(gate: &Gate) -> String {
+pub(crate) fn draft(gate: &Gate) -> String {
     match gate.violations.len() {
         0 => String::new(),
         rules => {
@@ -57,7 +57,7 @@ pub(in crate::report) fn draft(gate: &Gate) -> String {
 
 /// The broken rules of a draft, folded, those of a kind together; nothing where the page may be
 /// published.
-pub(in crate::report) fn broken_rules(gate: &Gate) -> String {
+pub(crate) fn broken_rules(gate: &Gate) -> String {
     let mut kinds: BTreeMap<Option<Rule>, Vec<String>> = BTreeMap::new();
     for violation in &gate.violations {
         let rule = violation.cell.as_ref().map(|(_, rule)| *rule);

@@ -1,11 +1,11 @@
 //! The rules of publication.
 
 use super::{Rule, Violation};
-use crate::compare;
-use crate::record::estimate::PROCESSES;
-use crate::record::{Book, CellKey, Comparison, Match, Metric, Purpose, Sample};
-use crate::report::units::{self, MARK, count, grouped, percent};
+use crate::units::{self, MARK, count, grouped, percent};
 use touchstone_executor::Execution;
+use touchstone_record::compare;
+use touchstone_record::estimate::PROCESSES;
+use touchstone_record::{Book, CellKey, Comparison, Match, Metric, Purpose, Sample};
 
 /// Factor by which two ways to the same ratio may differ.
 const AGREEMENT: f64 = 1.3;

@@ -1,12 +1,12 @@
 //! Each rule, over small runs.
 
 use super::*;
-use crate::record::{
+use std::collections::BTreeMap;
+use touchstone_executor::Strategy;
+use touchstone_record::{
     Comparison, Contender, EngineFacts, Executor, Header, Line, Machine, Match, Metric,
     Observations, Purpose, SCHEMA, Sample, Samples, Sampling, Tools,
 };
-use std::collections::BTreeMap;
-use touchstone_executor::Strategy;
 
 fn header(commit: &str) -> Header {
     let text = |text: &str| text.to_owned();

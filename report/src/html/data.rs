@@ -1,22 +1,22 @@
 //! What the page knows of a run: the timed cells column by column, with names, reasons and
 //! settings as numbers into lists of them.
 
-use crate::record::estimate::{CLEAN_SAMPLES, INTERVAL_SAMPLES, PROCESSES};
-use crate::record::{Book, CellKey, Metric, Observations, Refusal, SCHEMA, Sample, Status};
-use crate::report::matrix::{Cell, Executor, Matrix, Work};
-use crate::report::picks::Pick;
+use crate::matrix::{Cell, Executor, Matrix, Work};
+use crate::picks::Pick;
 use indexmap::IndexSet;
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 use touchstone_executor::Strategy;
+use touchstone_record::estimate::{CLEAN_SAMPLES, INTERVAL_SAMPLES, PROCESSES};
+use touchstone_record::{Book, CellKey, Metric, Observations, Refusal, SCHEMA, Sample, Status};
 
 /// All that the page's script gets.
 #[derive(Debug, Serialize)]
 pub(super) struct Data<'a> {
     /// The version of record files that can be compared with this run.
     schema: u32,
-    /// The rules of [`estimate`](crate::record::estimate), for a file that is compared.
+    /// The rules of [`estimate`](touchstone_record::estimate), for a file that is compared.
     rules: Rules,
     run: Run<'a>,
     engines: Vec<&'a str>,
@@ -34,7 +34,7 @@ pub(super) struct Data<'a> {
     start: Start,
 }
 
-/// Numbers of [`estimate`](crate::record::estimate).
+/// Numbers of [`estimate`](touchstone_record::estimate).
 #[derive(Debug, Serialize)]
 struct Rules {
     processes: usize,
@@ -177,7 +177,7 @@ impl<'a> Data<'a> {
         };
         let refusals = book.refusals.iter().filter_map(refusal).collect();
         let setup =
-            |((executor, guest), setup): (&(Executor, String), &'a crate::record::Setup)| {
+            |((executor, guest), setup): (&(Executor, String), &'a touchstone_record::Setup)| {
                 let executor = executors.iter().position(|own| own == executor)?;
                 let guest = guests.get_index_of(&**guest)?;
                 let emulated = setup.emulated.as_deref().map(|text| place(text, &mut texts));

@@ -6,12 +6,12 @@ mod overview;
 
 use super::matrix::Matrix;
 use super::picks::Pick;
-use crate::escape::in_script;
 use anyhow::{Context, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use data::Data;
 use sha2::{Digest, Sha256};
+use touchstone_record::escape::in_script;
 
 /// The name of the file in the folder of the detailed pages.
 pub(super) const FILE: &str = "index.html";

@@ -1,11 +1,11 @@
 //! What stands at the top of the page before its script runs.
 
-use crate::escape::html;
-use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
-use crate::report::matrix::Matrix;
-use crate::report::picks::Pick;
-use crate::report::units::{MARK, count, grouped, percent, time_with_interval};
+use crate::matrix::Matrix;
+use crate::picks::Pick;
+use crate::units::{MARK, count, grouped, percent, time_with_interval};
 use std::fmt::Write;
+use touchstone_record::escape::html;
+use touchstone_record::estimate::{CLEAN_SAMPLES, PROCESSES};
 
 /// Picks that are shown at most.
 const MOST: usize = 7;

@@ -1,14 +1,14 @@
 //! Correctness and robustness: what `make checks` found.
 
 use super::source;
-use crate::escape::{code, markdown};
-use crate::record::{Check, Finding, Outcome, without_offset};
-use crate::report::checks::{Checked, Checks};
-use crate::report::markdown::{NOTHING, Table, details};
-use crate::report::units::{count, grouped};
+use crate::checks::{Checked, Checks};
+use crate::markdown::{NOTHING, Table, details};
+use crate::units::{count, grouped};
 use indexmap::{IndexMap, IndexSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use touchstone_record::escape::{code, markdown};
+use touchstone_record::{Check, Finding, Outcome, without_offset};
 
 /// Outcomes with their marks, the one that decides a table's cell first.
 const MARKS: [(Outcome, &str, &str); 7] = [
@@ -22,7 +22,7 @@ const MARKS: [(Outcome, &str, &str); 7] = [
 ];
 
 /// The section of a check; nothing where it was not run.
-pub(in crate::report) fn section(checks: &Checks, check: Check) -> String {
+pub(crate) fn section(checks: &Checks, check: Check) -> String {
     let print = |checked: Checked<'_>| match check {
         Check::Conformance => conformance(&checked),
         Check::Features => features(&checked),

@@ -3,15 +3,15 @@
 //! against their peers.
 
 use super::function;
-use crate::compare::{self, Judged, MARGIN, Verdict};
-use crate::escape::{code, markdown};
-use crate::record::{Book, Contender, Match, Purpose};
-use crate::report::Records;
-use crate::report::markdown::Table;
-use crate::report::rank::Noise;
-use crate::report::units::{self, count, percent, ratio_with_interval};
+use crate::Records;
+use crate::markdown::Table;
+use crate::rank::Noise;
+use crate::units::{self, count, percent, ratio_with_interval};
 use indexmap::IndexMap;
 use std::fmt::Write;
+use touchstone_record::compare::{self, Judged, MARGIN, Verdict};
+use touchstone_record::escape::{code, markdown};
+use touchstone_record::{Book, Contender, Match, Purpose};
 
 /// A comparison with what it says.
 pub(super) type Row<'a> = (&'a Match, Judged);
@@ -34,7 +34,7 @@ pub(super) fn legend() -> String {
 }
 
 /// The comparisons of the run and those with peers, from a file of their own.
-pub(in crate::report) fn section(records: &Records) -> String {
+pub(crate) fn section(records: &Records) -> String {
     let mut text =
         format!("## Comparisons\n\nTwo executors timed in turns in one process. {}\n\n", legend());
     let groups = [

@@ -1,11 +1,11 @@
 //! Density: what a live instance takes, and calls on one of many.
 
-use crate::escape::{code, markdown};
-use crate::record::{Book, Density, Executor, Refusal};
-use crate::report::markdown::Table;
-use crate::report::units::{grouped, time};
+use crate::markdown::Table;
+use crate::units::{grouped, time};
 use std::collections::BTreeMap;
 use touchstone_executor::{InstanceFrom, MemoryFrom, Strategy};
+use touchstone_record::escape::{code, markdown};
+use touchstone_record::{Book, Density, Executor, Refusal};
 
 /// What a reader learns from rows of that strategy.
 const COPIES: &str = " In the rows `instance_reuse` each instance has a copy of the guest's data. The \
@@ -20,7 +20,7 @@ const POOLED: &str = " In the rows `pooling_tracked` an idle instance holds noth
 /// Where the numbers stand that were too large.
 const FAILED: &str = " The larger numbers at which one failed stand below the table.";
 
-pub(in crate::report) fn section(book: Option<&Book>) -> String {
+pub(crate) fn section(book: Option<&Book>) -> String {
     let Some(book) = book.filter(|book| !book.densities.is_empty()) else {
         return "## Live instances\n\nThere are no records of live instances; `make density` \
                 makes them.\n\n"
@@ -115,7 +115,7 @@ fn numbers(refusal: &Refusal) -> Option<(u64, u64, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Footprint, Header, Line, Status, Tail};
+    use touchstone_record::{Footprint, Header, Line, Status, Tail};
 
     #[test]
     fn numbers_at_which_an_executor_failed_are_listed() {

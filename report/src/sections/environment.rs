@@ -1,16 +1,16 @@
 //! What the numbers were made on and with.
 
-use crate::escape::{code, markdown};
-use crate::record::{Header, Sampling};
-use crate::report::Records;
-use crate::report::markdown::{NOTHING, Table};
-use crate::report::matrix::Matrix;
-use crate::report::units::{count, grouped, percent};
+use crate::Records;
+use crate::markdown::{NOTHING, Table};
+use crate::matrix::Matrix;
+use crate::units::{count, grouped, percent};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use touchstone_record::escape::{code, markdown};
+use touchstone_record::{Header, Sampling};
 
 /// Machine, versions, guests, sampling, and what of the record file was left out.
-pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
+pub(crate) fn section(matrix: &Matrix<'_>) -> String {
     let header = &matrix.book.header;
     let guests = matrix.guests().into_iter().flat_map(|guest| {
         let facts = header.works.iter().find(|facts| facts.guest == guest);

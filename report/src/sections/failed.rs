@@ -1,17 +1,17 @@
 //! The cells without a time, by reason.
 
-use crate::escape::{code, markdown};
-use crate::record::{Book, Refusal, Status};
-use crate::report::markdown::Table;
-use crate::report::units::count;
+use crate::markdown::Table;
+use crate::units::count;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::Strategy;
+use touchstone_record::escape::{code, markdown};
+use touchstone_record::{Book, Refusal, Status};
 
 /// More strategies or places than these are counted, not named.
 const MOST_NAMED: usize = 4;
 
-pub(in crate::report) fn section(book: &Book) -> String {
+pub(crate) fn section(book: &Book) -> String {
     let heading = "## Cells without a time\n\n";
     match table(&book.refusals) {
         None => format!("{heading}Every cell of the run has a time.\n\n"),
@@ -23,7 +23,7 @@ pub(in crate::report) fn section(book: &Book) -> String {
 }
 
 /// The cells that are wrong, trap or fail; nothing where there are none.
-pub(in crate::report) fn failures(book: &Book) -> String {
+pub(crate) fn failures(book: &Book) -> String {
     let failures = book.refusals.iter().filter(|refusal| refusal.status.is_failure());
     let table = table(failures).unwrap_or_default();
     if table.is_empty() { table } else { format!("## Failed cells\n\n{table}") }

@@ -2,12 +2,12 @@
 //! what it takes from the kernel.
 
 use super::source;
-use crate::escape::code;
-use crate::record::{Metric, Role};
-use crate::report::markdown::Table;
-use crate::report::matrix::{Executor, Matrix, Work};
-use crate::report::units::{self, grouped};
+use crate::markdown::Table;
+use crate::matrix::{Executor, Matrix, Work};
+use crate::units::{self, grouped};
 use indexmap::IndexMap;
+use touchstone_record::escape::code;
+use touchstone_record::{Metric, Role};
 
 /// Parts of a call.
 const PARTS: [Metric; 3] = [Metric::Prepare, Metric::Invoke, Metric::Finish];
@@ -20,7 +20,7 @@ const COUNTED: [Metric; 4] =
     [Metric::PageFaults, Metric::SystemCalls, Metric::Signals, Metric::ArtifactBytes];
 
 /// The parts of a call and of what comes before it.
-pub(in crate::report) fn phases(matrix: &Matrix<'_>) -> String {
+pub(crate) fn phases(matrix: &Matrix<'_>) -> String {
     let roles = [Role::EmptyCall, Role::DirtyMemory, Role::Payload];
     let works: Vec<&Work> = roles.into_iter().filter_map(|role| matrix.main_work(role)).collect();
     let before = works.first().map(|work| table(matrix, work, "Before the first call: ", &BEFORE));
@@ -37,7 +37,7 @@ pub(in crate::report) fn phases(matrix: &Matrix<'_>) -> String {
 }
 
 /// What calls take from the kernel. Nothing where nothing was counted.
-pub(in crate::report) fn kernel(benches: &Matrix<'_>) -> String {
+pub(crate) fn kernel(benches: &Matrix<'_>) -> String {
     let Some(book) = &benches.records.counts else { return String::new() };
     let matrix = Matrix::by(benches.records, book, Metric::SystemCalls);
     let tables: String =

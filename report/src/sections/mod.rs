@@ -19,9 +19,9 @@ pub(super) mod threads;
 use super::markdown::Footnotes;
 use super::matrix::Cell;
 use super::units;
-use crate::escape::{code, markdown};
-use crate::record::{Header, Refusal};
 use std::fmt::Display;
+use touchstone_record::escape::{code, markdown};
+use touchstone_record::{Header, Refusal};
 
 /// Heading of the counts of operators.
 const OPERATORS: &str = "operators";

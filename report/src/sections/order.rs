@@ -2,14 +2,14 @@
 
 use super::OPERATORS;
 use super::tables::{heading, time};
-use crate::escape::code;
-use crate::record::Estimate;
-use crate::report::matrix::{Matrix, Work};
-use crate::report::units::factor;
+use crate::matrix::{Matrix, Work};
 use crate::tables::{Cause, Layout, Row, number};
+use crate::units::factor;
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use touchstone_executor::Execution;
+use touchstone_record::Estimate;
+use touchstone_record::escape::code;
 
 /// Two values are in an order when their ratio is at least this.
 const APART: f64 = 1.1;

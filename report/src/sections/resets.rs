@@ -1,16 +1,16 @@
 //! Resets: clean calls that write so many pages, where dropping becomes faster than restoring,
 //! and which way of finding written pages suits which host.
 
-use crate::compare::{Course, Race, fastest, page_size, races};
-use crate::escape::code;
-use crate::record::{Book, Drift, Executor, Place, ResetKey, Touch};
-use crate::report::markdown::{Table, details};
-use crate::report::units::{count, median};
+use crate::markdown::{Table, details};
+use crate::units::{count, median};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use touchstone_executor::MemoryFrom;
+use touchstone_record::compare::{Course, Race, fastest, page_size, races};
+use touchstone_record::escape::code;
+use touchstone_record::{Book, Drift, Executor, Place, ResetKey, Touch};
 
-pub(in crate::report) fn section(book: Option<&Book>) -> String {
+pub(crate) fn section(book: Option<&Book>) -> String {
     let Some(book) = book.filter(|book| !book.resets.is_empty()) else {
         return "## Resets\n\nThere are no records of resets; `make resets` makes them.\n\n"
             .to_owned();
@@ -170,7 +170,7 @@ fn capital(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Header, Line, Reset, ResetPoint, Sample, Samples, Sampling};
+    use touchstone_record::{Header, Line, Reset, ResetPoint, Sample, Samples, Sampling};
 
     fn book() -> Book {
         let mut lines = Vec::new();

@@ -1,15 +1,15 @@
 //! What was really in force for each executor, probed after loading.
 
-use crate::escape::{code, html, markdown};
-use crate::record::Book;
-use crate::report::markdown::details;
+use crate::markdown::details;
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::Strategy;
+use touchstone_record::Book;
+use touchstone_record::escape::{code, html, markdown};
 
 /// For each setting, each value with the strategies that have it on some guest.
 type Settings = BTreeMap<String, BTreeMap<String, BTreeSet<Strategy>>>;
 
-pub(in crate::report) fn section(book: &Book) -> String {
+pub(crate) fn section(book: &Book) -> String {
     let mut engines: BTreeMap<&str, Settings> = BTreeMap::new();
     for ((executor, _), setup) in &book.setups {
         let settings = engines.entry(&executor.engine).or_default();

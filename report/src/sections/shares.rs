@@ -2,18 +2,18 @@
 //! that does nothing, each on a clean and on a used instance, and one that only takes the
 //! input.
 
-use crate::escape::{code, markdown};
-use crate::record::{Estimate, Metric};
-use crate::report::markdown::Table;
-use crate::report::matrix::{Executor, Matrix, Work};
-use crate::report::units::{median, percent, times};
+use crate::markdown::Table;
+use crate::matrix::{Executor, Matrix, Work};
 use crate::tables::{Panel, Shares};
+use crate::units::{median, percent, times};
+use touchstone_record::escape::{code, markdown};
+use touchstone_record::{Estimate, Metric};
 
 /// Parts of a call.
 const PARTS: [&str; 4] =
     ["instance and call", "first touches and cleaning", "taking the input", "the guest's work"];
 
-pub(in crate::report) fn section(matrix: &Matrix<'_>, shares: &Shares) -> String {
+pub(crate) fn section(matrix: &Matrix<'_>, shares: &Shares) -> String {
     let mut text = format!("## {}\n\n{}\n\n", markdown(&shares.title), shares.text.trim());
     for panel in &shares.panels {
         let headings = ["clean instance", "used instance", "clean / used"];

@@ -1,13 +1,13 @@
 //! Hot swap: what changing the module costs, and what callers see of it.
 
 use super::comparisons::{Row, legend, of};
-use crate::escape::code;
-use crate::record::{Book, Executor, Means, Purpose, SwapFound};
-use crate::report::markdown::Table;
-use crate::report::units::{grouped, marked, ratio_with_interval, time};
+use crate::markdown::Table;
+use crate::units::{grouped, marked, ratio_with_interval, time};
 use std::fmt::Write;
+use touchstone_record::escape::code;
+use touchstone_record::{Book, Executor, Means, Purpose, SwapFound};
 
-pub(in crate::report) fn section(book: Option<&Book>) -> String {
+pub(crate) fn section(book: Option<&Book>) -> String {
     let Some(book) = book else {
         return "## Hot swap\n\nThere are no records of swaps; `make swap` makes them.\n\n"
             .to_owned();

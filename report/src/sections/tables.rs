@@ -1,16 +1,16 @@
 //! The tables that are laid out by hand.
 
 use super::{OPERATORS, function, order, refused};
-use crate::escape::{in_cell, markdown};
-use crate::record::{Estimate, Metric};
-use crate::report::Content;
-use crate::report::markdown::{Footnotes, NOTHING, Table};
-use crate::report::matrix::{Cell, Executor, Matrix, Work};
-use crate::report::units::{self, grouped};
+use crate::Content;
+use crate::markdown::{Footnotes, NOTHING, Table};
+use crate::matrix::{Cell, Executor, Matrix, Work};
 use crate::tables::{Layout, Row};
+use crate::units::{self, grouped};
+use touchstone_record::escape::{in_cell, markdown};
+use touchstone_record::{Estimate, Metric};
 
 /// A table with what it shows, its footnotes, and where it differs from what was published.
-pub(in crate::report) fn section(matrix: &Matrix<'_>, layout: &Layout) -> String {
+pub(crate) fn section(matrix: &Matrix<'_>, layout: &Layout) -> String {
     let mut notes = Footnotes::default();
     let table = table(matrix, layout, |executor, row| cell(matrix, executor, row, &mut notes));
     let (title, lead) = (markdown(&layout.title), layout.text.trim());
@@ -21,7 +21,7 @@ pub(in crate::report) fn section(matrix: &Matrix<'_>, layout: &Layout) -> String
 /// What a table shows and where it differs from what was published, without the table: our
 /// cells stand in the tables of threads on the same page, and beside the published values in
 /// the summary.
-pub(in crate::report) fn without_cells(content: &Content<'_>, layout: &Layout) -> String {
+pub(crate) fn without_cells(content: &Content<'_>, layout: &Layout) -> String {
     let (title, lead) = (markdown(&layout.title), layout.text.trim());
     let differing = order::section(content.matrix, layout);
     format!(
@@ -32,7 +32,7 @@ pub(in crate::report) fn without_cells(content: &Content<'_>, layout: &Layout) -
 }
 
 /// Whether the tables of threads have every cell of a table that the summary prints.
-pub(in crate::report) fn is_among_threads(content: &Content<'_>, layout: &Layout) -> bool {
+pub(crate) fn is_among_threads(content: &Content<'_>, layout: &Layout) -> bool {
     let has_threads =
         |row: &Row| content.matrix.most_threads(&Work::from(row)).is_some_and(|most| most > 1);
     content.pages.documents.contains(&layout.name)
@@ -42,7 +42,7 @@ pub(in crate::report) fn is_among_threads(content: &Content<'_>, layout: &Layout
 }
 
 /// The rows that were published, with medians alone, and a link to the whole table.
-pub(in crate::report) fn brief(content: &Content<'_>, layout: &Layout) -> String {
+pub(crate) fn brief(content: &Content<'_>, layout: &Layout) -> String {
     let matrix = content.matrix;
     let published = |row: &&Row| row.published.iter().any(|text| !text.is_empty());
     let rows = layout.rows.iter().filter(published).cloned().collect();

@@ -1,15 +1,15 @@
 //! Times on one and on several threads, of every executor on the guests of the overview.
 
 use super::time_or_word;
-use crate::escape::{code, markdown};
-use crate::record::Status;
-use crate::report::markdown::{Footnotes, Table};
-use crate::report::matrix::{Cell, Executor, Matrix, Work};
-use crate::report::units::{count, times};
+use crate::markdown::{Footnotes, Table};
+use crate::matrix::{Cell, Executor, Matrix, Work};
+use crate::units::{count, times};
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use touchstone_record::Status;
+use touchstone_record::escape::{code, markdown};
 
-pub(in crate::report) fn section(matrix: &Matrix<'_>) -> String {
+pub(crate) fn section(matrix: &Matrix<'_>) -> String {
     // A run on one thread has all its times here.
     let has_several = |work: &Work| matrix.threads(work).last() > Some(&1);
     let is_any = matrix.works.iter().any(has_several);

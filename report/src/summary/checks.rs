@@ -1,13 +1,13 @@
 //! Correctness and isolation: totals and exceptions.
 
-use crate::escape::code;
+use crate::Content;
+use crate::checks::Checked;
+use crate::markdown::Table;
 use crate::pages::Part;
-use crate::record::{Check, Outcome};
-use crate::report::Content;
-use crate::report::checks::Checked;
-use crate::report::markdown::Table;
-use crate::report::units::{count, grouped};
+use crate::units::{count, grouped};
 use std::collections::BTreeSet;
+use touchstone_record::escape::code;
+use touchstone_record::{Check, Outcome};
 
 /// Names of exceptions that are printed; the others are counted.
 const MOST: usize = 6;

@@ -1,7 +1,7 @@
 //! Tables that were published elsewhere, in their own form: ours above theirs.
 
-use crate::report::Content;
-use crate::report::sections::tables;
+use crate::Content;
+use crate::sections::tables;
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let layouts = content.pages.documents.iter();

@@ -1,14 +1,14 @@
 //! Engines at a glance.
 
 use super::{failed_assertions, named, verdict};
-use crate::escape::code;
-use crate::record::{Metric, Role};
-use crate::report::Content;
-use crate::report::charts::{self, Overall};
-use crate::report::markdown::{NOTHING, Table};
-use crate::report::matrix::{Executor, Matrix, Work};
-use crate::report::rank::fastest;
-use crate::report::units::{self, prose_list, time};
+use crate::Content;
+use crate::charts::{self, Overall};
+use crate::markdown::{NOTHING, Table};
+use crate::matrix::{Executor, Matrix, Work};
+use crate::rank::fastest;
+use crate::units::{self, prose_list, time};
+use touchstone_record::escape::code;
+use touchstone_record::{Metric, Role};
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;

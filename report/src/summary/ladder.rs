@@ -1,13 +1,13 @@
 //! Strategies beside each other.
 
 use super::new_instances;
-use crate::escape::code;
-use crate::record::Role;
-use crate::report::Content;
-use crate::report::markdown::{NOTHING, Table};
-use crate::report::matrix::{Cell, Executor};
-use crate::report::units::time_with_reach;
+use crate::Content;
+use crate::markdown::{NOTHING, Table};
+use crate::matrix::{Cell, Executor};
+use crate::units::time_with_reach;
 use touchstone_executor::Strategy;
+use touchstone_record::Role;
+use touchstone_record::escape::code;
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;

@@ -20,9 +20,9 @@ use super::matrix::{Executor, Matrix};
 use super::origin;
 use super::sections::failed;
 use super::units;
-use crate::escape::code;
-use crate::record::{Check, Estimate, Outcome};
 use std::fmt::Write;
+use touchstone_record::escape::code;
+use touchstone_record::{Check, Estimate, Outcome};
 
 /// The sections in order.
 pub(super) fn text(content: &Content<'_>) -> String {

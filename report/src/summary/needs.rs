@@ -1,17 +1,17 @@
 //! What to use for which need.
 
 use super::{failed_assertions, own};
-use crate::compare::{self, Judged, MARGIN};
-use crate::escape::{code, markdown};
+use crate::Content;
+use crate::markdown::Table;
+use crate::matrix::{Executor, Matrix, Work};
 use crate::pages::Need;
-use crate::record::{Contender, Purpose};
-use crate::report::Content;
-use crate::report::markdown::Table;
-use crate::report::matrix::{Executor, Matrix, Work};
-use crate::report::picks::Pick;
-use crate::report::units;
+use crate::picks::Pick;
+use crate::units;
 use std::collections::BTreeSet;
 use touchstone_executor::{Execution, Owner};
+use touchstone_record::compare::{self, Judged, MARGIN};
+use touchstone_record::escape::{code, markdown};
+use touchstone_record::{Contender, Purpose};
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;

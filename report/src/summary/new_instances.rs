@@ -1,12 +1,12 @@
 //! New instances on Touchstone's memories against those of the runtime itself.
 
-use crate::escape::code;
-use crate::report::Content;
-use crate::report::markdown::Table;
-use crate::report::matrix::{Executor, Work};
-use crate::report::rank::{fastest, ties};
-use crate::report::units::time_with_reach;
+use crate::Content;
+use crate::markdown::Table;
+use crate::matrix::{Executor, Work};
+use crate::rank::{fastest, ties};
+use crate::units::time_with_reach;
 use std::collections::BTreeSet;
+use touchstone_record::escape::code;
 
 /// On how many calls of an engine a new instance on a memory of Touchstone's is slower than the
 /// fastest new instance that the runtime offers itself, and which they are. Empty where no engine

@@ -1,15 +1,15 @@
 //! Where a strategy of the runtime's own is faster than the advised one of Touchstone's.
 
-use crate::compare::{Course, Verdict, page_size, ratio};
-use crate::escape::{code, markdown};
+use crate::Content;
+use crate::matrix::{Executor, Matrix, Work};
 use crate::pages::Part;
-use crate::record::{Book, Estimate, ResetKey};
-use crate::report::Content;
-use crate::report::matrix::{Executor, Matrix, Work};
-use crate::report::rank::{fastest, ties};
-use crate::report::units::{median, prose_list};
+use crate::rank::{fastest, ties};
+use crate::units::{median, prose_list};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use touchstone_record::compare::{Course, Verdict, page_size, ratio};
+use touchstone_record::escape::{code, markdown};
+use touchstone_record::{Book, Estimate, ResetKey};
 
 /// A list of the cases, each with its numbers; empty where there is none.
 pub(super) fn cases(content: &Content<'_>) -> String {

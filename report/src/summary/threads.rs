@@ -1,10 +1,10 @@
 //! What a second thread costs the first one.
 
-use crate::escape::code;
-use crate::record::Role;
-use crate::report::Content;
-use crate::report::markdown::Table;
-use crate::report::units::{self, count};
+use crate::Content;
+use crate::markdown::Table;
+use crate::units::{self, count};
+use touchstone_record::Role;
+use touchstone_record::escape::code;
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;

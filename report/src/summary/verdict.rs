@@ -1,14 +1,14 @@
 //! The head of the page: where the numbers come from, and five findings.
 
-use crate::compare::{self, MARGIN};
-use crate::escape::{code, markdown};
+use crate::Content;
+use crate::matrix::{Matrix, Work};
 use crate::pages::Finding;
-use crate::record::estimate::{CLEAN_SAMPLES, PROCESSES};
-use crate::record::{Book, Contender, Estimate, Executor, Match, Metric, Purpose};
-use crate::report::Content;
-use crate::report::matrix::{Matrix, Work};
-use crate::report::units::{self, MARK, count, percent};
+use crate::units::{self, MARK, count, percent};
 use std::fmt::Write;
+use touchstone_record::compare::{self, MARGIN};
+use touchstone_record::escape::{code, markdown};
+use touchstone_record::estimate::{CLEAN_SAMPLES, PROCESSES};
+use touchstone_record::{Book, Contender, Estimate, Executor, Match, Metric, Purpose};
 
 /// Sentences that are printed.
 const MOST: usize = 5;

@@ -1,12 +1,12 @@
 //! Real work: a few calls of each suite.
 
-use crate::escape::{code, markdown};
+use crate::Content;
+use crate::markdown::Table;
+use crate::matrix::Work;
 use crate::pages::Group;
-use crate::report::Content;
-use crate::report::markdown::Table;
-use crate::report::matrix::Work;
-use crate::report::rank::fastest;
-use crate::report::units::time_with_reach;
+use crate::rank::fastest;
+use crate::units::time_with_reach;
+use touchstone_record::escape::{code, markdown};
 
 /// Rows of a group that are shown.
 const MOST: usize = 8;

@@ -1,14 +1,13 @@
 //! What the charts of the report show: one data file, because the report itself names no
 //! engine, strategy, guest or case.
 
-use super::{executor, executors};
-use crate::case;
-use crate::files::FilePath;
-use crate::record::{Drift, Executor, InstanceState, Place, Touch};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use touchstone_record::data::{self, executor, executors};
+use touchstone_record::files::{self, FilePath};
+use touchstone_record::{Drift, Executor, InstanceState, Place, Touch};
 
 /// Most rows of a chart: more cannot be read in a page.
 const ROWS: usize = 15;
@@ -260,7 +259,7 @@ pub struct ThenAndNow {
 /// The file of the charts: `benches/charts.toml` in the project.
 #[must_use]
 pub fn default_path() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/charts.toml")
+    files::project("benches/charts.toml")
 }
 
 /// Reads the file of the charts; no chart where there is no file.
@@ -273,7 +272,7 @@ pub fn load(place: impl Into<FilePath>) -> Result<Charts> {
     if !place.exists() {
         return Ok(Charts::default());
     }
-    let charts: Charts = case::data(&place, "the charts")?;
+    let charts: Charts = data::read(&place, "the charts")?;
     charts.check().with_context(|| format!("the charts {place}"))?;
     Ok(charts)
 }
@@ -325,6 +324,7 @@ impl Charts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     fn parsed(text: &str) -> Result<Charts> {
         let folder = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 //! protocol, each ended by a zero byte. The pipe needs no port, no further crate and, with a
 //! shell that renames two file descriptors, no unsafe code.
 
-#[path = "../fixtures/time.rs"]
+#[path = "../../../tests/fixtures/time.rs"]
 mod time;
 
 use serde_json::{Value, json};

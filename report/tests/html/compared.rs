@@ -5,8 +5,8 @@ use super::fixtures::{Run, cell};
 use super::{MADE, Page, open, options, rows};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use touchstone::record::{self, BENCH};
-use touchstone::report::{self, Options};
+use touchstone_record::{self as record, BENCH};
+use touchstone_report::{self as report, Options};
 
 const INPUT: &str = "document.getElementById('file')";
 const ALL: &str = "#case=*&guest=*&threads=*&sort=second";

@@ -1,24 +1,19 @@
 //! The interactive page, used in a browser: what it shows of the stored records, what can be
 //! done with it, and that nothing leaves it.
 
-#[path = "html/browser.rs"]
 mod browser;
-#[path = "html/compared.rs"]
 mod compared;
-#[path = "fixtures/records.rs"]
+#[path = "../../../tests/fixtures/records.rs"]
 mod fixtures;
-#[path = "html/looks.rs"]
 mod looks;
-#[path = "html/shown.rs"]
 mod shown;
-#[path = "html/used.rs"]
 mod used;
 
 use browser::Page;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
-use touchstone::record::{self, BENCH, Book, Metric};
-use touchstone::report::{self, Options};
+use touchstone_record::{self as record, BENCH, Book, Metric};
+use touchstone_report::{self as report, Options};
 
 /// The report of the stored records in a folder.
 struct Made {
@@ -44,9 +39,9 @@ fn options(folder: &Path) -> Options {
         images: folder.join("image"),
         pages: folder.join("benchmark"),
         readme: None,
-        division: touchstone::pages::default_path(),
-        charts: touchstone::tables::charts::default_path(),
-        tables: touchstone::tables::default_folder(),
+        division: touchstone_report::pages::default_path(),
+        charts: touchstone_report::tables::charts::default_path(),
+        tables: touchstone_report::tables::default_folder(),
         explanations: folder.join("explanations.toml"),
         draft: true,
     }

@@ -1,8 +1,8 @@
 //! What the page shows: the numbers of BENCHMARK.md, to the last digit.
 
 use super::{MADE, column, open, options, rows, set, view};
-use touchstone::record::{CellKey, Executor, Metric, Role};
-use touchstone::report::{self, units};
+use touchstone_record::{CellKey, Executor, Metric, Role};
+use touchstone_report::{self as report, units};
 
 /// The whole file, as it lies on the disk.
 fn file() -> String {

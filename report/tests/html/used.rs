@@ -4,8 +4,8 @@
 use super::fixtures::{Run, cell};
 use super::{MADE, Page, address, column, open, options, rows, set, view};
 use serde_json::json;
-use touchstone::record::{BENCH, CellKey, Metric};
-use touchstone::report::{self, Options};
+use touchstone_record::{BENCH, CellKey, Metric};
+use touchstone_report::{self as report, Options};
 
 /// A page of three cells, of which one is marked: among the stored ones there may be none.
 fn with_a_mark() -> Page {
@@ -240,7 +240,7 @@ fn the_view_can_be_downloaded() {
     let mut timed = 0;
     for line in lines {
         let fields: Vec<&str> = line.splitn(14, ',').collect();
-        let executor: touchstone::record::Executor = fields[0].parse().unwrap();
+        let executor: touchstone_record::Executor = fields[0].parse().unwrap();
         assert_eq!(
             [fields[1], fields[3], fields[4]],
             [&*executor.engine, &*view.case, &*view.guest]

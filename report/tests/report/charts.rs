@@ -3,10 +3,11 @@
 use super::{DIRTY, EMPTY, Place, assert_has, cell, executor, large_matrix, small, svg};
 use crate::fixtures::Run;
 use std::path::{Path, PathBuf};
-use touchstone::record::{
+use touchstone_record::files::project;
+use touchstone_record::{
     Drift, Line, Metric, Place as Lie, RESETS, Reset, ResetKey, ResetPoint, Sample, Samples, Touch,
 };
-use touchstone::report;
+use touchstone_report as report;
 
 /// The text of a chart.
 fn chart(place: &Place, name: &str) -> String {
@@ -55,7 +56,6 @@ fn the_charts_can_be_read() {
 /// The charts of the page as it is published.
 #[test]
 fn the_charts_of_the_project_can_be_read() {
-    let project = |path: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     let mut place = Place::empty();
     place.options.records = project("records/records.jsonl");
     place.options.tables = project("benches/tables");

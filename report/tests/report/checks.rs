@@ -2,7 +2,7 @@
 
 use super::{EMPTY, Place, Run, assert_has, cell};
 use std::collections::BTreeMap;
-use touchstone::record::{CHECKS, Check, Finding, Line, Outcome};
+use touchstone_record::{CHECKS, Check, Finding, Line, Outcome};
 
 fn finding(
     check: Check,

@@ -2,7 +2,7 @@
 
 use super::{COUNTS, EMPTY, Metric, Place, Run, assert_has, cell, small};
 use std::collections::BTreeMap;
-use touchstone::record::{Count, Line};
+use touchstone_record::{Count, Line};
 
 /// The small page's records, and counts of them for a guest of these bytes.
 fn counted(guest_sha256: &str) -> Place {

@@ -2,8 +2,8 @@
 
 use super::{EMPTY, Place, assert_has, fixtures};
 use fixtures::{Run, cell};
-use touchstone::record::Status;
-use touchstone::report::{self, gate::Closed};
+use touchstone_record::Status;
+use touchstone_report::{self as report, gate::Closed};
 
 const SCALING: &str = "scaling 6.00 on 2 threads: alpha_instance_reuse, \
                        call_empty_function_from_test_runtime (limit 2.10)";

@@ -1,111 +1,25 @@
 //! The report, made from records that are made up.
 
-#[path = "report/charts.rs"]
 mod charts;
-#[path = "report/checks.rs"]
 mod checks;
-#[path = "report/counts.rs"]
 mod counts;
-#[path = "fixtures/records.rs"]
+#[path = "../../../tests/fixtures/records.rs"]
 mod fixtures;
-#[path = "report/gate.rs"]
 mod gate;
-#[path = "report/hostile.rs"]
-mod hostile;
-#[path = "report/hostile_outputs.rs"]
-mod hostile_outputs;
-#[path = "report/needs.rs"]
 mod needs;
-#[path = "report/order.rs"]
 mod order;
-#[path = "report/shares.rs"]
+#[path = "../../../tests/fixtures/place.rs"]
+mod place;
 mod shares;
-#[path = "report/smaller.rs"]
 mod smaller;
-#[path = "fixtures/svg.rs"]
+#[path = "../../../tests/fixtures/svg.rs"]
 mod svg;
 
 use fixtures::{Run, cell, comparison, contender, executor, large_matrix, null, refusal};
-use std::path::{Path, PathBuf};
-use touchstone::record::{BENCH, COUNTS, Line, Means, Metric, PEERS, Purpose, SWAPS, Status};
-use touchstone::report::{self, Options};
-
-const EMPTY: &str = "call_empty_function";
-const DIRTY: &str = "dirty_1mb_of_memory";
-
-/// Charts that show what the made-up records have.
-const CHARTS: &str = include_str!("fixtures/charts.toml");
-
-/// A folder with a record file in it.
-struct Place {
-    _folder: tempfile::TempDir,
-    options: Options,
-}
-
-/// A draft, because most runs here are too small or too noisy for a publication.
-fn options(folder: &Path) -> Options {
-    Options {
-        records: folder.join(BENCH),
-        page: folder.join("BENCHMARK.md"),
-        readme: None,
-        images: folder.join("image"),
-        pages: folder.join("benchmark"),
-        division: folder.join("pages.toml"),
-        tables: folder.join("tables"),
-        charts: folder.join("charts.toml"),
-        explanations: folder.join("explanations.toml"),
-        draft: true,
-    }
-}
-
-impl Place {
-    fn empty() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let options = options(folder.path());
-        std::fs::write(&options.charts, CHARTS).unwrap();
-        Self { _folder: folder, options }
-    }
-
-    fn with(run: &Run) -> Self {
-        let place = Self::empty();
-        run.append(&place.options.records);
-        place
-    }
-
-    /// Where another record file lies.
-    fn beside(&self, name: &str) -> PathBuf {
-        self.options.records.with_file_name(name)
-    }
-
-    /// Adds a table that is laid out by hand.
-    fn table(&self, text: &str) {
-        std::fs::create_dir_all(&self.options.tables).unwrap();
-        std::fs::write(self.options.tables.join("1.toml"), text).unwrap();
-    }
-
-    /// Divides the report.
-    fn divide(&self, text: &str) {
-        std::fs::write(&self.options.division, text).unwrap();
-    }
-
-    /// Writes the report and returns the page.
-    fn summary(&self) -> String {
-        report::write(&self.options).unwrap();
-        std::fs::read_to_string(&self.options.page).unwrap()
-    }
-
-    /// Writes the report and returns the page and the detailed pages behind it.
-    fn page(&self) -> String {
-        let written = report::write(&self.options).unwrap();
-        let is_page = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "md");
-        let pages = written.files.iter().rev().filter(is_page);
-        pages.map(|path| std::fs::read_to_string(path).unwrap()).collect()
-    }
-
-    fn image(&self, name: &str) -> PathBuf {
-        self.options.images.join(name)
-    }
-}
+use place::{DIRTY, EMPTY, Place};
+use std::path::PathBuf;
+use touchstone_record::{COUNTS, Line, Means, Metric, PEERS, Purpose, SWAPS, Status};
+use touchstone_report as report;
 
 /// A few cells of two engines with everything that can happen to a cell.
 fn small() -> Run {

@@ -2,12 +2,12 @@
 
 use super::fixtures::{self, Cell};
 use super::{DIRTY, EMPTY, Metric, Place, Run, assert_has, cell};
-use touchstone::record::{
+use touchstone_executor::Execution;
+use touchstone_record::{
     Drift, Line, Means, Place as Lie, Purpose, RESETS, Reset, ResetKey, ResetPoint, Sample,
     Samples, Touch,
 };
-use touchstone::report;
-use touchstone_executor::Execution;
+use touchstone_report as report;
 
 const DIVISION: &str = r#"
 ladder = ["alpha", "beta"]

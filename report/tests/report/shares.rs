@@ -110,10 +110,10 @@ fn tables_have_rows_of_used_instances() {
 fn a_layout_that_is_both_or_neither_is_refused() {
     for text in [format!("{LAYOUT}{}", TABLE.replace('\n', "\n ")), String::new()] {
         let place = with(&[&text]);
-        let error = format!("{:#}", touchstone::report::write(&place.options).unwrap_err());
+        let error = format!("{:#}", touchstone_report::write(&place.options).unwrap_err());
         assert!(error.contains("must contain either [table] or [shares]"), "{error}");
     }
     let place = with(&[&LAYOUT.replacen("noop = ", "nop = ", 1)]);
-    let error = format!("{:#}", touchstone::report::write(&place.options).unwrap_err());
+    let error = format!("{:#}", touchstone_report::write(&place.options).unwrap_err());
     assert!(error.contains("1.toml is invalid") && error.contains("`nop`"), "{error}");
 }

@@ -1,7 +1,7 @@
 //! What is not shown, and that the report stays small.
 
 use super::{DIRTY, EMPTY, Place, Run, Status, assert_has, cell, large_matrix, refusal};
-use touchstone::record::Line;
+use touchstone_record::Line;
 
 fn skipped(threads: usize) -> Line {
     let reason = "more threads than processors";

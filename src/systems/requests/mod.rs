@@ -11,9 +11,8 @@ use crate::lab::Refused;
 use crate::plan::{Random, shuffled};
 use crate::record::estimate::of_values;
 use crate::record::{
-    Executor, InstanceState, Load, Refusal, Requests, Status, System, SystemFound,
+    Executor, InstanceState, Load, Refusal, Requests, Status, System, SystemFound, data,
 };
-use crate::tables;
 use anyhow::{Context, Result};
 use rounds::{Row, Share, Turn};
 use rustix::process::{getpriority_process, setpriority_process};
@@ -36,7 +35,7 @@ struct Wanted {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WantedRow {
-    #[serde(deserialize_with = "tables::executor")]
+    #[serde(deserialize_with = "data::executor")]
     executor: Executor,
     state: InstanceState,
 }
@@ -51,7 +50,7 @@ fn default_file() -> PathBuf {
 ///
 /// When a record cannot be written, or the file of the rows is wrong.
 pub(super) fn measure(measuring: &mut Measuring<'_>) -> Result<()> {
-    let wanted: Wanted = case::data(default_file(), "the requests")?;
+    let wanted: Wanted = data::read(default_file(), "the requests")?;
     let cases = case::built_in()?;
     let case = case::find(&cases, &wanted.case)?;
     case.guest(&wanted.guest)?;

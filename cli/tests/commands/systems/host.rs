@@ -19,7 +19,7 @@ pub(super) struct Host {
 }
 
 pub(super) fn built(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("test-runtime/built/{name}.wasm"))
+    touchstone::files::project(&format!("test-runtime/built/{name}.wasm"))
 }
 
 impl Host {

@@ -1,16 +1,16 @@
 //! The pipeline that swaps modules, run small on every engine of this build.
 
 use crate::command::command;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use touchstone::record::{self, Book, Pipeline, SystemFound, Verifier};
 
-fn project() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+fn project() -> PathBuf {
+    touchstone::files::project("")
 }
 
 /// Whether there is a Redis. There has to be one where `TOUCHSTONE_REQUIRE_REDIS` is set.
 fn has_redis() -> bool {
-    match touchstone_systems::pipeline::Program::find(project()) {
+    match touchstone_systems::pipeline::Program::find(&project()) {
         Ok(_) => true,
         Err(missing) => {
             let is_required = std::env::var_os("TOUCHSTONE_REQUIRE_REDIS").is_some();
@@ -75,7 +75,7 @@ fn every_message_gets_its_verdict_once_by_every_method_also_when_redis_is_killed
 
 #[test]
 fn without_a_redis_the_command_says_what_to_do() {
-    if touchstone_systems::pipeline::Program::find(project()).is_ok() {
+    if touchstone_systems::pipeline::Program::find(&project()).is_ok() {
         let nowhere = touchstone_systems::pipeline::Program::find(Path::new("/nowhere"));
         if let Err(missing) = nowhere {
             assert!(missing.to_string().contains("make redis"));

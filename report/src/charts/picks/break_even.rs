@@ -4,11 +4,11 @@ use super::super::Form;
 use super::super::frame::{Frame, Value};
 use super::super::lines::{Crossing, DASHES, Lines, Series};
 use super::super::theme::Fill;
-use crate::escape::{code, markdown};
-use crate::record::Metric;
-use crate::report::matrix::{Matrix, Work};
-use crate::report::units::{self, MARK};
+use crate::matrix::{Matrix, Work};
 use crate::tables::charts::{BreakEven, Charts, Named};
+use crate::units::{self, MARK};
+use touchstone_record::Metric;
+use touchstone_record::escape::{code, markdown};
 
 /// Points of a line in each power of ten: the lines are curves on these axes.
 const POINTS: i32 = 8;

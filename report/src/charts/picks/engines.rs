@@ -5,12 +5,12 @@ use super::super::dumbbells::{Dumbbells, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
 use super::{baseline, ladder, slower, times};
-use crate::escape::{code, markdown};
-use crate::record::Executor;
-use crate::report::matrix::{Matrix, Work};
-use crate::report::rank::fastest;
+use crate::matrix::{Matrix, Work};
+use crate::rank::fastest;
 use crate::tables::charts::{Charts, Engines, Hue};
 use indexmap::IndexMap;
+use touchstone_record::Executor;
+use touchstone_record::escape::{code, markdown};
 
 /// The fastest executors of an engine.
 struct Best<'a> {

@@ -5,12 +5,12 @@ use super::super::frame::{Frame, Value};
 use super::super::heat::{Heat, Row};
 use super::super::theme::Fill;
 use super::{baseline, short};
-use crate::escape::code;
-use crate::record::{Estimate, Executor, Metric};
-use crate::report::matrix::{Matrix, Work};
-use crate::report::units::{self, MARK};
+use crate::matrix::{Matrix, Work};
 use crate::tables::charts::{Charts, Suite, Suites};
+use crate::units::{self, MARK};
 use touchstone_executor::Execution;
+use touchstone_record::escape::code;
+use touchstone_record::{Estimate, Executor, Metric};
 
 /// A suite with the means of the engines of the chart.
 struct Column<'a> {
@@ -25,7 +25,7 @@ struct Column<'a> {
 
 /// The means over all suites that can be compared.
 #[derive(Debug, Default)]
-pub(in crate::report) struct Overall {
+pub(crate) struct Overall {
     /// The suites that every engine ran.
     pub suites: Vec<String>,
     /// Those of them with calls that were timed on a clean instance alone.
@@ -76,7 +76,7 @@ pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Suites) -> Opti
 
 /// The means over the suites that every engine of the chart ran; the same numbers as its rows are
 /// ordered by.
-pub(in crate::report::charts) fn overalls(matrix: &Matrix<'_>, chart: &Suites) -> Overall {
+pub(in crate::charts) fn overalls(matrix: &Matrix<'_>, chart: &Suites) -> Overall {
     overall(chart, &columns(matrix, chart))
 }
 

@@ -5,12 +5,12 @@ use super::super::axis::Spread;
 use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
-use crate::record::{FanOut, Shape};
-use crate::report::matrix::Matrix;
-use crate::report::sections::systems::fan_out::{Pair, finding, pairs};
-use crate::report::units;
+use crate::matrix::Matrix;
+use crate::sections::systems::fan_out::{Pair, finding, pairs};
 use crate::tables::charts::{Charts, Hue, Named, Rows};
+use crate::units;
 use std::collections::BTreeSet;
+use touchstone_record::{FanOut, Shape};
 
 /// The sentence and the chart; `None` where there are no records of it.
 pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Rows) -> Option<(String, Form)> {

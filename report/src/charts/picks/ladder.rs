@@ -6,10 +6,10 @@ use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
 use super::{slower, time};
-use crate::escape::{code, markdown};
-use crate::report::matrix::Matrix;
-use crate::report::units;
+use crate::matrix::Matrix;
 use crate::tables::charts::{ChartWork, Charts, Ladder, Named};
+use crate::units;
+use touchstone_record::escape::{code, markdown};
 
 /// The sentence and the chart; `None` where nothing was timed.
 pub(super) fn pick(

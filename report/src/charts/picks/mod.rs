@@ -12,18 +12,18 @@ mod resets;
 mod then_and_now;
 mod threads;
 
-pub(in crate::report) use execution::Overall;
+pub(crate) use execution::Overall;
 pub(super) use execution::overalls;
 
 use super::frame::Value;
 use super::{Drawing, Form};
+use crate::matrix::{Matrix, Work};
 use crate::pages::Part;
-use crate::record::{Executor, Metric};
-use crate::report::matrix::{Matrix, Work};
-use crate::report::units::{self, MARK};
 use crate::tables::Layout;
 use crate::tables::charts::{ChartWork, Charts};
+use crate::units::{self, MARK};
 use anyhow::Result;
+use touchstone_record::{Executor, Metric};
 
 /// Names of the charts that there is one of each, and the part of a detailed page for those that
 /// do not stand on the short page.

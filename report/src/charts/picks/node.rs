@@ -5,10 +5,10 @@ use super::super::axis::Spread;
 use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
-use crate::record::{Executor, Node};
-use crate::report::matrix::Matrix;
-use crate::report::sections::systems::node::{finding, nodes};
+use crate::matrix::Matrix;
+use crate::sections::systems::node::{finding, nodes};
 use crate::tables::charts::{Charts, Hue, Rows};
+use touchstone_record::{Executor, Node};
 
 /// The sentence and the chart; `None` where there are no records of it.
 pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Rows) -> Option<(String, Form)> {

@@ -5,12 +5,12 @@ use super::super::axis::Spread;
 use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
-use crate::escape::code;
-use crate::record::{Pipeline, SystemFound, Verifier};
-use crate::report::matrix::Matrix;
-use crate::report::units;
+use crate::matrix::Matrix;
 use crate::tables::charts::{Charts, Hue, Titled};
-use crate::tables::pipeline::plan;
+use crate::units;
+use touchstone_record::escape::code;
+use touchstone_record::system::plan::plan;
+use touchstone_record::{Pipeline, SystemFound, Verifier};
 
 /// The sentence and the chart; `None` where there are no records of it.
 pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Titled) -> Option<(String, Form)> {

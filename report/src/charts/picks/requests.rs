@@ -6,12 +6,12 @@ use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
 use super::short;
-use crate::escape::code;
-use crate::record::{Estimate, InstanceState, Load, Rounds};
-use crate::report::matrix::Matrix;
-use crate::report::sections::systems::requests::rate;
-use crate::report::units::{self, MARK};
+use crate::matrix::Matrix;
+use crate::sections::systems::requests::rate;
 use crate::tables::charts::{Charts, RequestRow, Requests};
+use crate::units::{self, MARK};
+use touchstone_record::escape::code;
+use touchstone_record::{Estimate, InstanceState, Load, Rounds};
 
 /// The name of a quantile, and its value in a loop, ns.
 type Quantile = (&'static str, fn(&Load) -> f64);

@@ -4,13 +4,13 @@ use super::super::Form;
 use super::super::frame::{Frame, Value};
 use super::super::lines::{Crossing, DASHES, Lines, Series};
 use super::super::theme::Fill;
-use crate::compare::{Course, Verdict, crossings, drops, fastest, page_size, ratio};
-use crate::escape::code;
-use crate::record::{Book, Drift, Estimate, Executor, PAGE, ResetKey};
-use crate::report::matrix::Matrix;
-use crate::report::units;
+use crate::matrix::Matrix;
 use crate::tables::charts::{Charts, Hue, Resets};
+use crate::units;
 use std::collections::BTreeSet;
+use touchstone_record::compare::{Course, Verdict, crossings, drops, fastest, page_size, ratio};
+use touchstone_record::escape::code;
+use touchstone_record::{Book, Drift, Estimate, Executor, PAGE, ResetKey};
 
 /// Sizes from which on an executor has the shortest time.
 struct Stretch<'a> {

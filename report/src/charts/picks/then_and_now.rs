@@ -6,12 +6,12 @@ use super::super::axis::Spread;
 use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
-use crate::escape::{code, markdown};
-use crate::report::matrix::{Matrix, Work};
-use crate::report::units;
+use crate::matrix::{Matrix, Work};
 use crate::tables::charts::{Charts, ThenAndNow};
 use crate::tables::{self, Layout};
+use crate::units;
 use anyhow::{Context, Result};
+use touchstone_record::escape::{code, markdown};
 
 /// A function with the published and our value of each column.
 struct Function<'a> {

@@ -5,11 +5,11 @@ use super::super::dumbbells::{Dumbbells, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
 use super::short;
-use crate::escape::{code, markdown};
-use crate::record::Estimate;
-use crate::report::matrix::{Matrix, Work};
-use crate::report::units;
+use crate::matrix::{Matrix, Work};
 use crate::tables::charts::{Charts, Hue, Named, Threads};
+use crate::units;
+use touchstone_record::Estimate;
+use touchstone_record::escape::{code, markdown};
 
 /// A row: a call alone and beside others.
 struct Timed<'a> {

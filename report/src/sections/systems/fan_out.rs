@@ -1,16 +1,16 @@
 //! A state that many modules read.
 
-use crate::escape::code;
-use crate::record::{Book, Executor, FanOut, Shape, SystemFound, Way};
-use crate::report::markdown::Table;
-use crate::report::units::{bytes, factor, grouped, time};
+use crate::markdown::Table;
+use crate::units::{bytes, factor, grouped, time};
 use std::collections::BTreeMap;
+use touchstone_record::escape::code;
+use touchstone_record::{Book, Executor, FanOut, Shape, SystemFound, Way};
 
 /// A point on an executor: engine, strategy by preference and name, size, shape, reads.
 type Key<'a> = (&'a str, u16, u64, Shape, u32);
 
 /// A point both ways.
-pub(in crate::report) struct Pair<'a> {
+pub(crate) struct Pair<'a> {
     /// The executor.
     pub executor: &'a Executor,
     /// With copies.
@@ -19,7 +19,7 @@ pub(in crate::report) struct Pair<'a> {
     pub mapped: &'a FanOut,
 }
 
-pub(in crate::report) fn section(book: Option<&Book>) -> String {
+pub(crate) fn section(book: Option<&Book>) -> String {
     let pairs = book.map(pairs).unwrap_or_default();
     let Some(book) = book.filter(|_| !pairs.is_empty()) else {
         return "## Shared memory\n\nThere are no records of shared memory; `make systems-full` makes \
@@ -64,7 +64,7 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
 }
 
 /// All points that were measured both ways.
-pub(in crate::report) fn pairs(book: &Book) -> Vec<Pair<'_>> {
+pub(crate) fn pairs(book: &Book) -> Vec<Pair<'_>> {
     let mut found: BTreeMap<Key<'_>, [Option<(&Executor, &FanOut)>; 2]> = BTreeMap::new();
     for system in &book.systems {
         if let SystemFound::FanOut(own) = &system.found {
@@ -82,7 +82,7 @@ pub(in crate::report) fn pairs(book: &Book) -> Vec<Pair<'_>> {
 }
 
 /// What mapping spares with the most data; `None` without any.
-pub(in crate::report) fn finding(pairs: &[Pair<'_>]) -> Option<String> {
+pub(crate) fn finding(pairs: &[Pair<'_>]) -> Option<String> {
     let fan_out = pairs.iter().filter(|pair| pair.copied.shape == Shape::FanOut);
     let size = |pair: &Pair<'_>| (pair.copied.bytes, pair.copied.reads);
     // The shortest time of those with the most data.
@@ -108,7 +108,7 @@ const _: () = assert!(Way::Copied as usize == 0 && Way::Mapped as usize == 1);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Header, Line, System};
+    use touchstone_record::{Header, Line, System};
 
     #[test]
     fn both_ways_stand_side_by_side() {

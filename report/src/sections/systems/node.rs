@@ -1,11 +1,11 @@
 //! Blocks of transfers and queries over a database.
 
-use crate::escape::code;
-use crate::record::{Book, Executor, Node, SystemFound};
-use crate::report::markdown::Table;
-use crate::report::units::{grouped, percent, time};
+use crate::markdown::Table;
+use crate::units::{grouped, percent, time};
+use touchstone_record::escape::code;
+use touchstone_record::{Book, Executor, Node, SystemFound};
 
-pub(in crate::report) fn section(book: Option<&Book>) -> String {
+pub(crate) fn section(book: Option<&Book>) -> String {
     let nodes = book.map(nodes).unwrap_or_default();
     let (Some(book), Some((_, first))) = (book, nodes.first()) else {
         return "## Node\n\nThere are no records of a node; `make systems-full` makes them.\n\n"
@@ -52,7 +52,7 @@ pub(in crate::report) fn section(book: Option<&Book>) -> String {
 }
 
 /// Executors and what they took, the most blocks per second first.
-pub(in crate::report) fn nodes(book: &Book) -> Vec<(&Executor, &Node)> {
+pub(crate) fn nodes(book: &Book) -> Vec<(&Executor, &Node)> {
     let own = book.systems.iter().filter_map(|system| match &system.found {
         SystemFound::Node(node) => Some((&system.executor, node)),
         _ => None,
@@ -63,7 +63,7 @@ pub(in crate::report) fn nodes(book: &Book) -> Vec<(&Executor, &Node)> {
 }
 
 /// Whether the executor matters, and from when on; `None` without two executors.
-pub(in crate::report) fn finding(book: &Book) -> Option<String> {
+pub(crate) fn finding(book: &Book) -> Option<String> {
     let nodes = nodes(book);
     let [(best, most), .., (worst, least)] = nodes.as_slice() else { return None };
     let small = nodes.iter().filter(|(_, node)| node.executor_share() < 0.5).count();
@@ -102,7 +102,7 @@ fn half(nodes: &[(&Executor, &Node)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Header, Line, System, Tail};
+    use touchstone_record::{Header, Line, System, Tail};
 
     fn system(strategy: &str, executor_ns: u64) -> Line {
         let strategy = strategy.parse().unwrap();

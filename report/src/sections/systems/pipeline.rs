@@ -1,12 +1,12 @@
 //! Messages whose verifier is swapped.
 
-use crate::escape::code;
-use crate::record::{Book, Pipeline, System, SystemFound, Verifier};
-use crate::report::markdown::Table;
-use crate::report::units::{count, grouped, time};
-use crate::tables::pipeline::{PipelinePlan, plan};
+use crate::markdown::Table;
+use crate::units::{count, grouped, time};
+use touchstone_record::escape::code;
+use touchstone_record::system::plan::{PipelinePlan, plan};
+use touchstone_record::{Book, Pipeline, System, SystemFound, Verifier};
 
-pub(in crate::report) fn section(book: Option<&Book>) -> String {
+pub(crate) fn section(book: Option<&Book>) -> String {
     let all = book.map(|book| (book, runs(book))).filter(|(_, runs)| !runs.is_empty());
     let (Some((book, runs)), Ok(plan)) = (all, plan()) else {
         return "## Pipeline\n\nThere are no records of the pipeline; `make systems-full` makes them.\n\n"

@@ -1,16 +1,16 @@
 //! A host over HTTP under load.
 
-use crate::escape::code;
-use crate::record::{Book, Estimate, InstanceState, Load, Requests, Rounds};
-use crate::report::markdown::Table;
-use crate::report::units::{marked, percent, ratio_with_interval, time};
+use crate::markdown::Table;
+use crate::units::{marked, percent, ratio_with_interval, time};
+use touchstone_record::escape::code;
+use touchstone_record::{Book, Estimate, InstanceState, Load, Requests, Rounds};
 
 /// Requests a second: `17,300 /s`.
-pub(in crate::report) fn rate(rate: f64) -> String {
-    format!("{} /s", crate::report::units::grouped(rate.round() as u64))
+pub(crate) fn rate(rate: f64) -> String {
+    format!("{} /s", crate::units::grouped(rate.round() as u64))
 }
 
-pub(in crate::report) fn section(book: Option<&Book>) -> String {
+pub(crate) fn section(book: Option<&Book>) -> String {
     let heading = "## Requests under load";
     let all = book.map(Rounds::all).unwrap_or_default();
     let (Some(book), Some(first)) = (book, all.first()) else {

@@ -2,16 +2,16 @@
 
 mod systems;
 
-use crate::compare::{Judged, MARGIN, judge};
-use crate::record::{
-    Book, CellKey, Count, Density, Estimate, Match, Metric, Refusal, ResetKey, SoakPoint, Swap,
-    SwapFound, Tail, Unit,
-};
-use crate::report::units::{marked, median, rate, ratio_with_interval, time, time_with_interval};
-use crate::terminal::{Style, Table};
+use crate::units::{marked, median, rate, ratio_with_interval, time, time_with_interval};
 use anyhow::Result;
 use serde_json::{Value, json};
 pub use systems::Found;
+use touchstone_record::compare::{Judged, MARGIN, judge};
+use touchstone_record::terminal::{Style, Table};
+use touchstone_record::{
+    Book, CellKey, Count, Density, Estimate, Match, Metric, Refusal, ResetKey, SoakPoint, Swap,
+    SwapFound, Tail, Unit,
+};
 
 /// A named entry of a run.
 pub enum Entry<'a> {

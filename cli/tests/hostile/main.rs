@@ -1,25 +1,31 @@
 //! Every text of every kind of record through every output: a payload stays text.
 
-use super::fixtures::{self, Run, cell, comparison, contender, executor, null, refusal};
-use super::{CHARTS, DIRTY, EMPTY, Place, hostile_outputs as outputs};
+#[path = "../../../tests/fixtures/records.rs"]
+mod fixtures;
+mod outputs;
+#[path = "../../../tests/fixtures/place.rs"]
+mod place;
+
+use fixtures::{Run, cell, comparison, contender, executor, null, refusal};
+use place::{CHARTS, DIRTY, EMPTY, Place};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use strum::IntoEnumIterator;
-use touchstone::pages::Part;
-use touchstone::record::{
+use touchstone_executor::text::line;
+use touchstone_record::{
     BENCH, CHECKS, COUNTS, Check, Count, DENSITY, Density, Drift, FanOut, Finding, Footprint,
     InitFacts, InstanceState, Line, Load, Means, Metric, Node, Outcome, PEERS, Pipeline,
     Place as Lie, Purpose, RESETS, Requests, Reset, ResetKey, ResetPoint, SWAPS, SYSTEMS, Sample,
     Samples, Shape, SoakPoint, Status, Swap, SwapFound, System, SystemFound, Tail, Touch, Verifier,
     Way,
 };
-use touchstone::report;
-use touchstone_executor::text::line;
+use touchstone_report as report;
+use touchstone_report::pages::Part;
 
 /// What an output could take for more than text. Addresses are of one host, which no output may
 /// link to.
-pub(super) const PAYLOADS: [&str; 25] = [
+const PAYLOADS: [&str; 25] = [
     "\u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\u{7f}",
     "\u{202e}\u{2066}\u{61c}\u{feff}\u{200b}\u{ad}\u{2028}\u{2029}\u{e0041}\u{ffff}",
     "`",
@@ -254,7 +260,7 @@ fn findings() -> Vec<Line> {
 }
 
 /// A header and lines of every kind: a new kind has to be added here.
-pub(super) fn run() -> Vec<Value> {
+fn run() -> Vec<Value> {
     let mut run = Run::of(cells());
     for work in &mut run.header.works {
         let init = InitFacts { export: "init".to_owned(), sha256: "initialised".to_owned() };

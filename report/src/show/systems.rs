@@ -1,10 +1,12 @@
 //! The systems of a run in rows.
 
 use super::{Column, or_none};
-use crate::record::{Book, Executor, FanOut, Load, Node, Pipeline, Rounds, SystemFound, Verifier};
-use crate::report::units::time;
+use crate::units::time;
 use anyhow::Result;
 use serde_json::{Value, json};
+use touchstone_record::{
+    Book, Executor, FanOut, Load, Node, Pipeline, Rounds, SystemFound, Verifier,
+};
 
 /// What was found of a system under an executor.
 pub enum Found<'a> {

@@ -3,8 +3,8 @@
 
 pub mod progress;
 
+use crate::Skipped;
 use crate::escape::terminal;
-use crate::record::Skipped;
 use anyhow::{Context, Result};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
