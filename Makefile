@@ -112,7 +112,7 @@ costs: setup $(NEEDED) ## count operators, page faults, system calls and code si
 gate: setup $(NEEDED) ## count again and compare with the stored counts
 	$(CHECKS) gate
 
-CHECKS   = $(call built,--locked --release -p touchstone-checks --features=$(subst $(space),$(comma),$(addprefix touchstone/,$(subst $(comma),$(space),$(FEATURES)))))
+CHECKS   = $(call built,--locked --release -p touchstone-checks --features=$(subst $(space),$(comma),$(patsubst %/all,all,$(addprefix touchstone-runtimes/,$(subst $(comma),$(space),$(FEATURES))))))
 
 checks: setup $(NEEDED) ## check conformance, features, isolation, hostile guests and survival, and store the findings
 	$(CHECKS) conformance --store

@@ -15,6 +15,5 @@ fn main() {
     let profile = std::env::var("OPT_LEVEL").unwrap_or_default();
     println!("cargo::rustc-env=TOUCHSTONE_OPT_LEVEL={profile}");
     println!("cargo::rerun-if-changed=build.rs");
-    #[cfg(feature = "wasmedge")]
     touchstone_wasmedge_library::link();
 }
