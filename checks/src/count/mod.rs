@@ -21,10 +21,10 @@ use serde::Deserialize;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use touchstone::case::{self, Case, Guests};
+use touchstone::case::{Case, Guests};
 use touchstone::files;
 use touchstone::plan::{Cell, Filter, Plan};
-use touchstone::record::{Book, Header, Line, Sampling};
+use touchstone::record::{Book, Header, Line, Sampling, data};
 use touchstone::run;
 use touchstone::terminal::progress::Progress;
 use touchstone_executor::Engine;
@@ -58,7 +58,7 @@ pub fn count(
     caller: impl Fn() -> Result<Command> + Sync,
 ) -> Result<Counted> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("costs.toml");
-    let Selection { cells } = case::data(&file, "the selection of cells")?;
+    let Selection { cells } = data::read(&file, "the selection of cells")?;
     let selected = Filter::new(Some(&cells))?;
     let plan = Plan::new(cases, engines, &mut Guests::built())?;
     let mut works = Vec::new();
