@@ -142,8 +142,8 @@ check: fmt lint doc ## check format, clippy and documentation
 # direct system calls: a memory at the address of an unmapped one would look like the same
 # memory, used by two threads.
 NIGHTLY   := $(CARGO) +nightly
-MIRI      := MIRIFLAGS="-Zmiri-disable-isolation" $(NIGHTLY) miri test --locked -p touchstone-executor --lib
-SANITIZED  = --locked -p touchstone-executor --target $$(rustc -vV | sed -n 's/^host: //p') -- \
+MIRI      := MIRIFLAGS="-Zmiri-disable-isolation" $(NIGHTLY) miri test --locked -p touchstone-executor -p touchstone-memory --lib
+SANITIZED  = --locked -p touchstone-executor -p touchstone-memory --target $$(rustc -vV | sed -n 's/^host: //p') -- \
 	--skip a_process_without_mappings --skip a_refusal_of_the_kernel --skip pages_written_with_their_clean
 
 sanitize: setup ## run the executor's tests under Miri and the sanitizers (nightly compiler; 15 minutes)
@@ -160,9 +160,9 @@ mutants: setup ## try which mutations of the memory engine its tests notice, wit
 	@$(CARGO) mutants --version >/dev/null 2>&1 || { echo "cargo-mutants is missing: cargo install --locked cargo-mutants"; exit 2; }
 	rm -rf target/mutants && mkdir -p target/mutants
 	git ls-files -z | tar --null -T - -cf - | tar -xf - -C target/mutants
-	find target/mutants/executor/src/memory -name '*.rs' -exec sed -i 's/unsafe fn /fn        /' {} +
+	find target/mutants/executor/memory/src -name '*.rs' -exec sed -i 's/unsafe fn /fn        /' {} +
 	cd target/mutants && CARGO_PROFILE_DEV_DEBUG=0 TOUCHSTONE_TEST_ALL_KINDS=1 \
-		$(CARGO) mutants -p touchstone-executor --gitignore=false --jobs 2 --output ..
+		$(CARGO) mutants -p touchstone-memory --gitignore=false --jobs 2 --output ..
 
 audit: setup ## check the locked dependencies for advisories, with cargo-deny (network)
 	@$(CARGO) deny --version >/dev/null 2>&1 || { echo "cargo-deny is missing: cargo install --locked cargo-deny"; exit 2; }

@@ -197,7 +197,7 @@ fn engines_live_together() {
                 let (guest, failed, start) = (&guest, &failed, &start);
                 scope.spawn(move || {
                     let stop = StopOthers(failed);
-                    let memories = Memories::new(Reset::of(MemoryFrom::Tracked));
+                    let memories = Memories::new(MemoryFrom::Tracked.reset_method());
                     // All have a tracked memory before the first runtime is used.
                     start.wait();
                     let lived = live(thread, guest, memories, until, failed);

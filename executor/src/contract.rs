@@ -76,7 +76,7 @@ pub trait Engine: Send + Sync {
     /// why not. A write there must be a trap of the guest. The default refuses.
     fn maps_regions(&self, _strategy: Strategy) -> Support {
         Support::unsupported(match self.execution() {
-            Execution::Interpreted => crate::memory::Region::INTERPRETED,
+            Execution::Interpreted => Support::NO_REGION,
             Execution::Native => {
                 "native code has no traps: a write to a read-only page would be a fault of the host"
             }

@@ -4,9 +4,8 @@
 use crate::abi::{self, Live};
 use crate::contract::{CallState, ExportId, Instance};
 use crate::error::{Error, Result};
-use crate::memory::{RestorerMut, UsedOn};
+use crate::memory::{Padded, RestorerMut, UsedOn};
 use crate::outcome::Outcome;
-use crate::padded::Padded;
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -124,7 +123,8 @@ pub trait Resident: Send + Sized {
     /// When the kernel refuses; the instance is then replaced.
     fn trim(&mut self) -> Result<()> {
         // SAFETY: the instance is clean, not running, and borrowed here alone.
-        self.with_restorer(|mut restorer| unsafe { restorer.trim() }).unwrap_or(Ok(()))
+        self.with_restorer(|mut restorer| unsafe { restorer.trim() }).transpose()?;
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 //! runtime or the system. A guest's trap in a call is not an error; one before any call is
 //! [`Error::Instantiation`].
 
-use crate::outcome::Trap;
+use crate::outcome::{Trap, TrapKind};
 use crate::strategy::Strategy;
 
 /// Result of the contract's functions.
@@ -154,9 +154,30 @@ impl Error {
         sorted.map_or_else(|error| error, |trap| Self::Instantiation { trap })
     }
 
+    /// The error for a module whose memory cannot have a [`Region`](crate::memory::Region).
+    #[must_use]
+    pub fn no_region(reason: &str) -> Self {
+        Self::Unhostable { reason: format!("no region can be mapped into its memory: {reason}") }
+    }
+
     /// A closure for `map_err` that wraps a system error.
     pub fn system<E: Into<std::io::Error>>(action: &'static str) -> impl FnOnce(E) -> Self {
         move |error| Self::System { action, source: error.into() }
+    }
+}
+
+impl From<crate::memory::Error> for Error {
+    fn from(error: crate::memory::Error) -> Self {
+        use crate::memory::Error as Memory;
+        match error {
+            Memory::OutOfBounds { .. } => {
+                Self::Instantiation { trap: TrapKind::MemoryOutOfBounds.into() }
+            }
+            Memory::Misuse(reason) => Self::Misuse(reason),
+            Memory::System { action, source } => Self::System { action, source },
+            // `Unsuitable`, and variants of later versions.
+            other => Self::Unhostable { reason: other.to_string() },
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whether a backend supports a strategy, and by which means.
 
-use crate::memory::Reset;
+use crate::memory::{KEEP_RESIDENT, Reset};
 use crate::strategy::MemoryFrom;
 
 /// Whether a backend supports a strategy.
@@ -20,7 +20,29 @@ pub enum Support {
     },
 }
 
+impl MemoryFrom {
+    /// How Touchstone's memories of this kind are made clean.
+    #[must_use]
+    pub fn reset_method(self) -> Reset {
+        let limit = KEEP_RESIDENT;
+        match self {
+            Self::Segments => Reset::Segments,
+            Self::CopyOnWrite => Reset::Drop,
+            Self::Resident => Reset::Resident { limit },
+            Self::Gated => Reset::Gated { limit },
+            Self::Tracked => Reset::Tracked { limit },
+            Self::WriteProtected => Reset::WriteProtected { limit },
+            Self::Auto => Reset::Auto { limit },
+        }
+    }
+}
+
 impl Support {
+    /// The reason why the memories of an interpreter cannot have a
+    /// [`Region`](crate::memory::Region).
+    pub const NO_REGION: &str = "its interpreter writes to memories itself: a write to a read-only \
+                                 page would be a fault of the host";
+
     /// A refusal with its reason.
     pub fn unsupported(reason: impl Into<String>) -> Self {
         Self::Unsupported { reason: reason.into() }
@@ -126,7 +148,7 @@ impl Support {
     /// Emulated by this means, if this machine can reset memories of this kind.
     #[must_use]
     pub fn unless_refused(memory: MemoryFrom, how: &'static str) -> Self {
-        match Reset::of(memory).refusal() {
+        match memory.reset_method().refusal() {
             Some(reason) => Self::unsupported(reason),
             None => Self::Emulated { how },
         }

@@ -3,7 +3,6 @@
 
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages, ModuleInfo, similar};
-use touchstone_executor::memory::InitialMemory;
 use touchstone_executor::{Error, Exports, Feature, Features, InstanceFrom, MemoryFrom, Strategy};
 
 fn guest(wat: &str) -> touchstone_executor::Result<GuestModule> {
@@ -349,7 +348,7 @@ fn only_what_is_lost_for_good_refuses_reuse() {
 fn an_image_is_what_instantiation_writes() {
     let memory = |text: &str| {
         let guest = guest(&format!("(module (memory 1) {text})")).unwrap();
-        InitialMemory::of(&guest).map(|content| {
+        guest.initial_content().map(|content| {
             let mut memory = vec![0; content.size()];
             content.write(&mut memory);
             memory[..4].to_vec()
@@ -359,6 +358,7 @@ fn an_image_is_what_instantiation_writes() {
     assert_eq!(memory(overlapping).unwrap(), b"aXYZ");
     let passive = r#"(data "passive") (data (i32.const 2) "c")"#;
     assert_eq!(memory(passive).unwrap(), b"\0\0c\0");
+    assert!(memory("(func $f) (start $f)").is_err());
     for outside in [r#"(data (i32.const 65535) "ab")"#, r#"(data (i32.const 65537) "")"#] {
         let error = memory(outside).unwrap_err();
         assert!(matches!(error, Error::Instantiation { .. }), "{error}");

@@ -13,7 +13,7 @@ fn model(test: impl Fn() + Send + Sync + 'static) {
     orders.check(test);
 }
 
-#[path = "../../src/memory"]
+#[path = "../../memory/src"]
 mod memory {
     // Only counts: not part of what is tried.
     #[allow(dead_code, reason = "the handler's part is used here")]

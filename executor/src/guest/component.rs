@@ -13,7 +13,6 @@ use super::refusal::image_refusal;
 use super::segments::Passive;
 use super::spaces::{Part, Spaces};
 use crate::error::{Error, Result};
-use crate::memory::InitialMemory;
 use std::collections::HashMap;
 use std::ops::Range;
 use wasm_encoder::ValType;
@@ -113,7 +112,7 @@ impl ComponentInfo {
     /// does.
     #[must_use]
     pub fn scattered(&self) -> Option<String> {
-        self.modules.iter().find_map(|module| InitialMemory::scattered(&module.segments))
+        self.modules.iter().find_map(|module| super::segments::scattered(&module.segments))
     }
 
     /// The interface of WASI preview 2 that it imports first.

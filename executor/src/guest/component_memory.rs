@@ -40,7 +40,7 @@ pub(super) fn list(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMem
         .zip(limits(info).map_err(unhostable)?)
         .map(|((module, memory), limits)| {
             let segments = if fits(module, memory) { &module.segments[..] } else { &[] };
-            let content = InitialMemory::of_segments(memory.initial_bytes(), segments, wasm)?;
+            let content = super::segments::content(memory.initial_bytes(), segments, wasm)?;
             Ok(ComponentMemory { largest: limits.largest(), content })
         })
         .collect()

@@ -52,6 +52,7 @@ pub use info::{
 pub use supplied::{Item, Supplied};
 
 use crate::error::{Error, Result};
+use crate::memory::InitialMemory;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -188,6 +189,23 @@ impl GuestModule {
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.wasm, &other.wasm) || self.wasm == other.wasm
+    }
+
+    /// The content of the memory after instantiation, told from the module's bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unhostable`] if a start function or a computed offset makes that impossible,
+    /// [`Error::Instantiation`] if a segment does not fit.
+    pub fn initial_content(&self) -> Result<InitialMemory> {
+        if let Some(reason) = self.info.image_refusal() {
+            return Err(Error::Unhostable { reason });
+        }
+        if let Some(kind) = self.info.segment_trap.clone() {
+            return Err(Error::Instantiation { trap: kind.into() });
+        }
+        let size = self.info.memory.map_or(0, |limits| limits.initial_bytes());
+        segments::content(size, &self.info.segments, &self.wasm)
     }
 
     /// Address of the first byte that a data segment sets to a value other than zero. This

@@ -2,7 +2,6 @@
 
 use super::info::{FunctionImport, ModuleInfo, Segment};
 use crate::feature::{Feature, Features};
-use crate::memory::InitialMemory;
 use crate::signature::Signature;
 use crate::storage;
 use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
@@ -80,7 +79,7 @@ impl ModuleInfo {
             (InstanceFrom::Reuse | InstanceFrom::PoolingLate, memory)
             | (InstanceFrom::Pooling, memory @ MemoryFrom::Tracked) => {
                 let has_image = memory != MemoryFrom::Segments;
-                let scattered = || has_image.then(|| InitialMemory::scattered(&self.segments));
+                let scattered = || has_image.then(|| super::segments::scattered(&self.segments));
                 self.reuse_refusal().or_else(|| scattered().flatten())
             }
             (InstanceFrom::Recreate, memory) if memory.restores_in_place() => self.image_refusal(),
@@ -157,7 +156,7 @@ pub(super) fn image_refusal(has_start: bool, segments: &[Segment]) -> Option<Str
     if segments.iter().any(|segment| segment.offset.is_none()) {
         return Some("a data segment's place is only known at instantiation".to_owned());
     }
-    InitialMemory::scattered(segments)
+    super::segments::scattered(segments)
 }
 
 #[cfg(test)]

@@ -1,7 +1,24 @@
-//! Passive segments, and whether a module drops any.
+//! The content that data segments give a memory; passive segments, and whether a module drops any.
 
+use super::info::Segment;
+use crate::error::Result;
+use crate::memory::InitialMemory;
 use std::collections::BTreeSet;
 use wasmparser::{DataKind, ElementKind, Operator};
+
+/// The content of a memory of `size` bytes. The segments' bytes lie in `wasm`.
+pub(super) fn content(size: usize, segments: &[Segment], wasm: &[u8]) -> Result<InitialMemory> {
+    let placed = segments
+        .iter()
+        .map(|segment| (segment.offset.unwrap_or_default() as usize, &wasm[segment.bytes.clone()]));
+    Ok(InitialMemory::from_segments(size, placed)?)
+}
+
+/// The reason why data segments lie too scattered for an image; `None` where they do not.
+pub(super) fn scattered(segments: &[Segment]) -> Option<String> {
+    let place = |segment: &Segment| Some(segment.offset? as usize..segment.end());
+    InitialMemory::scattered(segments.iter().filter_map(place))
+}
 
 /// The passive segments of a module, and all that an instruction drops. To drop one that
 /// is active or declared changes nothing: that is done since instantiation.

@@ -10,7 +10,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Fresh, Reused};
 use touchstone_executor::guest::{GuestModule, MemoryLimits};
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::{InitialMemory, Plan, Reset};
+use touchstone_executor::memory::Plan;
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, MemoryFrom, Module,
@@ -65,7 +65,7 @@ impl Linked {
             exports,
             limits: info.memory.ok_or_else(|| lacking("memory"))?,
             heap_base: info.heap_base.ok_or_else(|| lacking("__heap_base"))?,
-            plan: Plan::new(InitialMemory::of(guest)?, Reset::of(strategy.memory))?,
+            plan: Plan::new(guest.initial_content()?, strategy.memory.reset_method())?,
             deadline: config.deadline,
             config: config.clone(),
         };
@@ -123,7 +123,7 @@ impl Module for Linked {
     fn effective(&self) -> EffectiveConfig {
         let (instance, reset) = match self.strategy.instance {
             InstanceFrom::Reuse => {
-                ("one memory for all calls", Reset::of(self.strategy.memory).to_string())
+                ("one memory for all calls", self.strategy.memory.reset_method().to_string())
             }
             _ => ("a new memory each call", "the memory is unmapped".to_owned()),
         };

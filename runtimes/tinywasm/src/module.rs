@@ -133,7 +133,7 @@ impl Loaded {
             deadline: config.deadline,
             exports,
             plan,
-            reset: Reset::of(strategy.memory),
+            reset: strategy.memory.reset_method(),
             recycler: Arc::new(Recycler::new(recycled, config.instances as usize)),
             heap_base: info.heap_base,
             config: config.clone(),
@@ -205,7 +205,7 @@ fn describe(shared: &Shared, strategy: Strategy) -> EffectiveConfig {
             ),
             _ => "all pages dropped, segments copied in".to_owned(),
         },
-        (_, memory) => Reset::of(memory).to_string(),
+        (_, memory) => memory.reset_method().to_string(),
     };
     let words = EffectiveConfig::new()
         .with("execution", "interpreted")
@@ -250,7 +250,7 @@ fn plan(guest: &GuestModule, strategy: Strategy) -> Result<Option<Plan>> {
     if !resets || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
         return Ok(None);
     }
-    Plan::new(InitialMemory::of(guest)?, Reset::of(strategy.memory)).map(Some)
+    Ok(Some(Plan::new(guest.initial_content()?, strategy.memory.reset_method())?))
 }
 
 /// Positions of the mutable globals, and of the tables if they can be written.

@@ -16,11 +16,11 @@ pub(crate) struct Recipe {
 
 impl Recipe {
     pub(crate) fn new(shared: &Shared, strategy: Strategy) -> Result<Self> {
-        let reset = Reset::of(strategy.memory);
+        let reset = strategy.memory.reset_method();
         let info = shared.info();
         let plan = match info.memory {
             Some(_) if info.image_refusal().is_none() => {
-                Some(Plan::new(InitialMemory::of(shared.guest())?, reset)?)
+                Some(Plan::new(shared.guest().initial_content()?, reset)?)
             }
             _ => None,
         };
@@ -29,7 +29,7 @@ impl Recipe {
 
     /// A plan for a memory that has its clean content now.
     pub(crate) fn capture(&self, memory: &[u8]) -> Result<Plan> {
-        Plan::new(InitialMemory::capture(memory), self.reset)
+        Ok(Plan::new(InitialMemory::capture(memory), self.reset)?)
     }
 
     /// Checks the memory of an instance where all instances share a plan.

@@ -9,7 +9,6 @@ use crate::{raw, signals};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, LazyLock};
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::memory::Region;
 use touchstone_executor::{
     Artifact, ArtifactFolder, ArtifactKey, CodeFrom, Config, Engine, Execution, Feature, Features,
     InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
@@ -134,7 +133,7 @@ impl Engine for WasmEdge {
     fn maps_regions(&self, strategy: Strategy) -> Support {
         let is_mapped_over = changes(strategy, &Config::default()).memory_of_ours;
         match self.support(strategy) {
-            _ if self.mode != Mode::Compiled => Support::unsupported(Region::INTERPRETED),
+            _ if self.mode != Mode::Compiled => Support::unsupported(Support::NO_REGION),
             Support::Unsupported { reason } => Support::Unsupported { reason },
             _ if !is_mapped_over => Support::unsupported("its memories are WasmEdge's own"),
             _ => Support::Emulated { how: "mapped over the end of WasmEdge's memory" },

@@ -11,7 +11,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::Reused;
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::{InitialMemory, Plan, Region, Reset};
+use touchstone_executor::memory::{Plan, Reset};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
     CodeFrom, Config, EffectiveConfig, Error, Execution, ExportId, Exports, Instance, InstanceFrom,
@@ -111,23 +111,23 @@ impl Loaded {
         }
         let settings = Settings::new(mode).map_err(Error::runtime(engine, "configure itself"))?;
         let loaded = code.load(engine, &settings, strategy.code)?;
-        let reset = Reset::of(strategy.memory);
+        let reset = strategy.memory.reset_method();
         let info = guest.info();
         let plan = match info.memory {
             Some(_) if wanted.memory_of_ours && info.image_refusal().is_none() => {
-                Some(Plan::new(InitialMemory::of(guest)?, reset)?.sharing(config.region.clone())?)
+                Some(Plan::new(guest.initial_content()?, reset)?.sharing(config.region.clone())?)
             }
             _ => None,
         };
         if config.region.is_some() {
             // A write there has to be a fault in machine code.
             if loaded.executable == 0 {
-                return Err(Region::unhostable("WasmEdge interprets the module"));
+                return Err(Error::no_region("WasmEdge interprets the module"));
             }
             if plan.is_none() {
                 let unknown = info.image_refusal();
                 let reason = unknown.as_deref().unwrap_or("no plan looks after the memory");
-                return Err(Region::unhostable(reason));
+                return Err(Error::no_region(reason));
             }
         }
         let shared = Shared {

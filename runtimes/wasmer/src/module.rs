@@ -12,7 +12,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Fresh, Reused};
 use touchstone_executor::guest::{GuestModule, MEMORY, ModuleInfo};
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::{InitialMemory, Plan, Reset};
+use touchstone_executor::memory::{Plan, Reset};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, MemoryFrom, Module,
@@ -88,7 +88,7 @@ impl Loaded {
             deadline: config.deadline,
             exports,
             plan,
-            reset: Reset::of(strategy.memory),
+            reset: strategy.memory.reset_method(),
             heap_base: info.heap_base,
             config: config.clone(),
             module,
@@ -156,7 +156,7 @@ fn plan(guest: &GuestModule, strategy: Strategy) -> Result<Option<Plan>> {
     if !uses_own || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
         return Ok(None);
     }
-    Plan::new(InitialMemory::of(guest)?, Reset::of(strategy.memory)).map(Some)
+    Ok(Some(Plan::new(guest.initial_content()?, strategy.memory.reset_method())?))
 }
 
 /// Memories of our own, for strategies that use them.

@@ -3,7 +3,6 @@
 use crate::memory::Memories;
 use std::num::NonZero;
 use touchstone_executor::guest::ModuleInfo;
-use touchstone_executor::memory::Reset;
 use touchstone_executor::{
     CodeFrom, Config, EffectiveConfig, Features, InstanceFrom, MemoryFrom, Strategy,
 };
@@ -92,7 +91,7 @@ pub(crate) fn describe(strategy: Strategy, config: &Config) -> EffectiveConfig {
         (InstanceFrom::Recreate, MemoryFrom::Segments) => {
             "memory unmapped, a new one mapped".to_owned()
         }
-        (_, memory) => Reset::of(memory).to_string(),
+        (_, memory) => memory.reset_method().to_string(),
     };
     let words = EffectiveConfig::new()
         .with("execution", "compiled")

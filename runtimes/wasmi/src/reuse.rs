@@ -28,11 +28,11 @@ struct Recipe {
 
 impl ReuseModule {
     pub(crate) fn new(shared: Arc<Shared>, strategy: Strategy) -> Result<Self> {
-        let reset = Reset::of(strategy.memory);
+        let reset = strategy.memory.reset_method();
         let info = shared.info();
         let plan = match info.memory {
             Some(_) if info.image_refusal().is_none() => {
-                Some(Plan::new(InitialMemory::of(shared.guest())?, reset)?)
+                Some(Plan::new(shared.guest().initial_content()?, reset)?)
             }
             _ => None,
         };

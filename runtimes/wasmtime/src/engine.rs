@@ -5,7 +5,6 @@ use crate::{collected, component, image, nearcore, raw, settings};
 use std::borrow::Cow;
 use std::os::fd::AsRawFd;
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
-use touchstone_executor::memory::{Region, Reset};
 use touchstone_executor::{
     Artifact, ArtifactFolder, ArtifactKey, CodeFrom, CompiledCode, Config, Engine, Error,
     Execution, Feature, Features, InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result,
@@ -106,7 +105,7 @@ impl Engine for Wasmtime {
                 Support::on_recycled_memory(memory)
             }
             (InstanceFrom::Pooling, MemoryFrom::Resident) => {
-                match Reset::of(strategy.memory).refusal() {
+                match strategy.memory.reset_method().refusal() {
                     Some(reason) => Support::unsupported(reason),
                     None => Support::Native,
                 }
@@ -153,7 +152,7 @@ impl Engine for Wasmtime {
     fn maps_regions(&self, strategy: Strategy) -> Support {
         let is_own = matches!(settings::class(strategy), settings::OWN | settings::OWN_IMAGE);
         match self.support(strategy) {
-            _ if self.compiler.checks_bounds() => Support::unsupported(Region::INTERPRETED),
+            _ if self.compiler.checks_bounds() => Support::unsupported(Support::NO_REGION),
             _ if !is_own => Support::unsupported("its memories are Wasmtime's own"),
             Support::Unsupported { reason } => Support::Unsupported { reason },
             _ => Support::Emulated { how: "mapped at the end of Touchstone's memory" },

@@ -12,7 +12,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Fresh, Reused};
 use touchstone_executor::guest::{GuestModule, MEMORY, ModuleInfo, RESET, entry};
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::{InitialMemory, Plan, Region, Reset};
+use touchstone_executor::memory::{Plan, Reset};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, MemoryFrom, Module,
@@ -180,7 +180,7 @@ impl Loaded {
             pre,
             exports,
             clock,
-            reset: Reset::of(strategy.memory),
+            reset: strategy.memory.reset_method(),
             tenants: settings::tenants(strategy, info),
             metered: config.metered,
             heap_base: info.heap_base,
@@ -269,7 +269,7 @@ fn plan(guest: &GuestModule, strategy: Strategy, config: &Config) -> Result<Opti
     let unknown = guest.info().image_refusal();
     if !uses_own || guest.info().memory.is_none() || unknown.is_some() {
         return match config.region {
-            Some(_) => Err(Region::unhostable(
+            Some(_) => Err(Error::no_region(
                 unknown.as_deref().unwrap_or("it has no memory that is Touchstone's"),
             )),
             None => Ok(None),
@@ -278,10 +278,10 @@ fn plan(guest: &GuestModule, strategy: Strategy, config: &Config) -> Result<Opti
     // These are functions of Wasmtime's, or copies in machine code without a trap: a write to a
     // read-only page would be a fault of the host.
     if config.region.is_some() && guest.info().writes_in_bulk {
-        return Err(Region::unhostable("it has memory.copy, memory.fill or memory.init"));
+        return Err(Error::no_region("it has memory.copy, memory.fill or memory.init"));
     }
-    let plan = Plan::new(InitialMemory::of(guest)?, Reset::of(strategy.memory))?;
-    plan.sharing(config.region.clone()).map(Some)
+    let plan = Plan::new(guest.initial_content()?, strategy.memory.reset_method())?;
+    Ok(Some(plan.sharing(config.region.clone())?))
 }
 
 /// Memories of our own, for strategies that use them.

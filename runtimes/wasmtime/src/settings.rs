@@ -212,7 +212,7 @@ pub(crate) fn describe(
             "written pages found with PAGEMAP_SCAN, restored in place up to {} MiB",
             KEEP_RESIDENT >> 20
         ),
-        (_, memory) => Reset::of(memory).to_string(),
+        (_, memory) => memory.reset_method().to_string(),
     };
     let words = EffectiveConfig::new()
         .with(

@@ -114,7 +114,7 @@ impl Place {
     /// Lets go of what a clean memory keeps resident, where it makes itself clean.
     pub(crate) fn trim(&self) -> Result<()> {
         match &mut *self.memory() {
-            Kind::Leased(lease) => lease.trim(),
+            Kind::Leased(lease) => Ok(lease.trim()?),
             Kind::Plain(_) => Ok(()),
         }
     }

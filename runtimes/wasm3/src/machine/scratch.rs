@@ -19,7 +19,8 @@ impl Machine {
     pub(crate) fn trim(&mut self) -> Result<()> {
         self.release(0);
         // SAFETY: the memory is clean, not running, and borrowed here alone.
-        self.restorer().map_or(Ok(()), |mut restorer| unsafe { restorer.trim() })
+        self.restorer().map(|mut restorer| unsafe { restorer.trim() }).transpose()?;
+        Ok(())
     }
 
     /// Called after each run. Releases what compiling left behind, after runs 1, 2, 4, 8 … only:

@@ -248,7 +248,7 @@ fn own_memories(
     config: &Config,
     compiler: Compiler,
 ) -> Result<Option<Arc<ComponentMemories>>> {
-    let (reset, keep) = (Reset::of(strategy.memory), config.instances as usize);
+    let (reset, keep) = (strategy.memory.reset_method(), config.instances as usize);
     let memories = match settings::class(strategy) {
         settings::OWN => ComponentMemories::for_one(guest, reset, keep, compiler)?,
         settings::OWN_IMAGE => ComponentMemories::for_many(guest, reset, keep, compiler)?,
@@ -273,7 +273,7 @@ fn reset_plan(
             .ok_or(Error::Misuse("the component was not rewritten"))
     };
     let functions = info.reset_functions().into_iter().map(find).collect::<Result<_>>()?;
-    let (reset, memories) = (Reset::of(strategy.memory), Arc::clone(memories));
+    let (reset, memories) = (strategy.memory.reset_method(), Arc::clone(memories));
     let has_handles = info.has_resources();
     Ok(ResetPlan { id, functions, reset, memories, has_handles, enters: None })
 }

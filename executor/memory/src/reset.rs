@@ -5,7 +5,6 @@ use super::{
     write_protect,
 };
 use crate::error::{Error, Result};
-use crate::strategy::MemoryFrom;
 use std::fmt;
 use std::sync::Arc;
 
@@ -87,20 +86,6 @@ pub const KEEP_RESIDENT: usize = 4 << 20;
 pub(super) const NO_SCAN: &str = "this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)";
 
 impl Reset {
-    /// The reset of a strategy's memories, where they are ours.
-    #[must_use]
-    pub fn of(memory: MemoryFrom) -> Self {
-        match memory {
-            MemoryFrom::Segments => Self::Segments,
-            MemoryFrom::CopyOnWrite => Self::Drop,
-            MemoryFrom::Resident => Self::Resident { limit: KEEP_RESIDENT },
-            MemoryFrom::Gated => Self::Gated { limit: KEEP_RESIDENT },
-            MemoryFrom::Tracked => Self::Tracked { limit: KEEP_RESIDENT },
-            MemoryFrom::WriteProtected => Self::WriteProtected { limit: KEEP_RESIDENT },
-            MemoryFrom::Auto => Self::Auto { limit: KEEP_RESIDENT },
-        }
-    }
-
     /// Bytes that stay mapped at most, for those that restore written pages in place.
     pub(super) fn limit(self) -> Option<usize> {
         match self {
@@ -240,7 +225,7 @@ impl Plan {
         let Some(region) = region else { return Ok(self) };
         let content = self.content.without_end(region.length()).ok_or_else(|| {
             let (length, size) = (region.length(), self.size());
-            Error::Unhostable {
+            Error::Unsuitable {
                 reason: format!(
                     "its memory of {size} bytes has no room for a region of {length} bytes at its \
                      end: give it more heap pages"

@@ -38,6 +38,7 @@ mod compare;
 #[cfg(test)]
 mod defect_tests;
 mod epochs;
+mod error;
 mod fault_log;
 #[cfg(test)]
 mod fault_tests;
@@ -52,11 +53,11 @@ mod mapping;
 #[cfg(test)]
 mod mapping_tests;
 mod mappings;
-#[expect(clippy::module_inception, reason = "the type of this name is what it is about")]
 mod memory;
 #[cfg(test)]
 mod model;
 mod open_pages;
+mod padded;
 mod pagemap;
 mod pages;
 mod process;
@@ -68,6 +69,7 @@ mod registry;
 mod reset;
 mod restorer;
 mod rule;
+mod shelf;
 mod signals;
 mod steps;
 mod sync;
@@ -78,20 +80,22 @@ mod tests;
 mod tracked;
 mod write_protect;
 
+pub use error::{Error, Result};
 pub use faults::{UsedOn, are_logged as faults_are_logged, written_elsewhere};
 pub use image::{Image, InitialMemory};
 pub use keys::{Rights, protection_keys};
 pub use mapping::{HeldMappings, Mapping};
 pub use memory::{Memory, writable};
+pub use padded::Padded;
 pub use pagemap::is_available as pagemap_scan_available;
 pub use recycler::{Lease, Recycler};
 pub use region::Region;
 pub use reset::{KEEP_RESIDENT, Plan, Reset};
 pub use restorer::{Restorer, RestorerMut};
+pub use shelf::Shelf;
 pub use signals::be_first as stay_first;
 pub use steps::Steps;
-pub(crate) use tracked::tracks_any;
-pub use tracked::{TRACKED_AT_ONCE, is_available as tracking_available};
+pub use tracked::{TRACKED_AT_ONCE, is_available as tracking_available, tracks_any};
 
 use std::sync::LazyLock;
 

@@ -22,7 +22,7 @@ fn plan(reset: Reset) -> Plan {
 }
 
 fn name(test: &str) -> String {
-    format!("memory::defect_tests::{test}")
+    format!("defect_tests::{test}")
 }
 
 /// Bytes of this process that are resident, of shared files included.
@@ -38,13 +38,10 @@ fn holes_of_a_sparse_image_take_no_memory() {
         return;
     }
     let size = 48 << 20;
-    let segments = [
-        crate::guest::Segment { offset: Some(70_000), bytes: 0..3 },
-        crate::guest::Segment { offset: Some(size as u32 - 9), bytes: 0..3 },
-    ];
+    let segments = [(70_000, &[1, 2, 3][..]), (size - 9, &[1, 2, 3])];
     for kind in kinds(LIMIT).filter(|kind| *kind != Reset::Segments) {
         let before = resident();
-        let content = InitialMemory::of_segments(size, &segments, &[1, 2, 3]).unwrap();
+        let content = InitialMemory::from_segments(size, segments).unwrap();
         let plan = Plan::new(content, kind).unwrap();
         let mut memory = Memory::new(Some(&plan), size, size).unwrap();
         assert!(resident() < before + (8 << 20), "{kind:?}: made");
@@ -502,9 +499,8 @@ fn the_last_mappings_are_left_to_others() {
     assert!(mappings::Held::new(limit - 400).is_none());
     drop((memories, shared));
     // An image of three parts splits a memory into six more, and has three of its own.
-    let segments =
-        [0, 1, 2].map(|part| crate::guest::Segment { offset: Some(part << 20), bytes: 0..1 });
-    let content = InitialMemory::of_segments(4 << 20, &segments, &[1]).unwrap();
+    let segments = [0, 1, 2].map(|part| (part << 20, &[1][..]));
+    let content = InitialMemory::from_segments(4 << 20, segments).unwrap();
     let plan = Plan::new(content, Reset::Drop).unwrap();
     let memory = Memory::new(Some(&plan), 4 << 20, 4 << 20).unwrap();
     assert!(mappings::Held::new(limit - 11).is_some());

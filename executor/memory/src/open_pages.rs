@@ -448,7 +448,7 @@ mod tests {
     fn mappings_are_counted_and_few_are_taken_where_they_are_scarce() {
         use super::super::test_support::passes;
         if passes(
-            "memory::open_pages::tests::\
+            "open_pages::tests::\
              mappings_are_counted_and_few_are_taken_where_they_are_scarce",
         ) {
             return;

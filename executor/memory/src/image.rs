@@ -5,8 +5,6 @@ use super::host_page;
 use super::mapping::hold;
 use super::mappings::Held;
 use crate::error::{Error, Result};
-use crate::guest::{GuestModule, Segment};
-use crate::outcome::TrapKind;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ops::Range;
@@ -32,43 +30,34 @@ pub struct InitialMemory {
 }
 
 impl InitialMemory {
-    /// Told from the module's bytes alone.
+    /// The content of a memory of `size` bytes after each segment, an offset and bytes, was
+    /// written to it in this order.
     ///
     /// # Errors
     ///
-    /// When a start function or a computed offset makes that impossible.
-    /// [`Error::Instantiation`] where a segment does not fit.
-    pub fn of(guest: &GuestModule) -> Result<Self> {
-        if let Some(reason) = guest.info().image_refusal() {
-            return Err(Error::Unhostable { reason });
-        }
-        if let Some(kind) = guest.info().segment_trap.clone() {
-            return Err(Error::Instantiation { trap: kind.into() });
-        }
-        let size = guest.info().memory.map_or(0, |limits| limits.initial_bytes());
-        Self::of_segments(size, &guest.info().segments, guest.wasm())
-    }
-
-    /// Made of segments, the bytes of which lie in `wasm`.
-    pub(crate) fn of_segments(size: usize, segments: &[Segment], wasm: &[u8]) -> Result<Self> {
-        let mut parts = Vec::new();
-        for segment in segments {
-            let offset = segment.offset.unwrap_or_default() as usize;
-            let bytes = wasm[segment.bytes.clone()].to_vec();
-            if segment.end() > size {
-                return Err(Error::Instantiation { trap: TrapKind::MemoryOutOfBounds.into() });
+    /// [`Error::OutOfBounds`] where a segment does not fit.
+    pub fn from_segments<'a>(
+        size: usize,
+        segments: impl IntoIterator<Item = (usize, &'a [u8])>,
+    ) -> Result<Self> {
+        let part = |(offset, bytes): (usize, &[u8])| {
+            let length = bytes.len();
+            match offset.checked_add(length).is_some_and(|end| end <= size) {
+                true => Ok((offset, bytes.to_vec())),
+                false => Err(Error::OutOfBounds { offset, length, size }),
             }
-            parts.push((offset, bytes));
-        }
+        };
+        let parts = segments.into_iter().map(part).collect::<Result<_>>()?;
         Ok(Self { parts, size })
     }
 
-    /// Why data segments lie in too many places for an image; `None` where they do not. Zeros count
-    /// as data.
-    pub(crate) fn scattered(segments: &[Segment]) -> Option<String> {
-        let filled = segments.iter().filter(|segment| !segment.bytes.is_empty());
-        let places = || filled.clone().filter_map(|data| Some(data.offset? as usize..data.end()));
-        let reach = places()
+    /// The reason why data in these places lies too scattered for an [`Image`]; `None` where it does
+    /// not. Zeros count as data.
+    #[must_use]
+    pub fn scattered(places: impl IntoIterator<Item = Range<usize>>) -> Option<String> {
+        let places: Vec<_> = places.into_iter().filter(|place| !place.is_empty()).collect();
+        let reach = places
+            .iter()
             .fold((usize::MAX, 0), |(from, to), place| (from.min(place.start), to.max(place.end)));
         // The gaps that are mapped are no larger.
         if reach.1.saturating_sub(reach.0) <= GAPS {
@@ -76,7 +65,7 @@ impl InitialMemory {
         }
         let page = host_page();
         let mut pages: Vec<_> =
-            places().map(|place| place.start / page..place.end.div_ceil(page)).collect();
+            places.iter().map(|place| place.start / page..place.end.div_ceil(page)).collect();
         pages.sort_unstable_by_key(|pages| pages.start);
         parts_of(&pages).err()
     }
@@ -257,7 +246,7 @@ impl Image {
     /// so many places far apart that memories would need too many mappings.
     pub fn new(content: &InitialMemory) -> Result<Option<Self>> {
         let touched = content.touched();
-        let parts = parts_of(&pages(&touched)).map_err(|reason| Error::Unhostable { reason })?;
+        let parts = parts_of(&pages(&touched)).map_err(|reason| Error::Unsuitable { reason })?;
         let Some(&Range { end, .. }) = parts.last() else { return Ok(None) };
         let file = rustix::fs::memfd_create(
             "touchstone-image",
@@ -404,7 +393,6 @@ fn joined(runs: &[Range<usize>], gap: usize) -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guest::HeapPages;
 
     fn content(places: impl IntoIterator<Item = usize>) -> InitialMemory {
         let parts: Vec<_> = places.into_iter().map(|page| (page * host_page(), vec![1])).collect();
@@ -440,48 +428,25 @@ mod tests {
         assert_eq!(parts[0], 0..2001);
         let far = content((0..1000).map(|place| place * 1000));
         assert!(parts_of(&pages(&far.touched())).unwrap_err().contains("1000 places"));
-        let segments = (0..1000).map(|place| Segment {
-            offset: Some((place * 1000 * host_page()) as u32),
-            bytes: 0..1,
-        });
-        let segments: Vec<_> = segments.collect();
-        assert!(InitialMemory::scattered(&segments).unwrap().contains("1000 places"));
-        assert_eq!(InitialMemory::scattered(&segments[..60]), None);
+        let places = (0..1000).map(|place| place * 1000 * host_page()).map(|at| at..at + 1);
+        assert!(InitialMemory::scattered(places.clone()).unwrap().contains("1000 places"));
+        assert_eq!(InitialMemory::scattered(places.take(60)), None);
     }
 
     #[test]
     fn segments_reach_up_to_the_end_of_the_memory() {
-        let of = |offset, length| {
-            let segment = Segment { offset: Some(offset), bytes: 1..1 + length };
-            InitialMemory::of_segments(100, &[segment], &[7; 200])
-        };
+        let of =
+            |offset, length| InitialMemory::from_segments(100, [(offset, &[7; 200][..length])]);
         for (offset, length) in [(0, 100), (97, 3), (100, 0)] {
             let content = of(offset, length).unwrap();
             let mut memory = [0; 100];
             content.write(&mut memory);
-            let offset = offset as usize;
             assert!(memory[..offset].iter().chain(&memory[offset + length..]).all(|b| *b == 0));
             assert!(memory[offset..offset + length].iter().all(|byte| *byte == 7));
         }
-        for (offset, length) in [(0, 101), (98, 3), (101, 0), (u32::MAX, 1)] {
+        for (offset, length) in [(0, 101), (98, 3), (101, 0), (usize::MAX, 1)] {
             assert!(of(offset, length).is_err(), "{length} bytes at {offset}");
         }
-    }
-
-    #[test]
-    fn the_content_of_a_module_is_that_of_its_segments() {
-        let of = |text: &str| {
-            let wasm = wat::parse_str(text).unwrap();
-            InitialMemory::of(&GuestModule::new("guest", &wasm, HeapPages::default()).unwrap())
-        };
-        let content = of("(module (memory 2) (data (i32.const 65535) \"ab\"))").unwrap();
-        let mut memory = vec![0; 2 << 16];
-        content.write(&mut memory);
-        assert_eq!((content.size(), content.first_data_byte()), (2 << 16, Some(65_535)));
-        assert_eq!(memory[65_534..65_538], [0, b'a', b'b', 0]);
-        assert_eq!(of("(module)").unwrap().size(), 0);
-        assert!(of("(module (memory 1) (func $f) (start $f))").is_err());
-        assert!(of("(module (memory 1) (data (i32.const 65535) \"ab\"))").is_err());
     }
 
     #[test]

@@ -259,9 +259,9 @@ fn pages_written_with_their_clean_content_come_back_less_and_less() {
             memory.reset().unwrap();
         };
         (0..6000).for_each(|_| call());
-        let before = crate::probe::thread_usage().unwrap().page_faults;
+        let before = crate::faults::said().unwrap();
         (0..2000).for_each(|_| call());
-        let faults = crate::probe::thread_usage().unwrap().page_faults - before;
+        let faults = crate::faults::said().unwrap() - before;
         assert!(faults <= 2 * (SIZE / 2 / host_page()) as u64, "{kind:?}: {faults}");
     }
 }

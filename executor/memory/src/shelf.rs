@@ -22,7 +22,7 @@ const LOOK_AROUND: u64 = UNUSED / BOARDS as u64;
 /// memory is in this processor's caches, and no other thread waits for the lock.
 /// Only a thread whose board is empty looks at the others'.
 #[derive(Debug)]
-pub(crate) struct Shelf<T> {
+pub struct Shelf<T> {
     boards: [Padded<Mutex<Board<T>>>; BOARDS],
     /// Things that are not the only ones on their board, and how many of those are
     /// kept.
@@ -47,20 +47,20 @@ struct Idle<T> {
 
 impl<T> Shelf<T> {
     /// An empty one that keeps at most `capacity` things, and one for each board.
-    pub(crate) fn new(capacity: usize) -> Self {
+    pub fn new(capacity: usize) -> Self {
         let board = || Padded(Mutex::new(Board { idle: Vec::new(), now: 0, looked: 0 }));
         let boards = std::array::from_fn(|_| board());
         Self { boards, extra: Padded(AtomicUsize::new(0)), capacity }
     }
 
     /// How many things are kept beside one for each board.
-    pub(crate) fn capacity(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.capacity
     }
 
     /// What this thread put here last, or else what another one did.
     #[inline]
-    pub(crate) fn take(&self) -> Option<T> {
+    pub fn take(&self) -> Option<T> {
         let own = own_board();
         self.take_from(&mut self.lock(own)).or_else(|| {
             (1..BOARDS).find_map(|step| {
@@ -82,7 +82,7 @@ impl<T> Shelf<T> {
     /// Keeps a thing if there is room. Now and then `shrink` is called for one that
     /// nobody has needed for long, once.
     #[inline]
-    pub(crate) fn put(&self, thing: T, shrink: impl FnMut(&mut T)) {
+    pub fn put(&self, thing: T, shrink: impl FnMut(&mut T)) {
         let own = own_board();
         let mut board = self.lock(own);
         board.now += 1;

@@ -444,7 +444,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "needs perf_event_open and processes")]
     fn a_refusal_is_that_of_one_process() {
-        let name = "memory::fault_log::tests::a_refusal_is_that_of_one_process";
+        let name = "fault_log::tests::a_refusal_is_that_of_one_process";
         if !is_granted() || super::super::test_support::passes(name) {
             return;
         }
@@ -475,7 +475,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "needs perf_event_open and processes")]
     fn a_thread_that_ends_leaves_no_mapping() {
-        let name = "memory::fault_log::tests::a_thread_that_ends_leaves_no_mapping";
+        let name = "fault_log::tests::a_thread_that_ends_leaves_no_mapping";
         if !is_granted() || super::super::test_support::passes(name) {
             return;
         }

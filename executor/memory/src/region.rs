@@ -8,11 +8,13 @@
 
 use super::host_page;
 use crate::error::{Error, Result};
-use crate::heap::WASM_PAGE;
 use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::os::fd::OwnedFd;
+
+/// Length of a region is a multiple of this, bytes: guests count their memories in such pages.
+const UNIT: usize = 64 << 10;
 
 /// Bytes that the host writes and guests read, at the end of their memories.
 #[derive(Debug)]
@@ -38,24 +40,14 @@ impl Drop for Own {
 }
 
 impl Region {
-    /// Why the memories of an interpreter cannot have one.
-    pub const INTERPRETED: &str = "its interpreter writes to memories itself: a write to a \
-                                   read-only page would be a fault of the host";
-
-    /// The error for a module whose memory cannot have one.
-    #[must_use]
-    pub fn unhostable(reason: &str) -> Error {
-        Error::Unhostable { reason: format!("no region can be mapped into its memory: {reason}") }
-    }
-
-    /// A region of at least so many bytes, all zero: whole pages of a guest, at least one.
+    /// A region of at least `length` bytes, all zero: whole units of 64 KiB, at least one.
     ///
     /// # Errors
     ///
     /// When the system has no memory or file descriptors left, or cannot seal the file
     /// (Linux 5.1 or newer can).
     pub fn new(length: usize) -> Result<Self> {
-        let length = length.max(1).next_multiple_of(WASM_PAGE.max(host_page()));
+        let length = length.max(1).next_multiple_of(UNIT.max(host_page()));
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = rustix::fs::memfd_create("touchstone-region", flags)
             .map_err(Error::system("cannot make a file in memory for a shared region"))?;

@@ -247,11 +247,11 @@ fn last_written_pages_stay_before_others() {
         let mut memory = Memory::new(Some(&plan), size, size).unwrap();
         let mut faults = Vec::new();
         for call in 0..60 {
-            let before = crate::probe::thread_usage().unwrap().page_faults;
+            let before = crate::faults::said().unwrap();
             for page in step * call..step * call + limit {
                 memory.bytes_mut()[page * host_page()] = 1;
             }
-            faults.push(crate::probe::thread_usage().unwrap().page_faults - before);
+            faults.push(crate::faults::said().unwrap() - before);
             memory.reset().unwrap();
             let kept = resident(&memory);
             assert!(kept <= limit * host_page(), "{kind}: {kept} bytes stay");

@@ -1,10 +1,9 @@
 //! Regions at the end of memories.
 
 use super::{InitialMemory, Memory, Plan, Region, Reset, host_page};
-use crate::heap::WASM_PAGE;
 use std::sync::Arc;
 
-const SIZE: usize = 4 * WASM_PAGE;
+const SIZE: usize = 4 * (64 << 10);
 
 fn plan(reset: Reset, region: &Arc<Region>) -> Plan {
     let mut clean = vec![0; SIZE];
@@ -39,10 +38,10 @@ fn kinds() -> Vec<Reset> {
 fn all_memories_read_what_the_host_writes_and_keep_it_over_resets() {
     for reset in kinds() {
         let region = Arc::new(Region::new(1).unwrap());
-        assert_eq!(region.length(), WASM_PAGE);
+        assert_eq!(region.length(), (64 << 10));
         let plan = plan(reset, &region);
         let size = plan.size();
-        assert_eq!(size, SIZE - WASM_PAGE);
+        assert_eq!(size, SIZE - (64 << 10));
         let mut memories: Vec<Memory> =
             (0..3).map(|_| Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap()).collect();
         for round in 1..=20_u8 {
@@ -59,7 +58,7 @@ fn all_memories_read_what_the_host_writes_and_keep_it_over_resets() {
             }
         }
         // What is written is cut off at the end, and outlives no memory.
-        region.write(&vec![9; 2 * WASM_PAGE]);
+        region.write(&vec![9; 2 * (64 << 10)]);
         let last = memories.pop().unwrap();
         drop(memories);
         assert_eq!(read(&last, SIZE - 1), 9);
@@ -84,7 +83,7 @@ fn a_region_needs_room_that_is_empty() {
         plan.sharing(Some(Arc::new(Region::new(length).unwrap())))
     };
     assert!(sharing(InitialMemory::zeroed(SIZE), SIZE).is_err());
-    assert!(sharing(InitialMemory::zeroed(SIZE), SIZE - WASM_PAGE).is_ok());
+    assert!(sharing(InitialMemory::zeroed(SIZE), SIZE - (64 << 10)).is_ok());
     let mut full = vec![0; SIZE];
     full[SIZE - 1] = 1;
     assert!(sharing(InitialMemory::capture(&full), 1).is_err());
@@ -101,7 +100,7 @@ fn a_mapped_region_cannot_be_opened_for_writing() {
     let opened = unsafe {
         let start = memory.base().add(plan.size()).cast();
         let flags = rustix::mm::MprotectFlags::READ | rustix::mm::MprotectFlags::WRITE;
-        rustix::mm::mprotect(start, WASM_PAGE, flags)
+        rustix::mm::mprotect(start, 64 << 10, flags)
     };
     assert!(opened.is_err());
 }
@@ -109,7 +108,7 @@ fn a_mapped_region_cannot_be_opened_for_writing() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mappings of files and processes")]
 fn a_region_that_nobody_has_is_unmapped() {
-    if super::test_support::passes("memory::region_tests::a_region_that_nobody_has_is_unmapped") {
+    if super::test_support::passes("region_tests::a_region_that_nobody_has_is_unmapped") {
         return;
     }
     let mapped = || {

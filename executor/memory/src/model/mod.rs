@@ -49,8 +49,8 @@ fn run(seed: u64, index: u64) -> u64 {
     });
     if let Err(error) = result {
         panic!(
-            "{error}\nagain: FUZZ_SEED={seed} FUZZ_INDEX={index} cargo test -p touchstone-executor \
-             --lib memory::model::fuzz -- --ignored --nocapture"
+            "{error}\nagain: FUZZ_SEED={seed} FUZZ_INDEX={index} cargo test -p touchstone-memory \
+             --lib model::fuzz -- --ignored --nocapture"
         );
     }
     count.get()
@@ -63,7 +63,7 @@ const FAILED: [(u64, u64); 1] = [(2613, 4957)];
 #[test]
 #[cfg_attr(miri, ignore = "needs processes and signals")]
 fn a_used_memory_becomes_a_new_one() {
-    if passes("memory::model::a_used_memory_becomes_a_new_one") {
+    if passes("model::a_used_memory_becomes_a_new_one") {
         return;
     }
     trap::catch();

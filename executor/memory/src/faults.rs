@@ -22,8 +22,8 @@
 //! | the thread stops its events: `prctl(PR_TASK_PERF_EVENTS_DISABLE)` | missed where the kernel logs: not to be done |
 
 use super::{Mapping, RestorerMut, fault_log, host_page, process};
-use crate::probe::thread_usage;
 use std::cell::Cell;
+use std::mem::MaybeUninit;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -66,10 +66,19 @@ pub(super) fn count() -> Option<u64> {
     if is_counted() { said() } else { None }
 }
 
-/// What the kernel says of the calling thread's page faults.
+/// The page faults of the calling thread as the kernel counts them (`getrusage(2)`).
 #[inline]
-fn said() -> Option<u64> {
-    thread_usage().map(|usage| usage.page_faults + usage.major_page_faults)
+pub(crate) fn said() -> Option<u64> {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel writes one `rusage` to the place, which is of that size and valid as zeros
+    // already.
+    let usage = unsafe {
+        match libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) {
+            0 => usage.assume_init(),
+            _ => return None,
+        }
+    };
+    u64::try_from(usage.ru_minflt + usage.ru_majflt).ok()
 }
 
 /// What a thread's faults are known by.
@@ -166,10 +175,10 @@ pub(super) fn is_counted() -> bool {
 
 /// The thread on which an instance uses its memory, from `prepare` to `finish`.
 ///
-/// An [`Instance`](crate::Instance) may be sent to another thread in between. A memory of
+/// An instance may be sent to another thread in between. A memory of
 /// kind [`Reset::Gated`](super::Reset::Gated) or [`Reset::Auto`](super::Reset::Auto), or one
 /// that was told that its [use begins](super::Restorer::begin_use), is reset by the faults of one
-/// thread, so whoever implements `Instance` over such memories notes the thread of each step
+/// thread, so whoever implements an instance over such memories notes the thread of each step
 /// here.
 /// When they were not all the same, the reset after [`end`](Self::end) asks the kernel.
 ///
@@ -198,7 +207,7 @@ impl UsedOn {
     /// Between two uses: notes threads from the next one on if the memory has grown, and so asks
     /// since.
     #[inline]
-    pub(crate) fn follow(&mut self, restorer: RestorerMut<'_>) {
+    pub fn follow(&mut self, restorer: RestorerMut<'_>) {
         if !self.is_noted() && restorer.has_grown() {
             self.note_for(restorer);
         }
@@ -212,7 +221,7 @@ impl UsedOn {
 
     /// Whether a memory asks.
     #[inline]
-    pub(crate) fn is_noted(&self) -> bool {
+    pub fn is_noted(&self) -> bool {
         self.0 != Self::UNNEEDED
     }
 

@@ -117,7 +117,7 @@ pub(super) fn open_page_at(address: usize) -> Fault {
 
 /// Whether a memory was tracked in this process so far.
 #[must_use]
-pub(crate) fn tracks_any() -> bool {
+pub fn tracks_any() -> bool {
     REGISTRY.was_used()
 }
 
